@@ -1,0 +1,67 @@
+//! `ACTION.md` (AIP-39): a verb that policies grant and tools implement.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use haft_model::{ActionId, Approval, Requires, Risk};
+
+use crate::read::{list, owned, requires, set, text};
+use crate::shape::{check, documents};
+use crate::source::Node;
+use crate::{Report, Source};
+
+/// An action with its defaults in place: the floor of every tool that implements it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Action {
+    /// The file it came from.
+    pub file: Arc<str>,
+    /// Its id.
+    pub id: ActionId,
+    /// Its version.
+    pub version: String,
+    /// What it is for.
+    pub description: String,
+    /// Where catalogs put it.
+    pub category: String,
+    /// What it works on.
+    pub target_kind: String,
+    /// What it may change.
+    pub mutates: BTreeSet<String>,
+    /// What it needs.
+    pub requires: Requires,
+    /// What it asks of people.
+    pub approval: Approval,
+    /// How bad it can get.
+    pub risk: Risk,
+    /// Events it fires.
+    pub fires_events: Vec<String>,
+}
+
+/// Reads an ACTION.md's frontmatter.
+pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<Arc<Action>> {
+    check(node, &documents::action::ACTION, "A001", report);
+    from_node(source.file(), node).map(Arc::new)
+}
+
+/// An action out of a tree that was checked, such as an inline one.
+pub(crate) fn from_node(file: &Arc<str>, node: &Node) -> Option<Action> {
+    let id = text(node, "id")?;
+    let target = id.split_once(':').map_or("", |(target, _)| target);
+    Some(Action {
+        file: file.clone(),
+        id: ActionId::from(id),
+        version: owned(node, "version").unwrap_or_else(|| "1.0.0".into()),
+        description: owned(node, "description").unwrap_or_default(),
+        category: owned(node, "category").unwrap_or_default(),
+        target_kind: owned(node, "target_kind").unwrap_or_else(|| target.into()),
+        mutates: set(node, "mutates"),
+        requires: node.get("requires").map(requires).unwrap_or_default(),
+        approval: text(node, "approval").and_then(Approval::parse).unwrap_or_default(),
+        risk: node
+            .get("risk_level")
+            .and_then(Node::integer)
+            .and_then(Risk::new)
+            .unwrap_or(Risk::READ),
+        fires_events: list(node, "fires_events"),
+    })
+}

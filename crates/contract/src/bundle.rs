@@ -1,0 +1,118 @@
+//! `CLI.md` (AIP-29): a program with its subcommands, read as the driver that it is.
+//!
+//! A bundle cannot satisfy the schema of a driver and a driver cannot satisfy that of a bundle, so a
+//! bundle becomes one: each leaf of `commands` is a contract it serves, the way there is the beginning
+//! of the command line, and `metadata.cli.<path>.argv` is the rest.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use haft_model::{DriverId, DriverKind};
+use serde_json::{Value as Json, json};
+
+use crate::driver::{Auth, Cost, Driver, Implements, bundle_setup, install, shell_features};
+use crate::read::{json as to_json, list, owned, shared, text};
+use crate::shape::{check, documents};
+use crate::source::Node;
+use crate::{Report, Source, range, rules};
+
+/// Reads a CLI.md's frontmatter.
+pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<Arc<Driver>> {
+    check(node, &documents::cli::CLI, "C001", report);
+    install(node, report);
+    bundle_setup(node, report);
+    let mut leaves = Vec::new();
+    if let Some(commands) = node.get("commands") {
+        collect_leaves(commands, &mut Vec::new(), &mut leaves);
+    }
+    let arguments = node.at(&["metadata", "cli"]);
+    let implements =
+        leaves.iter().filter_map(|(path, leaf)| serves(path, leaf, arguments, report)).collect();
+    let auth = node.get("auth");
+    Some(Arc::new(Driver {
+        file: source.file().clone(),
+        name: shared(node, "name")?,
+        id: DriverId::from(text(node, "id")?),
+        version: shared(node, "version")?,
+        kind: DriverKind::Cli,
+        implements,
+        auth: auth.map(|auth| Auth {
+            reference: owned(auth, "ref"),
+            env: auth.get("state").map(|state| list(state, "env")).unwrap_or_default(),
+            login: to_json(auth, "login"),
+        }),
+        egress: node
+            .at(&["sandbox", "network"])
+            .map(|network| list(network, "egress"))
+            .unwrap_or_default(),
+        region: vec!["global".into()],
+        policy_tags: Vec::new(),
+        cost: Cost::default(),
+        timeout_ms: None,
+        retry: None,
+        os: node.get("requires").map(|machine| list(machine, "os")).unwrap_or_default(),
+        arch: node.get("requires").map(|machine| list(machine, "arch")).unwrap_or_default(),
+        host_id: None,
+        raw: node.to_json(),
+    }))
+}
+
+type Leaf<'n> = (Vec<&'n str>, &'n Node);
+
+fn collect_leaves<'n>(node: &'n Node, path: &mut Vec<&'n str>, leaves: &mut Vec<Leaf<'n>>) {
+    for entry in node.entries() {
+        path.push(&entry.key);
+        match entry.value.text() {
+            Some(_) => leaves.push((path.clone(), &entry.value)),
+            None => collect_leaves(&entry.value, path, leaves),
+        }
+        path.pop();
+    }
+}
+
+/// The contract at a leaf, with the command line that carries it out.
+fn serves(
+    path: &[&str],
+    leaf: &Node,
+    arguments: Option<&Node>,
+    report: &mut Report,
+) -> Option<Implements> {
+    let dotted = path.join(".");
+    let own = arguments.and_then(|arguments| arguments.get(&dotted));
+    let Some(own) = own else {
+        report
+            .add(
+                &rules::C065,
+                leaf.span.clone(),
+                format!("nothing says with which arguments `{}` runs", path.join(" ")),
+            )
+            .help(format!("add `metadata: {{ cli: {{ \"{dotted}\": {{ argv: [] }} }} }}`"));
+        return None;
+    };
+    check(own, &documents::cli::ENTRY, "C050", report);
+    let rest = own.get("argv");
+    if let Some(rest) = rest {
+        shell_features(rest, report);
+    }
+    let argv: Vec<Json> = path
+        .iter()
+        .map(|step| json!(step))
+        .chain(rest.map(Node::items).unwrap_or_default().iter().map(Node::to_json))
+        .collect();
+    let mut entry = own.to_json();
+    if let Some(entry) = entry.as_object_mut() {
+        entry.insert("argv".into(), Json::Array(argv));
+    }
+    Some(Implements {
+        tool: leaf.text()?.to_owned(),
+        range: range::parse("*").ok()?,
+        range_text: "*".into(),
+        drop_inputs: Vec::new(),
+        drop_outputs: Vec::new(),
+        mapping: BTreeMap::new(),
+        cost: Cost::default(),
+        timeout_ms: None,
+        retry: None,
+        metadata: json!({ "cli": entry }),
+    })
+}

@@ -1,0 +1,138 @@
+//! What a reader has to say: a rule, a place, a reason and, where we know it, the fix.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::source::{Source, Span};
+
+/// How much a diagnostic matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The manifest is not used.
+    Error,
+    /// The manifest is used; somebody should look.
+    Warning,
+}
+
+/// One rule that manifests are held to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// A letter for the document and three digits.
+    pub code: &'static str,
+    /// How much breaking it matters.
+    pub severity: Severity,
+    /// The rule in one sentence.
+    pub about: &'static str,
+}
+
+impl Rule {
+    /// A rule whose breach keeps a manifest from being used.
+    pub const fn error(code: &'static str, about: &'static str) -> Rule {
+        Rule { code, severity: Severity::Error, about }
+    }
+
+    /// A rule whose breach is worth a look.
+    pub const fn warning(code: &'static str, about: &'static str) -> Rule {
+        Rule { code, severity: Severity::Warning, about }
+    }
+}
+
+/// A breach of a rule at a place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Diagnostic {
+    /// The rule's code.
+    pub code: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The file, from the workspace's root.
+    pub file: Arc<str>,
+    /// From 1; 0 when the file could not be read as text.
+    pub line: usize,
+    /// From 1, in characters; 0 when the file could not be read as text.
+    pub column: usize,
+    /// The fix, where we know one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The offending bytes.
+    #[serde(skip)]
+    pub span: Span,
+}
+
+impl Diagnostic {
+    /// Adds the fix.
+    pub fn help(&mut self, help: impl Into<String>) -> &mut Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds the fix, if there is one.
+    pub fn maybe_help(&mut self, help: Option<String>) -> &mut Diagnostic {
+        self.help = help.or(self.help.take());
+        self
+    }
+}
+
+/// Collects what is wrong with one source.
+#[derive(Clone, Debug)]
+pub struct Report {
+    source: Source,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Report {
+    /// An empty report about a source.
+    pub fn new(source: &Source) -> Report {
+        Report { source: source.clone(), diagnostics: Vec::new() }
+    }
+
+    /// Notes a breach.
+    pub fn add(&mut self, rule: &Rule, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        let readable = !self.source.text().is_empty();
+        let (line, column) = if readable { self.source.position(span.start) } else { (0, 0) };
+        let at = self.diagnostics.len();
+        self.diagnostics.push(Diagnostic {
+            code: rule.code,
+            severity: rule.severity,
+            message: message.into(),
+            file: self.source.file().clone(),
+            line,
+            column,
+            help: None,
+            span,
+        });
+        #[expect(clippy::indexing_slicing, reason = "it was pushed just above")]
+        &mut self.diagnostics[at]
+    }
+
+    /// The line and column of a byte.
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        self.source.position(offset)
+    }
+
+    /// Whether anything here keeps the manifest from being used.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// What was noted, in the order of the file.
+    pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+        self.diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
+        self.diagnostics
+    }
+}
+
+/// The nearest of some names to one that is not among them.
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['-', '.', ' '], "_");
+    let name = plain(name);
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&name, &plain(candidate)), candidate))
+        .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,215 @@
+//! `DRIVER.md` (AIP-30): one way of carrying out contracts.
+
+mod lint;
+
+pub(crate) use lint::{bundle_setup, install, shell_features};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use haft_model::{CostClass, DriverId, DriverKind, RetryPolicy};
+use serde_json::Value as Json;
+
+use crate::range::{self, VersionRange};
+use crate::read::{cost_class, json, list, owned, retry, shared, text, whole};
+use crate::shape::{Shape, check, documents, strangers};
+use crate::source::Node;
+use crate::{Report, Source, rules};
+
+/// A driver as its author wrote it.
+#[derive(Clone, Debug)]
+pub struct Driver {
+    /// The file it came from.
+    pub file: Arc<str>,
+    /// Its name for people.
+    pub name: Arc<str>,
+    /// Its id.
+    pub id: DriverId,
+    /// Its version.
+    pub version: Arc<str>,
+    /// How the backend is reached.
+    pub kind: DriverKind,
+    /// What it serves.
+    pub implements: Vec<Implements>,
+    /// Whether and how one logs in.
+    pub auth: Option<Auth>,
+    /// Hosts it may reach.
+    pub egress: Vec<String>,
+    /// Regions it serves.
+    pub region: Vec<String>,
+    /// Tags that workspaces allow or forbid.
+    pub policy_tags: Vec<String>,
+    /// What a call costs.
+    pub cost: Cost,
+    /// A shorter deadline.
+    pub timeout_ms: Option<u64>,
+    /// Attempts at this backend.
+    pub retry: Option<RetryPolicy>,
+    /// Operating systems it runs on; empty means all.
+    pub os: Vec<String>,
+    /// Processors it runs on; empty means all.
+    pub arch: Vec<String>,
+    /// The host that a builtin belongs to.
+    pub host_id: Option<String>,
+    /// Everything it says, for the kind that carries it out.
+    pub raw: Json,
+}
+
+/// One contract that a driver serves.
+#[derive(Clone, Debug)]
+pub struct Implements {
+    /// The contract, by id or path.
+    pub tool: String,
+    /// The versions it serves.
+    pub range: VersionRange,
+    /// The same as written.
+    pub range_text: String,
+    /// Optional inputs the backend does not take.
+    pub drop_inputs: Vec<String>,
+    /// Optional outputs it does not give.
+    pub drop_outputs: Vec<String>,
+    /// The backend's names for inputs.
+    pub mapping: BTreeMap<String, Mapped>,
+    /// What a call of this tool costs.
+    pub cost: Cost,
+    /// A shorter deadline for this tool.
+    pub timeout_ms: Option<u64>,
+    /// Attempts for this tool.
+    pub retry: Option<RetryPolicy>,
+    /// How this kind carries the tool out.
+    pub metadata: Json,
+}
+
+/// One entry of a mapping, before it is known which side is the contract's.
+#[derive(Clone, Debug)]
+pub enum Mapped {
+    /// The contract's key becomes this one.
+    To(String),
+    /// `{from, transform}`.
+    From {
+        /// The other name.
+        from: String,
+        /// A transformer of the driver's.
+        transform: Option<String>,
+    },
+}
+
+/// What a call costs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// In kind.
+    pub class: Option<CostClass>,
+    /// In units, for comparison only.
+    pub units: Option<f64>,
+    /// What the units are in.
+    pub currency: Option<String>,
+}
+
+/// Whether and how one logs in.
+#[derive(Clone, Debug, Default)]
+pub struct Auth {
+    /// A SECRETS.md or AUTH.md.
+    pub reference: Option<String>,
+    /// Environment variables that hold a login.
+    pub env: Vec<String>,
+    /// What starts a login.
+    pub login: Option<Json>,
+}
+
+/// Reads a DRIVER.md's frontmatter.
+pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<Arc<Driver>> {
+    check(node, &documents::driver::DRIVER, "D001", report);
+    let kind = text(node, "kind").and_then(DriverKind::parse);
+    if let Some(shape) = kind.and_then(own_shape) {
+        check(node, shape, "D001", report);
+    }
+    let known: Vec<&Shape> =
+        std::iter::once(&documents::driver::DRIVER).chain(kind.and_then(own_shape)).collect();
+    strangers(node, &known, &rules::D030, report);
+    let driver = from_node(source.file(), node)?;
+    lint::check(&driver, node, report);
+    Some(Arc::new(driver))
+}
+
+/// The fields that a kind adds.
+pub fn own_shape(kind: DriverKind) -> Option<&'static Shape> {
+    match kind {
+        DriverKind::Builtin => None,
+        DriverKind::Sdk => Some(&documents::sdk::SDK),
+        DriverKind::Http => Some(&documents::http::HTTP),
+        DriverKind::Mcp => Some(&documents::mcp::MCP),
+        DriverKind::Cli => Some(&documents::cli::KIND),
+    }
+}
+
+pub(crate) fn from_node(file: &Arc<str>, node: &Node) -> Option<Driver> {
+    let entries = node.get("implements").map(Node::items).unwrap_or_default();
+    let machine = node.get("requires");
+    let region = list(node, "region");
+    Some(Driver {
+        file: file.clone(),
+        name: shared(node, "name")?,
+        id: DriverId::from(text(node, "id")?),
+        version: shared(node, "version")?,
+        kind: DriverKind::parse(text(node, "kind")?)?,
+        implements: entries.iter().filter_map(implements).collect(),
+        auth: node.get("auth").map(auth),
+        egress: node.get("network").map(|network| list(network, "egress")).unwrap_or_default(),
+        region: if region.is_empty() { vec!["global".into()] } else { region },
+        policy_tags: list(node, "policy_tags"),
+        cost: node.get("cost_override").map(cost).unwrap_or_default(),
+        timeout_ms: whole(node, "timeout_override_ms"),
+        retry: retry(node, "retry_override"),
+        os: machine.map(|machine| list(machine, "os")).unwrap_or_default(),
+        arch: machine.map(|machine| list(machine, "arch")).unwrap_or_default(),
+        host_id: node.at(&["metadata", "builtin"]).and_then(|builtin| owned(builtin, "host_id")),
+        raw: node.to_json(),
+    })
+}
+
+fn implements(node: &Node) -> Option<Implements> {
+    let range_text = owned(node, "version")?;
+    let narrowing = node.get("schema_narrowing");
+    let dropped = |key| narrowing.map(|narrowing| list(narrowing, key)).unwrap_or_default();
+    let mapping = node.get("mapping").map(Node::entries).unwrap_or_default();
+    Some(Implements {
+        tool: owned(node, "tool")?,
+        range: range::parse(&range_text).ok()?,
+        range_text,
+        drop_inputs: dropped("drop_inputs"),
+        drop_outputs: dropped("drop_outputs"),
+        mapping: mapping
+            .iter()
+            .filter_map(|entry| Some((entry.key.to_string(), mapped(&entry.value)?)))
+            .collect(),
+        cost: node.get("cost_override").map(cost).unwrap_or_default(),
+        timeout_ms: whole(node, "timeout_override_ms"),
+        retry: retry(node, "retry_override"),
+        metadata: json(node, "metadata").unwrap_or_default(),
+    })
+}
+
+fn mapped(node: &Node) -> Option<Mapped> {
+    match node.text() {
+        Some(name) => Some(Mapped::To(name.to_owned())),
+        None => {
+            Some(Mapped::From { from: owned(node, "from")?, transform: owned(node, "transform") })
+        }
+    }
+}
+
+fn cost(node: &Node) -> Cost {
+    Cost {
+        class: cost_class(node),
+        units: node.get("cost_units_per_call").and_then(Node::number),
+        currency: owned(node, "currency"),
+    }
+}
+
+fn auth(node: &Node) -> Auth {
+    Auth {
+        reference: owned(node, "ref"),
+        env: node.get("state").map(|state| list(state, "env")).unwrap_or_default(),
+        login: json(node, "login"),
+    }
+}

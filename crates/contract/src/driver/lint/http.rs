@@ -1,0 +1,100 @@
+//! Rules of `kind: http` (AIP-31).
+
+use crate::source::Node;
+use crate::{Driver, Report, rules};
+
+pub(super) fn check(driver: &Driver, node: &Node, report: &mut Report) {
+    for entry in super::entries_without(node, "http") {
+        report
+            .add(&rules::H030, entry.span.clone(), "this entry does not say what to request")
+            .help("add `metadata: { http: { endpoint: /path, method: GET } }`");
+    }
+    credentials(node, report);
+    let Some(base) = node.get("base_url") else { return };
+    let Some(url) = base.text() else { return };
+    if url.contains("${") {
+        report
+            .add(&rules::H033, base.span.clone(), "`base_url` holds a placeholder")
+            .help("one driver has one host; write a driver for each");
+        return;
+    }
+    let Some(host) = host_of(url) else { return };
+    if !driver.egress.iter().any(|allowed| covers(allowed, host)) {
+        report
+            .add(
+                &rules::H032,
+                base.span.clone(),
+                format!("`{host}` is not in `network.egress`, so it could never be reached"),
+            )
+            .help(format!("add `network: {{ egress: [\"{host}\"] }}`"));
+    }
+    if url.starts_with("http://") && !is_loopback(host) && !names_private(driver, host) {
+        report.add(&rules::H031, base.span.clone(), format!("`{url}` is not encrypted")).help(
+            "use https; http is for loopback and for private hosts named in `network.egress`",
+        );
+    }
+}
+
+/// Headers that carry credentials must carry placeholders.
+fn credentials(node: &Node, report: &mut Report) {
+    let entries = node.get("implements").map(Node::items).unwrap_or_default();
+    let headers = entries
+        .iter()
+        .filter_map(|entry| entry.at(&["metadata", "http", "headers"]))
+        .chain(node.get("default_headers"));
+    for header in headers.flat_map(Node::entries) {
+        let name = header.key.to_lowercase();
+        let secret = ["authorization", "x-api-key", "api-key", "cookie", "proxy-authorization"];
+        let written = header.value.text().unwrap_or_default();
+        if secret.contains(&name.as_str()) && !written.contains("${secrets.") {
+            report
+                .add(
+                    &rules::H034,
+                    header.value.span.clone(),
+                    format!("`{}` is written out", header.key),
+                )
+                .help("refer to a secret: `${secrets.NAME}`");
+        }
+    }
+}
+
+/// The host of a URL, with its port.
+pub(super) fn host_of(url: &str) -> Option<&str> {
+    let rest = url.split_once("://")?.1;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    Some(authority.rsplit('@').next().unwrap_or(authority)).filter(|host| !host.is_empty())
+}
+
+/// Whether an egress entry covers a host: `*`, the host with or without its port, or `*.` one label.
+pub(crate) fn covers(allowed: &str, host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    allowed == "*"
+        || allowed == host
+        || allowed == name
+        || allowed.strip_prefix("*.").is_some_and(|suffix| {
+            name.strip_suffix(suffix)
+                .and_then(|label| label.strip_suffix('.'))
+                .is_some_and(|label| !label.is_empty() && !label.contains('.'))
+        })
+}
+
+pub(super) fn is_loopback(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    name == "localhost" || name == "[::1]" || name.starts_with("127.")
+}
+
+/// Whether a host without dots or with a private address is named outright.
+fn names_private(driver: &Driver, host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let private_address = name.starts_with("10.")
+        || name.starts_with("192.168.")
+        || name
+            .split('.')
+            .nth(1)
+            .and_then(|part| part.parse::<u8>().ok())
+            .is_some_and(|second| name.starts_with("172.") && (16..=31).contains(&second));
+    let private_name =
+        !name.contains('.') || name.ends_with(".internal") || name.ends_with(".local");
+    (private_address || private_name)
+        && driver.egress.iter().any(|allowed| allowed == host || allowed == name)
+}

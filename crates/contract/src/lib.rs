@@ -1,0 +1,26 @@
+//! Manifests: text in, contracts and diagnostics out.
+//!
+//! Owns what every document may say, how a contract inherits from an action, and what its words mean.
+//! Must never touch a disk, a clock or a socket; whoever walks the workspace hands the texts in.
+//! Start with [`read_tool`] and [`Contract`].
+
+mod action;
+mod bundle;
+mod diagnostic;
+mod driver;
+mod extras;
+mod manifest;
+pub mod range;
+mod read;
+pub mod rules;
+pub mod shape;
+pub mod source;
+mod tool;
+
+pub use action::Action;
+pub use diagnostic::{Diagnostic, Report, Rule, Severity, did_you_mean};
+pub use driver::{Auth, Cost, Driver, Implements, Mapped, own_shape};
+pub use extras::{Compensation, Concurrency, Extras, Idempotency, Imported, StatusQuery};
+pub use manifest::{Kind, Manifest, Reading, read};
+pub use source::{Source, Span, Syntax};
+pub use tool::{ActionRef, DEFAULT_TIMEOUT_MS, Example, Tool};

@@ -1,0 +1,106 @@
+//! The rules that no table of fields can state: of files, across fields and across manifests.
+
+use crate::diagnostic::Rule;
+
+macro_rules! rules {
+    ($($code:ident $severity:ident $about:literal;)*) => {
+        $(#[doc = $about] pub const $code: Rule = Rule::$severity(stringify!($code), $about);)*
+
+        /// All of them, in order.
+        pub const ALL: &[Rule] = &[$($code,)*];
+    };
+}
+
+rules! {
+    Y001 error "A manifest is UTF-8.";
+    Y002 error "A manifest holds no NUL byte.";
+    Y003 error "A manifest has at most 1 MiB.";
+    Y004 error "A manifest opens with YAML between two `---` lines.";
+    Y005 error "The YAML, JSON or TOML parses.";
+    Y006 error "No name is given twice in one map.";
+    Y007 error "An alias refers to an anchor before it, and does not blow the document up.";
+    Y008 error "A manifest has at most 50000 values, nested at most 64 deep.";
+    Y009 error "Only the tags of YAML's core schema are used.";
+    Y010 error "A file or folder that is read lies inside the workspace, symbolic links followed.";
+    Y011 error "A file can be read.";
+    Y012 error "A file's name or its `schema` says what it is.";
+    Y020 error "With `--strict-published-schema`, a manifest fits the schema that the AIP publishes.";
+
+    T040 warning "A tool that changes something does not say `approval: auto`.";
+    T041 error "An example's input fits `inputs`.";
+    T042 error "An example's output fits `outputs`.";
+    T043 warning "No kind of driver is both required and forbidden.";
+    T044 warning "The folder is named after the manifest's `id`.";
+    T045 warning "An id has no two dots in a row, and a version no leading zeros.";
+    T046 warning "A contract states `mutates` and `risk_level`, so that nothing has to be assumed.";
+    T047 error "`default_implementation` names a driver that can serve the tool.";
+    T048 warning "`requires.tools` names tools that exist.";
+    T049 error "Only one contract has a given id and major version.";
+    T050 error "A tool's `risk_level` is not below its action's.";
+    T051 error "A tool keeps every `mutates` entry of its action.";
+    T052 error "A tool's `approval` is not looser than its action's.";
+    T053 error "A tool keeps everything its action requires.";
+    T054 error "`implements` names an action that exists.";
+    T055 error "`inputs` and `outputs` describe an object.";
+
+    E050 error "A condition parses and looks only at what exists there.";
+    E051 error "The dates of a lifecycle are in order.";
+    E052 error "A reversible write says how it is undone.";
+    E053 error "A pointer leads to a property of the schema.";
+    E054 error "`status`, `compensation` and `replacement` name tools that exist.";
+    E055 error "A template looks only at what exists there.";
+    E056 error "An alias is no other tool's name or alias.";
+    E057 error "A tool whose facts are classified says what the classifier sees.";
+
+    D030 warning "A driver has no field that neither AIP-30 nor its kind knows.";
+    D031 warning "A driver does not use the discouraged fields `driver`, `concrete` and `transport`.";
+    D032 warning "An id does not end in a dot or dash.";
+    D044 warning "The folder is named after the driver's `id`.";
+    D045 error "Only one driver has a given id and major version.";
+    D050 error "An `implements` entry names a tool that exists.";
+    D051 error "An `implements` range contains the contract's version.";
+    D052 error "Only optional inputs are dropped.";
+    D053 warning "Only inputs that the contract has are dropped.";
+    D054 error "A mapping connects an input of the contract to a name of the backend.";
+    D055 error "A transform is one that the driver provides.";
+    D056 warning "A driver's deadline is not longer than the contract's.";
+    D057 error "A driver names each tool once.";
+    D058 error "A health check has what its method needs.";
+    D059 error "`auth.expiry.detect` is a sign that can be seen.";
+    D060 warning "`auth.ref` names a file that exists.";
+    D061 error "A template refers to inputs that the contract has, and to secrets by name.";
+    D062 warning "An optional input in a template has a default.";
+    D063 warning "A secret in a template is listed in `auth.state.env`.";
+    D064 warning "The hosts a driver reaches are among those that the contract requires.";
+    D065 error "Only optional outputs are dropped.";
+    D066 warning "An install method is one that Haft knows, and is not experimental.";
+    D067 error "An install entry has what its method needs.";
+
+    H030 error "An HTTP driver's `implements` entries say `metadata.http`.";
+    H031 error "`base_url` is https, or http to loopback or to a private host named in `network.egress`.";
+    H032 error "The host of `base_url` is in `network.egress`.";
+    H033 error "`base_url` is fixed: no part of it comes from the call.";
+    H034 error "No credential is written into a header.";
+
+    M031 error "The transport fits the server.";
+    M032 error "A remote server is reached by https, or by http on loopback.";
+    M033 error "An MCP driver's `implements` entries say `metadata.mcp`.";
+
+    K031 error "Install methods fit the package manager.";
+    K032 error "An SDK driver's `implements` entries say `metadata.sdk`.";
+    K033 error "A runner of an SDK driver is in-process.";
+    K034 error "Positional arguments are `_0` to `_4`, without gaps or names beside them.";
+
+    B001 error "A builtin driver has no install, auth or network.";
+
+    C060 error "A leaf of `commands` names a TOOL.md that exists.";
+    C061 error "No argument uses shell features.";
+    C062 warning "Files that hold a login are open in the sandbox.";
+    C063 error "`persist` says exactly one place.";
+    C064 error "A cli driver's `implements` entries say `metadata.cli`.";
+    C065 error "A leaf of `commands` has its arguments in `metadata.cli`.";
+
+    L001 error "A contract's effects are no wider than those that were accepted.";
+    L002 error "An imported contract's description and schemas are those that were accepted.";
+    L003 error "haft.lock can be read.";
+}

@@ -1,0 +1,10 @@
+//! The tables of every document Haft reads.
+
+pub mod action;
+pub mod cli;
+pub mod driver;
+pub mod haft;
+pub mod http;
+pub mod mcp;
+pub mod sdk;
+pub mod tool;

@@ -1,0 +1,95 @@
+//! `kind: http` (AIP-31).
+
+use crate::shape::Strangers::{Kept, Refused};
+use crate::shape::Takes::{Formed, Integer, Map, Names, Object, Word};
+use crate::shape::form::{FILLED, JSON_PATH, TEMPLATE, WEB_URL};
+use crate::shape::{Shape, optional, required};
+
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+/// What an HTTP driver adds.
+pub static HTTP: Shape = Shape {
+    title: "DRIVER.md of kind http",
+    strangers: Kept,
+    fields: &[
+        required(
+            "base_url",
+            "H001",
+            Formed(&WEB_URL),
+            "The one host it talks to, as a fixed address.",
+        ),
+        optional(
+            "default_headers",
+            "H002",
+            Names(None, &Formed(&TEMPLATE)),
+            "Headers of every request.",
+        ),
+        optional("default_method", "H003", Word(METHODS), "The method where an entry names none.")
+            .or("\"POST\""),
+        optional("streaming", "H004", Map(&STREAMING), "How answers are streamed."),
+        optional("rate_limit", "H005", Map(&RATE), "How fast the backend likes to be asked."),
+    ],
+    moved: &[],
+};
+
+static STREAMING: Shape = Shape {
+    title: "`streaming`",
+    strangers: Refused(""),
+    fields: &[
+        required("transport", "", Word(TRANSPORTS), "How a stream is framed."),
+        optional("event_field", "", Formed(&FILLED), "Which events count."),
+        optional("terminator", "", Formed(&FILLED), "What ends the stream."),
+    ],
+    moved: &[],
+};
+
+const TRANSPORTS: &[&str] = &["sse", "ndjson", "chunked"];
+
+static RATE: Shape = Shape {
+    title: "`rate_limit`",
+    strangers: Refused(""),
+    fields: &[
+        optional("requests_per_minute", "", Integer(1, i64::MAX), "Requests a minute."),
+        optional("burst", "", Integer(1, i64::MAX), "Requests at once."),
+    ],
+    moved: &[],
+};
+
+/// `metadata.http` of an `implements` entry.
+pub static ENTRY: Shape = Shape {
+    title: "`metadata.http`",
+    strangers: Refused("H020"),
+    fields: &[
+        required("endpoint", "H010", Formed(&TEMPLATE), "The path below `base_url`."),
+        optional("method", "H011", Word(METHODS), "The method."),
+        optional("headers", "H012", Names(None, &Formed(&TEMPLATE)), "Headers of this request."),
+        optional("body_template", "H013", Object, "The JSON body."),
+        optional("query_template", "H014", Names(None, &Formed(&TEMPLATE)), "The query."),
+        optional(
+            "response_extract",
+            "H015",
+            Formed(&JSON_PATH),
+            "Which part of the answer is the output.",
+        )
+        .or("\"$\""),
+        optional("streaming", "H016", Map(&ENTRY_STREAMING), "How this answer is streamed."),
+        optional(
+            "idempotency_key_header",
+            "H017",
+            Formed(&FILLED),
+            "The header that carries the key.",
+        ),
+    ],
+    moved: &[],
+};
+
+static ENTRY_STREAMING: Shape = Shape {
+    title: "`streaming`",
+    strangers: Refused(""),
+    fields: &[
+        optional("transport", "", Word(TRANSPORTS), "How a stream is framed."),
+        optional("event_field", "", Formed(&FILLED), "Which events count."),
+        optional("terminator", "", Formed(&FILLED), "What ends the stream."),
+    ],
+    moved: &[],
+};

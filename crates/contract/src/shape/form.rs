@@ -1,0 +1,288 @@
+//! Forms: the texts that fields take, each with its pattern or its reader, and what to say about it.
+
+use haft_model::{Approval, parse_date, parse_duration, parse_timestamp};
+use haft_notation::{Fault, Path, Pattern, Template, ecma_fault};
+
+/// A kind of text.
+pub struct Form {
+    /// What it is, for messages: "a tool id".
+    pub what: &'static str,
+    /// The pattern it fits.
+    pub pattern: Option<Pattern>,
+    /// Fewest and most characters.
+    pub length: (usize, usize),
+    /// What a pattern cannot say.
+    pub also: fn(&str) -> Option<Fault>,
+    /// How to write one.
+    pub help: &'static str,
+}
+
+impl Form {
+    /// What is wrong with a text, if anything.
+    pub fn fault(&self, text: &str) -> Option<Fault> {
+        let length = text.chars().count();
+        let (least, most) = self.length;
+        if length < least || length > most {
+            return Some(self.refuse(text, format!(" ({least} to {most} characters)")));
+        }
+        if self.pattern.as_ref().is_some_and(|pattern| !pattern.fits(text)) {
+            return Some(self.refuse(text, String::new()));
+        }
+        (self.also)(text)
+    }
+
+    fn refuse(&self, text: &str, detail: String) -> Fault {
+        let shown: String = text.chars().take(80).collect();
+        Fault::new(format!("`{shown}` is not {}{detail}", self.what)).help(self.help)
+    }
+}
+
+const ANY_LENGTH: (usize, usize) = (0, usize::MAX);
+
+const fn nothing(_: &str) -> Option<Fault> {
+    None
+}
+
+const fn pattern(
+    what: &'static str,
+    source: &'static str,
+    length: (usize, usize),
+    help: &'static str,
+) -> Form {
+    Form { what, pattern: Some(Pattern::new(source)), length, also: nothing, help }
+}
+
+const fn reader(what: &'static str, also: fn(&str) -> Option<Fault>, help: &'static str) -> Form {
+    Form { what, pattern: None, length: (1, usize::MAX), also, help }
+}
+
+/// Text that is not empty.
+pub static FILLED: Form = reader("text", nothing, "write something");
+
+/// A contract's id.
+pub static TOOL_ID: Form = pattern(
+    "a tool id",
+    r"^[a-z0-9][a-z0-9.\-]*[a-z0-9]$",
+    (2, 80),
+    "use 2 to 80 lowercase letters, digits, dots and dashes, beginning and ending with a letter or digit",
+);
+
+/// A driver's id.
+pub static DRIVER_ID: Form = pattern(
+    "a driver id",
+    r"^[a-z0-9][a-z0-9.\-]{1,79}$",
+    ANY_LENGTH,
+    "use 2 to 80 lowercase letters, digits, dots and dashes, beginning with a letter or digit",
+);
+
+/// A CLI bundle's id.
+pub static CLI_ID: Form = pattern(
+    "a bundle id",
+    r"^[a-z0-9][a-z0-9\-]{1,63}$",
+    ANY_LENGTH,
+    "use 2 to 64 lowercase letters, digits and dashes",
+);
+
+/// An action's id.
+pub static ACTION_ID: Form = pattern(
+    "an action id",
+    r"^[a-z0-9][a-z0-9.-]*(:[a-z0-9][a-z0-9.-]*)?$",
+    (2, 80),
+    "write `<target-kind>:<verb>`, as in `storage:commit`",
+);
+
+/// A version of a manifest.
+pub static VERSION: Form = Form {
+    what: "a version",
+    pattern: Some(Pattern::new(r"^\d+\.\d+\.\d+(?:[-+][\w.\-]+)?$")),
+    length: ANY_LENGTH,
+    also: |text| {
+        nodejs_semver::Version::parse(text)
+            .is_err()
+            .then(|| Fault::new(format!("`{text}` is not a semantic version")))
+    },
+    help: "write three numbers, as in `1.0.0`",
+};
+
+/// A range of versions, as npm reads them.
+pub static RANGE: Form = reader(
+    "a version range",
+    |text| {
+        crate::range::parse(text).err().map(|_| {
+            Fault::new(format!("`{text}` is not a version range"))
+                .help("write a range as npm does: `^1.0.0`, `>=2.40 <3`, `1.x || 2.x`")
+        })
+    },
+    "write a range as npm does: `^1.0.0`, `>=2.40 <3`, `1.x || 2.x`",
+);
+
+/// One entry of `mutates`.
+pub static MUTATION: Form = pattern(
+    "a `<class>:<scope>` entry",
+    r"^[a-z]+:[^\s]+$",
+    ANY_LENGTH,
+    "write `workspace:/path`, `network:host`, `database:table`, `secret:slug` or `external:service`",
+);
+
+/// An approval class.
+pub static APPROVAL: Form = Form {
+    what: "an approval class",
+    pattern: Some(Pattern::new(r"^(auto|always|on-mutate|policy:[A-Za-z0-9_./-]+)$")),
+    length: ANY_LENGTH,
+    also: |text| {
+        Approval::parse(text).is_none().then(|| Fault::new(format!("`{text}` is unknown")))
+    },
+    help: "use auto, on-mutate, always or policy:<name>",
+};
+
+/// A discovery tag.
+pub static TAG: Form = pattern(
+    "a tag",
+    r"^[a-z0-9][a-z0-9-]*$",
+    ANY_LENGTH,
+    "use lowercase letters, digits and dashes",
+);
+
+/// A tag of a driver.
+pub static SHORT_TAG: Form = pattern(
+    "a tag",
+    r"^[a-z0-9][a-z0-9\-]{0,63}$",
+    ANY_LENGTH,
+    "use at most 64 lowercase letters, digits and dashes",
+);
+
+/// A currency.
+pub static CURRENCY: Form =
+    pattern("a currency", r"^[A-Z]{3}$", ANY_LENGTH, "use three capital letters, as in `EUR`");
+
+/// An ISO 8601 duration.
+pub static DURATION: Form = reader(
+    "a duration",
+    |text| {
+        parse_duration(text).is_none().then(|| {
+            Fault::new(format!("`{text}` is not an ISO 8601 duration"))
+                .help("write `PT10M` for ten minutes, `P7D` for a week")
+        })
+    },
+    "write `PT10M` for ten minutes, `P7D` for a week",
+);
+
+/// A UTC day.
+pub static DATE: Form = reader(
+    "a date",
+    |text| {
+        parse_date(text).is_none().then(|| {
+            Fault::new(format!("`{text}` is not a date"))
+                .help("write a UTC day, as in `2026-01-31`")
+        })
+    },
+    "write a UTC day, as in `2026-01-31`",
+);
+
+/// An instant.
+pub static DATE_TIME: Form = reader(
+    "a date and time",
+    |text| {
+        parse_timestamp(text).is_none().then(|| {
+            Fault::new(format!("`{text}` is not an instant"))
+                .help("write `2026-01-31T12:00:00Z`, in UTC")
+        })
+    },
+    "write `2026-01-31T12:00:00Z`, in UTC",
+);
+
+/// An absolute address.
+pub static URL: Form = pattern(
+    "a URL",
+    r"^[a-z][a-z0-9+.-]*://[^\s]+$",
+    ANY_LENGTH,
+    "write it with its scheme, as in `https://api.example`",
+);
+
+/// A web address.
+pub static WEB_URL: Form = pattern(
+    "a web address",
+    r"^https?://[^\s/$?#]+[^\s]*$",
+    ANY_LENGTH,
+    "write it with its scheme, as in `https://api.example`",
+);
+
+/// Text with placeholders.
+pub static TEMPLATE: Form = Form {
+    what: "a template",
+    pattern: None,
+    length: ANY_LENGTH,
+    also: |text| Template::parse(text).err(),
+    help: "placeholders look like `${input.name}`",
+};
+
+/// A path into an answer.
+pub static JSON_PATH: Form = reader(
+    "a path",
+    |text| Path::parse(text).err(),
+    "a path is `$` followed by `.name`, `[0]`, `[*]` or `[?(@.key=='value')]`",
+);
+
+/// A regular expression with a group.
+pub static VERSION_PATTERN: Form = reader("a pattern", ecma_fault, "put the version in a group");
+
+/// A JSON pointer.
+pub static POINTER: Form =
+    pattern("a JSON pointer", r"^(/[^/]+)+$", ANY_LENGTH, "write `/card` or `/customer/email`");
+
+/// A name of an environment variable.
+pub static ENVIRONMENT_NAME: Form = pattern(
+    "the name of an environment variable",
+    r"^[A-Z_][A-Z0-9_]*$",
+    ANY_LENGTH,
+    "use capital letters, digits and underscores",
+);
+
+/// A slug of letters, digits and dashes.
+pub static SLUG: Form = pattern(
+    "a slug",
+    r"^[a-z][a-z0-9-]*[a-z0-9]$",
+    (2, 64),
+    "use 2 to 64 lowercase letters, digits and dashes, beginning with a letter",
+);
+
+/// A path inside the workspace.
+pub static INSIDE: Form = reader(
+    "a path inside the workspace",
+    |text| {
+        let escapes = text.starts_with('/') || text.split(['/', '\\']).any(|step| step == "..");
+        escapes.then(|| {
+            Fault::new(format!("`{text}` leaves the workspace"))
+                .help("name a file below the workspace's root")
+        })
+    },
+    "name a file below the workspace's root",
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_compiles() {
+        for form in [
+            &TOOL_ID,
+            &DRIVER_ID,
+            &CLI_ID,
+            &ACTION_ID,
+            &VERSION,
+            &MUTATION,
+            &APPROVAL,
+            &TAG,
+            &SHORT_TAG,
+            &CURRENCY,
+            &URL,
+            &WEB_URL,
+            &POINTER,
+            &ENVIRONMENT_NAME,
+            &SLUG,
+        ] {
+            assert!(form.pattern.as_ref().is_some_and(Pattern::compiles), "{}", form.what);
+        }
+    }
+}

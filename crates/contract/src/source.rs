@@ -1,0 +1,35 @@
+//! A text and the places in it: bytes in, a tree with positions and diagnostics out.
+
+mod frontmatter;
+mod node;
+mod text;
+mod toml;
+mod yaml;
+
+pub use node::{Entry, Node, Value};
+pub use text::{LARGEST, Source, Span};
+
+use crate::Report;
+
+/// How a file holds its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// Markdown with YAML between `---` lines.
+    Markdown,
+    /// JSON, which is YAML too.
+    Json,
+    /// TOML.
+    Toml,
+}
+
+/// Reads a source into a tree. What cannot be read is reported, and what could be is kept.
+pub fn parse(source: &Source, syntax: Syntax, report: &mut Report) -> Option<Node> {
+    match syntax {
+        Syntax::Markdown => {
+            let block = frontmatter::find(source, report)?;
+            yaml::parse(source, block, report)
+        }
+        Syntax::Json => yaml::parse(source, 0..source.text().len(), report),
+        Syntax::Toml => toml::parse(source, report),
+    }
+}

@@ -1,0 +1,297 @@
+//! YAML 1.2 and JSON: parser events in, a tree with positions out, within a budget.
+//!
+//! The scanner is a library's. The tree is ours because a manifest's reader needs what no loader
+//! gives: the place of every key and value, going on after a duplicate key, aliases paid for before
+//! they are copied, and the core schema's scalars and nothing more (`NO` is text, so is a date).
+
+use std::collections::HashMap;
+
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
+use serde_json::Number;
+
+use crate::source::{Entry, Node, Source, Span, Value};
+use crate::{Report, rules};
+
+/// Nodes a document may have once its aliases are expanded.
+const MOST_NODES: usize = 50_000;
+
+/// How deep maps and lists may nest.
+const DEEPEST: usize = 64;
+
+/// Reads one document out of a stretch of a source.
+pub(super) fn parse(source: &Source, block: Span, report: &mut Report) -> Option<Node> {
+    let text = source.text().get(block.clone())?;
+    let options = granit_parser::options! {
+        flow_nesting_limit: DEEPEST,
+        block_nesting_limit: DEEPEST,
+        emit_unresolved_aliases: true,
+        emit_comments: false,
+    };
+    let mut tree = Tree::new(report, block);
+    for event in Parser::new_from_str_with_options(text, options) {
+        let (event, span) = match event {
+            Ok((event, span)) => (event, tree.place(span.byte_range())),
+            Err(fault) => {
+                tree.refuse(&fault);
+                break;
+            }
+        };
+        if !tree.take(event, span) {
+            break;
+        }
+    }
+    tree.finish()
+}
+
+/// What is being built: finished on the left, open on the right.
+struct Tree<'a> {
+    report: &'a mut Report,
+    base: usize,
+    end: usize,
+    open: Vec<Open>,
+    root: Option<Node>,
+    anchors: HashMap<usize, (Node, usize)>,
+    nodes: usize,
+    documents: usize,
+}
+
+/// A list or map whose end has not come yet.
+struct Open {
+    span: Span,
+    anchor: usize,
+    nodes_before: usize,
+    holds: Holds,
+}
+
+enum Holds {
+    List(Vec<Node>),
+    Map { entries: Vec<Entry>, key: Option<(Box<str>, Span)> },
+}
+
+impl<'a> Tree<'a> {
+    fn new(report: &'a mut Report, block: Span) -> Tree<'a> {
+        Tree {
+            report,
+            base: block.start,
+            end: block.end,
+            open: Vec::new(),
+            root: None,
+            anchors: HashMap::new(),
+            nodes: 0,
+            documents: 0,
+        }
+    }
+
+    fn place(&self, range: Option<Span>) -> Span {
+        let range = range.unwrap_or(0..0);
+        let start = (self.base + range.start).min(self.end);
+        start..(self.base + range.end).clamp(start, self.end)
+    }
+
+    /// Takes one event; false when reading has to stop.
+    fn take(&mut self, event: Event<'_>, span: Span) -> bool {
+        match event {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    self.report.add(&rules::Y005, span, "a second document starts here").help(
+                        "a manifest is one document; the Markdown body begins after the `---`",
+                    );
+                    return false;
+                }
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let value = self.scalar(&text, style, tag.as_deref(), &span);
+                self.nodes += 1;
+                self.put(Node { value, span }, anchor, 1);
+            }
+            Event::SequenceStart(_, anchor, _) => self.start(span, anchor, Holds::List(Vec::new())),
+            Event::MappingStart(_, anchor, _) => {
+                self.start(span, anchor, Holds::Map { entries: Vec::new(), key: None });
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(span),
+            Event::Alias(id) => return self.alias(id, span),
+            Event::UnresolvedAlias(name) => {
+                self.report.add(
+                    &rules::Y007,
+                    span.clone(),
+                    format!("`*{name}` refers to an anchor that does not exist"),
+                );
+                self.put(Node { value: Value::Null, span }, 0, 1);
+            }
+            _ => {}
+        }
+        if self.nodes > MOST_NODES {
+            let at = self.open.last().map_or(self.base..self.base, |open| open.span.clone());
+            self.report.add(
+                &rules::Y008,
+                at,
+                format!("the document has more than {MOST_NODES} values"),
+            );
+            return false;
+        }
+        true
+    }
+
+    fn start(&mut self, span: Span, anchor: usize, holds: Holds) {
+        self.nodes += 1;
+        self.open.push(Open { span, anchor, nodes_before: self.nodes, holds });
+    }
+
+    fn close(&mut self, end: Span) {
+        let Some(open) = self.open.pop() else { return };
+        let size = self.nodes - open.nodes_before + 1;
+        let value = match open.holds {
+            Holds::List(items) => Value::List(items),
+            Holds::Map { entries, .. } => Value::Map(entries),
+        };
+        self.put(Node { value, span: open.span.start..end.end }, open.anchor, size);
+    }
+
+    /// Copies an anchored value, once its size has been paid for.
+    fn alias(&mut self, id: usize, span: Span) -> bool {
+        let Some((node, size)) = self.anchors.get(&id) else {
+            self.report.add(
+                &rules::Y007,
+                span.clone(),
+                "this alias refers to the value it stands in",
+            );
+            self.put(Node { value: Value::Null, span }, 0, 1);
+            return true;
+        };
+        let (mut node, size) = (node.clone(), *size);
+        if self.nodes + size > MOST_NODES {
+            self.report
+                .add(
+                    &rules::Y007,
+                    span,
+                    format!("this alias would expand the document beyond {MOST_NODES} values"),
+                )
+                .help("write the value out, or leave it out");
+            return false;
+        }
+        self.nodes += size;
+        node.span = span;
+        self.put(node, 0, size);
+        true
+    }
+
+    /// Puts a finished value where it belongs.
+    fn put(&mut self, node: Node, anchor: usize, size: usize) {
+        if anchor != 0 {
+            self.anchors.insert(anchor, (node.clone(), size));
+        }
+        match self.open.last_mut() {
+            None => self.root = self.root.take().or(Some(node)),
+            Some(Open { holds: Holds::List(items), .. }) => items.push(node),
+            Some(Open { holds: Holds::Map { entries, key }, .. }) => match key.take() {
+                None => *key = Some((key_text(self.report, &node), node.span)),
+                Some((key, key_span)) => {
+                    match entries.iter().find(|entry| entry.key == key) {
+                        None => entries.push(Entry { key, key_span, value: node }),
+                        Some(first) => {
+                            let line = self.report.position(first.key_span.start).0;
+                            self.report.add(
+                                &rules::Y006,
+                                key_span,
+                                format!("`{key}` is given twice; the first is on line {line}"),
+                            );
+                        }
+                    };
+                }
+            },
+        }
+    }
+
+    /// The core schema: null, booleans, numbers; everything else is text.
+    fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: &Span) -> Value {
+        let stated = tag.map(|tag| (tag.is_yaml_core_schema(), tag.suffix()));
+        match stated {
+            Some((true, "str")) => return Value::Text(text.into()),
+            Some((true, _)) | None => {}
+            Some((false, suffix)) => {
+                if suffix != "!" && !suffix.is_empty() {
+                    self.report.add(
+                        &rules::Y009,
+                        span.clone(),
+                        format!("the tag `{suffix}` means nothing here"),
+                    );
+                }
+                return Value::Text(text.into());
+            }
+        }
+        if style != ScalarStyle::Plain {
+            return Value::Text(text.into());
+        }
+        match text {
+            "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+            "true" | "True" | "TRUE" => Value::Flag(true),
+            "false" | "False" | "FALSE" => Value::Flag(false),
+            _ => number(text).map_or_else(|| Value::Text(text.into()), Value::Number),
+        }
+    }
+
+    fn refuse(&mut self, fault: &ScanError) {
+        let offset = fault.marker().byte_offset().unwrap_or(0);
+        let at = self.place(Some(offset..offset + 1));
+        match fault.kind() {
+            ErrorKind::RecursionLimitExceeded => {
+                self.report
+                    .add(&rules::Y008, at, format!("maps and lists nest more than {DEEPEST} deep"))
+                    .help("no manifest needs that; flatten it");
+            }
+            _ => {
+                self.report.add(&rules::Y005, at, fault.info());
+            }
+        }
+    }
+
+    /// The tree, with whatever was still open closed where reading stopped.
+    fn finish(mut self) -> Option<Node> {
+        while !self.open.is_empty() {
+            self.close(self.end..self.end);
+        }
+        self.root
+    }
+}
+
+/// The name in a map: scalars as they were written, since `0: ok` is as good a key as any.
+fn key_text(report: &mut Report, node: &Node) -> Box<str> {
+    match &node.value {
+        Value::Text(text) => text.clone(),
+        Value::Null => "null".into(),
+        Value::Flag(flag) => flag.to_string().into(),
+        Value::Number(number) => number.to_string().into(),
+        Value::List(_) | Value::Map(_) => {
+            report.add(&rules::Y005, node.span.clone(), "a name must be text, not a list or map");
+            "?".into()
+        }
+    }
+}
+
+fn number(text: &str) -> Option<Number> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let first = unsigned.bytes().next()?;
+    if !(first.is_ascii_digit() || first == b'.') {
+        return None;
+    }
+    if let Some(digits) = unsigned.strip_prefix("0x") {
+        return u64::from_str_radix(digits, 16).ok().map(Number::from);
+    }
+    if let Some(digits) = unsigned.strip_prefix("0o") {
+        return u64::from_str_radix(digits, 8).ok().map(Number::from);
+    }
+    if unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
+        let text = text.strip_prefix('+').unwrap_or(text);
+        return text
+            .parse::<i64>()
+            .map(Number::from)
+            .or_else(|_| text.parse::<u64>().map(Number::from))
+            .ok()
+            .or_else(|| Number::from_f64(text.parse().ok()?));
+    }
+    let is_float = unsigned
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'-' | b'+'));
+    if is_float { Number::from_f64(text.parse().ok()?) } else { None }
+}

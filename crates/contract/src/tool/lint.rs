@@ -1,0 +1,290 @@
+//! What no table of fields can say of a contract: rules across its fields.
+
+use haft_model::{ApprovalClass, EffectClass, FactRule, Tri};
+use haft_notation::{Condition, Schema, Template};
+use serde_json::Value as Json;
+
+use crate::source::Node;
+use crate::{Report, Tool, rules};
+
+/// Checks a contract's fields against each other.
+pub(super) fn check(tool: &Tool, node: &Node, report: &mut Report) {
+    spelling(tool, node, report);
+    effects(tool, node, report);
+    constraints(tool, node, report);
+    object_schemas(node, report);
+    if !report.has_errors() {
+        examples(tool, node, report);
+    }
+    if let Some(haft) = node.at(&["metadata", "haft"]) {
+        lifecycle(tool, haft, report);
+        conditions(haft, report);
+        pointers(tool, haft, report);
+        templates(tool, haft, report);
+    }
+}
+
+fn spelling(tool: &Tool, node: &Node, report: &mut Report) {
+    let id = tool.key.id.as_str();
+    if id.contains("..") {
+        report.add(&rules::T045, node.place(&["id"]), format!("`{id}` has two dots in a row"));
+    }
+    let numbers = tool.version.split(['.', '-', '+']).take(3);
+    if numbers.into_iter().any(|part| part.len() > 1 && part.starts_with('0')) {
+        report.add(
+            &rules::T045,
+            node.place(&["version"]),
+            format!("`{}` has a number with a leading zero", tool.version),
+        );
+    }
+    let folder = tool.file.rsplit('/').nth(1);
+    if folder.is_some_and(|folder| folder != id) {
+        report
+            .add(
+                &rules::T044,
+                node.place(&["id"]),
+                format!("the folder is called `{}`, the tool `{id}`", folder.unwrap_or_default()),
+            )
+            .help(format!("rename the folder to `{id}`"));
+    }
+}
+
+fn effects(tool: &Tool, node: &Node, report: &mut Report) {
+    let changes = tool.mutates.as_ref().is_some_and(|mutates| !mutates.is_empty());
+    let asks = tool.approval.as_ref().is_some_and(|approval| {
+        approval.class != ApprovalClass::Auto || !approval.policies.is_empty()
+    });
+    if changes && !asks && tool.implements.is_none() {
+        report
+            .add(
+                &rules::T040,
+                node.place(&[if tool.approval.is_some() { "approval" } else { "mutates" }]),
+                "the tool changes something and asks nobody",
+            )
+            .help("say `approval: on-mutate`, or leave it: rules and autonomy still decide");
+    }
+    if tool.implements.is_none() && (tool.mutates.is_none() || tool.risk.is_none()) {
+        let missing = match (&tool.mutates, tool.risk) {
+            (None, None) => "`mutates` and `risk_level` are",
+            (None, Some(_)) => "`mutates` is",
+            _ => "`risk_level` is",
+        };
+        report
+            .add(
+                &rules::T046,
+                node.place(&["id"]),
+                format!("{missing} not stated, so the tool counts as one that may write"),
+            )
+            .help("a tool that only reads says `mutates: []` and `risk_level: 0`");
+    }
+    let reversible = tool.extras.classes.contains(&EffectClass::ReversibleWrite);
+    if reversible && tool.extras.compensation.is_none() {
+        report
+            .add(
+                &rules::E052,
+                node.place(&["metadata", "haft", "class"]),
+                "`reversible-write` is claimed without a `compensation`",
+            )
+            .help("say how a call is undone, or call the class `irreversible`");
+    }
+    let facts = &tool.extras.facts;
+    for rule in [&facts.read_only, &facts.destructive, &facts.open_world] {
+        if matches!(rule, FactRule::Classifier(_)) {
+            report
+                .add(
+                    &rules::E057,
+                    node.place(&["metadata", "haft", "facts"]),
+                    "a classifier is named, and nothing says what it looks at",
+                )
+                .help("write an expression over the input instead");
+        }
+    }
+}
+
+fn constraints(tool: &Tool, node: &Node, report: &mut Report) {
+    for kind in &tool.require_kind {
+        if tool.forbid.contains(kind) {
+            report
+                .add(
+                    &rules::T043,
+                    node.place(&["driver_constraints"]),
+                    format!("`{kind}` is required and forbidden"),
+                )
+                .help("forbidding wins; remove it from `require_kind`");
+        }
+    }
+}
+
+fn object_schemas(node: &Node, report: &mut Report) {
+    for name in ["inputs", "outputs"] {
+        let Some(schema) = node.get(name) else { continue };
+        let stated = schema.get("type").and_then(Node::text);
+        if let Some(kind) = stated.filter(|kind| *kind != "object") {
+            report
+                .add(
+                    &rules::T055,
+                    node.place(&[name, "type"]),
+                    format!("`{name}` describes a value of type `{kind}`"),
+                )
+                .help("wrap it in an object with one property");
+        }
+    }
+}
+
+fn examples(tool: &Tool, node: &Node, report: &mut Report) {
+    let Some(written) = node.get("examples") else { return };
+    if written.items().is_empty() {
+        return;
+    }
+    let compiled = [Schema::compile(&tool.inputs), Schema::compile(&tool.outputs)];
+    for (index, example) in written.items().iter().enumerate() {
+        let sides = [("input", &rules::T041), ("output", &rules::T042)];
+        for ((side, rule), schema) in sides.into_iter().zip(&compiled) {
+            let (Some(value), Ok(schema)) = (example.get(side), schema) else { continue };
+            for violation in schema.violations(&value.to_json()) {
+                report.add(
+                    rule,
+                    value.nearest(&violation.pointer).span.clone(),
+                    format!(
+                        "`examples[{index}].{side}{}`: {}",
+                        violation.pointer, violation.message
+                    ),
+                );
+            }
+        }
+    }
+}
+
+fn lifecycle(tool: &Tool, haft: &Node, report: &mut Report) {
+    let dates = &tool.extras.lifecycle;
+    let in_order = [
+        (dates.introduced, dates.deprecated, "deprecated"),
+        (dates.deprecated, dates.removal, "removal"),
+        (dates.introduced, dates.removal, "removal"),
+    ];
+    for (earlier, later, name) in in_order {
+        if let (Some(earlier), Some(later)) = (earlier, later)
+            && later < earlier
+        {
+            report.add(
+                &rules::E051,
+                haft.place(&["lifecycle", name]),
+                format!("`{name}` is {later}, before {earlier}"),
+            );
+            return;
+        }
+    }
+}
+
+fn conditions(haft: &Node, report: &mut Report) {
+    let places: [(&[&str], &[&str]); 6] = [
+        (&["concurrency", "safe"], &["input"]),
+        (&["facts", "read_only"], &["input"]),
+        (&["facts", "destructive"], &["input"]),
+        (&["facts", "open_world"], &["input"]),
+        (&["status", "committed"], &["output", "input"]),
+        (&["status", "absent"], &["output", "input"]),
+    ];
+    for (path, names) in places {
+        let Some(node) = haft.at(path) else { continue };
+        let Some(text) = node.text() else { continue };
+        if text.starts_with("classifier:") || text.starts_with("same_as:") {
+            continue;
+        }
+        if let Err(fault) = Condition::parse(text, names) {
+            report
+                .add(&rules::E050, node.span.clone(), format!("`{}`: {fault}", path.join(".")))
+                .maybe_help(fault.help);
+        }
+    }
+}
+
+fn pointers(tool: &Tool, haft: &Node, report: &mut Report) {
+    let places: [(&[&str], &Json, &str); 4] = [
+        (&["data", "sensitive"], &tool.inputs, "inputs"),
+        (&["data", "internal"], &tool.inputs, "inputs"),
+        (&["audit"], &tool.inputs, "inputs"),
+        (&["result", "redact"], &tool.outputs, "outputs"),
+    ];
+    for (path, schema, name) in places {
+        for item in haft.at(path).map(Node::items).unwrap_or_default() {
+            let Some(pointer) = item.text() else { continue };
+            if leads_somewhere(schema, pointer) == Tri::No {
+                report.add(
+                    &rules::E053,
+                    item.span.clone(),
+                    format!("`{pointer}` leads to no property of `{name}`"),
+                );
+            }
+        }
+    }
+}
+
+/// Whether a pointer into a value leads to something the schema describes.
+fn leads_somewhere(schema: &Json, pointer: &str) -> Tri {
+    let mut here = schema;
+    for step in pointer.split('/').skip(1) {
+        let Some(properties) = here.get("properties").and_then(Json::as_object) else {
+            // Items, references and open objects: nothing can be said.
+            return Tri::Unknown;
+        };
+        match properties.get(step) {
+            Some(next) => here = next,
+            None => return Tri::No,
+        }
+    }
+    Tri::Yes
+}
+
+fn templates(tool: &Tool, haft: &Node, report: &mut Report) {
+    let known = tool.inputs.get("properties").and_then(Json::as_object);
+    let places: [(&[&str], &[&str]); 6] = [
+        (&["resource"], &["input", "context"]),
+        (&["idempotency", "key"], &["input", "context"]),
+        (&["concurrency", "locks"], &["input", "context"]),
+        (&["status", "input"], &["input", "context", "idempotency"]),
+        (&["status", "output"], &["output", "input"]),
+        (&["compensation", "input"], &["input", "output", "idempotency"]),
+    ];
+    for (path, roots) in places {
+        let Some(node) = haft.at(path) else { continue };
+        node.each_text(&mut |leaf, text| {
+            let template = match Template::parse(text) {
+                Ok(template) => template,
+                Err(fault) => {
+                    report
+                        .add(&rules::E055, leaf.span.clone(), fault.message)
+                        .maybe_help(fault.help);
+                    return;
+                }
+            };
+            for expression in template.expressions() {
+                let root = expression.root();
+                if !roots.contains(&root) {
+                    report
+                        .add(
+                            &rules::E055,
+                            leaf.span.clone(),
+                            format!(
+                                "`{}` looks at `{root}`, which does not exist here",
+                                path.join(".")
+                            ),
+                        )
+                        .help(format!("it can look at {}", roots.join(", ")));
+                } else if let ("input", Some(field), Some(known)) =
+                    (root, expression.field(), known)
+                    && !known.contains_key(field)
+                {
+                    report.add(
+                        &rules::E055,
+                        leaf.span.clone(),
+                        format!(
+                            "`{}` uses `input.{field}`, which `inputs` does not have",
+                            path.join(".")
+                        ),
+                    );
+                }
+            }
+        });
+    }
+}

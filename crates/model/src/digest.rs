@@ -1,0 +1,80 @@
+//! Canonical JSON (RFC 8785) and its SHA-256: the fingerprint of what was judged, accepted or run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// A SHA-256 over canonical JSON, written `sha256:<hex>`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Digest(String);
+
+impl Digest {
+    /// The digest of a value's canonical form.
+    pub fn of<T: Serialize>(value: &T) -> Digest {
+        Digest::of_bytes(&canonical(value))
+    }
+
+    /// The digest of bytes as they are.
+    pub fn of_bytes(bytes: &[u8]) -> Digest {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let mut text = String::with_capacity(71);
+        text.push_str("sha256:");
+        for byte in Sha256::digest(bytes) {
+            for nibble in [byte >> 4, byte & 15] {
+                text.push(char::from(*HEX.get(usize::from(nibble)).unwrap_or(&b'0')));
+            }
+        }
+        Digest(text)
+    }
+
+    /// The digest as it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Digest {
+    fn from(text: &str) -> Self {
+        Digest(text.to_owned())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The canonical bytes of a value.
+///
+/// Everything hashed here is made of maps with text keys and finite numbers, which always have a
+/// canonical form; should one not, the empty string stands in and equals nothing that has one.
+pub fn canonical<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json_canonicalizer::to_vec(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn key_order_and_number_spelling_do_not_change_a_digest() {
+        assert_eq!(
+            Digest::of(&json!({"b": 1.0, "a": [true, null]})),
+            Digest::of(&json!({"a": [true, null], "b": 1}))
+        );
+    }
+
+    #[test]
+    fn a_digest_is_the_published_sha_256_of_the_canonical_text() {
+        // `printf '{}' | sha256sum`
+        assert_eq!(
+            Digest::of(&json!({})).as_str(),
+            "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+        );
+    }
+}

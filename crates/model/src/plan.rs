@@ -1,0 +1,73 @@
+//! A call that was understood: which contract, which driver, which input, under which limits.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{ActorId, Digest, DriverId, EffectProfile, Limits, ToolKey};
+
+/// The six phases of routing, in the order they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Does the driver claim this contract, version, kind and these inputs?
+    Candidates,
+    /// Is it installed, logged in, healthy and made for this machine?
+    Capability,
+    /// Do the workspace's tags and the call's region allow it?
+    Policy,
+    /// Does the caller insist on another?
+    Pin,
+    /// Does another rank higher?
+    Rank,
+    /// Can the input be mapped onto it?
+    Bind,
+}
+
+/// A driver that was considered and not chosen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rejected {
+    /// Which driver.
+    pub driver: DriverId,
+    /// Where it fell out.
+    pub phase: Phase,
+    /// Why, in one line.
+    pub reason: String,
+}
+
+/// The resolver's answer, with its reasons.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Route {
+    /// The driver that serves the call.
+    pub driver: DriverId,
+    /// Why this one.
+    pub reason: &'static str,
+    /// Every other driver that claims the tool.
+    pub rejected: Vec<Rejected>,
+}
+
+/// One exact thing to judge, permit and do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Who called.
+    pub actor: ActorId,
+    /// The contract.
+    pub tool: ToolKey,
+    /// Its full version.
+    pub version: Arc<str>,
+    /// The driver, and those that lost.
+    pub route: Route,
+    /// The validated input, defaults filled in.
+    pub input: Value,
+    /// The input as the driver's backend names its fields.
+    pub mapped: Value,
+    /// The validated context.
+    pub context: Value,
+    /// What the call may change.
+    pub effects: Arc<EffectProfile>,
+    /// Its ceilings.
+    pub limits: Limits,
+    /// The digest of all of the above that decides what runs.
+    pub digest: Digest,
+}

@@ -1,0 +1,46 @@
+//! A refusal: why a call goes no further, as a value.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::Code;
+
+/// Why a call stops here. Refusals are answers, not exceptions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stop {
+    /// The code, with its projections.
+    pub code: Code,
+    /// What happened, in one line.
+    pub message: String,
+    /// JSON pointer into the input, or `context`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// What the caller can do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The facts behind it: violations, rejected drivers.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub cause: Value,
+}
+
+impl Stop {
+    /// A refusal with a code and a sentence.
+    pub fn new(code: Code, message: impl Into<String>) -> Stop {
+        Stop { code, message: message.into(), field: None, help: None, cause: Value::Null }
+    }
+
+    /// Names the place in the input.
+    pub fn at(self, field: impl Into<String>) -> Stop {
+        Stop { field: Some(field.into()), ..self }
+    }
+
+    /// Says what to do.
+    pub fn help(self, help: impl Into<String>) -> Stop {
+        Stop { help: Some(help.into()), ..self }
+    }
+
+    /// Adds the facts behind the refusal.
+    pub fn because(self, cause: Value) -> Stop {
+        Stop { cause, ..self }
+    }
+}

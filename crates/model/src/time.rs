@@ -1,0 +1,43 @@
+//! The calendar: dates, instants and ISO 8601 durations. Whoever needs `now` is handed it.
+
+pub use jiff::{Span, Timestamp, civil::Date};
+
+/// Reads a UTC date: `2026-01-31`, or an instant, of which the UTC day counts.
+pub fn parse_date(text: &str) -> Option<Date> {
+    text.parse::<Date>().ok().filter(|_| text.len() == 10).or_else(|| {
+        let instant = text.parse::<Timestamp>().ok()?;
+        Some(instant.to_zoned(jiff::tz::TimeZone::UTC).date())
+    })
+}
+
+/// Reads an RFC 3339 instant such as `2026-01-31T12:00:00Z`.
+pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+/// Reads an ISO 8601 duration such as `PT10M` or `P7D`; nothing else, and nothing negative.
+pub fn parse_duration(text: &str) -> Option<Span> {
+    let span = text.starts_with('P').then(|| text.parse::<Span>().ok())??;
+    (!span.is_negative()).then_some(span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_iso_8601_and_nothing_else() {
+        for good in ["P7D", "PT10M", "P1Y2M3DT4H5M6S", "P2W"] {
+            assert!(parse_duration(good).is_some(), "{good}");
+        }
+        for bad in ["7 days", "P", "PT", "-P1D", "P-1D", "10m", "Pjunk", ""] {
+            assert!(parse_duration(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_instant_counts_as_its_utc_day() {
+        assert_eq!(parse_date("2026-01-31T23:30:00-05:00"), parse_date("2026-02-01"));
+        assert_eq!(parse_date("31.1.2026"), None);
+    }
+}

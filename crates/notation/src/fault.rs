@@ -1,0 +1,30 @@
+//! What is wrong with a text in one of our languages.
+
+/// A mistake, where it is, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Fault {
+    /// JSON pointer into the value that holds the text; empty for the value itself.
+    pub pointer: String,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Fault {
+    /// A mistake in the value itself.
+    pub fn new(message: impl Into<String>) -> Fault {
+        Fault { pointer: String::new(), message: message.into(), help: None }
+    }
+
+    /// Says where inside the value.
+    pub fn at(self, pointer: impl Into<String>) -> Fault {
+        Fault { pointer: pointer.into(), ..self }
+    }
+
+    /// Says what to do.
+    pub fn help(self, help: impl Into<String>) -> Fault {
+        Fault { help: Some(help.into()), ..self }
+    }
+}

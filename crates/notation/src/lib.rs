@@ -1,0 +1,19 @@
+//! The small languages inside a manifest: JSON Schema, `${…}` templates, conditions, paths, patterns.
+//!
+//! Owns every engine that reads a language an author may write into a field; each is compiled once,
+//! pure and bounded, because its text comes from files we do not trust.
+//! Must never know which manifest a text came from. Start with [`Schema`].
+
+mod condition;
+mod fault;
+mod path;
+mod pattern;
+mod schema;
+mod template;
+
+pub use condition::Condition;
+pub use fault::Fault;
+pub use path::Path;
+pub use pattern::{Pattern, ecma_fault};
+pub use schema::{Schema, Violation, inspect, internal_fields, model_facing};
+pub use template::{Expression, Filter, Piece, Template};

@@ -1,0 +1,111 @@
+//! JSONPath-lite: `$`, `.name`, `[0]`, `[*]` and `[?(@.key=='value')]`, and nothing else.
+//!
+//! The subset of AIP-31. A path that stays in it is a path of RFC 9535 with the same meaning, so
+//! the engine behind it is an ordinary one.
+
+use crate::Fault;
+
+/// A path into a backend's answer.
+#[derive(Clone, Debug)]
+pub struct Path(serde_json_path::JsonPath);
+
+impl Path {
+    /// Reads a path, refusing everything outside the subset by name.
+    pub fn parse(text: &str) -> Result<Path, Fault> {
+        let Some(mut rest) = text.strip_prefix('$') else {
+            return Err(Fault::new(format!("the path `{text}` does not start with `$`")));
+        };
+        while !rest.is_empty() {
+            rest = step(rest)
+                .map_err(|what| Fault::new(format!("the path `{text}` uses {what}")).help(HELP))?;
+        }
+        serde_json_path::JsonPath::parse(text)
+            .map(Path)
+            .map_err(|cause| Fault::new(format!("the path `{text}` does not parse: {cause}")))
+    }
+
+    /// What the path finds.
+    pub fn find<'a>(&self, value: &'a serde_json::Value) -> Vec<&'a serde_json::Value> {
+        self.0.query(value).all()
+    }
+}
+
+const HELP: &str = "a path is `$` followed by `.name`, `[0]`, `[*]` or `[?(@.key=='value')]`";
+
+/// Eats one step of the subset, or names what is not in it.
+fn step(rest: &str) -> Result<&str, String> {
+    if rest.starts_with("..") {
+        return Err("`..`, which searches at every depth".into());
+    }
+    if let Some(name) = rest.strip_prefix('.') {
+        let end = name.find(['.', '[']).unwrap_or(name.len());
+        let (name, after) = name.split_at(end);
+        let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        return match name {
+            "" => Err("an empty name".into()),
+            "*" => Err("`.*`".into()),
+            name if name.chars().all(plain) => Ok(after),
+            name => Err(format!("`{name}`, which is not a plain name")),
+        };
+    }
+    let Some((inside, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        return Err(format!("`{rest}`, which is no step"));
+    };
+    let is_index = !inside.is_empty() && inside.bytes().all(|byte| byte.is_ascii_digit());
+    if is_index || inside == "*" || is_equality(inside) {
+        return Ok(after);
+    }
+    Err(match inside {
+        slice if slice.contains(':') => format!("`[{slice}]`, which is a slice"),
+        other => format!("`[{other}]`"),
+    })
+}
+
+/// Whether the inside of brackets is `?(@.key=='value')`.
+fn is_equality(inside: &str) -> bool {
+    let Some(test) = inside.strip_prefix("?(@.").and_then(|test| test.strip_suffix(')')) else {
+        return false;
+    };
+    let Some((key, value)) = test.split_once("==") else { return false };
+    let quoted = value.trim();
+    let key_is_plain = key.trim().chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
+    key_is_plain
+        && quoted.len() >= 2
+        && (quoted.starts_with('\'') && quoted.ends_with('\'')
+            || quoted.starts_with('"') && quoted.ends_with('"'))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_subset_is_read_and_finds_what_it_says() {
+        let value = json!({"rows": [{"k": "a", "n": 1}, {"k": "b", "n": 2}]});
+        let find = |path: &str| {
+            json!(Path::parse(path).unwrap().find(&value).into_iter().cloned().collect::<Vec<_>>())
+        };
+        assert_eq!(find("$.rows[1].n"), json!([2]));
+        assert_eq!(find("$.rows[*].k"), json!(["a", "b"]));
+        assert_eq!(find("$.rows[?(@.k=='b')]"), json!([{"k": "b", "n": 2}]));
+        assert_eq!(find("$"), json!([value]));
+    }
+
+    #[test]
+    fn everything_else_is_refused_by_name() {
+        for (path, why) in [
+            ("rows", "does not start with `$`"),
+            ("$..n", "searches at every depth"),
+            ("$.rows[0:2]", "is a slice"),
+            ("$.rows[?(@.n>1)]", "`[?(@.n>1)]`"),
+            ("$.rows[?length(@.k)==1]", "`[?length(@.k)==1]`"),
+            ("$.*", "`.*`"),
+            ("$.rows[", "is no step"),
+        ] {
+            let fault = Path::parse(path).unwrap_err();
+            assert!(fault.message.contains(why), "{path}: {}", fault.message);
+        }
+    }
+}

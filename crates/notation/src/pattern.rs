@@ -1,0 +1,55 @@
+//! Regular expressions: ours, written in tables, and those of authors, checked before use.
+
+use std::sync::OnceLock;
+
+use crate::Fault;
+
+/// A pattern that a table of ours holds: compiled at its first use, shown in schemas as written.
+pub struct Pattern {
+    source: &'static str,
+    compiled: OnceLock<Option<regex::Regex>>,
+}
+
+impl Pattern {
+    /// A pattern in the subset that ECMA-262 and Rust read alike.
+    pub const fn new(source: &'static str) -> Pattern {
+        Pattern { source, compiled: OnceLock::new() }
+    }
+
+    /// The pattern as written.
+    pub fn source(&self) -> &'static str {
+        self.source
+    }
+
+    /// Whether a text fits. A pattern that does not compile fits nothing; a test compiles them all.
+    pub fn fits(&self, text: &str) -> bool {
+        self.compiled
+            .get_or_init(|| regex::Regex::new(self.source).ok())
+            .as_ref()
+            .is_some_and(|regex| regex.is_match(text))
+    }
+
+    /// Whether it compiles.
+    pub fn compiles(&self) -> bool {
+        regex::Regex::new(self.source).is_ok()
+    }
+}
+
+/// What is wrong with an author's ECMAScript pattern, as `version_check.parse` holds one.
+///
+/// Lookaround and backreferences are allowed here: the pattern runs over a few lines of a
+/// program's output, with a bound on backtracking.
+pub fn ecma_fault(source: &str) -> Option<Fault> {
+    const LONGEST: usize = 1000;
+    if source.len() > LONGEST {
+        return Some(Fault::new(format!("the pattern has more than {LONGEST} characters")));
+    }
+    match fancy_regex::Regex::new(source) {
+        Ok(regex) if regex.captures_len() < 2 => Some(
+            Fault::new("the pattern has no group, so there is no version to take from it")
+                .help("put the version in parentheses, as in `version (\\d+\\.\\d+\\.\\d+)`"),
+        ),
+        Ok(_) => None,
+        Err(cause) => Some(Fault::new(format!("the pattern does not compile: {cause}"))),
+    }
+}

@@ -1,0 +1,362 @@
+//! JSON Schema 2020-12: inspected when read, compiled at first use, asked for every mistake at once.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use jsonschema::{Draft, PatternOptions, Registry, Validator};
+use serde_json::{Map, Value, json};
+
+use crate::Fault;
+
+/// The dialect every schema is read in.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// How large a compiled `pattern` may be; a pattern that explodes stops here.
+const LARGEST_PATTERN: usize = 1 << 20;
+
+/// The addresses under which contracts refer to an AIP-27 reference.
+const REF_ADDRESSES: [&str; 2] = [
+    "https://agentproto.sh/docs/aip-27/REF.schema.json",
+    "https://agentproto.sh/schemas/aip-27/REF.schema.json",
+];
+
+/// The schema of an AIP-27 reference, which the AIP names and does not publish.
+static REFERENCES: LazyLock<Option<Registry<'static>>> = LazyLock::new(|| {
+    let reference = json!({
+        "$schema": DIALECT,
+        "oneOf": [
+            { "type": "string", "pattern": "^(ws://[a-z]+/.+|[a-z][a-z0-9_]*:.+)$" },
+            { "type": "object", "required": ["kind"],
+              "properties": { "kind": { "type": "string", "pattern": "^[a-z][a-z0-9_]*$" } } },
+        ],
+    });
+    let mut registry = Registry::new();
+    for address in REF_ADDRESSES {
+        registry = registry.add(address, reference.clone()).ok()?;
+    }
+    registry.prepare().ok()
+});
+
+/// A schema, ready to be asked.
+#[derive(Debug)]
+pub struct Schema {
+    validator: Validator,
+    defaults: Vec<(String, Value)>,
+}
+
+/// One way in which a value does not fit.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Violation {
+    /// JSON pointer into the value.
+    pub pointer: String,
+    /// The keyword that says no.
+    pub rule: String,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The value that does not fit, cut short if it is long.
+    pub value: Value,
+}
+
+impl Schema {
+    /// Compiles a schema. Never reaches for the network or the disk.
+    pub fn compile(schema: &Value) -> Result<Schema, Fault> {
+        let mut options = jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .with_pattern_options(PatternOptions::regex().size_limit(LARGEST_PATTERN))
+            .offline();
+        if let Some(registry) = REFERENCES.as_ref() {
+            options = options.with_registry(registry);
+        }
+        let validator = options.build(schema).map_err(|cause| {
+            Fault::new(format!("the schema does not compile: {cause}"))
+                .at(cause.instance_path().to_string())
+        })?;
+        Ok(Schema { validator, defaults: top_level_defaults(schema) })
+    }
+
+    /// Fills in the defaults of absent properties.
+    pub fn fill(&self, value: &mut Value) {
+        if let Value::Object(fields) = value {
+            for (name, default) in &self.defaults {
+                if !fields.contains_key(name) {
+                    fields.insert(name.clone(), default.clone());
+                }
+            }
+        }
+    }
+
+    /// Whether a value fits; the quick question.
+    pub fn fits(&self, value: &Value) -> bool {
+        self.validator.is_valid(value)
+    }
+
+    /// Every way in which a value does not fit.
+    pub fn violations(&self, value: &Value) -> Vec<Violation> {
+        self.validator
+            .iter_errors(value)
+            .map(|error| Violation {
+                pointer: error.instance_path().to_string(),
+                rule: error.kind().keyword().to_owned(),
+                message: error.to_string(),
+                value: shortened(error.instance()),
+            })
+            .collect()
+    }
+}
+
+/// Everything that is wrong with a schema before it is used: dialect, shape, references, patterns.
+pub fn inspect(schema: &Value) -> Vec<Fault> {
+    let Value::Object(root) = schema else {
+        return vec![Fault::new("a schema must be an object")];
+    };
+    let mut faults = Vec::new();
+    if let Some(dialect) = root.get("$schema").and_then(Value::as_str)
+        && dialect.trim_end_matches('#') != DIALECT
+    {
+        faults.push(
+            Fault::new(format!("the schema is written in `{dialect}`, not in draft 2020-12"))
+                .at("/$schema")
+                .help(format!("use `{DIALECT}`, or leave `$schema` out")),
+        );
+        return faults;
+    }
+    if let Err(error) = jsonschema::draft202012::meta::validate(schema) {
+        faults.push(
+            Fault::new(format!("this is not a JSON Schema: {error}"))
+                .at(error.instance_path().to_string()),
+        );
+        return faults;
+    }
+    let mut anchors = BTreeSet::new();
+    collect_anchors(schema, &mut anchors);
+    walk(schema, schema, "", &anchors, &mut faults);
+    faults
+}
+
+/// The names of top-level properties that no model may fill in: those listed, and those that the
+/// schema itself marks `visibility: internal`.
+pub fn internal_fields(schema: &Value, listed: &[String]) -> BTreeSet<String> {
+    let mut fields: BTreeSet<String> =
+        listed.iter().filter_map(|pointer| pointer.strip_prefix('/')).map(str::to_owned).collect();
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        for (name, property) in properties {
+            if property.get("visibility").and_then(Value::as_str) == Some("internal") {
+                fields.insert(name.clone());
+            }
+        }
+    }
+    fields
+}
+
+/// The schema a model is shown: without the internal properties.
+pub fn model_facing(schema: &Value, internal: &BTreeSet<String>) -> Value {
+    let mut shown = schema.clone();
+    if internal.is_empty() {
+        return shown;
+    }
+    if let Some(properties) = shown.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.retain(|name, _| !internal.contains(name));
+    }
+    if let Some(required) = shown.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| !name.as_str().is_some_and(|name| internal.contains(name)));
+    }
+    shown
+}
+
+fn top_level_defaults(schema: &Value) -> Vec<(String, Value)> {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return Vec::new();
+    };
+    let default = |(name, property): (&String, &Value)| {
+        property.get("default").map(|value| (name.clone(), value.clone()))
+    };
+    properties.iter().filter_map(default).collect()
+}
+
+fn collect_anchors(schema: &Value, anchors: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(fields) => {
+            for key in ["$anchor", "$dynamicAnchor"] {
+                if let Some(name) = fields.get(key).and_then(Value::as_str) {
+                    anchors.insert(name.to_owned());
+                }
+            }
+            fields.values().for_each(|value| collect_anchors(value, anchors));
+        }
+        Value::Array(items) => items.iter().for_each(|value| collect_anchors(value, anchors)),
+        _ => {}
+    }
+}
+
+/// Looks at every reference and pattern. Depth and size are bounded by the reader of the file.
+fn walk(
+    root: &Value,
+    schema: &Value,
+    pointer: &str,
+    anchors: &BTreeSet<String>,
+    faults: &mut Vec<Fault>,
+) {
+    match schema {
+        Value::Object(fields) => {
+            // `properties` maps names to schemas: a property may well be called `pattern`.
+            let names_properties = NAME_MAPS.iter().any(|map| pointer.ends_with(map));
+            for (key, value) in fields {
+                let here = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+                match (key.as_str(), value) {
+                    ("$ref" | "$dynamicRef", Value::String(target)) if !names_properties => {
+                        faults.extend(reference_fault(root, target, anchors).map(|f| f.at(here)));
+                    }
+                    ("pattern", Value::String(pattern)) if !names_properties => {
+                        faults.extend(pattern_fault(pattern).map(|fault| fault.at(here)));
+                    }
+                    ("patternProperties", Value::Object(patterns)) if !names_properties => {
+                        for pattern in patterns.keys() {
+                            faults.extend(pattern_fault(pattern).map(|f| f.at(here.clone())));
+                        }
+                        walk(root, value, &here, anchors, faults);
+                    }
+                    ("default" | "examples" | "const" | "enum", _) if !names_properties => {}
+                    _ => walk(root, value, &here, anchors, faults),
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                walk(root, value, &format!("{pointer}/{index}"), anchors, faults);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The keywords whose members are named by the author.
+const NAME_MAPS: [&str; 4] = ["/properties", "/$defs", "/patternProperties", "/dependentSchemas"];
+
+fn reference_fault(root: &Value, target: &str, anchors: &BTreeSet<String>) -> Option<Fault> {
+    if let Some(fragment) = target.strip_prefix('#') {
+        let found =
+            fragment.is_empty() || anchors.contains(fragment) || root.pointer(fragment).is_some();
+        return (!found)
+            .then(|| Fault::new(format!("`{target}` points at nothing in this schema")));
+    }
+    if REF_ADDRESSES.contains(&target) || target == DIALECT {
+        return None;
+    }
+    Some(
+        Fault::new(format!("`{target}` refers outside this file, and schemas are never fetched"))
+            .help("copy what it refers to into `$defs` and refer to `#/$defs/…`"),
+    )
+}
+
+fn pattern_fault(pattern: &str) -> Option<Fault> {
+    let probe = Value::Object(Map::from_iter([("pattern".to_owned(), json!(pattern))]));
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .with_pattern_options(PatternOptions::regex().size_limit(LARGEST_PATTERN))
+        .build(&probe)
+        .err()
+        .map(|_| {
+            Fault::new(format!("the pattern `{}` is refused", shorten(pattern))).help(
+                "patterns run in linear time: no lookaround, no backreference, no huge repetition",
+            )
+        })
+}
+
+fn shortened(value: &Value) -> Value {
+    const LONGEST: usize = 120;
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Array(_) | Value::Object(_) => value.to_string(),
+        _ => return value.clone(),
+    };
+    if text.len() <= LONGEST {
+        return value.clone();
+    }
+    Value::String(shorten(&text))
+}
+
+fn shorten(text: &str) -> String {
+    const LONGEST: usize = 120;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(schema: Value) -> Vec<(String, String)> {
+        inspect(&schema).into_iter().map(|fault| (fault.pointer, fault.message)).collect()
+    }
+
+    #[test]
+    fn a_good_schema_has_no_faults() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "pattern": { "type": "string", "pattern": "^[a-z]+$" },
+                "next": { "$ref": "#/$defs/node" },
+                "file": { "$ref": "https://agentproto.sh/docs/aip-27/REF.schema.json" },
+            },
+            "$defs": { "node": { "type": "object", "properties": { "$ref": { "type": "string" } } } },
+        });
+        assert_eq!(faults(schema.clone()), []);
+        let schema = Schema::compile(&schema).unwrap();
+        assert!(schema.fits(&json!({"file": "local:a.txt"})));
+        assert!(!schema.fits(&json!({"file": 7})));
+    }
+
+    #[test]
+    fn a_network_reference_is_refused_and_never_fetched() {
+        let found = faults(json!({"properties": {"a": {"$ref": "http://evil.example/s.json"}}}));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].0, "/properties/a/$ref");
+        assert!(found[0].1.contains("never fetched"), "{}", found[0].1);
+    }
+
+    #[test]
+    fn another_draft_a_bad_type_and_a_dangling_reference_are_refused() {
+        for (schema, pointer) in [
+            (json!({"$schema": "http://json-schema.org/draft-07/schema#"}), "/$schema"),
+            (json!({"properties": {"a": {"type": "text"}}}), "/properties/a/type"),
+            (json!({"properties": {"a": {"$ref": "#/$defs/b"}}}), "/properties/a/$ref"),
+        ] {
+            assert_eq!(faults(schema.clone())[0].0, pointer, "{schema}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_explodes_or_looks_around_is_refused() {
+        for pattern in ["(a{1000}){1000}{1000}", "(?=a)b", "(a)\\1"] {
+            assert_eq!(faults(json!({ "pattern": pattern })).len(), 1, "{pattern}");
+        }
+        assert_eq!(faults(json!({ "pattern": "^(a+)+$" })), [], "linear time is enough");
+    }
+
+    #[test]
+    fn violations_name_the_pointer_the_rule_and_the_value() {
+        let schema = Schema::compile(&json!({
+            "type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["m"],
+        }))
+        .unwrap();
+        let found = schema.violations(&json!({"n": 0}));
+        let mut seen: Vec<_> =
+            found.iter().map(|v| (v.pointer.as_str(), v.rule.as_str(), v.value.clone())).collect();
+        seen.sort_by_key(|(pointer, ..)| pointer.len());
+        assert_eq!(seen, [("", "required", json!({"n": 0})), ("/n", "minimum", json!(0))]);
+    }
+
+    #[test]
+    fn internal_fields_are_not_shown() {
+        let schema = json!({
+            "properties": {"a": {}, "b": {"visibility": "internal"}, "c": {}}, "required": ["a", "b", "c"],
+        });
+        let internal = internal_fields(&schema, &["/c".to_owned()]);
+        assert_eq!(
+            model_facing(&schema, &internal),
+            json!({"properties": {"a": {}}, "required": ["a"]})
+        );
+    }
+}
