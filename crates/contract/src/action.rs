@@ -1,5 +1,9 @@
 //! `ACTION.md` (AIP-39): a verb that policies grant and tools implement.
 
+mod standard;
+
+pub use standard::standard_actions;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -25,14 +29,14 @@ pub struct Action {
     pub category: String,
     /// What it works on.
     pub target_kind: String,
-    /// What it may change.
-    pub mutates: BTreeSet<String>,
+    /// What it may change, if it says so.
+    pub mutates: Option<BTreeSet<String>>,
     /// What it needs.
     pub requires: Requires,
     /// What it asks of people.
     pub approval: Approval,
-    /// How bad it can get.
-    pub risk: Risk,
+    /// How bad it can get, if it says so.
+    pub risk: Option<Risk>,
     /// Events it fires.
     pub fires_events: Vec<String>,
 }
@@ -54,14 +58,10 @@ pub(crate) fn from_node(file: &Arc<str>, node: &Node) -> Option<Action> {
         description: owned(node, "description").unwrap_or_default(),
         category: owned(node, "category").unwrap_or_default(),
         target_kind: owned(node, "target_kind").unwrap_or_else(|| target.into()),
-        mutates: set(node, "mutates"),
+        mutates: node.get("mutates").map(|_| set(node, "mutates")),
         requires: node.get("requires").map(requires).unwrap_or_default(),
         approval: text(node, "approval").and_then(Approval::parse).unwrap_or_default(),
-        risk: node
-            .get("risk_level")
-            .and_then(Node::integer)
-            .and_then(Risk::new)
-            .unwrap_or(Risk::READ),
+        risk: node.get("risk_level").and_then(Node::integer).and_then(Risk::new),
         fires_events: list(node, "fires_events"),
     })
 }

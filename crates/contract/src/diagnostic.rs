@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::source::{Source, Span};
+use crate::source::{Source, Span, Syntax};
 
 /// How much a diagnostic matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -122,6 +122,49 @@ impl Report {
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
         self.diagnostics
+    }
+}
+
+/// A breach found when manifests were held against each other: its place is a pointer, since the
+/// tree it points into is gone by then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file.
+    pub file: Arc<str>,
+    /// JSON pointer into its data.
+    pub pointer: String,
+    /// The rule.
+    pub rule: Rule,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The fix, where we know one.
+    pub help: Option<String>,
+}
+
+impl Finding {
+    /// A breach at a pointer of a file.
+    pub fn new(rule: Rule, file: &Arc<str>, pointer: &str, message: impl Into<String>) -> Finding {
+        Finding {
+            file: file.clone(),
+            pointer: pointer.to_owned(),
+            rule,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// Adds the fix.
+    pub fn help(self, help: impl Into<String>) -> Finding {
+        Finding { help: Some(help.into()), ..self }
+    }
+
+    /// The diagnostic, its place looked up in the file's text.
+    pub fn locate(&self, source: &Source, syntax: Syntax) -> Diagnostic {
+        let mut scratch = Report::new(source);
+        let root = crate::source::parse(source, syntax, &mut scratch);
+        let span = root.map_or(0..0, |root| root.nearest(&self.pointer).span.clone());
+        let mut report = Report::new(source);
+        report.add(&self.rule, span, self.message.clone()).maybe_help(self.help.clone()).clone()
     }
 }
 

@@ -6,9 +6,13 @@
 
 mod action;
 mod bundle;
+mod contract;
 mod diagnostic;
 mod driver;
+mod effects;
 mod extras;
+mod inherit;
+mod lock;
 mod manifest;
 pub mod range;
 mod read;
@@ -17,10 +21,13 @@ pub mod shape;
 pub mod source;
 mod tool;
 
-pub use action::Action;
-pub use diagnostic::{Diagnostic, Report, Rule, Severity, did_you_mean};
+pub use action::{Action, standard_actions};
+pub use contract::Contract;
+pub use diagnostic::{Diagnostic, Finding, Report, Rule, Severity, did_you_mean};
 pub use driver::{Auth, Cost, Driver, Implements, Mapped, own_shape};
 pub use extras::{Compensation, Concurrency, Extras, Idempotency, Imported, StatusQuery};
+pub use inherit::inherit;
+pub use lock::{Accepted, Lock};
 pub use manifest::{Kind, Manifest, Reading, read};
 pub use source::{Source, Span, Syntax};
 pub use tool::{ActionRef, DEFAULT_TIMEOUT_MS, Example, Tool};

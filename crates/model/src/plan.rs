@@ -32,7 +32,9 @@ pub struct Rejected {
     pub driver: DriverId,
     /// Where it fell out.
     pub phase: Phase,
-    /// Why, in one line.
+    /// Why, for machines.
+    pub why: &'static str,
+    /// Why, for people, in one line.
     pub reason: String,
 }
 

@@ -1,0 +1,186 @@
+//! `haft.lock`: what people accepted of each contract, so that nothing widens behind their back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use haft_model::{Approval, Digest, EffectClass, EffectProfile, Risk, Tri};
+
+use crate::read::{flag, set, text};
+use crate::source::{self, Node};
+use crate::{Contract, Diagnostic, Report, Source, Syntax, rules};
+
+/// The accepted contracts by `id@major`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lock {
+    /// What was accepted of each.
+    pub tools: BTreeMap<String, Accepted>,
+}
+
+/// What was accepted of one contract.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accepted {
+    /// The digest of its effects.
+    pub fingerprint: Digest,
+    /// The digest of what a model is told.
+    pub schema: Digest,
+    /// What it may change.
+    pub mutates: BTreeSet<String>,
+    /// Hosts it may reach.
+    pub network: BTreeSet<String>,
+    /// Secrets it may use.
+    pub secrets: BTreeSet<String>,
+    /// Tools it may call.
+    pub tools: BTreeSet<String>,
+    /// Its classes.
+    pub classes: BTreeSet<EffectClass>,
+    /// Its risk.
+    pub risk: Risk,
+    /// Whether it only reads.
+    pub read_only: bool,
+    /// Whether its hosts are known.
+    pub closed_world: bool,
+    /// What it asks of people.
+    pub approval: Approval,
+}
+
+impl Accepted {
+    /// What accepting a contract as it is now means.
+    pub fn of(contract: &Contract) -> Accepted {
+        let effects: &EffectProfile = &contract.effects;
+        Accepted {
+            fingerprint: effects.fingerprint(),
+            schema: contract.schema_digest(),
+            mutates: effects.mutates.clone(),
+            network: effects.requires.network.clone(),
+            secrets: effects.requires.secrets.clone(),
+            tools: effects.requires.tools.clone(),
+            classes: effects.classes.clone(),
+            risk: effects.risk,
+            read_only: effects.facts.read_only == Tri::Yes,
+            closed_world: effects.facts.open_world == Tri::No,
+            approval: effects.approval.clone(),
+        }
+    }
+
+    /// Every way in which a contract is wider now than it was when it was accepted.
+    pub fn widened(&self, contract: &Contract) -> Vec<String> {
+        let now = Accepted::of(contract);
+        if now.fingerprint == self.fingerprint {
+            return Vec::new();
+        }
+        let mut ways = Vec::new();
+        let lists = [
+            ("mutates", &self.mutates, &now.mutates),
+            ("requires.network", &self.network, &now.network),
+            ("requires.secrets", &self.secrets, &now.secrets),
+            ("requires.tools", &self.tools, &now.tools),
+        ];
+        for (name, then, now) in lists {
+            ways.extend(now.difference(then).map(|entry| format!("`{name}` adds `{entry}`")));
+        }
+        let classes = now.classes.difference(&self.classes);
+        ways.extend(classes.map(|class| format!("it is `{}` now", class.name())));
+        if now.risk > self.risk {
+            ways.push(format!("its risk rises from {} to {}", self.risk, now.risk));
+        }
+        if self.read_only && !now.read_only {
+            ways.push("it is no longer read-only".into());
+        }
+        if self.closed_world && !now.closed_world {
+            ways.push("it no longer names every host it reaches".into());
+        }
+        if !now.approval.meets(&self.approval) {
+            ways.push(format!("its approval falls from {} to {}", self.approval, now.approval));
+        }
+        ways
+    }
+}
+
+impl Lock {
+    /// Reads a lock file. One that cannot be read accepts nothing and says so.
+    pub fn read(source: &Source) -> (Lock, Vec<Diagnostic>) {
+        let mut report = Report::new(source);
+        let root = source::parse(source, Syntax::Toml, &mut report);
+        let mut lock = Lock::default();
+        for entry in root.iter().flat_map(|root| root.get("tool")).flat_map(Node::items) {
+            match accepted(entry) {
+                Some((id, accepted)) => {
+                    lock.tools.insert(id, accepted);
+                }
+                None => {
+                    report
+                        .add(
+                            &rules::L003,
+                            entry.span.clone(),
+                            "this entry is not one that Haft wrote",
+                        )
+                        .help("run `haft accept` for the tool, or restore haft.lock from git");
+                }
+            }
+        }
+        (lock, report.into_diagnostics())
+    }
+
+    /// The file's text, the same for the same contents.
+    pub fn write(&self) -> String {
+        let mut text = String::from(
+            "# Written by haft. What people accepted of each contract; `haft accept TOOL` renews it.\n",
+        );
+        for (id, accepted) in &self.tools {
+            let classes = accepted.classes.iter().map(|class| class.name().to_owned()).collect();
+            let policies: Vec<String> = accepted.approval.policies.iter().cloned().collect();
+            let class = Approval { policies: BTreeSet::new(), ..accepted.approval.clone() };
+            let _ = write!(
+                text,
+                "\n[[tool]]\nid = {}\nfingerprint = {}\nschema = {}\nrisk = {}\nread_only = {}\n\
+                 closed_world = {}\napproval = {}\n",
+                quote(id),
+                quote(accepted.fingerprint.as_str()),
+                quote(accepted.schema.as_str()),
+                accepted.risk,
+                accepted.read_only,
+                accepted.closed_world,
+                quote(&class.to_string()),
+            );
+            let lists: [(&str, &BTreeSet<String>); 6] = [
+                ("policies", &policies.into_iter().collect()),
+                ("classes", &classes),
+                ("mutates", &accepted.mutates),
+                ("network", &accepted.network),
+                ("secrets", &accepted.secrets),
+                ("tools", &accepted.tools),
+            ];
+            for (name, items) in lists.into_iter().filter(|(_, items)| !items.is_empty()) {
+                let items: Vec<String> = items.iter().map(|item| quote(item)).collect();
+                let _ = writeln!(text, "{name} = [{}]", items.join(", "));
+            }
+        }
+        text
+    }
+}
+
+fn quote(text: &str) -> String {
+    toml_edit::Value::from(text).to_string()
+}
+
+fn accepted(node: &Node) -> Option<(String, Accepted)> {
+    let mut approval = Approval::parse(text(node, "approval")?)?;
+    approval.policies = set(node, "policies");
+    let classes = set(node, "classes");
+    Some((
+        text(node, "id")?.to_owned(),
+        Accepted {
+            fingerprint: Digest::from(text(node, "fingerprint")?),
+            schema: Digest::from(text(node, "schema")?),
+            mutates: set(node, "mutates"),
+            network: set(node, "network"),
+            secrets: set(node, "secrets"),
+            tools: set(node, "tools"),
+            classes: classes.iter().filter_map(|class| EffectClass::parse(class)).collect(),
+            risk: node.get("risk").and_then(Node::integer).and_then(Risk::new)?,
+            read_only: flag(node, "read_only")?,
+            closed_world: flag(node, "closed_world")?,
+            approval,
+        },
+    ))
+}
