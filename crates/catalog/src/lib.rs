@@ -1,1 +1,21 @@
-//! stub
+//! An immutable snapshot of contracts and drivers, and the resolver over it: a call in, a plan out.
+//!
+//! Owns which driver claims which contract, how one is chosen and why the others were not.
+//! Must never do anything: no disk, no clock, no socket; health and logins are data it is given.
+//! Start with [`Snapshot::build`] and [`Snapshot::plan`].
+
+mod actions;
+mod bind;
+mod entry;
+mod plan;
+mod reference;
+mod route;
+mod search;
+mod snapshot;
+mod state;
+
+pub use bind::Binding;
+pub use entry::{Block, Entry};
+pub use search::Index;
+pub use snapshot::{Parts, RoutingPolicy, Snapshot};
+pub use state::{AuthState, DriverState, DriverStates, Health, Host, Probe};

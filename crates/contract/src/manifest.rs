@@ -61,6 +61,25 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// How files of this kind hold their data.
+    pub fn syntax(self) -> Syntax {
+        match self {
+            Kind::Tool | Kind::Driver | Kind::Cli | Kind::Action => Syntax::Markdown,
+        }
+    }
+
+    /// The name of the schema that its AIP publishes.
+    pub fn published(self) -> Option<&'static str> {
+        match self {
+            Kind::Tool => Some("TOOL"),
+            Kind::Driver => Some("DRIVER"),
+            Kind::Cli => Some("CLI"),
+            Kind::Action => Some("ACTION"),
+        }
+    }
+}
+
 /// Reads one file.
 pub fn read(source: &Source, mut report: Report) -> Reading {
     let manifest = parsed(source, &mut report).map(|(kind, node)| {
@@ -90,6 +109,6 @@ fn parsed(source: &Source, report: &mut Report) -> Option<(Kind, Node)> {
         report.add(&rules::Y012, 0..0, "this file's name is not one of a manifest");
         return None;
     };
-    let node = source::parse(source, Syntax::Markdown, report)?;
+    let node = source::parse(source, kind.syntax(), report)?;
     Some((kind, node))
 }

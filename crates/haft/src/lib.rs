@@ -1,1 +1,13 @@
-//! stub
+//! Haft as a library: the handle by which an AI agent holds its tools.
+//!
+//! Owns the workspace on disk: which files are read, and what becomes of them.
+//! Must never know a wire or a terminal; commands and servers stand on it.
+//! Start with [`Workspace::load`].
+
+mod error;
+mod files;
+mod published;
+mod workspace;
+
+pub use error::Error;
+pub use workspace::{Broken, LoadOptions, Workspace};

@@ -15,5 +15,5 @@ pub use condition::Condition;
 pub use fault::Fault;
 pub use path::Path;
 pub use pattern::{Pattern, ecma_fault};
-pub use schema::{Schema, Violation, inspect, internal_fields, model_facing};
+pub use schema::{Library, Schema, Violation, inspect, internal_fields, model_facing};
 pub use template::{Expression, Filter, Piece, Template};

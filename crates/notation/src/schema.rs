@@ -44,6 +44,28 @@ pub struct Schema {
     defaults: Vec<(String, Value)>,
 }
 
+/// Schemas that refer to each other, by address.
+pub struct Library {
+    registry: Registry<'static>,
+}
+
+impl Library {
+    /// A library of these documents.
+    pub fn new(documents: impl IntoIterator<Item = (String, Value)>) -> Result<Library, Fault> {
+        let fault = |cause: jsonschema::ReferencingError| Fault::new(cause.to_string());
+        let mut registry = Registry::new();
+        for (address, document) in documents {
+            registry = registry.add(address, document).map_err(fault)?;
+        }
+        Ok(Library { registry: registry.prepare().map_err(fault)? })
+    }
+
+    /// Compiles a schema that may refer to the documents of the library.
+    pub fn compile(&self, schema: &Value) -> Result<Schema, Fault> {
+        compile(schema, Some(&self.registry))
+    }
+}
+
 /// One way in which a value does not fit.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Violation {
@@ -60,18 +82,7 @@ pub struct Violation {
 impl Schema {
     /// Compiles a schema. Never reaches for the network or the disk.
     pub fn compile(schema: &Value) -> Result<Schema, Fault> {
-        let mut options = jsonschema::options()
-            .with_draft(Draft::Draft202012)
-            .with_pattern_options(PatternOptions::regex().size_limit(LARGEST_PATTERN))
-            .offline();
-        if let Some(registry) = REFERENCES.as_ref() {
-            options = options.with_registry(registry);
-        }
-        let validator = options.build(schema).map_err(|cause| {
-            Fault::new(format!("the schema does not compile: {cause}"))
-                .at(cause.instance_path().to_string())
-        })?;
-        Ok(Schema { validator, defaults: top_level_defaults(schema) })
+        compile(schema, REFERENCES.as_ref())
     }
 
     /// Fills in the defaults of absent properties.
@@ -102,6 +113,21 @@ impl Schema {
             })
             .collect()
     }
+}
+
+fn compile(schema: &Value, registry: Option<&Registry<'static>>) -> Result<Schema, Fault> {
+    let mut options = jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .with_pattern_options(PatternOptions::regex().size_limit(LARGEST_PATTERN))
+        .offline();
+    if let Some(registry) = registry {
+        options = options.with_registry(registry);
+    }
+    let validator = options.build(schema).map_err(|cause| {
+        Fault::new(format!("the schema does not compile: {cause}"))
+            .at(cause.instance_path().to_string())
+    })?;
+    Ok(Schema { validator, defaults: top_level_defaults(schema) })
 }
 
 /// Everything that is wrong with a schema before it is used: dialect, shape, references, patterns.

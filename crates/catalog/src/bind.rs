@@ -1,0 +1,312 @@
+//! Binding: holding a driver's claim against the contract it claims.
+
+use std::sync::Arc;
+
+use haft_contract::{Contract, Driver, Finding, Implements, Mapped, Severity, rules};
+use haft_model::{CostClass, Limits};
+use haft_notation::Template;
+use serde_json::{Map, Value};
+
+/// One driver's claim to serve one contract.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// The driver.
+    pub driver: Arc<Driver>,
+    /// Which of its entries.
+    pub entry: usize,
+    /// Why the claim does not hold, if it does not.
+    pub refused: Option<String>,
+    /// Ceilings: the contract's, narrowed.
+    pub limits: Limits,
+    /// Units of one call, if stated.
+    pub units: Option<f64>,
+    /// The cost in kind.
+    pub cost_class: CostClass,
+    /// Contract input to backend input, where they differ.
+    renames: Vec<(String, String)>,
+}
+
+impl Binding {
+    /// The driver's own words about this contract.
+    pub fn implements(&self) -> Option<&Implements> {
+        self.driver.implements.get(self.entry)
+    }
+
+    /// Inputs that this call uses and the driver does not take.
+    pub(crate) fn dropped<'b>(&'b self, input: &Value) -> Vec<&'b str> {
+        let dropped = self.implements().map(|entry| entry.drop_inputs.as_slice());
+        let used = |name: &&str| input.get(*name).is_some();
+        dropped.unwrap_or_default().iter().map(String::as_str).filter(used).collect()
+    }
+
+    /// The input as the backend names its fields.
+    pub(crate) fn map(&self, input: &Value) -> Value {
+        let (Value::Object(fields), false) = (input, self.renames.is_empty()) else {
+            return input.clone();
+        };
+        let rename = |name: &String| {
+            let found = self.renames.iter().find(|(from, _)| from == name);
+            found.map_or_else(|| name.clone(), |(_, to)| to.clone())
+        };
+        let mapped = fields.iter().map(|(name, value)| (rename(name), value.clone()));
+        Value::Object(mapped.collect::<Map<_, _>>())
+    }
+}
+
+/// Holds one entry of a driver against a contract. An error refuses the claim; the contract and the
+/// driver's other claims stand.
+pub(crate) fn bind(
+    driver: &Arc<Driver>,
+    entry: usize,
+    contract: &Contract,
+) -> (Binding, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let mut binding = Binding {
+        driver: driver.clone(),
+        entry,
+        refused: None,
+        limits: Limits { timeout_ms: contract.tool.timeout_ms, retry: contract.tool.retry },
+        units: None,
+        cost_class: contract.tool.cost_class,
+        renames: Vec::new(),
+    };
+    if let Some(implements) = driver.implements.get(entry) {
+        let mut claim = Claim { driver, implements, entry, contract, findings: &mut findings };
+        claim.version();
+        claim.narrowing();
+        binding.renames = claim.mapping();
+        claim.templates();
+        claim.egress();
+        binding.limits = claim.limits();
+        let own = &implements.cost;
+        binding.units = own.units.or(driver.cost.units);
+        binding.cost_class = own.class.or(driver.cost.class).unwrap_or(contract.tool.cost_class);
+    }
+    let error = findings.iter().find(|finding| finding.rule.severity == Severity::Error);
+    binding.refused = error.map(|finding| finding.message.clone());
+    (binding, findings)
+}
+
+struct Claim<'a> {
+    driver: &'a Driver,
+    implements: &'a Implements,
+    entry: usize,
+    contract: &'a Contract,
+    findings: &'a mut Vec<Finding>,
+}
+
+impl Claim<'_> {
+    fn version(&mut self) {
+        let version = &self.contract.tool.version;
+        if !self.implements.range.contains(version) {
+            let range = &self.implements.range_text;
+            self.add(
+                rules::D051,
+                "/version",
+                format!(
+                    "the driver serves `{range}` of `{}`, and the contract is {version}",
+                    self.contract.key().id
+                ),
+                format!("widen the range, or add a driver for {version}"),
+            );
+        }
+    }
+
+    fn narrowing(&mut self) {
+        let sides = [
+            ("drop_inputs", &self.implements.drop_inputs, &self.contract.tool.inputs, rules::D052),
+            (
+                "drop_outputs",
+                &self.implements.drop_outputs,
+                &self.contract.tool.outputs,
+                rules::D065,
+            ),
+        ];
+        for (list, dropped, schema, rule) in sides {
+            for (index, name) in dropped.iter().enumerate() {
+                let pointer = format!("/schema_narrowing/{list}/{index}");
+                let tool = &self.contract.key().id;
+                if is_required(schema, name) {
+                    self.add(
+                        rule,
+                        &pointer,
+                        format!("`{name}` is required by `{tool}` and cannot be dropped"),
+                        "a driver may drop optional fields only".into(),
+                    );
+                } else if !has_property(schema, name) {
+                    self.add(
+                        rules::D053,
+                        &pointer,
+                        format!("`{tool}` has no `{name}` to drop"),
+                        "remove it from the list".into(),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Contract names to backend names. A string renames the contract's key; `{from}` is read in
+    /// whichever direction names an input of the contract.
+    fn mapping(&mut self) -> Vec<(String, String)> {
+        let mut renames = Vec::new();
+        let inputs = &self.contract.tool.inputs;
+        for (key, mapped) in &self.implements.mapping {
+            let pointer = format!("/mapping/{key}");
+            let rename = match mapped {
+                Mapped::To(backend) => has_property(inputs, key).then(|| (key, backend)),
+                Mapped::From { from, .. } if has_property(inputs, from) => Some((from, key)),
+                Mapped::From { from, .. } => has_property(inputs, key).then(|| (key, from)),
+            };
+            let tool = &self.contract.key().id;
+            match rename {
+                Some((from, to)) => renames.push((from.clone(), to.clone())),
+                None => self.add(
+                    rules::D054,
+                    &pointer,
+                    format!("neither side of the mapping `{key}` is an input of `{tool}`"),
+                    "map the contract's name to the backend's".into(),
+                ),
+            }
+            if let Mapped::From { transform: Some(transform), .. } = mapped {
+                self.add(
+                    rules::D055,
+                    &format!("{pointer}/transform"),
+                    format!("the driver provides no transformer `{transform}`"),
+                    "a manifest has no code; register the transformer in a Rust driver".into(),
+                );
+            }
+        }
+        renames
+    }
+
+    /// Placeholders refer to inputs that exist, and optional ones have something to fall back on.
+    fn templates(&mut self) {
+        let mut leaves = Vec::new();
+        collect_texts(&self.implements.metadata, "/metadata".into(), &mut leaves);
+        let named = self.driver.auth.as_ref().map(|auth| auth.env.clone()).unwrap_or_default();
+        for (pointer, text) in leaves {
+            // What does not parse was reported when the driver was read.
+            let Ok(template) = Template::parse(&text) else { continue };
+            for expression in template.expressions() {
+                match (expression.root(), expression.field()) {
+                    ("input", Some(field)) => {
+                        self.input_in_template(&pointer, field, expression.tolerates_absence());
+                    }
+                    ("secrets", Some(name)) if !named.iter().any(|known| known == name) => {
+                        self.add(
+                            rules::D063,
+                            &pointer,
+                            format!("`{name}` is not in `auth.state.env`"),
+                            format!("add `auth: {{ state: {{ env: [{name}] }} }}`"),
+                        );
+                    }
+                    ("input" | "secrets", None) => self.add(
+                        rules::D061,
+                        &pointer,
+                        "a placeholder names no field".into(),
+                        "write `${input.name}`".into(),
+                    ),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn input_in_template(&mut self, pointer: &str, field: &str, tolerant: bool) {
+        let inputs = &self.contract.tool.inputs;
+        let tool = &self.contract.key().id;
+        if !has_property(inputs, field) {
+            self.add(
+                rules::D061,
+                pointer,
+                format!("`{tool}` has no input `{field}`"),
+                "a driver cannot add inputs to a contract".into(),
+            );
+        } else if !is_required(inputs, field) && !has_default(inputs, field) && !tolerant {
+            self.add(
+                rules::D062,
+                pointer,
+                format!("`{field}` is optional, and a call without it could not be sent"),
+                format!("write `${{input.{field} | default('…')}}`"),
+            );
+        }
+    }
+
+    fn egress(&mut self) {
+        let required = &self.contract.effects.requires.network;
+        let stated = self.contract.tool.requires.is_some();
+        let covered =
+            |host: &&String| !required.iter().any(|allowed| allowed == "*" || allowed == *host);
+        let stray = self.driver.egress.iter().find(covered);
+        if let (Some(host), true) = (stray, stated) {
+            let finding = Finding::new(
+                rules::D064,
+                &self.driver.file,
+                "/network/egress",
+                format!(
+                    "`{host}` is not among the hosts that `{}` requires",
+                    self.contract.key().id
+                ),
+            );
+            self.findings.push(finding.help("add it to `requires.network` of the contract"));
+        }
+    }
+
+    fn limits(&mut self) -> Limits {
+        let ceiling = self.contract.tool.timeout_ms;
+        let wanted = self.implements.timeout_ms.or(self.driver.timeout_ms);
+        if let Some(wider) = wanted.filter(|wanted| *wanted > ceiling) {
+            self.add(
+                rules::D056,
+                "/timeout_override_ms",
+                format!("{wider} ms is longer than the contract's {ceiling} ms, and is ignored"),
+                format!("say at most {ceiling}"),
+            );
+        }
+        Limits {
+            timeout_ms: wanted.map_or(ceiling, |wanted| wanted.min(ceiling)),
+            retry: self.implements.retry.or(self.driver.retry).or(self.contract.tool.retry),
+        }
+    }
+
+    fn add(&mut self, rule: haft_contract::Rule, pointer: &str, message: String, help: String) {
+        let pointer = format!("/implements/{}{pointer}", self.entry);
+        self.findings.push(Finding::new(rule, &self.driver.file, &pointer, message).help(help));
+    }
+}
+
+fn collect_texts(value: &Value, pointer: String, leaves: &mut Vec<(String, String)>) {
+    match value {
+        Value::String(text) if text.contains("${") => leaves.push((pointer, text.clone())),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                collect_texts(item, format!("{pointer}/{index}"), leaves);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, item) in fields {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                collect_texts(item, format!("{pointer}/{name}"), leaves);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    schema.get("properties").and_then(|properties| properties.get(name))
+}
+
+/// Whether a schema describes a property. One that lists none describes nothing we could check.
+fn has_property(schema: &Value, name: &str) -> bool {
+    schema.get("properties").is_none() || property(schema, name).is_some()
+}
+
+fn has_default(schema: &Value, name: &str) -> bool {
+    property(schema, name).is_some_and(|property| property.get("default").is_some())
+}
+
+fn is_required(schema: &Value, name: &str) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|listed| listed.as_str() == Some(name)))
+}

@@ -1,0 +1,136 @@
+//! One contract in the catalog: who serves it, and why it cannot be called if it cannot.
+
+use std::sync::{Arc, OnceLock};
+
+use haft_contract::{Accepted, Action, Contract, Driver, Finding, Tool};
+use haft_model::{Date, Digest, Lifecycle, Stop};
+use haft_notation::{Fault, Schema};
+
+use crate::Binding;
+
+/// A contract with the drivers that claim it.
+#[derive(Debug)]
+pub struct Entry {
+    /// The contract.
+    pub contract: Arc<Contract>,
+    /// The drivers, by id.
+    pub bindings: Vec<Binding>,
+    /// What holding the contract against others brought up.
+    pub findings: Vec<Finding>,
+    /// Why it may not be called, whatever the day.
+    pub block: Option<Block>,
+    /// The digest of its effects, worked out once.
+    pub fingerprint: Digest,
+    accepted: Option<Accepted>,
+    schemas: OnceLock<Result<Schemas, Fault>>,
+}
+
+/// Why a contract may not be called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// For machines.
+    pub reason: &'static str,
+    /// For people.
+    pub message: String,
+    /// What lifts it.
+    pub help: String,
+}
+
+/// The compiled schemas of a contract.
+#[derive(Debug)]
+pub(crate) struct Schemas {
+    pub(crate) input: Schema,
+    pub(crate) context: Option<Schema>,
+}
+
+impl Entry {
+    pub(crate) fn new(
+        contract: Arc<Contract>,
+        bindings: Vec<Binding>,
+        findings: Vec<Finding>,
+        block: Option<Block>,
+        accepted: Option<Accepted>,
+    ) -> Entry {
+        let fingerprint = contract.effects.fingerprint();
+        let schemas = OnceLock::new();
+        Entry { contract, bindings, findings, block, fingerprint, accepted, schemas }
+    }
+
+    /// Whether this entry is what building it anew from these parts would give.
+    pub(crate) fn made_of(
+        &self,
+        tool: &Arc<Tool>,
+        action: Option<&Arc<Action>>,
+        claims: &[(Arc<Driver>, usize)],
+        accepted: Option<&Accepted>,
+    ) -> bool {
+        let same_action = match (&self.contract.action, action) {
+            (Some(own), Some(other)) => own == other,
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        Arc::ptr_eq(&self.contract.tool, tool)
+            && same_action
+            && self.accepted.as_ref() == accepted
+            && self.bindings.len() == claims.len()
+            && claims.iter().all(|(driver, index)| {
+                self.bindings
+                    .iter()
+                    .any(|binding| Arc::ptr_eq(&binding.driver, driver) && binding.entry == *index)
+            })
+    }
+
+    /// Whether people have seen and accepted the contract in some form.
+    pub fn seen(&self) -> bool {
+        self.accepted.is_some()
+    }
+
+    /// The schemas, compiled at the first call.
+    pub(crate) fn schemas(&self) -> Result<&Schemas, &Fault> {
+        let compile = || {
+            let context = self.contract.tool.context_schema.as_ref();
+            Ok(Schemas {
+                input: Schema::compile(&self.contract.model_schema())?,
+                context: context.map(Schema::compile).transpose()?,
+            })
+        };
+        self.schemas.get_or_init(compile).as_ref()
+    }
+
+    /// Where the contract stands on a day.
+    pub fn lifecycle(&self, today: Date) -> Lifecycle {
+        self.contract.tool.extras.lifecycle.on(today)
+    }
+
+    /// Why the contract may not be called on a day, if it may not.
+    pub fn blocked(&self, today: Date) -> Option<Block> {
+        if let Some(block) = &self.block {
+            return Some(block.clone());
+        }
+        let dates = &self.contract.tool.extras.lifecycle;
+        let (reason, message) = match dates.on(today) {
+            Lifecycle::Available | Lifecycle::Deprecated | Lifecycle::Deferred => return None,
+            Lifecycle::Draft => ("lifecycle_draft", "is not introduced yet"),
+            Lifecycle::Disabled => ("lifecycle_disabled", "is switched off"),
+            Lifecycle::RequiresSetup => ("setup_required", "has to be set up first"),
+            Lifecycle::Retired => ("lifecycle_retired", "has been removed"),
+        };
+        Some(Block {
+            reason,
+            message: format!("`{}` {message}", self.contract.key()),
+            help: match &dates.replacement {
+                Some(other) => format!("call `{other}` instead"),
+                None => "see `metadata.haft.lifecycle` of the contract".into(),
+            },
+        })
+    }
+}
+
+impl Block {
+    /// The block as an answer.
+    pub(crate) fn stop(self) -> Stop {
+        Stop::new(haft_model::Code::ToolBlocked, self.message)
+            .help(self.help)
+            .because(serde_json::json!({ "reason": self.reason }))
+    }
+}

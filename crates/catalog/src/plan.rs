@@ -1,0 +1,130 @@
+//! Choosing: a call in, a plan out, or the reason why not.
+
+use haft_contract::did_you_mean;
+use haft_model::{ActorId, Call, Code, Date, Digest, DriverId, Plan, Stop};
+use haft_notation::Schema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::route::Question;
+use crate::{Entry, Snapshot};
+
+impl Snapshot {
+    /// What a call means on a day: its contract, its driver, its input, its limits.
+    pub fn plan(&self, call: Call, today: Date) -> Result<Plan, Stop> {
+        let entry = self.find(&call.tool).ok_or_else(|| self.unknown(&call.tool))?;
+        if let Some(block) = entry.blocked(today) {
+            return Err(block.stop());
+        }
+        let Call { actor, input, context, pinned, region, .. } = call;
+        let input = checked_input(entry, input)?;
+        check_context(entry, &context)?;
+        let question = Question {
+            entry,
+            input: &input,
+            pinned: pinned.as_ref(),
+            region: &region,
+            policy: self.routing(),
+            states: self.states(),
+            host: self.host(),
+        };
+        let (binding, route) = question.answer()?;
+        let mapped = binding.map(&input);
+        let contract = &entry.contract;
+        let digest = Digest::of(&Judged {
+            actor: &actor,
+            tool: contract.key().id.as_str(),
+            version: &contract.tool.version,
+            driver: &route.driver,
+            driver_version: &binding.driver.version,
+            input: &input,
+            context: &context,
+            effects: &entry.fingerprint,
+        });
+        Ok(Plan {
+            actor,
+            tool: contract.key().clone(),
+            version: contract.tool.version.clone(),
+            route,
+            mapped,
+            input,
+            context,
+            effects: contract.effects.clone(),
+            limits: binding.limits,
+            digest,
+        })
+    }
+
+    /// The answer to a name that nobody has.
+    pub fn unknown(&self, name: &str) -> Stop {
+        let stop = Stop::new(Code::ToolUnknown, format!("there is no tool `{name}`"));
+        match did_you_mean(name, self.names()) {
+            Some(near) => stop.help(format!("did you mean `{near}`?")),
+            None => stop.help("`haft tools` lists those that there are"),
+        }
+    }
+}
+
+/// Everything that decides what runs, and nothing else.
+#[derive(Serialize)]
+struct Judged<'a> {
+    actor: &'a ActorId,
+    tool: &'a str,
+    version: &'a str,
+    driver: &'a DriverId,
+    driver_version: &'a str,
+    input: &'a Value,
+    context: &'a Value,
+    effects: &'a Digest,
+}
+
+/// The input with its defaults filled in, if it fits what a model may send.
+fn checked_input(entry: &Entry, mut input: Value) -> Result<Value, Stop> {
+    let internal = &entry.contract.internal;
+    let sent = internal.iter().find(|name| input.get(name.as_str()).is_some());
+    if let Some(name) = sent {
+        return Err(Stop::new(
+            Code::InputSchema,
+            format!("`{name}` is filled in by the host, never by a caller"),
+        )
+        .at(format!("/{name}"))
+        .help("leave it out"));
+    }
+    let schemas = entry.schemas().map_err(|fault| {
+        Stop::new(
+            Code::Internal,
+            format!("the schema of `{}` is broken: {fault}", entry.contract.key()),
+        )
+    })?;
+    schemas.input.fill(&mut input);
+    if schemas.input.fits(&input) {
+        return Ok(input);
+    }
+    Err(misfit(Code::InputSchema, "the input", &schemas.input, &input))
+}
+
+fn check_context(entry: &Entry, context: &Value) -> Result<(), Stop> {
+    let Ok(schemas) = entry.schemas() else { return Ok(()) };
+    match &schemas.context {
+        Some(schema) if !schema.fits(context) => {
+            Err(misfit(Code::InputContext, "the host's context", schema, context).at("context"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Names the place, the rule and the value of every misfit; the first leads.
+fn misfit(code: Code, what: &str, schema: &Schema, value: &Value) -> Stop {
+    let violations = schema.violations(value);
+    let first = violations.first();
+    let place = first.map(|first| first.pointer.clone()).unwrap_or_default();
+    let shown = if place.is_empty() { String::new() } else { format!(" at `{place}`") };
+    let message = first.map(|first| first.message.clone()).unwrap_or_default();
+    let more = match violations.len() {
+        0 | 1 => String::new(),
+        many => format!(" (and {} more)", many - 1),
+    };
+    Stop::new(code, format!("{what} does not fit{shown}: {message}{more}"))
+        .at(place)
+        .because(json!({ "violations": violations }))
+}

@@ -1,0 +1,304 @@
+//! Routing: the six phases of AIP-30 over drivers that claim a contract. Same question, same answer.
+
+use std::cmp::Ordering;
+
+use haft_model::{Code, DriverId, DriverKind, Phase, Rejected, Route, Stop};
+use serde_json::{Value, json};
+
+use crate::snapshot::RoutingPolicy;
+use crate::state::{AuthState, DriverState, DriverStates, Health, Host, Probe};
+use crate::{Binding, Entry};
+
+/// What routing asks about.
+pub(crate) struct Question<'e, 'c> {
+    pub(crate) entry: &'e Entry,
+    pub(crate) input: &'c Value,
+    pub(crate) pinned: Option<&'c DriverId>,
+    pub(crate) region: &'c [String],
+    pub(crate) policy: &'c RoutingPolicy,
+    pub(crate) states: &'c DriverStates,
+    pub(crate) host: &'c Host,
+}
+
+impl<'e> Question<'e, '_> {
+    /// The driver that serves the call, and why not the others; or why none does.
+    pub(crate) fn answer(&self) -> Result<(&'e Binding, Route), Stop> {
+        let mut rejected = Vec::new();
+        let mut standing: Vec<&'e Binding> = Vec::with_capacity(self.entry.bindings.len());
+        for binding in &self.entry.bindings {
+            match self.objection(binding) {
+                Some(objection) => rejected.push(objection),
+                None => standing.push(binding),
+            }
+        }
+        if let Some(pinned) = self.pinned {
+            standing.retain(|binding| {
+                let stays = binding.driver.id == *pinned;
+                if !stays {
+                    rejected.push(reject(
+                        binding,
+                        Phase::Pin,
+                        "pin",
+                        "the call insists on another".into(),
+                    ));
+                }
+                stays
+            });
+        }
+        let Some((best, reason)) = self.best(&standing) else {
+            return Err(self.refusal(rejected));
+        };
+        for binding in standing.iter().filter(|binding| binding.driver.id != best.driver.id) {
+            let reason = self.outranked(best, binding);
+            rejected.push(reject(binding, Phase::Rank, "rank", reason.into()));
+        }
+        Ok((best, Route { driver: best.driver.id.clone(), reason, rejected }))
+    }
+
+    /// Phases one to three: the first reason why a driver is out.
+    fn objection(&self, binding: &Binding) -> Option<Rejected> {
+        self.not_a_candidate(binding)
+            .or_else(|| self.not_capable(binding))
+            .or_else(|| self.not_allowed(binding))
+    }
+
+    fn not_a_candidate(&self, binding: &Binding) -> Option<Rejected> {
+        let out = |why, reason: String| Some(reject(binding, Phase::Candidates, why, reason));
+        let tool = &self.entry.contract.tool;
+        let kind = binding.driver.kind;
+        if let Some(reason) = &binding.refused {
+            return out("binding", reason.clone());
+        }
+        if tool.forbid.contains(&kind) {
+            return out("kind", format!("the contract forbids drivers of kind {kind}"));
+        }
+        if !tool.require_kind.is_empty() && !tool.require_kind.contains(&kind) {
+            return out("kind", format!("the contract wants {}", kinds(&tool.require_kind)));
+        }
+        let dropped = binding.dropped(self.input);
+        if !dropped.is_empty() {
+            return out(
+                "narrowing",
+                format!("the driver does not take `{}`", dropped.join("`, `")),
+            );
+        }
+        None
+    }
+
+    fn not_capable(&self, binding: &Binding) -> Option<Rejected> {
+        let out = |why, reason: String| Some(reject(binding, Phase::Capability, why, reason));
+        let driver = &binding.driver;
+        if !driver.os.is_empty() && !driver.os.iter().any(|os| os == self.host.os) {
+            return out(
+                "machine",
+                format!("it runs on {}, not on {}", driver.os.join(", "), self.host.os),
+            );
+        }
+        if !driver.arch.is_empty() && !driver.arch.iter().any(|arch| arch == self.host.arch) {
+            return out(
+                "machine",
+                format!("it runs on {}, not on {}", driver.arch.join(", "), self.host.arch),
+            );
+        }
+        if let Some(host) = driver.host_id.as_ref().filter(|_| driver.kind == DriverKind::Builtin)
+            && host != self.host.id
+        {
+            return out(
+                "host",
+                format!("it is built into `{host}`, and this is `{}`", self.host.id),
+            );
+        }
+        let state = self.state(binding);
+        if state.installed == Probe::Failed {
+            return out("install", "its backend is not installed".into());
+        }
+        if state.version == Probe::Failed {
+            return out(
+                "version",
+                "its backend has a version outside `version_check.range`".into(),
+            );
+        }
+        match state.auth {
+            AuthState::LoggedOut => return out("auth", "nobody is logged in".into()),
+            AuthState::Expired => return out("auth", "the login has run out".into()),
+            AuthState::NotLooked | AuthState::LoggedIn => {}
+        }
+        match state.health {
+            Health::Failed => out("health", "its health check failed lately".into()),
+            Health::NotLooked | Health::Passed(_) => None,
+        }
+    }
+
+    fn not_allowed(&self, binding: &Binding) -> Option<Rejected> {
+        let out = |why, reason: String| Some(reject(binding, Phase::Policy, why, reason));
+        let driver = &binding.driver;
+        let RoutingPolicy { allowed_tags, denied_tags, region, global_matches } = self.policy;
+        if let Some(denied) = driver.policy_tags.iter().find(|tag| denied_tags.contains(tag)) {
+            return out("tags", format!("the workspace forbids drivers tagged `{denied}`"));
+        }
+        if !allowed_tags.is_empty()
+            && !driver.policy_tags.iter().any(|tag| allowed_tags.contains(tag))
+        {
+            return out("tags", format!("it has none of the tags {}", allowed_tags.join(", ")));
+        }
+        let serves = |wanted: &[String]| {
+            wanted.is_empty()
+                || driver
+                    .region
+                    .iter()
+                    .any(|own| wanted.contains(own) || (*global_matches && own == "global"))
+        };
+        for wanted in [region.as_slice(), self.region] {
+            if !serves(wanted) {
+                let (own, wanted) = (driver.region.join(", "), wanted.join(", "));
+                return out(
+                    "region",
+                    format!("it serves {own}, and the call must stay in {wanted}"),
+                );
+            }
+        }
+        None
+    }
+
+    /// Phase five: the contract's own choice, then cost, kind, health and name.
+    fn best(&self, standing: &[&'e Binding]) -> Option<(&'e Binding, &'static str)> {
+        if self.pinned.is_some() {
+            return standing.first().map(|binding| (*binding, "the call insists on it"));
+        }
+        let preferred = self.entry.contract.tool.default_implementation.as_ref();
+        if let Some(binding) =
+            preferred.and_then(|id| standing.iter().find(|binding| binding.driver.id == *id))
+        {
+            return Some((*binding, "the contract prefers it"));
+        }
+        let best = standing.iter().copied().min_by(|a, b| self.compare(a, b))?;
+        Some((best, if standing.len() == 1 { "it is the only one left" } else { "it ranks first" }))
+    }
+
+    fn compare(&self, a: &Binding, b: &Binding) -> Ordering {
+        let health = |binding: &Binding| match self.state(binding).health {
+            Health::Passed(at) => Some(at),
+            Health::NotLooked | Health::Failed => None,
+        };
+        compare_cost(a, b)
+            .then_with(|| a.driver.kind.cmp(&b.driver.kind))
+            .then_with(|| health(b).cmp(&health(a)))
+            .then_with(|| a.driver.id.cmp(&b.driver.id))
+    }
+
+    fn outranked(&self, best: &Binding, other: &Binding) -> &'static str {
+        let preferred = self.entry.contract.tool.default_implementation.as_ref();
+        if preferred == Some(&best.driver.id) {
+            "the contract prefers another"
+        } else if compare_cost(best, other) == Ordering::Less {
+            "another costs less"
+        } else if best.driver.kind < other.driver.kind {
+            "another is of a kind that is cheaper to reach"
+        } else if self.state(best).health != self.state(other).health {
+            "another was seen to work more recently"
+        } else {
+            "another comes first by name"
+        }
+    }
+
+    fn state(&self, binding: &Binding) -> DriverState {
+        self.states.get(&binding.driver.id).copied().unwrap_or_default()
+    }
+
+    /// Why there is no driver: as exact as the rejections agree on.
+    fn refusal(&self, rejected: Vec<Rejected>) -> Stop {
+        let tool = self.entry.contract.key();
+        let because = json!({ "rejected": rejected });
+        if let Some(pinned) = self.pinned {
+            let found = rejected.iter().find(|other| other.driver == *pinned);
+            let why = found.map_or("it does not claim this tool", |other| other.reason.as_str());
+            let code = match found.map(|other| other.why) {
+                Some("tags") => Code::RoutePolicy,
+                Some("region") => Code::RouteRegion,
+                Some("auth") => Code::CredentialMissing,
+                Some("narrowing") => Code::InputUnsupported,
+                _ => Code::RoutePinUnavailable,
+            };
+            return Stop::new(code, format!("`{pinned}` cannot serve `{tool}`: {why}"))
+                .help("lift the pin to let another driver serve the call")
+                .because(because);
+        }
+        let only = |why| !rejected.is_empty() && rejected.iter().all(|other| other.why == why);
+        if only("auth") {
+            return self.login_needed(because);
+        }
+        if only("narrowing") {
+            let reason = rejected.first().map(|other| other.reason.as_str()).unwrap_or_default();
+            return Stop::new(
+                Code::InputUnsupported,
+                format!("no driver of `{tool}` takes it all: {reason}"),
+            )
+            .help("leave the input out")
+            .because(because);
+        }
+        let message = match rejected.as_slice() {
+            [] => format!("no driver claims `{tool}`"),
+            [only] => {
+                format!("`{}` claims `{tool}` and cannot serve it: {}", only.driver, only.reason)
+            }
+            many => format!("{} drivers claim `{tool}` and none can serve it", many.len()),
+        };
+        let help = if rejected.is_empty() {
+            format!("write a DRIVER.md whose `implements` names `{}`", tool.id)
+        } else {
+            "each rejected driver says what stands in its way".into()
+        };
+        let region = only("region");
+        Stop::new(Code::RouteNone, message)
+            .help(help)
+            .because(json!({ "rejected": rejected, "region": region }))
+    }
+
+    fn login_needed(&self, mut because: Value) -> Stop {
+        let best = self.entry.bindings.iter().min_by(|a, b| self.compare(a, b));
+        let Some(best) = best else {
+            return Stop::new(Code::CredentialMissing, "nobody is logged in").because(because);
+        };
+        let driver = &best.driver;
+        if let (Some(auth), Some(cause)) = (&driver.auth, because.as_object_mut()) {
+            cause.insert("driver".into(), json!(driver.id));
+            cause.insert("login".into(), auth.login.clone().unwrap_or_default());
+            cause.insert("env".into(), json!(auth.env));
+        }
+        Stop::new(
+            Code::CredentialMissing,
+            format!(
+                "`{}` could serve `{}` once somebody logs in",
+                driver.id,
+                self.entry.contract.key()
+            ),
+        )
+        .because(because)
+    }
+}
+
+/// Stated units first, then the cost in kind. Units of different currencies do not compare.
+fn compare_cost(a: &Binding, b: &Binding) -> Ordering {
+    let currency = |binding: &Binding| {
+        let own = binding.implements().and_then(|entry| entry.cost.currency.clone());
+        own.or_else(|| binding.driver.cost.currency.clone())
+    };
+    match (a.units, b.units) {
+        (Some(left), Some(right)) => match (currency(a), currency(b)) {
+            (Some(one), Some(other)) if one != other => Ordering::Equal,
+            _ => left.total_cmp(&right),
+        },
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => a.cost_class.cmp(&b.cost_class),
+    }
+}
+
+fn reject(binding: &Binding, phase: Phase, why: &'static str, reason: String) -> Rejected {
+    Rejected { driver: binding.driver.id.clone(), phase, why, reason }
+}
+
+fn kinds(kinds: &[DriverKind]) -> String {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    format!("drivers of kind {}", names.join(" or "))
+}

@@ -1,0 +1,59 @@
+//! What can go wrong with a workspace as a whole.
+
+use std::path::PathBuf;
+
+/// A fault of the disk or of the set-up; what is wrong with a manifest is a diagnostic instead.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is nothing to load.
+    #[error("`{folder}` is not a workspace: it has neither haft.toml nor .tools")]
+    NoWorkspace {
+        /// Where we looked.
+        folder: PathBuf,
+    },
+    /// A folder cannot be read.
+    #[error("cannot read `{path}`")]
+    Unreadable {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write `{path}`")]
+    Unwritable {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// A folder of published schemas is not one.
+    #[error("`{folder}` holds no schema that can be read: {reason}")]
+    NoSchemas {
+        /// Where we looked.
+        folder: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A tool that is not there.
+    #[error("there is no tool `{name}`")]
+    NoTool {
+        /// What was asked for.
+        name: String,
+    },
+}
+
+impl Error {
+    /// What to do about it, where we know.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Error::NoWorkspace { .. } => {
+                Some("`haft init` makes one; `-C DIR` names another folder")
+            }
+            Error::NoTool { .. } => Some("`haft tools` lists those that there are"),
+            Error::Unreadable { .. } | Error::Unwritable { .. } | Error::NoSchemas { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Finding and reading the manifests of a workspace, and nothing outside it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use haft_contract::source::LARGEST;
+use haft_contract::{Kind, Reading, Report, Source, read, rules};
+use rayon::prelude::*;
+
+/// The folders that hold manifests.
+const FOLDERS: [&str; 6] = [".tools", ".drivers", ".actions", ".policy", ".cli", ".secrets"];
+
+/// Manifests that lie at the root.
+const ROOT_FILES: [&str; 3] = ["GOVERNANCE.md", "SECRETS.md", "AUTH.md"];
+
+/// How deep categories may nest; a loop of links stops here.
+const DEEPEST: usize = 16;
+
+/// A manifest that was read, and how its file looked then.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) reading: Arc<Reading>,
+    stamp: Stamp,
+}
+
+/// What a file looks like from outside; when it is unchanged, so is the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    size: u64,
+    modified: Option<SystemTime>,
+}
+
+/// What the walk came upon.
+enum Found {
+    Manifest(String, PathBuf, Stamp),
+    /// A path that must not or cannot be read, and why.
+    Refused(String, &'static haft_contract::Rule, String),
+}
+
+/// Reads every manifest, taking over those whose files have not changed.
+pub(crate) fn read_all(root: &Path, known: &HashMap<String, Known>) -> HashMap<String, Known> {
+    let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let mut found: Vec<Found> = FOLDERS
+        .par_iter()
+        .flat_map(|folder| walk(&real_root, &root.join(folder), (*folder).to_owned(), 0))
+        .collect();
+    for name in ROOT_FILES {
+        let path = root.join(name);
+        if path.is_file() {
+            found.extend(look(&real_root, path, name.to_owned()));
+        }
+    }
+    found
+        .into_par_iter()
+        .map(|found| match found {
+            Found::Refused(file, rule, message) => (file.clone(), refused(&file, rule, message)),
+            Found::Manifest(file, path, stamp) => {
+                let same = known.get(&file).filter(|known| known.stamp == stamp).cloned();
+                let manifest = same.unwrap_or_else(|| read_one(&file, &path, stamp));
+                (file, manifest)
+            }
+        })
+        .collect()
+}
+
+/// Everything below a folder, its links followed as far as they stay inside the workspace.
+fn walk(root: &Path, folder: &Path, name: String, depth: usize) -> Vec<Found> {
+    let listed = match fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(cause) => return vec![Found::Refused(name, &rules::Y011, cause.to_string())],
+    };
+    if depth > DEEPEST {
+        let message = format!("folders nest more than {DEEPEST} deep");
+        return vec![Found::Refused(name, &rules::Y011, message)];
+    }
+    let entries: Vec<fs::DirEntry> = listed.flatten().collect();
+    entries
+        .into_par_iter()
+        .flat_map_iter(|entry| {
+            let file = format!("{name}/{}", entry.file_name().to_string_lossy());
+            let path = entry.path();
+            let kind = entry.file_type();
+            if kind.as_ref().is_ok_and(fs::FileType::is_dir) {
+                return walk(root, &path, file, depth + 1);
+            }
+            if kind.is_ok_and(|kind| kind.is_symlink()) {
+                return linked(root, path, file, depth);
+            }
+            look(root, path, file).into_iter().collect()
+        })
+        .collect()
+}
+
+fn linked(root: &Path, path: PathBuf, file: String, depth: usize) -> Vec<Found> {
+    match path.canonicalize() {
+        Ok(real) if !real.starts_with(root) => {
+            let message = "this link leaves the workspace".to_owned();
+            vec![Found::Refused(file, &rules::Y010, message)]
+        }
+        Ok(real) if real.is_dir() => walk(root, &real, file, depth + 1),
+        Ok(_) => look(root, path, file).into_iter().collect(),
+        Err(cause) => vec![Found::Refused(file, &rules::Y011, cause.to_string())],
+    }
+}
+
+/// A manifest with its stamp; nothing for a file that is none.
+fn look(root: &Path, path: PathBuf, file: String) -> Option<Found> {
+    Kind::of(&file)?;
+    let inside = path.canonicalize().is_ok_and(|real| real.starts_with(root));
+    if !inside {
+        let message = "this link leaves the workspace".to_owned();
+        return Some(Found::Refused(file, &rules::Y010, message));
+    }
+    Some(match fs::metadata(&path) {
+        Ok(metadata) => {
+            let stamp = Stamp { size: metadata.len(), modified: metadata.modified().ok() };
+            Found::Manifest(file, path, stamp)
+        }
+        Err(cause) => Found::Refused(file, &rules::Y011, cause.to_string()),
+    })
+}
+
+fn read_one(file: &str, path: &Path, stamp: Stamp) -> Known {
+    let (source, report) = if stamp.size > LARGEST {
+        Source::too_large(file, stamp.size)
+    } else {
+        match fs::read(path) {
+            Ok(bytes) => Source::from_bytes(file, bytes),
+            Err(cause) => return refused(file, &rules::Y011, cause.to_string()),
+        }
+    };
+    Known { reading: Arc::new(read(&source, report)), stamp }
+}
+
+fn refused(file: &str, rule: &haft_contract::Rule, message: String) -> Known {
+    let source = Source::new(file, "");
+    let mut report = Report::new(&source);
+    report.add(rule, 0..0, message);
+    let reading = read(&source, report);
+    Known { reading: Arc::new(reading), stamp: Stamp { size: 0, modified: None } }
+}

@@ -1,0 +1,120 @@
+//! A workspace: its files read, its manifests held against each other, ready to be asked.
+
+mod lock;
+mod parts;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use haft_catalog::{DriverStates, Snapshot};
+use haft_contract::{Diagnostic, Lock, Severity};
+
+use crate::Error;
+use crate::files::{self, Known};
+use crate::published::PublishedSchemas;
+
+/// How a workspace is loaded.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// A folder of the schemas that the AIPs publish; what they refuse becomes an error.
+    pub published_schemas: Option<PathBuf>,
+    /// What is known of drivers.
+    pub states: DriverStates,
+}
+
+/// A workspace at one moment. Reloading makes a new one.
+#[derive(Debug)]
+pub struct Workspace {
+    root: PathBuf,
+    options: LoadOptions,
+    known: HashMap<String, Known>,
+    lock: Lock,
+    snapshot: Snapshot,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// A contract that cannot be used, as far as it could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The id it gives itself, or its folder.
+    pub id: String,
+    /// Its file.
+    pub file: String,
+    /// The first thing that is wrong with it.
+    pub reason: String,
+}
+
+impl Workspace {
+    /// Reads a workspace. What is wrong with its manifests is in [`Workspace::diagnostics`], and
+    /// whatever is right can be used.
+    pub fn load(root: impl AsRef<Path>, options: LoadOptions) -> Result<Workspace, Error> {
+        Workspace::read(root.as_ref(), options, None)
+    }
+
+    /// Reads it again. Files that have not changed are not read, and contracts whose parts have not
+    /// changed keep what was worked out for them.
+    pub fn reload(&self) -> Result<Workspace, Error> {
+        Workspace::read(&self.root, self.options.clone(), Some(self))
+    }
+
+    fn read(
+        root: &Path,
+        options: LoadOptions,
+        earlier: Option<&Workspace>,
+    ) -> Result<Workspace, Error> {
+        if !root.join("haft.toml").is_file() && !root.join(".tools").is_dir() {
+            return Err(Error::NoWorkspace { folder: root.to_owned() });
+        }
+        let none = HashMap::new();
+        let known = files::read_all(root, earlier.map_or(&none, |earlier| &earlier.known));
+        let (lock, mut diagnostics) = lock::read(root)?;
+        let (parts, findings) = parts::gather(root, &known, &lock, &options, &mut diagnostics);
+        let snapshot = Snapshot::build(parts, earlier.map(|earlier| &earlier.snapshot));
+        parts::report(&known, &findings, &snapshot, &mut diagnostics);
+        if let Some(folder) = &options.published_schemas {
+            let schemas = PublishedSchemas::read(folder)?;
+            diagnostics.extend(known.values().flat_map(|known| schemas.check(&known.reading)));
+        }
+        diagnostics
+            .sort_by(|a, b| (&a.file, a.span.start, a.code).cmp(&(&b.file, b.span.start, b.code)));
+        Ok(Workspace { root: root.to_owned(), options, known, lock, snapshot, diagnostics })
+    }
+
+    /// Where it lies.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Its contracts and drivers.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// What is wrong with its manifests, by file and place.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Whether anything keeps a manifest from being used as its author meant.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// How many manifests were read.
+    pub fn manifest_count(&self) -> usize {
+        self.known.len()
+    }
+
+    /// The text of a manifest, to show a diagnostic in.
+    pub fn text(&self, file: &str) -> Option<&str> {
+        self.known.get(file).map(|known| known.reading.source.text())
+    }
+
+    /// The contracts that cannot be used.
+    pub fn broken(&self) -> Vec<Broken> {
+        let mut broken: Vec<Broken> =
+            self.known.iter().filter_map(|(file, known)| parts::broken(file, known)).collect();
+        broken.sort_by(|a, b| (&a.id, &a.file).cmp(&(&b.id, &b.file)));
+        broken
+    }
+}

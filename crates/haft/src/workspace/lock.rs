@@ -1,0 +1,84 @@
+//! `haft.lock` on disk: read when a workspace is loaded, written when somebody accepts.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use haft_contract::{Accepted, Diagnostic, Lock, Source};
+use haft_model::ToolKey;
+
+use crate::{Error, Workspace};
+
+const NAME: &str = "haft.lock";
+
+/// The lock of a workspace; an absent one has accepted nothing yet.
+pub(super) fn read(root: &Path) -> Result<(Lock, Vec<Diagnostic>), Error> {
+    let path = root.join(NAME);
+    match fs::read(&path) {
+        Ok(bytes) => {
+            let (source, report) = Source::from_bytes(NAME, bytes);
+            if report.has_errors() {
+                return Ok((Lock::default(), report.into_diagnostics()));
+            }
+            Ok(Lock::read(&source))
+        }
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(Default::default()),
+        Err(cause) => Err(Error::Unreadable { path, cause }),
+    }
+}
+
+impl Workspace {
+    /// Accepts contracts as they are now: all majors of an id, one `id@major`, or everything.
+    pub fn accept(&self, name: Option<&str>) -> Result<Vec<ToolKey>, Error> {
+        let wanted = name.map(ToolKey::split);
+        let mut lock = self.lock.clone();
+        let mut accepted = Vec::new();
+        for entry in self.snapshot().entries() {
+            let key = entry.contract.key();
+            let meant = match wanted {
+                None => true,
+                Some((id, major)) => key.id.as_str() == id && major.is_none_or(|m| m == key.major),
+            };
+            if meant {
+                lock.tools.insert(key.to_string(), Accepted::of(&entry.contract));
+                accepted.push(key.clone());
+            }
+        }
+        if let (Some(name), true) = (name, accepted.is_empty()) {
+            return Err(Error::NoTool { name: name.to_owned() });
+        }
+        self.write_lock(&lock)?;
+        Ok(accepted)
+    }
+
+    /// Records contracts that nobody has seen before: an id is accepted at first sight.
+    pub fn accept_unseen(&self) -> Result<usize, Error> {
+        let mut lock = self.lock.clone();
+        for entry in
+            self.snapshot().entries().filter(|entry| !entry.seen() && entry.block.is_none())
+        {
+            lock.tools.insert(entry.contract.key().to_string(), Accepted::of(&entry.contract));
+        }
+        let unseen = lock.tools.len() - self.lock.tools.len();
+        if unseen > 0 {
+            self.write_lock(&lock)?;
+        }
+        Ok(unseen)
+    }
+
+    /// Writes beside and renames, so that a crash leaves the old lock or the new one.
+    fn write_lock(&self, lock: &Lock) -> Result<(), Error> {
+        let path = self.root().join(NAME);
+        let beside = self.root().join(format!("{NAME}.{}", std::process::id()));
+        let write = |beside: &PathBuf| -> std::io::Result<()> {
+            let mut file = fs::File::create(beside)?;
+            file.write_all(lock.write().as_bytes())?;
+            file.sync_all()?;
+            fs::rename(beside, &path)
+        };
+        write(&beside).map_err(|cause| {
+            let _ = fs::remove_file(&beside);
+            Error::Unwritable { path: path.clone(), cause }
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Sorting what was read into what a snapshot is made of, and findings into diagnostics.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft_catalog::{Parts, Snapshot};
+use haft_contract::{Diagnostic, Driver, Finding, Kind, Lock, Manifest, Severity, rules};
+use rayon::prelude::*;
+
+use crate::files::Known;
+use crate::workspace::{Broken, LoadOptions};
+
+/// The parts of a snapshot, in the order of their files, so that the same workspace always gives
+/// the same snapshot.
+pub(super) fn gather(
+    root: &Path,
+    known: &HashMap<String, Known>,
+    lock: &Lock,
+    options: &LoadOptions,
+    _diagnostics: &mut Vec<Diagnostic>,
+) -> (Parts, Vec<Finding>) {
+    let mut parts =
+        Parts { lock: lock.clone(), states: options.states.clone(), ..Parts::default() };
+    let mut findings = Vec::new();
+    let mut files: Vec<(&String, &Known)> = known.iter().collect();
+    files.sort_by_key(|(file, _)| *file);
+    for (_, known) in files {
+        match &known.reading.manifest {
+            Some(Manifest::Tool(tool)) => parts.tools.push(tool.clone()),
+            Some(Manifest::Action(action)) => parts.actions.push(action.clone()),
+            Some(Manifest::Driver(driver)) => match secrets_reference(root, driver) {
+                Some(finding) if finding.rule.severity == Severity::Error => findings.push(finding),
+                finding => {
+                    findings.extend(finding);
+                    parts.drivers.push(driver.clone());
+                }
+            },
+            Some(Manifest::Policy(_) | Manifest::PolicyRule(_)) | None => {}
+        }
+    }
+    (parts, findings)
+}
+
+/// Whether a driver's `auth.ref` leads to a file, and to one inside the workspace.
+fn secrets_reference(root: &Path, driver: &Arc<Driver>) -> Option<Finding> {
+    let reference = driver.auth.as_ref()?.reference.as_ref()?;
+    if reference.starts_with('@') || reference.contains("://") {
+        return None;
+    }
+    let folder = Path::new(&*driver.file).parent().unwrap_or(Path::new(""));
+    let mut depth = 0_i64;
+    let mut lowest = 0_i64;
+    for step in folder.join(reference).components() {
+        match step {
+            std::path::Component::Normal(_) => depth += 1,
+            std::path::Component::ParentDir => depth -= 1,
+            std::path::Component::RootDir | std::path::Component::Prefix(_) => depth = -1,
+            std::path::Component::CurDir => {}
+        }
+        lowest = lowest.min(depth);
+    }
+    if lowest < 0 {
+        let message = format!("`auth.ref` `{reference}` leaves the workspace");
+        return Some(
+            Finding::new(rules::Y010, &driver.file, "/auth/ref", message)
+                .help("name a file below the workspace's root"),
+        );
+    }
+    let places = [root.join(folder).join(reference), root.join(reference)];
+    if places.iter().any(|place| place.is_file()) {
+        return None;
+    }
+    let message = format!("there is no file `{reference}`");
+    Some(
+        Finding::new(rules::D060, &driver.file, "/auth/ref", message)
+            .help("its secrets are then taken from environment variables of the same names"),
+    )
+}
+
+/// Every diagnostic: those of the files and those of the files against each other.
+pub(super) fn report(
+    known: &HashMap<String, Known>,
+    findings: &[Finding],
+    snapshot: &Snapshot,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for known in known.values() {
+        diagnostics.extend(known.reading.diagnostics.iter().cloned());
+    }
+    let across: Vec<&Finding> = findings.iter().chain(snapshot.findings()).collect();
+    let located = across.par_iter().filter_map(|finding| {
+        let source = &known.get(&*finding.file)?.reading.source;
+        Some(finding.locate(source, Kind::of(source.file())?.syntax()))
+    });
+    diagnostics.extend(located.collect::<Vec<_>>());
+}
+
+/// A contract's file that gave no contract.
+pub(super) fn broken(file: &str, known: &Known) -> Option<Broken> {
+    let reading = &known.reading;
+    if Kind::of(file) != Some(Kind::Tool) || reading.manifest.is_some() {
+        return None;
+    }
+    let folder = file.rsplit('/').nth(1).unwrap_or(file);
+    let error = reading.diagnostics.iter().find(|found| found.severity == Severity::Error);
+    Some(Broken {
+        id: reading.id.clone().unwrap_or_else(|| folder.to_owned()),
+        file: file.to_owned(),
+        reason: error.map(|error| error.message.clone()).unwrap_or_default(),
+    })
+}
