@@ -16,6 +16,7 @@ mod state;
 
 pub use bind::Binding;
 pub use entry::{Block, Entry};
+pub use plan::Explanation;
 pub use search::Index;
 pub use snapshot::{Parts, RoutingPolicy, Snapshot};
 pub use state::{AuthState, DriverState, DriverStates, Health, Host, Probe};

@@ -1,13 +1,15 @@
 //! Choosing: a call in, a plan out, or the reason why not.
 
+use std::sync::Arc;
+
 use haft_contract::did_you_mean;
-use haft_model::{ActorId, Call, Code, Date, Digest, DriverId, Plan, Stop};
+use haft_model::{ActorId, Call, Code, Date, Digest, DriverId, Limits, Plan, Route, Stop};
 use haft_notation::Schema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::route::Question;
-use crate::{Entry, Snapshot};
+use crate::{Block, Entry, Snapshot};
 
 impl Snapshot {
     /// What a call means on a day: its contract, its driver, its input, its limits.
@@ -55,6 +57,36 @@ impl Snapshot {
         })
     }
 
+    /// What would become of a call: every step answered on its own, so that one that fails does not
+    /// hide the next. Without an input only the route is asked for.
+    pub fn explain(&self, call: &Call, input: Option<Value>, today: Date) -> Result<Explanation, Stop> {
+        let entry = self.find(&call.tool).ok_or_else(|| self.unknown(&call.tool))?;
+        let given = input.clone();
+        let checked = input.map(|input| checked_input(entry, input));
+        let used = match &checked {
+            Some(Ok(input)) => input.clone(),
+            Some(Err(_)) => given.unwrap_or_default(),
+            None => Value::Object(Default::default()),
+        };
+        let question = Question {
+            entry,
+            input: &used,
+            pinned: call.pinned.as_ref(),
+            region: &call.region,
+            policy: self.routing(),
+            states: self.states(),
+            host: self.host(),
+        };
+        Ok(Explanation {
+            entry: entry.clone(),
+            block: entry.blocked(today).map(Block::stop),
+            input: checked.map(|checked| checked.and_then(|input| {
+                check_context(entry, &call.context).map(|()| input)
+            })),
+            route: question.answer().map(|(binding, route)| (route, binding.limits)),
+        })
+    }
+
     /// The answer to a name that nobody has.
     pub fn unknown(&self, name: &str) -> Stop {
         let stop = Stop::new(Code::ToolUnknown, format!("there is no tool `{name}`"));
@@ -63,6 +95,18 @@ impl Snapshot {
             None => stop.help("`haft tools` lists those that there are"),
         }
     }
+}
+
+/// What would become of a call.
+pub struct Explanation {
+    /// The contract.
+    pub entry: Arc<Entry>,
+    /// Why it may not be called at all.
+    pub block: Option<Stop>,
+    /// Whether the input fits; absent when none was given.
+    pub input: Option<Result<Value, Stop>>,
+    /// The driver and the ceilings, or why there is none.
+    pub route: Result<(Route, Limits), Stop>,
 }
 
 /// Everything that decides what runs, and nothing else.

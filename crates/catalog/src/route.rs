@@ -207,73 +207,72 @@ impl<'e> Question<'e, '_> {
 
     /// Why there is no driver: as exact as the rejections agree on.
     fn refusal(&self, rejected: Vec<Rejected>) -> Stop {
-        let tool = self.entry.contract.key();
-        let because = json!({ "rejected": rejected });
-        if let Some(pinned) = self.pinned {
-            let found = rejected.iter().find(|other| other.driver == *pinned);
-            let why = found.map_or("it does not claim this tool", |other| other.reason.as_str());
-            let code = match found.map(|other| other.why) {
-                Some("tags") => Code::RoutePolicy,
-                Some("region") => Code::RouteRegion,
-                Some("auth") => Code::CredentialMissing,
-                Some("narrowing") => Code::InputUnsupported,
-                _ => Code::RoutePinUnavailable,
-            };
-            return Stop::new(code, format!("`{pinned}` cannot serve `{tool}`: {why}"))
-                .help("lift the pin to let another driver serve the call")
-                .because(because);
-        }
         let only = |why| !rejected.is_empty() && rejected.iter().all(|other| other.why == why);
-        if only("auth") {
-            return self.login_needed(because);
-        }
-        if only("narrowing") {
-            let reason = rejected.first().map(|other| other.reason.as_str()).unwrap_or_default();
-            return Stop::new(
-                Code::InputUnsupported,
-                format!("no driver of `{tool}` takes it all: {reason}"),
-            )
-            .help("leave the input out")
-            .because(because);
-        }
-        let message = match rejected.as_slice() {
-            [] => format!("no driver claims `{tool}`"),
-            [only] => {
-                format!("`{}` claims `{tool}` and cannot serve it: {}", only.driver, only.reason)
-            }
-            many => format!("{} drivers claim `{tool}` and none can serve it", many.len()),
+        let stop = match self.pinned {
+            Some(pinned) => self.pin_fails(pinned, &rejected),
+            None if only("auth") => self.login_needed(),
+            None if only("narrowing") => self.input_unsupported(&rejected),
+            None => self.no_route(&rejected).because(json!({ "region": only("region") })),
         };
-        let help = if rejected.is_empty() {
-            format!("write a DRIVER.md whose `implements` names `{}`", tool.id)
-        } else {
-            "each rejected driver says what stands in its way".into()
-        };
-        let region = only("region");
-        Stop::new(Code::RouteNone, message)
-            .help(help)
-            .because(json!({ "rejected": rejected, "region": region }))
+        stop.without(rejected)
     }
 
-    fn login_needed(&self, mut because: Value) -> Stop {
-        let best = self.entry.bindings.iter().min_by(|a, b| self.compare(a, b));
-        let Some(best) = best else {
-            return Stop::new(Code::CredentialMissing, "nobody is logged in").because(because);
+    fn pin_fails(&self, pinned: &DriverId, rejected: &[Rejected]) -> Stop {
+        let found = rejected.iter().find(|other| other.driver == *pinned);
+        let why = found.map_or("it does not claim this tool", |other| other.reason.as_str());
+        let code = match found.map(|other| other.why) {
+            Some("tags") => Code::RoutePolicy,
+            Some("region") => Code::RouteRegion,
+            Some("auth") => Code::CredentialMissing,
+            Some("narrowing") => Code::InputUnsupported,
+            _ => Code::RoutePinUnavailable,
         };
-        let driver = &best.driver;
-        if let (Some(auth), Some(cause)) = (&driver.auth, because.as_object_mut()) {
-            cause.insert("driver".into(), json!(driver.id));
-            cause.insert("login".into(), auth.login.clone().unwrap_or_default());
-            cause.insert("env".into(), json!(auth.env));
-        }
+        let tool = self.entry.contract.key();
+        Stop::new(code, format!("`{pinned}` cannot serve `{tool}`: {why}"))
+            .help("lift the pin to let another driver serve the call")
+    }
+
+    fn input_unsupported(&self, rejected: &[Rejected]) -> Stop {
+        let tool = self.entry.contract.key();
+        let reason = rejected.first().map(|other| other.reason.as_str()).unwrap_or_default();
+        let dropped = self.entry.bindings.first().map(|binding| binding.dropped(self.input));
+        let field = dropped.and_then(|names| names.first().map(|name| format!("/{name}")));
+        Stop::new(Code::InputUnsupported, format!("no driver of `{tool}` takes it all: {reason}"))
+            .at(field.unwrap_or_default())
+            .help("leave the input out")
+    }
+
+    fn no_route(&self, rejected: &[Rejected]) -> Stop {
+        let tool = self.entry.contract.key();
+        let (message, help) = match rejected {
+            [] => (
+                format!("no driver claims `{tool}`"),
+                format!("write a DRIVER.md whose `implements` names `{}`", tool.id),
+            ),
+            [only] => (
+                format!("`{}` claims `{tool}` and cannot serve it: {}", only.driver, only.reason),
+                "mend the driver, or add another".into(),
+            ),
+            many => (
+                format!("{} drivers claim `{tool}` and none can serve it", many.len()),
+                "each rejected driver says what stands in its way".into(),
+            ),
+        };
+        Stop::new(Code::RouteNone, message).help(help)
+    }
+
+    fn login_needed(&self) -> Stop {
+        let best = self.entry.bindings.iter().min_by(|a, b| self.compare(a, b));
+        let Some(driver) = best.map(|best| &best.driver) else {
+            return Stop::new(Code::CredentialMissing, "nobody is logged in");
+        };
+        let tool = self.entry.contract.key();
+        let auth = driver.auth.clone().unwrap_or_default();
         Stop::new(
             Code::CredentialMissing,
-            format!(
-                "`{}` could serve `{}` once somebody logs in",
-                driver.id,
-                self.entry.contract.key()
-            ),
+            format!("`{}` could serve `{tool}` once somebody logs in", driver.id),
         )
-        .because(because)
+        .because(json!({ "driver": driver.id, "login": auth.login, "env": auth.env }))
     }
 }
 

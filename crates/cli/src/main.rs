@@ -1,1 +1,82 @@
-fn main() {}
+//! `haft`: the handle by which an AI agent holds its tools, from the terminal.
+
+mod arguments;
+mod command;
+mod exit;
+mod output;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use command::{accept, check, explain, export, init, schema, show, tools, why};
+use exit::Exit;
+
+/// The handle by which an AI agent holds its tools.
+#[derive(Parser)]
+#[command(name = "haft", version, propagate_version = true)]
+struct Cli {
+    /// The workspace.
+    #[arg(short = 'C', value_name = "DIR", default_value = ".", global = true)]
+    directory: PathBuf,
+    /// Print data for machines.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make a workspace that works at once.
+    Init(init::Arguments),
+    /// Read every manifest and say what is wrong.
+    Check(check::Arguments),
+    /// List the catalog, or search in it.
+    Tools(tools::Arguments),
+    /// Show one contract with what it inherits and who serves it.
+    Show(show::Arguments),
+    /// Say what would become of a call, and touch nothing.
+    Why(why::Arguments),
+    /// Accept a changed contract.
+    Accept(accept::Arguments),
+    /// Print the surface in other people's formats.
+    Export(export::Arguments),
+    /// Print the JSON Schema of a document, for editors.
+    Schema(schema::Arguments),
+    /// Explain an error code or the rule of a diagnostic.
+    Explain(explain::Arguments),
+}
+
+/// What every command is given.
+struct Context {
+    directory: PathBuf,
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
+        }
+    };
+    let context = Context { directory: cli.directory, json: cli.json };
+    let outcome = match cli.command {
+        Command::Init(arguments) => init::run(&context, arguments),
+        Command::Check(arguments) => check::run(&context, arguments),
+        Command::Tools(arguments) => tools::run(&context, arguments),
+        Command::Show(arguments) => show::run(&context, arguments),
+        Command::Why(arguments) => why::run(&context, arguments),
+        Command::Accept(arguments) => accept::run(&context, arguments),
+        Command::Export(arguments) => export::run(&context, arguments),
+        Command::Schema(arguments) => schema::run(arguments),
+        Command::Explain(arguments) => explain::run(&context, arguments),
+    };
+    match outcome {
+        Ok(exit) => exit.code(),
+        Err(fault) => output::fault(&fault),
+    }
+}

@@ -29,5 +29,6 @@ pub use extras::{Compensation, Concurrency, Extras, Idempotency, Imported, Statu
 pub use inherit::inherit;
 pub use lock::{Accepted, Lock};
 pub use manifest::{Kind, Manifest, Reading, read};
+pub use shape::documents::all_rules;
 pub use source::{Source, Span, Syntax};
 pub use tool::{ActionRef, DEFAULT_TIMEOUT_MS, Example, Tool};

@@ -38,4 +38,4 @@ pub use limits::{Backoff, CostClass, Limits, RetryPolicy};
 pub use plan::{Phase, Plan, Rejected, Route};
 pub use rule::{Budget, PolicyRule, Rule, RuleDecision, Signer, Verdict};
 pub use stop::Stop;
-pub use time::{Date, Span, Timestamp, parse_date, parse_duration, parse_timestamp};
+pub use time::{Date, Span, Timestamp, parse_date, parse_duration, parse_timestamp, utc_day};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Code;
+use crate::{Code, Rejected};
 
 /// Why a call stops here. Refusals are answers, not exceptions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,15 +18,18 @@ pub struct Stop {
     /// What the caller can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// The facts behind it: violations, rejected drivers.
+    /// The facts behind it, such as violations.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub cause: Value,
+    /// The drivers that could not serve the call, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Rejected>,
 }
 
 impl Stop {
     /// A refusal with a code and a sentence.
     pub fn new(code: Code, message: impl Into<String>) -> Stop {
-        Stop { code, message: message.into(), field: None, help: None, cause: Value::Null }
+        Stop { code, message: message.into(), field: None, help: None, cause: Value::Null, rejected: Vec::new() }
     }
 
     /// Names the place in the input.
@@ -37,6 +40,11 @@ impl Stop {
     /// Says what to do.
     pub fn help(self, help: impl Into<String>) -> Stop {
         Stop { help: Some(help.into()), ..self }
+    }
+
+    /// Adds the drivers that could not serve the call.
+    pub fn without(self, rejected: Vec<Rejected>) -> Stop {
+        Stop { rejected, ..self }
     }
 
     /// Adds the facts behind the refusal.

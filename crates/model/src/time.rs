@@ -5,9 +5,13 @@ pub use jiff::{Span, Timestamp, civil::Date};
 /// Reads a UTC date: `2026-01-31`, or an instant, of which the UTC day counts.
 pub fn parse_date(text: &str) -> Option<Date> {
     text.parse::<Date>().ok().filter(|_| text.len() == 10).or_else(|| {
-        let instant = text.parse::<Timestamp>().ok()?;
-        Some(instant.to_zoned(jiff::tz::TimeZone::UTC).date())
+        text.parse::<Timestamp>().ok().map(utc_day)
     })
+}
+
+/// The UTC day of an instant.
+pub fn utc_day(instant: Timestamp) -> Date {
+    instant.to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
 /// Reads an RFC 3339 instant such as `2026-01-31T12:00:00Z`.

@@ -1,0 +1,82 @@
+//! `key=value` words and `--input` into one JSON object.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Map, Value};
+
+/// The input of a call, in either of its spellings.
+#[derive(clap::Args)]
+pub(crate) struct Input {
+    /// Arguments, each `key=value`.
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) words: Vec<String>,
+    /// The whole input as JSON, or `@FILE`.
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with = "words")]
+    pub(crate) input: Option<String>,
+}
+
+impl Input {
+    /// The input as JSON, if one was given. The contract's schema says whether `5` is a number.
+    pub(crate) fn read(&self, schema: &Value) -> Result<Option<Value>> {
+        if let Some(input) = &self.input {
+            return json_or_file(input).map(Some);
+        }
+        if self.words.is_empty() {
+            return Ok(None);
+        }
+        let mut fields = Map::new();
+        for word in &self.words {
+            let Some((key, value)) = word.split_once('=') else {
+                bail!("`{word}` is not `key=value`; use `--input` for a whole JSON object");
+            };
+            fields.insert(key.to_owned(), typed(value, schema.pointer(&format!("/properties/{key}"))));
+        }
+        Ok(Some(Value::Object(fields)))
+    }
+}
+
+/// JSON given on the command line, or the file behind an `@`.
+pub(crate) fn json_or_file(text: &str) -> Result<Value> {
+    let text = match text.strip_prefix('@') {
+        Some(file) => fs::read_to_string(file).with_context(|| format!("cannot read `{file}`"))?,
+        None => text.to_owned(),
+    };
+    serde_json::from_str(&text).with_context(|| format!("`{}` is not JSON", text.trim()))
+}
+
+/// Text stays text where the schema wants text; elsewhere JSON is tried first.
+fn typed(value: &str, property: Option<&Value>) -> Value {
+    let wants_text = property.and_then(|property| property.get("type")).and_then(Value::as_str)
+        == Some("string");
+    if wants_text {
+        return Value::String(value.to_owned());
+    }
+    serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn words_become_what_the_schema_wants() {
+        let input = Input {
+            words: ["amount=5", "card=4242", "deep={\"a\":1}", "note=a=b"].map(str::to_owned).into(),
+            input: None,
+        };
+        let schema = json!({"properties": {"card": {"type": "string"}, "amount": {"type": "integer"}}});
+        assert_eq!(
+            input.read(&schema).unwrap(),
+            Some(json!({"amount": 5, "card": "4242", "deep": {"a": 1}, "note": "a=b"}))
+        );
+    }
+
+    #[test]
+    fn a_word_without_an_equals_sign_is_refused() {
+        let input = Input { words: vec!["amount".into()], input: None };
+        assert!(input.read(&json!({})).is_err());
+    }
+}

@@ -1,0 +1,36 @@
+//! One file per command.
+
+pub(crate) mod accept;
+pub(crate) mod check;
+pub(crate) mod explain;
+pub(crate) mod export;
+pub(crate) mod init;
+pub(crate) mod schema;
+pub(crate) mod show;
+pub(crate) mod tools;
+pub(crate) mod why;
+
+use anyhow::Result;
+use haft::{LoadOptions, Workspace};
+use haft_model::{Date, Timestamp};
+
+use crate::{Context, output};
+
+/// The workspace, with contracts that nobody has seen before recorded in haft.lock.
+fn load(context: &Context) -> Result<Workspace> {
+    let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
+    record_first_sight(&workspace);
+    Ok(workspace)
+}
+
+/// A workspace that cannot be written can still be looked at.
+fn record_first_sight(workspace: &Workspace) {
+    if let Err(fault) = workspace.accept_unseen() {
+        output::remark(format!("warning: {fault}: new contracts are not recorded as accepted"));
+    }
+}
+
+/// The day it is, in UTC.
+fn today() -> Date {
+    haft_model::utc_day(Timestamp::now())
+}

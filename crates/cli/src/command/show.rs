@@ -1,0 +1,163 @@
+//! `haft show`: one contract with what it inherits, who serves it, and what that means.
+
+use anyhow::Result;
+use haft_catalog::Entry;
+use haft_model::{FactRule, Tri};
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::output::{self, Table};
+use crate::{Context, command};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The tool: an id, `id@major`, or an alias.
+    tool: String,
+}
+
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let workspace = command::load(context)?;
+    let snapshot = workspace.snapshot();
+    let Some(entry) = snapshot.find(&arguments.tool) else {
+        return output::stop(&snapshot.unknown(&arguments.tool), context.json);
+    };
+    if context.json {
+        output::json(&as_json(entry))?;
+    } else {
+        show(entry)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn as_json(entry: &Entry) -> Value {
+    let contract = &entry.contract;
+    let tool = &contract.tool;
+    let today = command::today();
+    json!({
+        "id": tool.key.id,
+        "key": tool.key,
+        "version": tool.version,
+        "name": contract.title(),
+        "description": tool.description,
+        "file": &*tool.file,
+        "inputs": tool.inputs,
+        "model_inputs": contract.model_schema(),
+        "outputs": tool.outputs,
+        "context_schema": tool.context_schema,
+        "implements": contract.action.as_ref().map(|action| &action.id),
+        "effects": &*contract.effects,
+        "fingerprint": entry.fingerprint,
+        "schema_digest": contract.schema_digest(),
+        "idempotent": tool.idempotent,
+        "timeout_ms": tool.timeout_ms,
+        "retry": tool.retry,
+        "lifecycle": entry.lifecycle(today).name(),
+        "blocked": entry.blocked(today).map(|block| json!({ "reason": block.reason, "message": block.message })),
+        "grant": contract.grant_key(),
+        "default_implementation": tool.default_implementation,
+        "drivers": entry.bindings.iter().map(|binding| json!({
+            "id": binding.driver.id,
+            "kind": binding.driver.kind,
+            "version": &*binding.driver.version,
+            "file": &*binding.driver.file,
+            "refused": binding.refused,
+            "limits": binding.limits,
+            "cost_units_per_call": binding.units,
+            "region": binding.driver.region,
+            "egress": binding.driver.egress,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn show(entry: &Entry) -> Result<()> {
+    let contract = &entry.contract;
+    let tool = &contract.tool;
+    let effects = &contract.effects;
+    output::line(format!("\x1b[1m{}\x1b[0m  {}  ({})", tool.key, contract.title(), tool.version))?;
+    output::line(tool.description.trim())?;
+    output::line("")?;
+    if let Some(block) = entry.blocked(command::today()) {
+        output::line(format!("blocked     {}; {}", block.message, block.help))?;
+    }
+    let mut lines = vec![
+        ("file", tool.file.to_string()),
+        ("inputs", properties(&contract.model_schema())),
+        ("outputs", properties(&tool.outputs)),
+        ("implements", contract.action.as_ref().map_or("nothing".into(), |a| a.id.to_string())),
+        ("changes", or_nothing(effects.mutates.iter().cloned().collect())),
+        ("class", effects.classes.iter().map(|class| class.name()).collect::<Vec<_>>().join(", ")),
+        ("risk", format!("{} ({})", effects.risk, effects.risk.word())),
+        ("approval", effects.approval.to_string()),
+        ("reaches", or_nothing(effects.requires.network.iter().cloned().collect())),
+        ("secrets", or_nothing(effects.requires.secrets.iter().cloned().collect())),
+        ("read-only", yes_no(effects.facts.read_only)),
+        ("destructive", yes_no(effects.facts.destructive)),
+        ("open world", yes_no(effects.facts.open_world)),
+        ("parallel", parallel(&effects.facts.concurrency_safe)),
+        ("deadline", format!("{} ms", tool.timeout_ms)),
+        ("lifecycle", entry.lifecycle(command::today()).name().to_owned()),
+        ("grant", contract.grant_key()),
+    ];
+    if !contract.internal.is_empty() {
+        lines.insert(2, ("host fills", or_nothing(contract.internal.iter().cloned().collect())));
+    }
+    for (name, value) in lines {
+        output::line(format!("{name:<12}{value}"))?;
+    }
+    for fact in &effects.inferred {
+        output::line(format!("assumed     {} = {}: {}", fact.field, fact.value, fact.source))?;
+    }
+    output::line("")?;
+    if entry.bindings.is_empty() {
+        return output::line("no driver claims it");
+    }
+    let mut table = Table::new(&["DRIVER", "KIND", "VERSION", "COST", "STATE"]);
+    for binding in &entry.bindings {
+        table.row(vec![
+            binding.driver.id.to_string(),
+            binding.driver.kind.to_string(),
+            binding.driver.version.to_string(),
+            binding.units.map_or("-".into(), |units| units.to_string()),
+            binding.refused.clone().unwrap_or_else(|| "bound".into()),
+        ]);
+    }
+    table.print()
+}
+
+fn properties(schema: &Value) -> String {
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| {
+        required.is_some_and(|names| names.iter().any(|other| other.as_str() == Some(name)))
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let names = properties.into_iter().flat_map(|properties| properties.keys());
+    or_nothing(
+        names
+            .map(|name| if is_required(name) { name.clone() } else { format!("{name}?") })
+            .collect(),
+    )
+}
+
+fn or_nothing(items: Vec<String>) -> String {
+    if items.is_empty() { "nothing".into() } else { items.join(", ") }
+}
+
+fn yes_no(fact: Tri) -> String {
+    match fact {
+        Tri::Yes => "yes",
+        Tri::No => "no",
+        Tri::Unknown => "unknown, so taken to be the worse",
+    }
+    .into()
+}
+
+fn parallel(rule: &FactRule) -> String {
+    match rule {
+        FactRule::Stated(true) => "yes".into(),
+        FactRule::Stated(false) => "no".into(),
+        FactRule::Expression(text) => format!("if {text}"),
+        FactRule::Classifier(name) => format!("as classifier {name} says"),
+        FactRule::SameAs(field) => format!("same as {field}"),
+        FactRule::Unstated => "not stated, so no".into(),
+    }
+}

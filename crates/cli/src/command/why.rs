@@ -1,0 +1,155 @@
+//! `haft why`: what would become of a call, without touching anything.
+
+use anyhow::Result;
+use haft::{LoadOptions, Workspace};
+use haft_catalog::Explanation;
+use haft_model::{ActorId, Call, DriverId, Stop};
+use serde_json::{Value, json};
+
+use crate::arguments::{self, Input};
+use crate::exit::Exit;
+use crate::output::{self, Table};
+use crate::{Context, command};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The tool: an id, `id@major`, or an alias.
+    tool: String,
+    #[command(flatten)]
+    input: Input,
+    /// Who would call.
+    #[arg(long = "as", value_name = "ACTOR", default_value = "agent:local")]
+    actor: String,
+    /// The driver to insist on.
+    #[arg(long, value_name = "DRIVER")]
+    pin: Option<String>,
+    /// A region the call must stay in.
+    #[arg(long)]
+    region: Vec<String>,
+    /// What the host adds, as JSON or `@FILE`.
+    #[arg(long, value_name = "JSON|@FILE")]
+    context: Option<String>,
+}
+
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
+    let snapshot = workspace.snapshot();
+    let Some(entry) = snapshot.find(&arguments.tool) else {
+        let broken = workspace.broken().into_iter().find(|broken| broken.id == arguments.tool);
+        let stop = snapshot.unknown(&arguments.tool);
+        return output::stop(
+            &match broken {
+                Some(broken) => stop
+                    .help(format!("{} defines it and cannot be used: {}", broken.file, broken.reason)),
+                None => stop,
+            },
+            context.json,
+        );
+    };
+    let input = arguments.input.read(&entry.contract.model_schema())?;
+    let actor = ActorId::from(arguments.actor.as_str());
+    let mut call = Call::new(actor, arguments.tool, Value::Null);
+    call.pinned = arguments.pin.as_deref().map(DriverId::from);
+    call.region = arguments.region;
+    if let Some(given) = &arguments.context {
+        call.context = arguments::json_or_file(given)?;
+    }
+    match snapshot.explain(&call, input, command::today()) {
+        Err(stop) => output::stop(&stop, context.json),
+        Ok(explained) if context.json => {
+            output::json(&as_json(&explained))?;
+            Ok(exit(&explained))
+        }
+        Ok(explained) => {
+            show(&explained)?;
+            Ok(exit(&explained))
+        }
+    }
+}
+
+/// The first thing that would stop the call.
+fn first_stop(explained: &Explanation) -> Option<&Stop> {
+    let input = explained.input.as_ref().and_then(|input| input.as_ref().err());
+    explained.block.as_ref().or(input).or(explained.route.as_ref().err())
+}
+
+fn exit(explained: &Explanation) -> Exit {
+    first_stop(explained).map_or(Exit::Done, |stop| Exit::of(stop.code))
+}
+
+fn as_json(explained: &Explanation) -> Value {
+    let contract = &explained.entry.contract;
+    let route = match &explained.route {
+        Ok((route, limits)) => json!({
+            "driver": route.driver, "reason": route.reason, "rejected": route.rejected,
+            "limits": limits,
+        }),
+        Err(stop) => json!({ "driver": null, "error": output::stop_json(stop) }),
+    };
+    json!({
+        "tool": contract.key(),
+        "version": contract.tool.version,
+        "driver": explained.route.as_ref().ok().map(|(route, _)| &route.driver),
+        "route": route,
+        "input": match &explained.input {
+            None => json!({ "given": false }),
+            Some(Ok(input)) => json!({ "given": true, "fits": true, "value": input }),
+            Some(Err(stop)) => json!({ "given": true, "fits": false, "error": output::stop_json(stop) }),
+        },
+        "blocked": explained.block.as_ref().map(output::stop_json),
+        "grant": contract.grant_key(),
+        "effects": &*contract.effects,
+        "fingerprint": explained.entry.fingerprint,
+        "decision": { "judged": false },
+    })
+}
+
+fn show(explained: &Explanation) -> Result<()> {
+    let contract = &explained.entry.contract;
+    output::line(format!("\x1b[1m{}\x1b[0m  {}", contract.key(), contract.title()))?;
+    if let Some(stop) = &explained.block {
+        output::line(format!("blocked   {}", stop.message))?;
+    }
+    output::line(match &explained.input {
+        None => "input     not given, so not checked".to_owned(),
+        Some(Ok(_)) => "input     fits the contract".to_owned(),
+        Some(Err(stop)) => format!("input     {}", stop.message),
+    })?;
+    let rejected = match &explained.route {
+        Ok((route, limits)) => {
+            output::line(format!("driver    \x1b[32m{}\x1b[0m: {}", route.driver, route.reason))?;
+            output::line(format!("limits    {}", limits_text(limits)))?;
+            route.rejected.clone()
+        }
+        Err(stop) => {
+            output::line(format!("driver    \x1b[31mnone\x1b[0m ({}): {}", stop.code, stop.message))?;
+            if let Some(help) = &stop.help {
+                output::line(format!("          {help}"))?;
+            }
+            stop.rejected.clone()
+        }
+    };
+    let effects = &contract.effects;
+    output::line(format!("risk      {} ({})", effects.risk, effects.risk.word()))?;
+    output::line(format!("approval  {}", effects.approval))?;
+    output::line(format!("grant     {}", contract.grant_key()))?;
+    output::line("decision  not judged: rules and approvals are not part of this version yet")?;
+    if !rejected.is_empty() {
+        output::line("")?;
+        let mut table = Table::new(&["REJECTED", "PHASE", "WHY"]);
+        for other in rejected {
+            let phase = serde_json::to_value(other.phase)?;
+            let phase = phase.as_str().unwrap_or_default().to_owned();
+            table.row(vec![other.driver.to_string(), phase, other.reason]);
+        }
+        table.print()?;
+    }
+    Ok(())
+}
+
+fn limits_text(limits: &haft_model::Limits) -> String {
+    match limits.retry {
+        Some(retry) => format!("{} ms, at most {} attempts", limits.timeout_ms, retry.max_attempts),
+        None => format!("{} ms, one attempt", limits.timeout_ms),
+    }
+}

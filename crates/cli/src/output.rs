@@ -1,0 +1,93 @@
+//! Words and tables for people, JSON for machines.
+
+mod diagnostics;
+mod sarif;
+mod table;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use haft_model::Stop;
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+
+pub(crate) use diagnostics::{show as show_diagnostics, summary};
+pub(crate) use sarif::sarif;
+pub(crate) use table::Table;
+
+/// Prints JSON on standard output.
+pub(crate) fn json(value: &Value) -> Result<()> {
+    let mut out = anstream::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Prints a line on standard output.
+pub(crate) fn line(text: impl AsRef<str>) -> Result<()> {
+    writeln!(anstream::stdout(), "{}", text.as_ref())?;
+    Ok(())
+}
+
+/// Prints a remark on standard error.
+pub(crate) fn remark(text: impl AsRef<str>) {
+    let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
+}
+
+/// Prints a refusal and ends as it says.
+pub(crate) fn stop(stop: &Stop, as_json: bool) -> Result<Exit> {
+    if as_json {
+        json(&json!({ "ok": false, "error": stop_json(stop) }))?;
+    } else {
+        remark(format!("\x1b[1;31m{}\x1b[0m: {}", stop.code, stop.message));
+        if let Some(help) = &stop.help {
+            remark(format!("\x1b[1;36mhelp\x1b[0m: {help}"));
+        }
+    }
+    Ok(Exit::of(stop.code))
+}
+
+/// A refusal for machines, in all three vocabularies.
+pub(crate) fn stop_json(stop: &Stop) -> Value {
+    let mut cause = stop.cause.as_object().cloned().unwrap_or_default();
+    if !stop.rejected.is_empty() {
+        cause.insert("rejected".into(), json!(stop.rejected));
+    }
+    json!({
+        "error_code": stop.code,
+        "error_class": stop.code.class(),
+        "code": stop.code.aip(),
+        "aruntime_code": stop.code.aruntime(),
+        "message": stop.message,
+        "field": stop.field,
+        "help": stop.help,
+        "cause": cause,
+    })
+}
+
+/// Prints a fault with its causes, each once.
+pub(crate) fn fault(fault: &anyhow::Error) -> ExitCode {
+    // A reader that has seen enough, such as `head`, is not a fault.
+    let closed = fault.chain().any(|cause| {
+        let io = cause.downcast_ref::<std::io::Error>();
+        let json = cause.downcast_ref::<serde_json::Error>();
+        io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+            || json.is_some_and(|json| json.io_error_kind() == Some(std::io::ErrorKind::BrokenPipe))
+    });
+    if closed {
+        return Exit::Done.code();
+    }
+    let causes: Vec<String> = fault.chain().map(ToString::to_string).collect();
+    remark(format!("\x1b[1;31merror\x1b[0m: {}", causes.join(": ")));
+    let known = fault.downcast_ref::<haft::Error>();
+    if let Some(help) = known.and_then(haft::Error::help) {
+        remark(format!("\x1b[1;36mhelp\x1b[0m: {help}"));
+    }
+    match known {
+        Some(haft::Error::NoTool { .. }) => Exit::Invalid.code(),
+        Some(haft::Error::NoWorkspace { .. } | haft::Error::NoSchemas { .. }) => Exit::Usage.code(),
+        _ => Exit::Failed.code(),
+    }
+}
