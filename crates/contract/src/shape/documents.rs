@@ -7,4 +7,5 @@ pub mod haft;
 pub mod http;
 pub mod mcp;
 pub mod sdk;
+pub mod settings;
 pub mod tool;
