@@ -133,9 +133,15 @@ fn rule(item: &Node, report: &mut Report) {
         return;
     }
     let tool = text(item, "tool").map(Glob::new);
+    matched(item, tool.as_ref(), report);
+    // Where the rule looks at more than the tool, that may be what tells two calls apart.
+    unmatched(item, tool.as_ref().filter(|_| patterns == ["tool"]), report);
+}
+
+fn matched(item: &Node, tool: Option<&Glob>, report: &mut Report) {
     for example in item.get("match").map(Node::items).unwrap_or_default() {
         let Some(id) = example_tool(example, report) else { continue };
-        if tool.as_ref().is_some_and(|tool| !tool.matches(id)) {
+        if tool.is_some_and(|tool| !tool.matches(id)) {
             report
                 .add(
                     &rules::W051,
@@ -145,11 +151,12 @@ fn rule(item: &Node, report: &mut Report) {
                 .help("widen `tool`, or correct the example");
         }
     }
+}
+
+fn unmatched(item: &Node, tool: Option<&Glob>, report: &mut Report) {
     for example in item.get("not_match").map(Node::items).unwrap_or_default() {
         let Some(id) = example_tool(example, report) else { continue };
-        // Where the rule looks at more than the tool, that may be what tells the example apart.
-        let decided = patterns == ["tool"];
-        if decided && tool.as_ref().is_some_and(|tool| tool.matches(id)) {
+        if tool.is_some_and(|tool| tool.matches(id)) {
             report
                 .add(
                     &rules::W052,
