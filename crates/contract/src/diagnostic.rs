@@ -115,7 +115,13 @@ impl Report {
 
     /// Whether anything here keeps the manifest from being used.
     pub fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.errors() > 0
+    }
+
+    /// How many errors were noted.
+    pub fn errors(&self) -> usize {
+        let errors = self.diagnostics.iter().filter(|noted| noted.severity == Severity::Error);
+        errors.count()
     }
 
     /// What was noted, in the order of the file.

@@ -100,6 +100,19 @@ rules! {
     C064 error "A cli driver's `implements` entries say `metadata.cli`.";
     C065 error "A leaf of `commands` has its arguments in `metadata.cli`.";
 
+    W040 error "A rule says what it is about: a tool, action, class, path, url, command or actor.";
+    W041 error "A hook has exactly one of `run` and `url`.";
+    W042 warning "A hook with a `url` names the secret that signs its requests.";
+    W043 error "An actor is listed once.";
+    W044 error "`default_actor`, which anybody on this machine can be, is neither approver nor admin.";
+    W045 error "An agent is no approver.";
+    W046 warning "An address that other machines can reach has `[server.oauth]`, or every caller has a token.";
+    W047 warning "Drivers run in a sandbox.";
+    W048 warning "No driver tag is both allowed and denied.";
+    W050 error "An example of a rule is `<tool-id> <json-object>`.";
+    W051 error "A rule matches its own `match` examples.";
+    W052 error "A rule matches none of its own `not_match` examples.";
+
     L001 error "A contract's effects are no wider than those that were accepted.";
     L002 error "An imported contract's description and schemas are those that were accepted.";
     L003 error "haft.lock can be read.";

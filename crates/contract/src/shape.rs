@@ -6,10 +6,12 @@
 
 mod check;
 pub mod documents;
+mod fit;
 pub mod form;
 mod schema;
 
 pub use check::{check, strangers};
+pub use fit::fitting;
 pub use schema::json_schema;
 
 use crate::diagnostic::Rule;

@@ -1,11 +1,11 @@
 //! Rules: those of `haft.toml`, and AIP-7 policy documents.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Risk;
 
 /// From most to least permissive; the order is the rule for combining.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Go.
@@ -17,7 +17,7 @@ pub enum Verdict {
 }
 
 /// One `[[rule]]` of a workspace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// What it says.
     pub verdict: Verdict,
@@ -37,6 +37,12 @@ pub struct Rule {
     pub actor: Option<String>,
     /// Why, for the people who read the decision.
     pub reason: Option<String>,
+    /// Examples of calls that it is about, as `<tool-id> <json-object>`.
+    #[serde(rename = "match", default)]
+    pub matches: Vec<String>,
+    /// Examples of calls that it is not about.
+    #[serde(rename = "not_match", default)]
+    pub not_matches: Vec<String>,
 }
 
 /// What an AIP-7 policy decides.

@@ -6,6 +6,7 @@
 
 mod condition;
 mod fault;
+mod glob;
 mod path;
 mod pattern;
 mod schema;
@@ -13,6 +14,7 @@ mod template;
 
 pub use condition::Condition;
 pub use fault::Fault;
+pub use glob::Glob;
 pub use path::Path;
 pub use pattern::{Pattern, ecma_fault};
 pub use schema::{Library, Schema, Violation, inspect, internal_fields, model_facing};

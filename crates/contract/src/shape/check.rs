@@ -3,7 +3,7 @@
 use crate::diagnostic::{Report, Rule, did_you_mean};
 use crate::shape::form::Form;
 use crate::shape::{Field, Need, Shape, Strangers, Takes};
-use crate::source::{Entry, Node, Value};
+use crate::source::{Entry, Node, Source, Value};
 
 /// Reports every way in which a map differs from its shape. `code` is the rule of whatever holds it.
 pub fn check(node: &Node, shape: &Shape, code: &'static str, report: &mut Report) {
@@ -33,6 +33,13 @@ pub fn check(node: &Node, shape: &Shape, code: &'static str, report: &mut Report
                 .help(format!("add `{}`: {}", field.name, lower_first(field.about)));
         }
     }
+}
+
+/// Whether a value is all that a field takes.
+pub(super) fn fits(node: &Node, takes: &Takes) -> bool {
+    let mut report = Report::new(&Source::new("", ""));
+    value(node, "", takes, "", &mut report);
+    !report.has_errors()
 }
 
 fn field_value(entry: &Entry, field: &Field, around: &'static str, report: &mut Report) {

@@ -7,6 +7,7 @@ pub mod haft;
 pub mod http;
 pub mod mcp;
 pub mod sdk;
+pub mod settings;
 pub mod tool;
 
 use haft_model::DriverKind;

@@ -1,5 +1,7 @@
 //! Forms: the texts that fields take, each with its pattern or its reader, and what to say about it.
 
+pub mod settings;
+
 use haft_model::{Approval, parse_date, parse_duration, parse_timestamp};
 use haft_notation::{Fault, Path, Pattern, Template, ecma_fault};
 
@@ -199,10 +201,12 @@ pub static URL: Form = pattern(
     "write it with its scheme, as in `https://api.example`",
 );
 
+const WEB_PATTERN: &str = r"^https?://[^\s/$?#]+[^\s]*$";
+
 /// A web address.
 pub static WEB_URL: Form = pattern(
     "a web address",
-    r"^https?://[^\s/$?#]+[^\s]*$",
+    WEB_PATTERN,
     ANY_LENGTH,
     "write it with its scheme, as in `https://api.example`",
 );

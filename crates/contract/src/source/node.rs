@@ -159,6 +159,28 @@ impl Node {
         }
     }
 
+    /// A JSON value as if it had been written at one place.
+    pub fn from_json(json: &serde_json::Value, span: &Span) -> Node {
+        let value = match json {
+            serde_json::Value::Null => Value::Null,
+            serde_json::Value::Bool(flag) => Value::Flag(*flag),
+            serde_json::Value::Number(number) => Value::Number(number.clone()),
+            serde_json::Value::String(text) => Value::Text(text.as_str().into()),
+            serde_json::Value::Array(items) => {
+                Value::List(items.iter().map(|item| Node::from_json(item, span)).collect())
+            }
+            serde_json::Value::Object(map) => {
+                let entry = |(key, value): (&String, &serde_json::Value)| Entry {
+                    key: key.as_str().into(),
+                    key_span: span.clone(),
+                    value: Node::from_json(value, span),
+                };
+                Value::Map(map.iter().map(entry).collect())
+            }
+        };
+        Node { value, span: span.clone() }
+    }
+
     /// The same value as JSON, without places.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {

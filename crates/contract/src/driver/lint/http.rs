@@ -1,5 +1,6 @@
 //! Rules of `kind: http` (AIP-31).
 
+use crate::host::{host_of, is_loopback, name_of};
 use crate::source::Node;
 use crate::{Driver, Report, rules};
 
@@ -58,16 +59,9 @@ fn credentials(node: &Node, report: &mut Report) {
     }
 }
 
-/// The host of a URL, with its port.
-pub(super) fn host_of(url: &str) -> Option<&str> {
-    let rest = url.split_once("://")?.1;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    Some(authority.rsplit('@').next().unwrap_or(authority)).filter(|host| !host.is_empty())
-}
-
 /// Whether an egress entry covers a host: `*`, the host with or without its port, or `*.` one label.
 pub(crate) fn covers(allowed: &str, host: &str) -> bool {
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let name = name_of(host);
     allowed == "*"
         || allowed == host
         || allowed == name
@@ -78,14 +72,9 @@ pub(crate) fn covers(allowed: &str, host: &str) -> bool {
         })
 }
 
-pub(super) fn is_loopback(host: &str) -> bool {
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    name == "localhost" || name == "[::1]" || name.starts_with("127.")
-}
-
 /// Whether a host without dots or with a private address is named outright.
 fn names_private(driver: &Driver, host: &str) -> bool {
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let name = name_of(host);
     let private_address = name.starts_with("10.")
         || name.starts_with("192.168.")
         || name

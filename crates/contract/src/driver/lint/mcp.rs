@@ -1,6 +1,6 @@
 //! Rules of `kind: mcp` (AIP-32).
 
-use crate::driver::lint::http::{host_of, is_loopback};
+use crate::host::{host_of, is_loopback};
 use crate::source::Node;
 use crate::{Report, rules};
 

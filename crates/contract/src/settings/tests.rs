@@ -1,0 +1,279 @@
+//! Settings: whole files in, whole settings or whole diagnostics out.
+
+mod mistakes;
+
+use haft_model::{ActorId, Risk, Rule, Verdict};
+use serde_json::json;
+
+use super::*;
+
+fn set<T: Ord, const N: usize>(items: [T; N]) -> BTreeSet<T> {
+    BTreeSet::from(items)
+}
+
+const FULL: &str = r#"
+[workspace]
+name = "bakery"
+autonomy = 1
+non_interactive = "deny"
+sandbox = "on"
+policy_tags = ["eu-hosted", "audited"]
+denied_tags = ["beta"]
+region = ["EU", "CH"]
+region_global_matches = false
+default_actor = "agent:kiosk"
+
+[store]
+url = "postgres://db.internal/bakery"
+payloads = "s3://bakery-payloads/haft"
+
+[server]
+listen = "0.0.0.0:8443"
+
+[server.oauth]
+issuer = "https://login.bakery.example"
+audience = "haft"
+roles = { bakers = ["agent"], owners = ["approver", "admin"] }
+
+[[actor]]
+id = "agent:planner"
+tenant = "north"
+roles = ["agent"]
+
+[[actor]]
+id = "user:mira"
+roles = ["auditor", "approver"]
+
+[[rule]]
+verdict = "allow"
+tool = "stock.*"
+class = "read-only"
+actor = "agent:*"
+reason = "counting flour hurts nobody"
+match = ["stock.count {}", 'stock.list {"page": 2}']
+not_match = ["oven.start {}", "stock.drop {}"]
+
+[[rule]]
+verdict = "deny"
+command = "rm *"
+
+[[hook]]
+event = "permission_request"
+tool = "oven.*"
+run = ["hooks/opening-hours", "--strict"]
+timeout_ms = 500
+may_allow = true
+
+[[hook]]
+event = "post_tool_use_failure"
+url = "https://alerts.bakery.example/haft"
+secret = "alerts/signing"
+
+[[surface]]
+scope = "role:agent"
+tools = ["stock.*", "oven.*"]
+defer_above = 12
+
+[[surface]]
+scope = "workspace"
+
+[limits]
+max_parallel = 4
+rates = [
+  { tool = "oven.*", per = "hour", value = 6, scope = "tenant" },
+  { tool = "*", per = "second", value = 20 },
+]
+"#;
+
+fn rule(verdict: Verdict) -> Rule {
+    Rule {
+        verdict,
+        tool: None,
+        action: None,
+        class: None,
+        path: None,
+        url: None,
+        command: None,
+        actor: None,
+        reason: None,
+        matches: Vec::new(),
+        not_matches: Vec::new(),
+    }
+}
+
+fn full() -> Settings {
+    Settings {
+        workspace: Workspace {
+            name: Some("bakery".into()),
+            autonomy: Risk::SCOPED_WRITE,
+            non_interactive: NonInteractive::Deny,
+            sandbox: Sandbox::On,
+            policy_tags: set(["audited".into(), "eu-hosted".into()]),
+            denied_tags: set(["beta".into()]),
+            region: set(["CH".into(), "EU".into()]),
+            region_global_matches: false,
+            default_actor: ActorId::from("agent:kiosk"),
+        },
+        store: Store {
+            url: "postgres://db.internal/bakery".into(),
+            payloads: "s3://bakery-payloads/haft".into(),
+        },
+        server: Server {
+            listen: "0.0.0.0:8443".into(),
+            oauth: Some(OAuth {
+                issuer: "https://login.bakery.example".into(),
+                audience: "haft".into(),
+                roles: BTreeMap::from([
+                    ("bakers".into(), set([Role::Agent])),
+                    ("owners".into(), set([Role::Approver, Role::Admin])),
+                ]),
+            }),
+        },
+        actors: vec![
+            Actor {
+                id: ActorId::from("agent:planner"),
+                tenant: Some("north".into()),
+                roles: set([Role::Agent]),
+            },
+            Actor {
+                id: ActorId::from("user:mira"),
+                tenant: None,
+                roles: set([Role::Auditor, Role::Approver]),
+            },
+        ],
+        rules: full_rules(),
+        hooks: full_hooks(),
+        surfaces: vec![
+            SurfaceSettings {
+                scope: "role:agent".into(),
+                tools: vec!["stock.*".into(), "oven.*".into()],
+                defer_above: 12,
+            },
+            SurfaceSettings { scope: "workspace".into(), tools: vec!["*".into()], defer_above: 40 },
+        ],
+        limits: Limits {
+            max_parallel: 4,
+            rates: vec![
+                RateLimit {
+                    tool: "oven.*".into(),
+                    per: Period::Hour,
+                    value: 6,
+                    scope: RateScope::Tenant,
+                },
+                RateLimit {
+                    tool: "*".into(),
+                    per: Period::Second,
+                    value: 20,
+                    scope: RateScope::Workspace,
+                },
+            ],
+        },
+    }
+}
+
+fn full_rules() -> Vec<Rule> {
+    vec![
+        Rule {
+            tool: Some("stock.*".into()),
+            class: Some("read-only".into()),
+            actor: Some("agent:*".into()),
+            reason: Some("counting flour hurts nobody".into()),
+            matches: vec!["stock.count {}".into(), "stock.list {\"page\": 2}".into()],
+            not_matches: vec!["oven.start {}".into(), "stock.drop {}".into()],
+            ..rule(Verdict::Allow)
+        },
+        Rule { command: Some("rm *".into()), ..rule(Verdict::Deny) },
+    ]
+}
+
+fn full_hooks() -> Vec<Hook> {
+    vec![
+        Hook {
+            event: HookEvent::PermissionRequest,
+            tool: "oven.*".into(),
+            target: HookTarget::Run(vec!["hooks/opening-hours".into(), "--strict".into()]),
+            secret: None,
+            timeout_ms: 500,
+            may_allow: true,
+        },
+        Hook {
+            event: HookEvent::PostToolUseFailure,
+            tool: "*".into(),
+            target: HookTarget::Url("https://alerts.bakery.example/haft".into()),
+            secret: Some("alerts/signing".into()),
+            timeout_ms: 2000,
+            may_allow: false,
+        },
+    ]
+}
+
+#[test]
+fn a_full_file_is_read_field_by_field() {
+    assert_eq!(read(&Source::new("haft.toml", FULL)), (full(), vec![]));
+}
+
+#[test]
+fn an_empty_file_is_the_defaults() {
+    assert_eq!(read(&Source::new("haft.toml", "")), (Settings::default(), vec![]));
+    assert_eq!(read(&Source::new("haft.toml", "# later\n")), (Settings::default(), vec![]));
+}
+
+#[test]
+fn a_whole_number_may_be_written_with_a_point() {
+    let (settings, diagnostics) = read(&Source::new("haft.toml", "[workspace]\nautonomy = 2.0\n"));
+    assert_eq!((settings.workspace.autonomy, diagnostics), (Risk::EXTERNAL, vec![]));
+}
+
+#[test]
+fn editors_are_told_the_defaults() {
+    let schema = crate::shape::json_schema(&SETTINGS);
+    let default = |pointer: &str| schema.pointer(pointer).cloned();
+    assert_eq!(
+        default("/properties/server/properties/listen/default"),
+        Some(json!("127.0.0.1:7311"))
+    );
+}
+
+#[test]
+fn what_is_wrong_is_left_out_and_the_rest_is_kept() {
+    let text = r#"
+[workspace]
+name = "bakery"
+autonomy = 9
+[store]
+url = "mysql://db/x"
+payloads = "file:p"
+[server.oauth]
+audience = "haft"
+[[rule]]
+verdict = "allow"
+tool = "stock.*"
+clas = "read-only"
+[[rule]]
+verdict = "deny"
+tool = "oven.*"
+[[rule]]
+verdict = "ask"
+[limits]
+rates = [{ tool = "*", per = "week", value = 1 }, { tool = "*", per = "day", value = 1 }]
+"#;
+    let (settings, diagnostics) = read(&Source::new("haft.toml", text));
+    let expected = Settings {
+        workspace: Workspace { name: Some("bakery".into()), ..Workspace::default() },
+        store: Store { payloads: "file:p".into(), ..Store::default() },
+        rules: vec![Rule { tool: Some("oven.*".into()), ..rule(Verdict::Deny) }],
+        limits: Limits {
+            rates: vec![RateLimit {
+                tool: "*".into(),
+                per: Period::Day,
+                value: 1,
+                scope: RateScope::Workspace,
+            }],
+            ..Limits::default()
+        },
+        ..Settings::default()
+    };
+    let codes: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
+    assert_eq!(settings, expected);
+    assert_eq!(codes, ["W003", "W012", "W016", "W030", "W040", "W023"]);
+}
