@@ -1,1 +1,3 @@
+//! The `haft` command.
+
 fn main() {}
