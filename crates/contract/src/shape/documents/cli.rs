@@ -1,13 +1,16 @@
 //! `CLI.md` bundles and `kind: cli` (AIP-29).
 
+mod setup;
+
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{
-    Any, Either, Flag, Formed, Integer, Kinds, List, Map, Names, Object, Set, Text, Word,
+    Either, Flag, Formed, Integer, Kinds, List, Map, Names, Object, Set, Text, Word,
 };
 use crate::shape::documents::driver::{AUTH_STATE, MACHINE, NETWORK, VERSION_CHECK};
 use crate::shape::form::{self, CLI_ID, FILLED, Form, SHORT_TAG, TEMPLATE, URL, VERSION};
 use crate::shape::{Shape, optional, required};
 use haft_notation::Pattern;
+use setup::STEPS;
 
 /// A program's name or path: one token.
 static BIN: Form = Form {
@@ -48,14 +51,6 @@ static EXPIRY_SIGN: Form = Form {
     length: (1, usize::MAX),
     also: |_| None,
     help: "write `exit_code:N`",
-};
-
-static STEP_ID: Form = Form {
-    what: "a step id",
-    pattern: Some(Pattern::new(r"^[a-z0-9][a-z0-9\-]{0,63}$")),
-    length: (1, 64),
-    also: |_| None,
-    help: "use lowercase letters, digits and dashes",
 };
 
 /// A whole bundle.
@@ -311,123 +306,6 @@ static EXAMPLE: Shape = Shape {
         required("goal", "", Formed(&FILLED), "What somebody wants."),
         required("cmd", "", Formed(&FILLED), "How they get it."),
         optional("note", "", Text(0, usize::MAX), "For the reader."),
-    ],
-    moved: &[],
-};
-
-const STEPS: &[(&str, &Shape)] = &[
-    ("cmd", &STEP_CMD),
-    ("prompt", &STEP_PROMPT),
-    ("oauth", &STEP_OAUTH),
-    ("external", &STEP_EXTERNAL),
-];
-
-static STEP_CMD: Shape = Shape {
-    title: "a `cmd` step",
-    strangers: Refused(""),
-    fields: &[
-        required("id", "", Formed(&STEP_ID), "The step's id."),
-        required("kind", "", Word(&["cmd"]), "A command."),
-        optional("title", "", Text(0, 200), "What it does."),
-        required("cmd", "", Formed(&FILLED), "The command."),
-        optional("timeout_ms", "", Integer(100, i64::MAX), "How long it may take.").or("60000"),
-        optional("interactive", "", Flag, "Whether a person is needed.").or("false"),
-        optional("skip_if", "", Map(&SKIP), "When it is not needed."),
-        optional("persist", "", Map(&PERSIST), "Where its answer goes."),
-    ],
-    moved: &[],
-};
-
-static STEP_PROMPT: Shape = Shape {
-    title: "a `prompt` step",
-    strangers: Refused(""),
-    fields: &[
-        required("id", "", Formed(&STEP_ID), "The step's id."),
-        required("kind", "", Word(&["prompt"]), "A question."),
-        optional("title", "", Text(0, 200), "What it is about."),
-        required("prompt", "", Formed(&FILLED), "The question."),
-        optional("type", "", Word(&["text", "select", "boolean", "secret"]), "What is answered.")
-            .or("\"text\""),
-        optional("default", "", Any, "The answer when none is given."),
-        optional(
-            "options",
-            "",
-            Either(&[List(0, &Any), Map(&OPTIONS)]),
-            "The answers to choose from.",
-        ),
-        optional("skip_if", "", Map(&SKIP), "When it is not needed."),
-        optional("persist", "", Map(&PERSIST), "Where the answer goes."),
-    ],
-    moved: &[],
-};
-
-static STEP_OAUTH: Shape = Shape {
-    title: "an `oauth` step",
-    strangers: Refused(""),
-    fields: &[
-        required("id", "", Formed(&STEP_ID), "The step's id."),
-        required("kind", "", Word(&["oauth"]), "A login."),
-        optional("title", "", Text(0, 200), "What it is about."),
-        required("secret_slug", "", Formed(&FILLED), "The secret it fills."),
-        optional("skip_if", "", Map(&SKIP), "When it is not needed."),
-        optional("persist", "", Map(&PERSIST), "Where the answer goes."),
-    ],
-    moved: &[],
-};
-
-static STEP_EXTERNAL: Shape = Shape {
-    title: "an `external` step",
-    strangers: Refused(""),
-    fields: &[
-        required("id", "", Formed(&STEP_ID), "The step's id."),
-        required("kind", "", Word(&["external"]), "A page elsewhere."),
-        optional("title", "", Text(0, 200), "What it is about."),
-        required("url", "", Formed(&URL), "The page."),
-        optional("callback", "", Map(&CALLBACK), "What it answers with."),
-        optional("skip_if", "", Map(&SKIP), "When it is not needed."),
-        optional("persist", "", Map(&PERSIST), "Where the answer goes."),
-    ],
-    moved: &[],
-};
-
-static OPTIONS: Shape = Shape {
-    title: "`options`",
-    strangers: Refused(""),
-    fields: &[
-        required("cmd", "", Formed(&FILLED), "The command that prints them."),
-        optional("timeout_ms", "", Integer(100, i64::MAX), "How long it may take.").or("30000"),
-    ],
-    moved: &[],
-};
-
-static SKIP: Shape = Shape {
-    title: "`skip_if`",
-    strangers: Refused(""),
-    fields: &[
-        required("cmd", "", Formed(&FILLED), "The command that knows."),
-        optional("exit_code", "", Integer(0, 255), "What it exits with then.").or("0"),
-        optional("timeout_ms", "", Integer(100, i64::MAX), "How long it may take.").or("5000"),
-    ],
-    moved: &[],
-};
-
-static PERSIST: Shape = Shape {
-    title: "`persist`",
-    strangers: Refused(""),
-    fields: &[
-        optional("env", "", Formed(&FILLED), "An environment variable."),
-        optional("secret_slug", "", Formed(&FILLED), "A secret."),
-        optional("cmd", "", Formed(&FILLED), "A command that takes `${value}`."),
-    ],
-    moved: &[],
-};
-
-static CALLBACK: Shape = Shape {
-    title: "`callback`",
-    strangers: Refused(""),
-    fields: &[
-        required("param", "", Formed(&FILLED), "The parameter that carries the answer."),
-        optional("timeout_ms", "", Integer(1000, i64::MAX), "How long to wait.").or("600000"),
     ],
     moved: &[],
 };

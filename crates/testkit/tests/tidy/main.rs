@@ -1,0 +1,19 @@
+//! The tests of the house itself: what the pages and tables say is what the code is.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
+
+mod codes;
+mod decisions;
+mod edges;
+mod glossary;
+mod invariants;
+mod links;
+mod repository;
+mod sources;
+mod words;
+
+/// Fails with every breach at once, since mending them one test run at a time is tedious.
+#[track_caller]
+fn none(rule: &str, breaches: Vec<String>) {
+    assert!(breaches.is_empty(), "{rule}:\n  {}\n", breaches.join("\n  "));
+}
