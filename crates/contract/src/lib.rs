@@ -5,10 +5,13 @@
 //! Start with [`read_tool`] and [`Contract`].
 
 mod action;
+pub mod agent_tool;
+pub mod aruntime;
 mod bundle;
 mod diagnostic;
 mod driver;
 mod extras;
+mod foreign;
 mod manifest;
 pub mod range;
 mod read;
@@ -18,9 +21,12 @@ pub mod source;
 mod tool;
 
 pub use action::Action;
+pub use agent_tool::Interface;
 pub use diagnostic::{Diagnostic, Report, Rule, Severity, did_you_mean};
 pub use driver::{Auth, Cost, Driver, Implements, Mapped, own_shape};
-pub use extras::{Compensation, Concurrency, Extras, Idempotency, Imported, StatusQuery};
+pub use extras::{
+    Compensation, Concurrency, Extras, Idempotency, Imported, StatedFacts, StatusQuery,
+};
 pub use manifest::{Kind, Manifest, Reading, read};
 pub use source::{Source, Span, Syntax};
 pub use tool::{ActionRef, DEFAULT_TIMEOUT_MS, Example, Tool};

@@ -4,6 +4,7 @@ use haft_model::{ApprovalClass, EffectClass, FactRule, Tri};
 use haft_notation::{Condition, Schema, Template};
 use serde_json::Value as Json;
 
+use crate::extras::out_of_order;
 use crate::source::Node;
 use crate::{Report, Tool, rules};
 
@@ -156,23 +157,12 @@ fn examples(tool: &Tool, node: &Node, report: &mut Report) {
 }
 
 fn lifecycle(tool: &Tool, haft: &Node, report: &mut Report) {
-    let dates = &tool.extras.lifecycle;
-    let in_order = [
-        (dates.introduced, dates.deprecated, "deprecated"),
-        (dates.deprecated, dates.removal, "removal"),
-        (dates.introduced, dates.removal, "removal"),
-    ];
-    for (earlier, later, name) in in_order {
-        if let (Some(earlier), Some(later)) = (earlier, later)
-            && later < earlier
-        {
-            report.add(
-                &rules::E051,
-                haft.place(&["lifecycle", name]),
-                format!("`{name}` is {later}, before {earlier}"),
-            );
-            return;
-        }
+    if let Some((name, later, earlier)) = out_of_order(&tool.extras.lifecycle) {
+        report.add(
+            &rules::E051,
+            haft.place(&["lifecycle", name]),
+            format!("`{name}` is {later}, before {earlier}"),
+        );
     }
 }
 
