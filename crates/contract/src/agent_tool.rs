@@ -17,7 +17,7 @@ pub(crate) use interface::read_interface;
 pub use interface::{Interface, apply};
 
 use crate::extras::{Extras, Imported, StatedFacts};
-use crate::foreign::{fold, guarded, split_version};
+use crate::foreign::{fold, guarded, object_schemas, split_version};
 use crate::read::{list, owned, text, whole};
 use crate::shape::form::TOOL_ID;
 use crate::shape::{check, documents};
@@ -44,12 +44,20 @@ pub(crate) fn read_declaration(
 ) -> Option<Arc<Tool>> {
     check(node, &documents::agent_tool::DECLARATION, "J001", report);
     stated(node, &["schema_version", "namespace", "lifecycle", "tool_kind"], report);
+    object_schemas(node, SCHEMAS, report);
     let mut tool = from_node(source.file(), node, report)?;
     if !report.has_errors() {
         tool.examples = examples(node, &tool.inputs, report);
     }
     Some(Arc::new(tool))
 }
+
+/// Where a declaration holds the schemas that become the contract's.
+const SCHEMAS: &[&[&str]] = &[
+    &["input_contract", "model_input_schema"],
+    &["input_contract", "schema"],
+    &["output_contract", "structured_schema"],
+];
 
 fn from_node(file: &Arc<str>, node: &Node, report: &mut Report) -> Option<Tool> {
     let (name, description) = (text(node, "name")?, text(node, "description")?);

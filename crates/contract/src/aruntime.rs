@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 use crate::extras::{
     Compensation, Concurrency, DeclaredError, Extras, Idempotency, Imported, fact, out_of_order,
 };
-use crate::foreign::{fold, fold_reference, needs, shown, split_version};
+use crate::foreign::{fold, fold_reference, needs, object_schemas, shown, split_version};
 use crate::read::{duration, flag, json as to_json, list, owned, set, text, whole};
 use crate::shape::check;
 use crate::shape::documents::aruntime::{APPROVALS, CONTRACT, MODES, word};
@@ -37,6 +37,7 @@ pub fn to_contract(tool: &Tool) -> Option<Json> {
 /// Reads a contract.
 pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<Arc<Tool>> {
     check(node, &CONTRACT, "V001", report);
+    object_schemas(node, &[&["inputSchema"], &["outputSchema"]], report);
     let tool = from_node(source.file(), node)?;
     lint(&tool, node, report);
     Some(Arc::new(tool))
@@ -95,12 +96,10 @@ fn only_reads(classes: &BTreeSet<EffectClass>) -> bool {
 
 /// The hosts of a policy that lists them.
 fn hosts(node: &Node) -> Option<BTreeSet<String>> {
-    match node.get("egressPolicy")?.value {
+    let policy = node.get("egressPolicy")?;
+    match policy.value {
         Value::List(_) => Some(set(node, "egressPolicy")),
-        _ => {
-            let policy = node.get("egressPolicy")?;
-            policy.get("allow").map(|_| set(policy, "allow"))
-        }
+        _ => policy.get("allow").map(|_| set(policy, "allow")),
     }
 }
 

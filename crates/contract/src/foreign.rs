@@ -1,5 +1,8 @@
 //! What the JSON formats share: telling them apart, and turning their names into ours.
 
+#[cfg(test)]
+pub(crate) mod probe;
+
 use std::collections::BTreeSet;
 
 use haft_model::Requires;
@@ -8,6 +11,7 @@ use serde_json::Value as Json;
 use crate::read::{owned, text};
 use crate::shape::form::TOOL_ID;
 use crate::source::Node;
+use crate::tool::object_schema;
 use crate::{Manifest, Report, Source, agent_tool, aruntime, range, rules};
 
 /// Reads a tool in JSON, whichever standard it follows.
@@ -52,10 +56,11 @@ pub(crate) fn fold(name: &str) -> Option<String> {
         return Some(name.to_owned());
     }
     let mut id = String::new();
+    let mut before = '.';
     for letter in name.chars() {
         let separator = match letter {
             'a'..='z' | '0'..='9' => None,
-            'A'..='Z' if id.ends_with(|last: char| last.is_ascii_lowercase()) => Some('-'),
+            'A'..='Z' if before.is_ascii_lowercase() => Some('-'),
             'A'..='Z' => None,
             '.' | ':' | '/' => Some('.'),
             _ => Some('-'),
@@ -68,6 +73,7 @@ pub(crate) fn fold(name: &str) -> Option<String> {
         if letter.is_ascii_alphanumeric() {
             id.push(letter.to_ascii_lowercase());
         }
+        before = letter;
     }
     Some(id.trim_matches(['.', '-']).to_owned()).filter(|id| fits(id))
 }
@@ -134,6 +140,15 @@ pub(crate) fn shown(fields: &[String], schema: &Json) -> Vec<String> {
         Place::Around(_) => None,
     };
     fields.iter().filter_map(pointer).collect()
+}
+
+/// Reports each schema of a record that describes something other than an object.
+pub(crate) fn object_schemas(node: &Node, paths: &[&[&str]], report: &mut Report) {
+    for path in paths {
+        if let (Some(schema), Some(name)) = (node.at(path), path.last()) {
+            object_schema(schema, name, report);
+        }
+    }
 }
 
 /// What a tool needs. Where its hosts are not stated any may be meant, since none would be a claim.

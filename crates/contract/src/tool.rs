@@ -17,6 +17,8 @@ use crate::shape::{check, documents};
 use crate::source::Node;
 use crate::{Report, Source, range};
 
+pub(crate) use lint::object_schema;
+
 /// A contract as its author wrote it.
 #[derive(Clone, Debug)]
 pub struct Tool {

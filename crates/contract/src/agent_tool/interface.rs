@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::agent_tool::{KEPT, stated};
 use crate::extras::{StatedFacts, fact};
-use crate::foreign::{needs, split_version};
+use crate::foreign::{needs, object_schemas, split_version};
 use crate::read::{flag, json as to_json, list, owned, set, text, whole};
 use crate::shape::{check, documents};
 use crate::source::{Node, Value};
@@ -64,6 +64,7 @@ pub(crate) fn read_interface(
 ) -> Option<Arc<Interface>> {
     check(node, &documents::agent_tool::INTERFACE, "J020", report);
     stated(node, &["schema_version"], report);
+    object_schemas(node, &[&["model_input_schema"], &["output_schema"]], report);
     Some(Arc::new(Interface {
         file: source.file().clone(),
         id: owned(node, "interface_id")?,

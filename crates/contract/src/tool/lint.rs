@@ -118,17 +118,23 @@ fn constraints(tool: &Tool, node: &Node, report: &mut Report) {
 
 fn object_schemas(node: &Node, report: &mut Report) {
     for name in ["inputs", "outputs"] {
-        let Some(schema) = node.get(name) else { continue };
-        let stated = schema.get("type").and_then(Node::text);
-        if let Some(kind) = stated.filter(|kind| *kind != "object") {
-            report
-                .add(
-                    &rules::T055,
-                    node.place(&[name, "type"]),
-                    format!("`{name}` describes a value of type `{kind}`"),
-                )
-                .help("wrap it in an object with one property");
+        if let Some(schema) = node.get(name) {
+            object_schema(schema, name, report);
         }
+    }
+}
+
+/// Reports a schema of something other than an object.
+pub(crate) fn object_schema(schema: &Node, name: &str, report: &mut Report) {
+    let stated = schema.get("type").and_then(Node::text);
+    if let Some(kind) = stated.filter(|kind| *kind != "object") {
+        report
+            .add(
+                &rules::T055,
+                schema.place(&["type"]),
+                format!("`{name}` describes a value of type `{kind}`"),
+            )
+            .help("wrap it in an object with one property");
     }
 }
 
