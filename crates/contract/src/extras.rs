@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use haft_model::{
-    Approval, EffectClass, FactRule, Lifecycle, LifecycleDates, Span as Duration, parse_date,
+    Approval, Date, EffectClass, FactRule, Lifecycle, LifecycleDates, Span as Duration, parse_date,
 };
 use serde_json::Value as Json;
 
@@ -235,7 +235,7 @@ impl StatedFacts {
 }
 
 impl Imported {
-    fn read(node: &Node) -> Option<Imported> {
+    pub(crate) fn read(node: &Node) -> Option<Imported> {
         Some(Imported {
             from: owned(node, "from")?,
             source: owned(node, "source")?,
@@ -244,7 +244,8 @@ impl Imported {
     }
 }
 
-fn fact(node: &Node, key: &str) -> FactRule {
+/// A safety fact as it is written: a flag or a rule.
+pub(crate) fn fact(node: &Node, key: &str) -> FactRule {
     match node.get(key) {
         Some(value) => match (value.flag(), value.text()) {
             (Some(flag), _) => FactRule::Stated(flag),
@@ -275,4 +276,17 @@ fn lifecycle(node: &Node) -> LifecycleDates {
         removal: date("removal"),
         replacement: owned(node, "replacement"),
     }
+}
+
+/// The first date that lies before one it should follow, and that one.
+pub(crate) fn out_of_order(dates: &LifecycleDates) -> Option<(&'static str, Date, Date)> {
+    let in_order = [
+        (dates.introduced, dates.deprecated, "deprecated"),
+        (dates.deprecated, dates.removal, "removal"),
+        (dates.introduced, dates.removal, "removal"),
+    ];
+    in_order.into_iter().find_map(|(earlier, later, name)| {
+        let (earlier, later) = (earlier?, later?);
+        (later < earlier).then_some((name, later, earlier))
+    })
 }

@@ -2,15 +2,18 @@
 //!
 //! Owns what every document may say, how a contract inherits from an action, and what its words mean.
 //! Must never touch a disk, a clock or a socket; whoever walks the workspace hands the texts in.
-//! Start with [`read_tool`] and [`Contract`].
+//! Start with [`read`] and [`Contract`].
 
 mod action;
+pub mod agent_tool;
+pub mod aruntime;
 mod bundle;
 mod contract;
 mod diagnostic;
 mod driver;
 mod effects;
 mod extras;
+mod foreign;
 mod host;
 mod inherit;
 mod lock;
@@ -24,10 +27,13 @@ pub mod source;
 mod tool;
 
 pub use action::{Action, standard_actions};
+pub use agent_tool::Interface;
 pub use contract::Contract;
 pub use diagnostic::{Diagnostic, Finding, Report, Rule, Severity, did_you_mean};
 pub use driver::{Auth, Cost, Driver, Implements, Mapped, own_shape};
-pub use extras::{Compensation, Concurrency, Extras, Idempotency, Imported, StatusQuery};
+pub use extras::{
+    Compensation, Concurrency, Extras, Idempotency, Imported, StatedFacts, StatusQuery,
+};
 pub use inherit::inherit;
 pub use lock::{Accepted, Lock};
 pub use manifest::{Kind, Manifest, Reading, read};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use haft_model::{Policy, PolicyRule};
 
+use crate::foreign;
 use crate::source::{self, Node, Syntax};
-use crate::{Action, Diagnostic, Driver, Report, Source, Tool, rules};
+use crate::{Action, Diagnostic, Driver, Interface, Report, Source, Tool, rules};
 
 /// What a file turned out to be.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub enum Manifest {
     Policy(Arc<Policy>),
     /// An AIP-7 rule.
     PolicyRule(Arc<PolicyRule>),
+    /// What an Agent Tool interface says of a tool.
+    Interface(Arc<Interface>),
 }
 
 /// What came of reading one file.
@@ -46,6 +49,8 @@ pub enum Kind {
     Cli,
     /// `ACTION.md`
     Action,
+    /// `TOOL.json` or `*.tool.json`: Agent Tool or ARuntime.
+    Json,
 }
 
 impl Kind {
@@ -56,6 +61,8 @@ impl Kind {
             "DRIVER.md" => Some(Kind::Driver),
             "CLI.md" => Some(Kind::Cli),
             "ACTION.md" => Some(Kind::Action),
+            "TOOL.json" => Some(Kind::Json),
+            name if name.ends_with(".tool.json") => Some(Kind::Json),
             _ => None,
         }
     }
@@ -66,6 +73,7 @@ impl Kind {
     pub fn syntax(self) -> Syntax {
         match self {
             Kind::Tool | Kind::Driver | Kind::Cli | Kind::Action => Syntax::Markdown,
+            Kind::Json => Syntax::Json,
         }
     }
 
@@ -76,6 +84,7 @@ impl Kind {
             Kind::Driver => Some("DRIVER"),
             Kind::Cli => Some("CLI"),
             Kind::Action => Some("ACTION"),
+            Kind::Json => None,
         }
     }
 }
@@ -88,8 +97,10 @@ pub fn read(source: &Source, mut report: Report) -> Reading {
             Kind::Driver => crate::driver::read(source, &node, &mut report).map(Manifest::Driver),
             Kind::Cli => crate::bundle::read(source, &node, &mut report).map(Manifest::Driver),
             Kind::Action => crate::action::read(source, &node, &mut report).map(Manifest::Action),
+            Kind::Json => foreign::read(source, &node, &mut report),
         };
-        (manifest, node.get("id").and_then(Node::text).map(str::to_owned))
+        let own = || node.get("id").and_then(Node::text).map(str::to_owned);
+        (manifest, if kind == Kind::Json { foreign::id(&node) } else { own() })
     });
     let usable = !report.has_errors();
     let (manifest, id) = manifest.unwrap_or((None, None));

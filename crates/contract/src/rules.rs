@@ -112,8 +112,17 @@ rules! {
     W050 error "An example of a rule is `<tool-id> <json-object>`.";
     W051 error "A rule matches its own `match` examples.";
     W052 error "A rule matches none of its own `not_match` examples.";
+    J040 warning "A record states every field that Agent Tool requires of it.";
+    J041 warning "A `tool_id` names the major version of the tool.";
+    J042 error "A tool's id can be made of letters, digits, dots and dashes.";
+    J043 warning "An example's input fits the input schema.";
+    J044 warning "A fact is true, false or a rule that Haft can settle.";
+    J045 warning "A record's `schema_version` is one that Haft knows.";
 
     L001 error "A contract's effects are no wider than those that were accepted.";
     L002 error "An imported contract's description and schemas are those that were accepted.";
     L003 error "haft.lock can be read.";
+
+    V040 warning "A write says how a repeated call is recognised.";
+    V041 warning "A contract states its `sideEffectClass`, so that nothing has to be assumed.";
 }

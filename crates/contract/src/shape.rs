@@ -193,6 +193,16 @@ pub const fn optional(
     Field { name, code, need: Need::Optional, takes, about }
 }
 
+/// An optional field that may be null: producers of JSON write null for what they do not say.
+pub const fn maybe(
+    name: &'static str,
+    code: &'static str,
+    takes: &'static Takes,
+    about: &'static str,
+) -> Field {
+    optional(name, code, Takes::Nullable(takes), about)
+}
+
 impl Field {
     /// The same field with what holds when it is absent, as JSON.
     pub const fn or(self, default: &'static str) -> Field {

@@ -17,6 +17,8 @@ use crate::shape::{check, documents};
 use crate::source::Node;
 use crate::{Report, Source, range};
 
+pub(crate) use lint::object_schema;
+
 /// A contract as its author wrote it.
 #[derive(Clone, Debug)]
 pub struct Tool {
@@ -68,6 +70,49 @@ pub struct Tool {
     pub extras: Extras,
     /// Other people's metadata, and what other formats said beyond ours.
     pub metadata: Json,
+}
+
+impl Tool {
+    /// A contract that says what it is and leaves everything else unsaid.
+    pub(crate) fn bare(
+        file: &Arc<str>,
+        name: &str,
+        key: ToolKey,
+        version: &str,
+        description: &str,
+    ) -> Tool {
+        Tool {
+            file: file.clone(),
+            name: name.into(),
+            key,
+            version: version.into(),
+            description: description.into(),
+            inputs: open_schema(),
+            outputs: open_schema(),
+            context_schema: None,
+            idempotent: false,
+            mutates: None,
+            requires: None,
+            approval: None,
+            risk: None,
+            cost_class: CostClass::default(),
+            timeout_ms: DEFAULT_TIMEOUT_MS,
+            retry: None,
+            default_implementation: None,
+            implements: None,
+            forbid: Vec::new(),
+            require_kind: Vec::new(),
+            tags: Vec::new(),
+            examples: Vec::new(),
+            extras: Extras::default(),
+            metadata: Json::default(),
+        }
+    }
+}
+
+/// The schema of an object of which nothing is known.
+pub(crate) fn open_schema() -> Json {
+    serde_json::json!({ "type": "object" })
 }
 
 /// How a tool names its action.

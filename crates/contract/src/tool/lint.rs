@@ -4,6 +4,7 @@ use haft_model::{ApprovalClass, EffectClass, FactRule, Tri};
 use haft_notation::{Condition, Schema, Template};
 use serde_json::Value as Json;
 
+use crate::extras::out_of_order;
 use crate::source::Node;
 use crate::{Report, Tool, rules};
 
@@ -117,17 +118,23 @@ fn constraints(tool: &Tool, node: &Node, report: &mut Report) {
 
 fn object_schemas(node: &Node, report: &mut Report) {
     for name in ["inputs", "outputs"] {
-        let Some(schema) = node.get(name) else { continue };
-        let stated = schema.get("type").and_then(Node::text);
-        if let Some(kind) = stated.filter(|kind| *kind != "object") {
-            report
-                .add(
-                    &rules::T055,
-                    node.place(&[name, "type"]),
-                    format!("`{name}` describes a value of type `{kind}`"),
-                )
-                .help("wrap it in an object with one property");
+        if let Some(schema) = node.get(name) {
+            object_schema(schema, name, report);
         }
+    }
+}
+
+/// Reports a schema of something other than an object.
+pub(crate) fn object_schema(schema: &Node, name: &str, report: &mut Report) {
+    let stated = schema.get("type").and_then(Node::text);
+    if let Some(kind) = stated.filter(|kind| *kind != "object") {
+        report
+            .add(
+                &rules::T055,
+                schema.place(&["type"]),
+                format!("`{name}` describes a value of type `{kind}`"),
+            )
+            .help("wrap it in an object with one property");
     }
 }
 
@@ -156,23 +163,12 @@ fn examples(tool: &Tool, node: &Node, report: &mut Report) {
 }
 
 fn lifecycle(tool: &Tool, haft: &Node, report: &mut Report) {
-    let dates = &tool.extras.lifecycle;
-    let in_order = [
-        (dates.introduced, dates.deprecated, "deprecated"),
-        (dates.deprecated, dates.removal, "removal"),
-        (dates.introduced, dates.removal, "removal"),
-    ];
-    for (earlier, later, name) in in_order {
-        if let (Some(earlier), Some(later)) = (earlier, later)
-            && later < earlier
-        {
-            report.add(
-                &rules::E051,
-                haft.place(&["lifecycle", name]),
-                format!("`{name}` is {later}, before {earlier}"),
-            );
-            return;
-        }
+    if let Some((name, later, earlier)) = out_of_order(&tool.extras.lifecycle) {
+        report.add(
+            &rules::E051,
+            haft.place(&["lifecycle", name]),
+            format!("`{name}` is {later}, before {earlier}"),
+        );
     }
 }
 

@@ -240,7 +240,8 @@ static FACTS: Shape = Shape {
     moved: &[],
 };
 
-static IMPORTED: Shape = Shape {
+/// Where a contract was imported from.
+pub static IMPORTED: Shape = Shape {
     title: "`imported`",
     strangers: Refused(""),
     fields: &[
