@@ -118,6 +118,7 @@ rules! {
     J043 warning "An example's input fits the input schema.";
     J044 warning "A fact is true, false or a rule that Haft can settle.";
     J045 warning "A record's `schema_version` is one that Haft knows.";
+    J046 warning "An interface describes a tool that exists.";
 
     L001 error "A contract's effects are no wider than those that were accepted.";
     L002 error "An imported contract's description and schemas are those that were accepted.";

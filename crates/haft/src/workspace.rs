@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use haft_catalog::{DriverStates, Snapshot};
-use haft_contract::{Diagnostic, Lock, Severity};
+use haft_contract::settings::{self, Settings};
+use haft_contract::{Diagnostic, Lock, Severity, Source};
 
 use crate::Error;
 use crate::files::{self, Known};
@@ -28,6 +29,9 @@ pub struct Workspace {
     root: PathBuf,
     options: LoadOptions,
     known: HashMap<String, Known>,
+    /// `haft.toml` and `haft.lock`, to show diagnostics in.
+    sources: Vec<Source>,
+    settings: Settings,
     lock: Lock,
     snapshot: Snapshot,
     diagnostics: Vec<Diagnostic>,
@@ -67,8 +71,11 @@ impl Workspace {
         }
         let none = HashMap::new();
         let known = files::read_all(root, earlier.map_or(&none, |earlier| &earlier.known));
-        let (lock, mut diagnostics) = lock::read(root)?;
-        let (parts, findings) = parts::gather(root, &known, &lock, &options, &mut diagnostics);
+        let mut diagnostics = Vec::new();
+        let mut sources = Vec::new();
+        let settings = side_file(root, "haft.toml", settings::read, &mut sources, &mut diagnostics)?;
+        let lock = side_file(root, "haft.lock", Lock::read, &mut sources, &mut diagnostics)?;
+        let (parts, findings) = parts::gather(root, &known, &lock, &settings, &options);
         let snapshot = Snapshot::build(parts, earlier.map(|earlier| &earlier.snapshot));
         parts::report(&known, &findings, &snapshot, &mut diagnostics);
         if let Some(folder) = &options.published_schemas {
@@ -77,7 +84,8 @@ impl Workspace {
         }
         diagnostics
             .sort_by(|a, b| (&a.file, a.span.start, a.code).cmp(&(&b.file, b.span.start, b.code)));
-        Ok(Workspace { root: root.to_owned(), options, known, lock, snapshot, diagnostics })
+        let root = root.to_owned();
+        Ok(Workspace { root, options, known, sources, settings, lock, snapshot, diagnostics })
     }
 
     /// Where it lies.
@@ -88,6 +96,11 @@ impl Workspace {
     /// Its contracts and drivers.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// What its haft.toml says; defaults stand in for what cannot be read.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// What is wrong with its manifests, by file and place.
@@ -107,7 +120,8 @@ impl Workspace {
 
     /// The text of a manifest, to show a diagnostic in.
     pub fn text(&self, file: &str) -> Option<&str> {
-        self.known.get(file).map(|known| known.reading.source.text())
+        let aside = || self.sources.iter().find(|source| &**source.file() == file);
+        self.known.get(file).map(|known| &known.reading.source).or_else(aside).map(Source::text)
     }
 
     /// The contracts that cannot be used.
@@ -117,4 +131,25 @@ impl Workspace {
         broken.sort_by(|a, b| (&a.id, &a.file).cmp(&(&b.id, &b.file)));
         broken
     }
+}
+
+/// Reads one of the files that are no manifests; an absent one says nothing.
+fn side_file<T: Default>(
+    root: &Path,
+    name: &str,
+    read: fn(&Source) -> (T, Vec<Diagnostic>),
+    sources: &mut Vec<Source>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<T, Error> {
+    let path = root.join(name);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(T::default()),
+        Err(cause) => return Err(Error::Unreadable { path, cause }),
+    };
+    let (source, report) = Source::from_bytes(name, bytes);
+    let (value, found) = if report.has_errors() { (T::default(), report.into_diagnostics()) } else { read(&source) };
+    sources.push(source);
+    diagnostics.extend(found);
+    Ok(value)
 }

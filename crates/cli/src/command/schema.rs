@@ -21,6 +21,9 @@ enum Document {
     Driver,
     /// ACTION.md
     Action,
+    /// haft.toml
+    #[value(name = "haft.toml")]
+    Settings,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
@@ -28,6 +31,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Document::Tool => json_schema(&documents::tool::TOOL),
         Document::Driver => documents::driver_schema(),
         Document::Action => json_schema(&documents::action::ACTION),
+        Document::Settings => json_schema(&documents::settings::SETTINGS),
     };
     output::json(&schema)?;
     Ok(Exit::Done)

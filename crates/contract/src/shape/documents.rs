@@ -27,6 +27,10 @@ pub const ALL: &[&Shape] = &[
     &cli::CLI,
     &cli::KIND,
     &action::ACTION,
+    &agent_tool::DECLARATION,
+    &agent_tool::INTERFACE,
+    &aruntime::CONTRACT,
+    &settings::SETTINGS,
 ];
 
 /// The JSON Schema of DRIVER.md: what every driver says, and what each kind adds.

@@ -1,31 +1,15 @@
-//! `haft.lock` on disk: read when a workspace is loaded, written when somebody accepts.
+//! Writing `haft.lock`, when somebody accepts.
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use haft_contract::{Accepted, Diagnostic, Lock, Source};
+use haft_contract::{Accepted, Lock};
 use haft_model::ToolKey;
 
 use crate::{Error, Workspace};
 
 const NAME: &str = "haft.lock";
-
-/// The lock of a workspace; an absent one has accepted nothing yet.
-pub(super) fn read(root: &Path) -> Result<(Lock, Vec<Diagnostic>), Error> {
-    let path = root.join(NAME);
-    match fs::read(&path) {
-        Ok(bytes) => {
-            let (source, report) = Source::from_bytes(NAME, bytes);
-            if report.has_errors() {
-                return Ok((Lock::default(), report.into_diagnostics()));
-            }
-            Ok(Lock::read(&source))
-        }
-        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(Default::default()),
-        Err(cause) => Err(Error::Unreadable { path, cause }),
-    }
-}
 
 impl Workspace {
     /// Accepts contracts as they are now: all majors of an id, one `id@major`, or everything.

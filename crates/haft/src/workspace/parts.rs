@@ -1,11 +1,14 @@
 //! Sorting what was read into what a snapshot is made of, and findings into diagnostics.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use haft_catalog::{Parts, Snapshot};
-use haft_contract::{Diagnostic, Driver, Finding, Kind, Lock, Manifest, Severity, rules};
+use haft_catalog::{Parts, RoutingPolicy, Snapshot};
+use haft_contract::settings::Settings;
+use haft_contract::{
+    Diagnostic, Driver, Finding, Interface, Kind, Lock, Manifest, Severity, Tool, agent_tool, rules,
+};
 use rayon::prelude::*;
 
 use crate::files::Known;
@@ -17,12 +20,17 @@ pub(super) fn gather(
     root: &Path,
     known: &HashMap<String, Known>,
     lock: &Lock,
+    settings: &Settings,
     options: &LoadOptions,
-    _diagnostics: &mut Vec<Diagnostic>,
 ) -> (Parts, Vec<Finding>) {
-    let mut parts =
-        Parts { lock: lock.clone(), states: options.states.clone(), ..Parts::default() };
+    let mut parts = Parts {
+        lock: lock.clone(),
+        routing: routing(settings),
+        states: options.states.clone(),
+        ..Parts::default()
+    };
     let mut findings = Vec::new();
+    let mut interfaces = Vec::new();
     let mut files: Vec<(&String, &Known)> = known.iter().collect();
     files.sort_by_key(|(file, _)| *file);
     for (_, known) in files {
@@ -36,10 +44,42 @@ pub(super) fn gather(
                     parts.drivers.push(driver.clone());
                 }
             },
+            Some(Manifest::Interface(interface)) => interfaces.push(interface.clone()),
             Some(Manifest::Policy(_) | Manifest::PolicyRule(_)) | None => {}
         }
     }
+    for interface in interfaces {
+        findings.extend(describe(&mut parts.tools, &interface));
+    }
     (parts, findings)
+}
+
+/// What the workspace allows drivers to be.
+fn routing(settings: &Settings) -> RoutingPolicy {
+    let workspace = &settings.workspace;
+    let list = |tags: &BTreeSet<String>| tags.iter().cloned().collect();
+    RoutingPolicy {
+        allowed_tags: list(&workspace.policy_tags),
+        denied_tags: list(&workspace.denied_tags),
+        region: list(&workspace.region),
+        global_matches: workspace.region_global_matches,
+    }
+}
+
+/// Lets an interface tighten the tool it describes.
+fn describe(tools: &mut [Arc<Tool>], interface: &Interface) -> Option<Finding> {
+    match tools.iter_mut().find(|tool| interface.describes(tool)) {
+        Some(tool) => {
+            *tool = Arc::new(agent_tool::apply(interface, tool));
+            None
+        }
+        None => Some(Finding::new(
+            rules::J046,
+            &interface.file,
+            "/tool_id",
+            "the interface describes a tool that does not exist",
+        )),
+    }
 }
 
 /// Whether a driver's `auth.ref` leads to a file, and to one inside the workspace.
@@ -99,7 +139,8 @@ pub(super) fn report(
 /// A contract's file that gave no contract.
 pub(super) fn broken(file: &str, known: &Known) -> Option<Broken> {
     let reading = &known.reading;
-    if Kind::of(file) != Some(Kind::Tool) || reading.manifest.is_some() {
+    let holds_tool = matches!(Kind::of(file), Some(Kind::Tool | Kind::Json));
+    if !holds_tool || reading.manifest.is_some() {
         return None;
     }
     let folder = file.rsplit('/').nth(1).unwrap_or(file);
