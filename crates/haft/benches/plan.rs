@@ -1,0 +1,93 @@
+//! `plan`: validating an input and routing it among three drivers.
+//!
+//! `cargo bench -p haft --bench plan`. The ratio is to hashing the same input, which no plan can do
+//! without.
+
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use haft::{LoadOptions, Workspace};
+use haft_model::{ActorId, Call, Date, Digest, parse_date};
+use serde_json::{Value, json};
+
+const BATCHES: usize = 200;
+const CALLS: u32 = 1_000;
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    write_workspace(folder.path());
+    let workspace = Workspace::load(folder.path(), LoadOptions::default()).unwrap();
+    assert!(!workspace.has_errors(), "{:?}", workspace.diagnostics());
+    let today: Date = parse_date("2026-11-15").unwrap();
+    let actor = ActorId::from("agent:bench");
+    let input = json!({"order": "A-1001", "amount": 4200, "card": "card-7", "note": "second try"});
+
+    let hashing = median(|| {
+        black_box(Digest::of(black_box(&input)));
+    });
+    let planning = median(|| {
+        let call = Call::new(actor.clone(), "bench.charge", input.clone());
+        let plan = workspace.snapshot().plan(call, today).unwrap();
+        black_box(plan);
+    });
+    let refusing = median(|| {
+        let call = Call::new(actor.clone(), "bench.charge", json!({"order": 5}));
+        black_box(workspace.snapshot().plan(call, today).unwrap_err());
+    });
+    for (what, took) in [("hash the input", hashing), ("plan", planning), ("refuse a bad input", refusing)] {
+        let ratio = took.as_secs_f64() / hashing.as_secs_f64();
+        println!("{what:<20} {:>7.2} µs  ratio {ratio:.2}", took.as_secs_f64() * 1e6);
+    }
+}
+
+/// The median time of one call over many batches.
+fn median(mut work: impl FnMut()) -> Duration {
+    let mut times: Vec<Duration> = (0..BATCHES)
+        .map(|_| {
+            let start = Instant::now();
+            (0..CALLS).for_each(|_| work());
+            start.elapsed() / CALLS
+        })
+        .collect();
+    times.sort();
+    times.get(BATCHES / 2).copied().unwrap_or_default()
+}
+
+fn write_workspace(root: &std::path::Path) {
+    let schema: Value = json!({
+        "type": "object",
+        "properties": {
+            "order": {"type": "string", "minLength": 1}, "amount": {"type": "integer", "minimum": 1},
+            "card": {"type": "string"}, "note": {"type": "string"},
+            "currency": {"type": "string", "default": "EUR"},
+        },
+        "required": ["order", "amount", "card"], "additionalProperties": false,
+    });
+    let mut files = vec![(
+        ".tools/bench.charge/TOOL.md".to_owned(),
+        format!(
+            "---\nname: Charge\nid: bench.charge\ndescription: d\nversion: 1.2.0\n\
+             mutates: [\"external:payments\"]\nrisk_level: 3\napproval: always\n\
+             requires: {{network: [\"*\"]}}\ninputs: {schema}\noutputs: {{type: object}}\n---\n"
+        ),
+    )];
+    for (index, units) in [5, 3, 4].into_iter().enumerate() {
+        files.push((
+            format!(".drivers/pay-{index}/DRIVER.md"),
+            format!(
+                "---\nname: Pay {index}\nid: pay-{index}\ndescription: d\nversion: 1.0.0\nkind: http\n\
+                 base_url: https://pay-{index}.example\nnetwork: {{egress: [pay-{index}.example]}}\n\
+                 cost_override: {{cost_units_per_call: {units}}}\nimplements:\n  - tool: bench.charge\n    \
+                 version: ^1.0.0\n    mapping: {{order: order_id}}\n    \
+                 metadata: {{http: {{endpoint: /charges}}}}\n---\n"
+            ),
+        ));
+    }
+    for (path, text) in files {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}
