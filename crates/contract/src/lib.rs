@@ -5,22 +5,39 @@
 //! Start with [`read_tool`] and [`Contract`].
 
 mod action;
+mod auth;
+mod block;
 mod bundle;
 mod diagnostic;
 mod driver;
 mod extras;
+pub mod governance;
+mod io;
 mod manifest;
+mod policy;
+mod policy_rule;
 pub mod range;
 mod read;
 pub mod rules;
+mod runner;
+mod sandbox;
+mod secrets;
 pub mod shape;
 pub mod source;
 mod tool;
+#[cfg(test)]
+mod trial;
 
 pub use action::Action;
+pub use auth::{AuthFile, Flow, Handover, TokenStore};
 pub use diagnostic::{Diagnostic, Report, Rule, Severity, did_you_mean};
 pub use driver::{Auth, Cost, Driver, Implements, Mapped, own_shape};
 pub use extras::{Compensation, Concurrency, Extras, Idempotency, Imported, StatusQuery};
+pub use governance::GovernanceFile;
+pub use io::check_io;
 pub use manifest::{Kind, Manifest, Reading, read};
+pub use runner::check_runner;
+pub use sandbox::{check_sandbox, mount_point};
+pub use secrets::{Exposure, Grantee, SecretAudit, SecretEntry, SecretKind, SecretsFile};
 pub use source::{Source, Span, Syntax};
 pub use tool::{ActionRef, DEFAULT_TIMEOUT_MS, Example, Tool};

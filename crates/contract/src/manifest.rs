@@ -4,8 +4,12 @@ use std::sync::Arc;
 
 use haft_model::{Policy, PolicyRule};
 
+use crate::read::text;
 use crate::source::{self, Node, Syntax};
-use crate::{Action, Diagnostic, Driver, Report, Source, Tool, rules};
+use crate::{
+    Action, AuthFile, Diagnostic, Driver, GovernanceFile, Report, SecretsFile, Source, Tool,
+    check_runner, check_sandbox, rules,
+};
 
 /// What a file turned out to be.
 #[derive(Clone, Debug)]
@@ -20,6 +24,14 @@ pub enum Manifest {
     Policy(Arc<Policy>),
     /// An AIP-7 rule.
     PolicyRule(Arc<PolicyRule>),
+    /// One file of governance, before its parents are merged in.
+    Governance(Arc<GovernanceFile>),
+    /// An inventory of secrets.
+    Secrets(Arc<SecretsFile>),
+    /// How one logs in to a service.
+    Auth(Arc<AuthFile>),
+    /// A block that other documents refer to: a runner or a sandbox.
+    Block(Kind),
 }
 
 /// What came of reading one file.
@@ -46,6 +58,18 @@ pub enum Kind {
     Cli,
     /// `ACTION.md`
     Action,
+    /// `POLICY.md`, of either of its two schemas
+    Policy,
+    /// `GOVERNANCE.md`
+    Governance,
+    /// `SECRETS.md`
+    Secrets,
+    /// `AUTH.md` or `auth.md`
+    Auth,
+    /// `RUNNER.md`
+    Runner,
+    /// `SANDBOX.md`
+    Sandbox,
 }
 
 impl Kind {
@@ -56,6 +80,12 @@ impl Kind {
             "DRIVER.md" => Some(Kind::Driver),
             "CLI.md" => Some(Kind::Cli),
             "ACTION.md" => Some(Kind::Action),
+            "POLICY.md" => Some(Kind::Policy),
+            "GOVERNANCE.md" => Some(Kind::Governance),
+            "SECRETS.md" => Some(Kind::Secrets),
+            "AUTH.md" | "auth.md" => Some(Kind::Auth),
+            "RUNNER.md" => Some(Kind::Runner),
+            "SANDBOX.md" => Some(Kind::Sandbox),
             _ => None,
         }
     }
@@ -64,13 +94,8 @@ impl Kind {
 /// Reads one file.
 pub fn read(source: &Source, mut report: Report) -> Reading {
     let manifest = parsed(source, &mut report).map(|(kind, node)| {
-        let manifest = match kind {
-            Kind::Tool => crate::tool::read(source, &node, &mut report).map(Manifest::Tool),
-            Kind::Driver => crate::driver::read(source, &node, &mut report).map(Manifest::Driver),
-            Kind::Cli => crate::bundle::read(source, &node, &mut report).map(Manifest::Driver),
-            Kind::Action => crate::action::read(source, &node, &mut report).map(Manifest::Action),
-        };
-        (manifest, node.get("id").and_then(Node::text).map(str::to_owned))
+        let id = text(&node, "id").or_else(|| text(&node, "slug")).map(str::to_owned);
+        (manifest(kind, source, &node, &mut report), id)
     });
     let usable = !report.has_errors();
     let (manifest, id) = manifest.unwrap_or((None, None));
@@ -92,4 +117,41 @@ fn parsed(source: &Source, report: &mut Report) -> Option<(Kind, Node)> {
     };
     let node = source::parse(source, Syntax::Markdown, report)?;
     Some((kind, node))
+}
+
+fn manifest(kind: Kind, source: &Source, node: &Node, report: &mut Report) -> Option<Manifest> {
+    match kind {
+        Kind::Tool => crate::tool::read(source, node, report).map(Manifest::Tool),
+        Kind::Driver => crate::driver::read(source, node, report).map(Manifest::Driver),
+        Kind::Cli => crate::bundle::read(source, node, report).map(Manifest::Driver),
+        Kind::Action => crate::action::read(source, node, report).map(Manifest::Action),
+        Kind::Policy => policy(source, node, report),
+        Kind::Governance => crate::governance::read(source, node, report).map(Manifest::Governance),
+        Kind::Secrets => crate::secrets::read(source, node, report).map(Manifest::Secrets),
+        Kind::Auth => crate::auth::read(source, node, report).map(Manifest::Auth),
+        Kind::Runner => {
+            check_runner(node, report);
+            Some(Manifest::Block(kind))
+        }
+        Kind::Sandbox => {
+            check_sandbox(node, report);
+            Some(Manifest::Block(kind))
+        }
+    }
+}
+
+/// Two AIPs call their document POLICY.md; `schema` tells them apart, or `doctype` where it is missing.
+fn policy(source: &Source, node: &Node, report: &mut Report) -> Option<Manifest> {
+    match (text(node, "schema"), text(node, "doctype")) {
+        (Some("policy/v1"), _) => crate::policy::read(source, node, report).map(Manifest::Policy),
+        (Some("agentgovernance/v1"), _) | (None, Some("policy")) => {
+            crate::policy_rule::read(node, report).map(Manifest::PolicyRule)
+        }
+        _ => {
+            report
+                .add(&rules::Y012, node.place(&["schema"]), "nothing says what kind of policy this is")
+                .help("say `schema: policy/v1` for grants, or `schema: agentgovernance/v1` with `doctype: policy` for a rule");
+            None
+        }
+    }
 }

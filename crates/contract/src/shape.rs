@@ -9,6 +9,7 @@ pub mod documents;
 pub mod form;
 mod schema;
 
+pub(crate) use check::field_value;
 pub use check::{check, strangers};
 pub use schema::json_schema;
 

@@ -14,6 +14,7 @@ use crate::source::Node;
 use crate::{Driver, Report, rules};
 
 pub(crate) use cli::{bundle_setup, shell_features};
+pub(crate) use http::{host_of, is_loopback};
 
 /// Checks a driver's fields against each other.
 pub(super) fn check(driver: &Driver, node: &Node, report: &mut Report) {

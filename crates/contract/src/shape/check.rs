@@ -35,7 +35,8 @@ pub fn check(node: &Node, shape: &Shape, code: &'static str, report: &mut Report
     }
 }
 
-fn field_value(entry: &Entry, field: &Field, around: &'static str, report: &mut Report) {
+/// Holds one entry against its field. `around` is the rule of whatever holds it.
+pub(crate) fn field_value(entry: &Entry, field: &Field, around: &'static str, report: &mut Report) {
     let code = code_of(field, around);
     if entry.value.value == Value::Null && field.need != Need::Required {
         if matches!(field.takes, Takes::Nullable(_)) {

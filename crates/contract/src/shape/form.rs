@@ -43,7 +43,8 @@ const fn nothing(_: &str) -> Option<Fault> {
     None
 }
 
-const fn pattern(
+/// Text that fits a pattern.
+pub(crate) const fn pattern(
     what: &'static str,
     source: &'static str,
     length: (usize, usize),

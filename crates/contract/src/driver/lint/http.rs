@@ -59,7 +59,7 @@ fn credentials(node: &Node, report: &mut Report) {
 }
 
 /// The host of a URL, with its port.
-pub(super) fn host_of(url: &str) -> Option<&str> {
+pub(crate) fn host_of(url: &str) -> Option<&str> {
     let rest = url.split_once("://")?.1;
     let authority = rest.split(['/', '?', '#']).next()?;
     Some(authority.rsplit('@').next().unwrap_or(authority)).filter(|host| !host.is_empty())
@@ -78,7 +78,7 @@ pub(crate) fn covers(allowed: &str, host: &str) -> bool {
         })
 }
 
-pub(super) fn is_loopback(host: &str) -> bool {
+pub(crate) fn is_loopback(host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     name == "localhost" || name == "[::1]" || name.starts_with("127.")
 }

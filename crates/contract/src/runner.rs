@@ -1,0 +1,30 @@
+//! The `runner` block and `RUNNER.md` (AIP-17).
+
+#[cfg(test)]
+mod tests;
+
+use crate::block::written_out;
+use crate::read::text;
+use crate::shape::{check, documents};
+use crate::source::{Node, Value};
+use crate::{Report, rules};
+
+/// Checks a runner. A name or a path instead of a map says where it stands, and is not followed.
+pub fn check_runner(node: &Node, report: &mut Report) {
+    if let Value::Text(_) = node.value {
+        return;
+    }
+    let Some(runner) = written_out(node, &rules::R041, report) else { return };
+    check(runner, &documents::runner::RUNNER, "R001", report);
+    if let Some(image) = runner.entry("image")
+        && text(runner, "engine") != Some("sandbox")
+    {
+        report
+            .add(
+                &rules::R040,
+                image.key_span.clone(),
+                "only a sandbox starts from an image, so this one is never used",
+            )
+            .help("say `engine: sandbox`, or leave `image` out");
+    }
+}
