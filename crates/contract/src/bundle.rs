@@ -12,9 +12,9 @@ use serde_json::{Value as Json, json};
 
 use crate::driver::{Auth, Cost, Driver, Implements, bundle_setup, install, shell_features};
 use crate::read::{json as to_json, list, owned, shared, text};
-use crate::runner::check_runner;
+use crate::runner::check_runner_of;
 use crate::shape::{check, documents};
-use crate::source::{Node, Value};
+use crate::source::Node;
 use crate::{Report, Source, range, rules};
 
 /// Reads a CLI.md's frontmatter.
@@ -22,9 +22,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     check(node, &documents::cli::CLI, "C001", report);
     install(node, report);
     bundle_setup(node, report);
-    if let Some(runner @ Node { value: Value::Map(_), .. }) = node.get("runner") {
-        check_runner(runner, report);
-    }
+    check_runner_of(node, report);
     let mut leaves = Vec::new();
     if let Some(commands) = node.get("commands") {
         collect_leaves(commands, &mut Vec::new(), &mut leaves);

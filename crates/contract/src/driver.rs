@@ -13,9 +13,9 @@ use serde_json::Value as Json;
 use crate::io::check_io;
 use crate::range::{self, VersionRange};
 use crate::read::{cost_class, json, list, owned, retry, shared, text, whole};
-use crate::runner::check_runner;
+use crate::runner::check_runner_of;
 use crate::shape::{Shape, check, documents, strangers};
-use crate::source::{Node, Value};
+use crate::source::Node;
 use crate::{Report, Source, rules};
 
 /// A driver as its author wrote it.
@@ -128,9 +128,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     let known: Vec<&Shape> =
         std::iter::once(&documents::driver::DRIVER).chain(kind.and_then(own_shape)).collect();
     strangers(node, &known, &rules::D030, report);
-    if let Some(runner @ Node { value: Value::Map(_), .. }) = node.get("runner") {
-        check_runner(runner, report);
-    }
+    check_runner_of(node, report);
     check_io(node, report);
     let driver = from_node(source.file(), node)?;
     lint::check(&driver, node, report);

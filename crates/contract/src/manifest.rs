@@ -58,13 +58,13 @@ pub enum Kind {
     Cli,
     /// `ACTION.md`
     Action,
-    /// `POLICY.md`, of either of its two schemas
+    /// `POLICY.md`, of either of its two schemas.
     Policy,
     /// `GOVERNANCE.md`
     Governance,
     /// `SECRETS.md`
     Secrets,
-    /// `AUTH.md` or `auth.md`
+    /// `AUTH.md` or `auth.md`.
     Auth,
     /// `RUNNER.md`
     Runner,

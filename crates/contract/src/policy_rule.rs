@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use haft_model::{Budget, PolicyRule, Risk, RuleDecision, Signer};
 
-use crate::read::{each, owned, text, whole};
+use crate::read::{each, items, owned, text, whole};
 use crate::shape::{check, documents};
 use crate::source::Node;
 use crate::{Report, rules};
@@ -71,7 +71,7 @@ fn budget(node: &Node) -> Budget {
 }
 
 fn lint_signers(node: &Node, report: &mut Report) {
-    for signer in node.get("signers").map(Node::items).unwrap_or_default() {
+    for signer in items(node, "signers") {
         let named = ["role", "userId"].iter().filter(|key| signer.get(key).is_some()).count();
         if named != 1 {
             report

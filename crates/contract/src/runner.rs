@@ -9,11 +9,15 @@ use crate::shape::{check, documents};
 use crate::source::{Node, Value};
 use crate::{Report, rules};
 
-/// Checks a runner. A name or a path instead of a map says where it stands, and is not followed.
-pub fn check_runner(node: &Node, report: &mut Report) {
-    if let Value::Text(_) = node.value {
-        return;
+/// Checks the runner of a driver; a name or a path instead of a map says where it stands.
+pub(crate) fn check_runner_of(driver: &Node, report: &mut Report) {
+    if let Some(runner @ Node { value: Value::Map(_), .. }) = driver.get("runner") {
+        check_runner(runner, report);
     }
+}
+
+/// Checks a runner that is written out; one given by `ref` or `file` is not followed.
+pub fn check_runner(node: &Node, report: &mut Report) {
     let Some(runner) = written_out(node, &rules::R041, report) else { return };
     check(runner, &documents::runner::RUNNER, "R001", report);
     if let Some(image) = runner.entry("image")

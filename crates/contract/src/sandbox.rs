@@ -6,16 +6,13 @@ mod tests;
 use std::collections::BTreeSet;
 
 use crate::block::{one_form, written_out};
-use crate::read::text;
+use crate::read::{items, text};
 use crate::shape::{check, documents};
-use crate::source::{Node, Value};
+use crate::source::Node;
 use crate::{Report, rules};
 
-/// Checks a sandbox. A name or a path instead of a map says where it stands, and is not followed.
+/// Checks a sandbox that is written out; one given by `ref` or `file` is not followed.
 pub fn check_sandbox(node: &Node, report: &mut Report) {
-    if let Value::Text(_) = node.value {
-        return;
-    }
     let Some(sandbox) = written_out(node, &rules::X044, report) else { return };
     check(sandbox, &documents::sandbox::SANDBOX, "X004", report);
     credentials(sandbox, report);
@@ -67,7 +64,7 @@ fn credentials(node: &Node, report: &mut Report) {
 
 fn mounts(node: &Node, report: &mut Report) {
     let mut taken = BTreeSet::new();
-    for mount in node.get("mounts").map(Node::items).unwrap_or_default() {
+    for mount in items(node, "mounts") {
         if let Some(source) = mount.get("source").filter(|source| source.text().is_none()) {
             one_form(source, &rules::X042, report);
         }

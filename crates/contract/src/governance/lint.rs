@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::read::text;
+use crate::read::{items, text};
 use crate::source::Node;
 use crate::{Report, rules};
 
@@ -22,7 +22,7 @@ pub(super) fn check(node: &Node, report: &mut Report) {
     }
     each_id_once(node, "policies", report);
     each_id_once(node, "approvers", report);
-    for approver in node.get("approvers").map(Node::items).unwrap_or_default() {
+    for approver in items(node, "approvers") {
         approver_says_what(approver, report);
         quorum_fits(approver, report);
     }
@@ -30,7 +30,7 @@ pub(super) fn check(node: &Node, report: &mut Report) {
 
 fn each_id_once(node: &Node, key: &str, report: &mut Report) {
     let mut seen = BTreeSet::new();
-    for item in node.get(key).map(Node::items).unwrap_or_default() {
+    for item in items(node, key) {
         if let Some(id) = text(item, "id")
             && !seen.insert(id)
         {

@@ -3,7 +3,6 @@
 use haft_model::Governance;
 use serde_json::Value as Json;
 
-use crate::diagnostic::Rule;
 use crate::governance::GovernanceFile;
 use crate::{Diagnostic, Report, rules};
 
@@ -65,47 +64,56 @@ fn lay_metadata(own: &Json, merged: &mut Json) {
     }
 }
 
-/// Where a file says less than all its ancestors together.
+/// Where a file takes back or changes what its ancestors said together.
 fn disagreements(file: &GovernanceFile, ancestors: &Governance) -> Vec<Diagnostic> {
     let mut report = Report::new(&file.source);
-    let mut add = |rule: &Rule, path: &[&str], message: String, help: &str| {
-        report.add(rule, file.node.place(path), message).help(help);
-    };
+    switches(file, ancestors, &mut report);
+    drift(file, ancestors, &mut report);
+    report.into_diagnostics()
+}
+
+fn switches(file: &GovernanceFile, ancestors: &Governance, report: &mut Report) {
     if ancestors.append_only && file.append_only == Some(false) {
-        add(
-            &rules::G153,
-            &["audit", "appendOnly"],
-            "an ancestor locked the log, and this file unlocks it".into(),
-            "leave `appendOnly` out; it stays locked",
-        );
+        report
+            .add(
+                &rules::G153,
+                file.node.place(&["audit", "appendOnly"]),
+                "an ancestor locked the log, and this file unlocks it",
+            )
+            .help("leave `appendOnly` out; it stays locked");
     }
     if ancestors.signing_required && file.signing_required == Some(false) {
-        add(
-            &rules::G154,
-            &["signing", "required"],
-            "an ancestor requires signatures, and this file does not".into(),
-            "leave `required` out; signatures stay required",
-        );
+        report
+            .add(
+                &rules::G154,
+                file.node.place(&["signing", "required"]),
+                "an ancestor requires signatures, and this file does not",
+            )
+            .help("leave `required` out; signatures stay required");
     }
+}
+
+fn drift(file: &GovernanceFile, ancestors: &Governance, report: &mut Report) {
     if let (Some(own), Some(theirs)) = (&file.signing.keyring, &ancestors.signing.keyring)
         && own != theirs
     {
-        add(
-            &rules::G155,
-            &["signing", "keyring"],
-            format!("signatures are checked with `{own}` here and with `{theirs}` above"),
-            "leave `keyring` out to use the one above",
-        );
+        report
+            .add(
+                &rules::G155,
+                file.node.place(&["signing", "keyring"]),
+                format!("signatures are checked with `{own}` here and with `{theirs}` above"),
+            )
+            .help("leave `keyring` out to use the one above");
     }
     if let (Some(own), Some(theirs)) = (file.autonomy.level, ancestors.autonomy.level)
         && own > theirs
     {
-        add(
-            &rules::G156,
-            &["autonomy", "level"],
-            format!("the level rises from {theirs} to {own}"),
-            "a view tightens what it extends",
-        );
+        report
+            .add(
+                &rules::G156,
+                file.node.place(&["autonomy", "level"]),
+                format!("the level rises from {theirs} to {own}"),
+            )
+            .help("a view tightens what it extends");
     }
-    report.into_diagnostics()
 }

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use crate::diagnostic::{Rule, did_you_mean};
-use crate::read::text;
+use crate::diagnostic::{Rule, suggestion};
+use crate::read::{items, text};
 use crate::source::Node;
 use crate::{Report, rules};
 
@@ -61,10 +61,6 @@ pub(super) fn check(node: &Node, report: &mut Report) {
     kinds(requirements, REQUIREMENTS, &rules::P045, "what it applies to is denied", report);
 }
 
-fn items<'n>(node: &'n Node, key: &str) -> &'n [Node] {
-    node.get(key).map(Node::items).unwrap_or_default()
-}
-
 fn lifetime(grant: &Node, report: &mut Report) {
     if grant.get("ttl_seconds").is_some() && grant.get("granted_at").is_none() {
         report
@@ -84,10 +80,9 @@ fn kinds(nodes: &[Node], known: &[Kind], rule: &Rule, so: &str, report: &mut Rep
         match known.iter().find(|(name, _)| *name == kind) {
             Some((_, needs)) => parameters(node, kind, needs, report),
             None => {
-                let near = did_you_mean(kind, known.iter().map(|(name, _)| *name));
                 report
                     .add(rule, stated.span.clone(), format!("nobody knows `{kind}`, so {so}"))
-                    .maybe_help(near.map(|near| format!("did you mean `{near}`?")));
+                    .maybe_help(suggestion(kind, known.iter().map(|(name, _)| *name)));
             }
         }
     }

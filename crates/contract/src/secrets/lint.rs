@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::did_you_mean;
-use crate::read::text;
+use crate::diagnostic::suggestion;
+use crate::read::{items, text};
 use crate::shape::check as check_shape;
 use crate::shape::documents::secrets::{EXPOSURES, GRANTEE, NO_VALUES, VALUES};
 use crate::source::Node;
@@ -20,10 +20,6 @@ pub(super) fn check(node: &Node, report: &mut Report) {
         access(entry, report);
         items(entry, "exposures").iter().for_each(|one| exposure(one, report));
     }
-}
-
-fn items<'n>(node: &'n Node, key: &str) -> &'n [Node] {
-    node.get(key).map(Node::items).unwrap_or_default()
 }
 
 /// No map below may have a field that holds a value. The message names the field, never what it holds.
@@ -90,14 +86,13 @@ fn grantee(node: &Node, report: &mut Report) {
     match node.entries().iter().find(|entry| !known(&entry.key)) {
         Some(stranger) => {
             let names = GRANTEE.fields.iter().map(|field| field.name);
-            let near = did_you_mean(&stranger.key, names);
             report
                 .add(
                     &rules::S043,
                     stranger.key_span.clone(),
                     format!("nobody knows `{}`, so the entry is ignored", stranger.key),
                 )
-                .maybe_help(near.map(|near| format!("did you mean `{near}`?")));
+                .maybe_help(suggestion(&stranger.key, names));
         }
         None if stated != 1 => {
             report
@@ -117,14 +112,13 @@ fn exposure(node: &Node, report: &mut Report) {
     match EXPOSURES.iter().find(|(name, _)| *name == kind) {
         Some((_, shape)) => check_shape(node, shape, "S011", report),
         None => {
-            let near = did_you_mean(kind, EXPOSURES.iter().map(|(name, _)| *name));
             report
                 .add(
                     &rules::S045,
                     node.place(&["kind"]),
                     format!("nobody knows `{kind}`, so the exposure is ignored"),
                 )
-                .maybe_help(near.map(|near| format!("did you mean `{near}`?")));
+                .maybe_help(suggestion(kind, EXPOSURES.iter().map(|(name, _)| *name)));
         }
     }
 }
