@@ -59,7 +59,12 @@ impl Snapshot {
 
     /// What would become of a call: every step answered on its own, so that one that fails does not
     /// hide the next. Without an input only the route is asked for.
-    pub fn explain(&self, call: &Call, input: Option<Value>, today: Date) -> Result<Explanation, Stop> {
+    pub fn explain(
+        &self,
+        call: &Call,
+        input: Option<Value>,
+        today: Date,
+    ) -> Result<Explanation, Stop> {
         let entry = self.find(&call.tool).ok_or_else(|| self.unknown(&call.tool))?;
         let given = input.clone();
         let checked = input.map(|input| checked_input(entry, input));
@@ -80,9 +85,9 @@ impl Snapshot {
         Ok(Explanation {
             entry: entry.clone(),
             block: entry.blocked(today).map(Block::stop),
-            input: checked.map(|checked| checked.and_then(|input| {
-                check_context(entry, &call.context).map(|()| input)
-            })),
+            input: checked.map(|checked| {
+                checked.and_then(|input| check_context(entry, &call.context).map(|()| input))
+            }),
             route: question.answer().map(|(binding, route)| (route, binding.limits)),
         })
     }

@@ -30,7 +30,10 @@ impl Input {
             let Some((key, value)) = word.split_once('=') else {
                 bail!("`{word}` is not `key=value`; use `--input` for a whole JSON object");
             };
-            fields.insert(key.to_owned(), typed(value, schema.pointer(&format!("/properties/{key}"))));
+            fields.insert(
+                key.to_owned(),
+                typed(value, schema.pointer(&format!("/properties/{key}"))),
+            );
         }
         Ok(Some(Value::Object(fields)))
     }
@@ -64,10 +67,13 @@ mod tests {
     #[test]
     fn words_become_what_the_schema_wants() {
         let input = Input {
-            words: ["amount=5", "card=4242", "deep={\"a\":1}", "note=a=b"].map(str::to_owned).into(),
+            words: ["amount=5", "card=4242", "deep={\"a\":1}", "note=a=b"]
+                .map(str::to_owned)
+                .into(),
             input: None,
         };
-        let schema = json!({"properties": {"card": {"type": "string"}, "amount": {"type": "integer"}}});
+        let schema =
+            json!({"properties": {"card": {"type": "string"}, "amount": {"type": "integer"}}});
         assert_eq!(
             input.read(&schema).unwrap(),
             Some(json!({"amount": 5, "card": "4242", "deep": {"a": 1}, "note": "a=b"}))

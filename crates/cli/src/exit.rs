@@ -61,7 +61,9 @@ impl Exit {
             | Code::ResultRedacted => Exit::Refused,
             Code::ApprovalRequired => Exit::Waiting,
             Code::TimeoutBeforeSubmit | Code::TimeoutUnknownCommit => Exit::TimedOut,
-            Code::CanceledCaller | Code::CanceledSibling | Code::CanceledDiscarded => Exit::Canceled,
+            Code::CanceledCaller | Code::CanceledSibling | Code::CanceledDiscarded => {
+                Exit::Canceled
+            }
             Code::InputMutation
             | Code::RouteNone
             | Code::RoutePinUnavailable

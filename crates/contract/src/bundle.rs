@@ -12,6 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::driver::{Auth, Cost, Driver, Implements, bundle_setup, install, shell_features};
 use crate::read::{json as to_json, list, owned, shared, text};
+use crate::runner::check_runner_of;
 use crate::shape::{check, documents};
 use crate::source::Node;
 use crate::{Report, Source, range, rules};
@@ -21,6 +22,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     check(node, &documents::cli::CLI, "C001", report);
     install(node, report);
     bundle_setup(node, report);
+    check_runner_of(node, report);
     let mut leaves = Vec::new();
     if let Some(commands) = node.get("commands") {
         collect_leaves(commands, &mut Vec::new(), &mut leaves);

@@ -185,3 +185,11 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
+
+/// The nearest of some names, as help for one that is not among them.
+pub(crate) fn suggestion<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    did_you_mean(name, known).map(|near| format!("did you mean `{near}`?"))
+}

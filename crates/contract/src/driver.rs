@@ -10,8 +10,10 @@ use std::sync::Arc;
 use haft_model::{CostClass, DriverId, DriverKind, RetryPolicy};
 use serde_json::Value as Json;
 
+use crate::io::check_io;
 use crate::range::{self, VersionRange};
 use crate::read::{cost_class, json, list, owned, retry, shared, text, whole};
+use crate::runner::check_runner_of;
 use crate::shape::{Shape, check, documents, strangers};
 use crate::source::Node;
 use crate::{Report, Source, rules};
@@ -126,6 +128,8 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     let known: Vec<&Shape> =
         std::iter::once(&documents::driver::DRIVER).chain(kind.and_then(own_shape)).collect();
     strangers(node, &known, &rules::D030, report);
+    check_runner_of(node, report);
+    check_io(node, report);
     let driver = from_node(source.file(), node)?;
     lint::check(&driver, node, report);
     Some(Arc::new(driver))

@@ -7,6 +7,8 @@
 mod action;
 pub mod agent_tool;
 pub mod aruntime;
+mod auth;
+mod block;
 mod bundle;
 mod contract;
 mod diagnostic;
@@ -14,29 +16,44 @@ mod driver;
 mod effects;
 mod extras;
 mod foreign;
+pub mod governance;
 mod host;
 mod inherit;
+mod io;
 mod lock;
 mod manifest;
+mod policy;
+mod policy_rule;
 pub mod range;
 mod read;
 pub mod rules;
+mod runner;
+mod sandbox;
+mod secrets;
 pub mod settings;
 pub mod shape;
 pub mod source;
 mod tool;
+#[cfg(test)]
+mod trial;
 
 pub use action::{Action, standard_actions};
 pub use agent_tool::Interface;
+pub use auth::{AuthFile, Flow, Handover, TokenStore};
 pub use contract::Contract;
 pub use diagnostic::{Diagnostic, Finding, Report, Rule, Severity, did_you_mean};
 pub use driver::{Auth, Cost, Driver, Implements, Mapped, own_shape};
 pub use extras::{
     Compensation, Concurrency, Extras, Idempotency, Imported, StatedFacts, StatusQuery,
 };
+pub use governance::GovernanceFile;
 pub use inherit::inherit;
+pub use io::check_io;
 pub use lock::{Accepted, Lock};
 pub use manifest::{Kind, Manifest, Reading, read};
+pub use runner::check_runner;
+pub use sandbox::{check_sandbox, mount_point};
+pub use secrets::{Exposure, Grantee, SecretAudit, SecretEntry, SecretKind, SecretsFile};
 pub use shape::documents::all_rules;
 pub use source::{Source, Span, Syntax};
 pub use tool::{ActionRef, DEFAULT_TIMEOUT_MS, Example, Tool};

@@ -5,8 +5,12 @@ use std::sync::Arc;
 use haft_model::{Policy, PolicyRule};
 
 use crate::foreign;
+use crate::read::text;
 use crate::source::{self, Node, Syntax};
-use crate::{Action, Diagnostic, Driver, Interface, Report, Source, Tool, rules};
+use crate::{
+    Action, AuthFile, Diagnostic, Driver, GovernanceFile, Interface, Report, SecretsFile, Source,
+    Tool, check_runner, check_sandbox, rules,
+};
 
 /// What a file turned out to be.
 #[derive(Clone, Debug)]
@@ -23,6 +27,14 @@ pub enum Manifest {
     PolicyRule(Arc<PolicyRule>),
     /// What an Agent Tool interface says of a tool.
     Interface(Arc<Interface>),
+    /// One file of governance, before its parents are merged in.
+    Governance(Arc<GovernanceFile>),
+    /// An inventory of secrets.
+    Secrets(Arc<SecretsFile>),
+    /// How one logs in to a service.
+    Auth(Arc<AuthFile>),
+    /// A block that other documents refer to: a runner or a sandbox.
+    Block(Kind),
 }
 
 /// What came of reading one file.
@@ -51,6 +63,18 @@ pub enum Kind {
     Action,
     /// `TOOL.json` or `*.tool.json`: Agent Tool or ARuntime.
     Json,
+    /// `POLICY.md`, of either of its two schemas.
+    Policy,
+    /// `GOVERNANCE.md`
+    Governance,
+    /// `SECRETS.md`
+    Secrets,
+    /// `AUTH.md` or `auth.md`.
+    Auth,
+    /// `RUNNER.md`
+    Runner,
+    /// `SANDBOX.md`
+    Sandbox,
 }
 
 impl Kind {
@@ -63,6 +87,12 @@ impl Kind {
             "ACTION.md" => Some(Kind::Action),
             "TOOL.json" => Some(Kind::Json),
             name if name.ends_with(".tool.json") => Some(Kind::Json),
+            "POLICY.md" => Some(Kind::Policy),
+            "GOVERNANCE.md" => Some(Kind::Governance),
+            "SECRETS.md" => Some(Kind::Secrets),
+            "AUTH.md" | "auth.md" => Some(Kind::Auth),
+            "RUNNER.md" => Some(Kind::Runner),
+            "SANDBOX.md" => Some(Kind::Sandbox),
             _ => None,
         }
     }
@@ -72,8 +102,17 @@ impl Kind {
     /// How files of this kind hold their data.
     pub fn syntax(self) -> Syntax {
         match self {
-            Kind::Tool | Kind::Driver | Kind::Cli | Kind::Action => Syntax::Markdown,
             Kind::Json => Syntax::Json,
+            Kind::Tool
+            | Kind::Driver
+            | Kind::Cli
+            | Kind::Action
+            | Kind::Policy
+            | Kind::Governance
+            | Kind::Secrets
+            | Kind::Auth
+            | Kind::Runner
+            | Kind::Sandbox => Syntax::Markdown,
         }
     }
 
@@ -84,7 +123,12 @@ impl Kind {
             Kind::Driver => Some("DRIVER"),
             Kind::Cli => Some("CLI"),
             Kind::Action => Some("ACTION"),
-            Kind::Json => None,
+            Kind::Policy => Some("POLICY"),
+            Kind::Governance => Some("GOVERNANCE"),
+            Kind::Secrets => Some("SECRETS"),
+            Kind::Auth => Some("AUTH"),
+            Kind::Sandbox => Some("SANDBOX"),
+            Kind::Json | Kind::Runner => None,
         }
     }
 }
@@ -92,15 +136,11 @@ impl Kind {
 /// Reads one file.
 pub fn read(source: &Source, mut report: Report) -> Reading {
     let manifest = parsed(source, &mut report).map(|(kind, node)| {
-        let manifest = match kind {
-            Kind::Tool => crate::tool::read(source, &node, &mut report).map(Manifest::Tool),
-            Kind::Driver => crate::driver::read(source, &node, &mut report).map(Manifest::Driver),
-            Kind::Cli => crate::bundle::read(source, &node, &mut report).map(Manifest::Driver),
-            Kind::Action => crate::action::read(source, &node, &mut report).map(Manifest::Action),
-            Kind::Json => foreign::read(source, &node, &mut report),
+        let id = match kind {
+            Kind::Json => foreign::id(&node),
+            _ => text(&node, "id").or_else(|| text(&node, "slug")).map(str::to_owned),
         };
-        let own = || node.get("id").and_then(Node::text).map(str::to_owned);
-        (manifest, if kind == Kind::Json { foreign::id(&node) } else { own() })
+        (manifest(kind, source, &node, &mut report), id)
     });
     let usable = !report.has_errors();
     let (manifest, id) = manifest.unwrap_or((None, None));
@@ -122,4 +162,42 @@ fn parsed(source: &Source, report: &mut Report) -> Option<(Kind, Node)> {
     };
     let node = source::parse(source, kind.syntax(), report)?;
     Some((kind, node))
+}
+
+fn manifest(kind: Kind, source: &Source, node: &Node, report: &mut Report) -> Option<Manifest> {
+    match kind {
+        Kind::Tool => crate::tool::read(source, node, report).map(Manifest::Tool),
+        Kind::Driver => crate::driver::read(source, node, report).map(Manifest::Driver),
+        Kind::Cli => crate::bundle::read(source, node, report).map(Manifest::Driver),
+        Kind::Action => crate::action::read(source, node, report).map(Manifest::Action),
+        Kind::Json => foreign::read(source, node, report),
+        Kind::Policy => policy(source, node, report),
+        Kind::Governance => crate::governance::read(source, node, report).map(Manifest::Governance),
+        Kind::Secrets => crate::secrets::read(source, node, report).map(Manifest::Secrets),
+        Kind::Auth => crate::auth::read(source, node, report).map(Manifest::Auth),
+        Kind::Runner => {
+            check_runner(node, report);
+            Some(Manifest::Block(kind))
+        }
+        Kind::Sandbox => {
+            check_sandbox(node, report);
+            Some(Manifest::Block(kind))
+        }
+    }
+}
+
+/// Two AIPs call their document POLICY.md; `schema` tells them apart, or `doctype` where it is missing.
+fn policy(source: &Source, node: &Node, report: &mut Report) -> Option<Manifest> {
+    match (text(node, "schema"), text(node, "doctype")) {
+        (Some("policy/v1"), _) => crate::policy::read(source, node, report).map(Manifest::Policy),
+        (Some("agentgovernance/v1"), _) | (None, Some("policy")) => {
+            crate::policy_rule::read(node, report).map(Manifest::PolicyRule)
+        }
+        _ => {
+            report
+                .add(&rules::Y012, node.place(&["schema"]), "nothing says what kind of policy this is")
+                .help("say `schema: policy/v1` for grants, or `schema: agentgovernance/v1` with `doctype: policy` for a rule");
+            None
+        }
+    }
 }

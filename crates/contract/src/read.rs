@@ -32,6 +32,15 @@ pub(crate) fn list(node: &Node, key: &str) -> Vec<String> {
     node.get(key).map(|list| list.texts().map(str::to_owned).collect()).unwrap_or_default()
 }
 
+pub(crate) fn items<'n>(node: &'n Node, key: &str) -> &'n [Node] {
+    node.get(key).map(Node::items).unwrap_or_default()
+}
+
+/// What can be made of the items of a list.
+pub(crate) fn each<T>(node: &Node, key: &str, read: impl Fn(&Node) -> Option<T>) -> Vec<T> {
+    items(node, key).iter().filter_map(read).collect()
+}
+
 pub(crate) fn set(node: &Node, key: &str) -> BTreeSet<String> {
     list(node, key).into_iter().collect()
 }

@@ -42,6 +42,7 @@ rules! {
     T053 error "A tool keeps everything its action requires.";
     T054 error "`implements` names an action that exists.";
     T055 error "`inputs` and `outputs` describe an object.";
+    T056 error "`approval: policy:<name>` names a policy that exists.";
 
     E050 error "A condition parses and looks only at what exists there.";
     E051 error "The dates of a lifecycle are in order.";
@@ -119,6 +120,55 @@ rules! {
     J044 warning "A fact is true, false or a rule that Haft can settle.";
     J045 warning "A record's `schema_version` is one that Haft knows.";
     J046 warning "An interface describes a tool that exists.";
+    P040 warning "A policy denies where no grant speaks.";
+    P041 warning "A policy that is a file of its own says its `id`.";
+    P042 warning "A grant with `ttl_seconds` says `granted_at`; without it, it has expired.";
+    P043 warning "A condition is of a kind that Haft knows; one that is not never holds.";
+    P044 warning "A limit is of a kind that Haft knows; one that is not denies.";
+    P045 warning "A requirement is of a kind that Haft knows; one that is not denies.";
+    P046 warning "A condition, limit or requirement has what its kind needs.";
+
+    G040 error "A rule that allows leaves some autonomy.";
+    G041 error "A rule that requires approval says who signs.";
+    G042 warning "A rule that allows by wildcard has a budget.";
+    G043 warning "A quorum can be reached by the people who are named.";
+    G044 error "A signer is a role or a person.";
+    G045 warning "A rule that denies has no signers and no budget.";
+    G140 error "A view that says `appliesTo` says what it `extends`.";
+    G141 error "A quorum is not larger than the group it is taken from.";
+    G142 warning "An approver says what it may approve; without it, that is nothing.";
+    G143 error "No policy and no approver is listed twice.";
+    G150 warning "The chain of parents has no cycle (`governance_extends_cycle`).";
+    G151 warning "The chain of parents has at most 8 files (`governance_extends_depth_exceeded`).";
+    G152 warning "A parent exists (`governance_extends_missing`).";
+    G153 error "A log that an ancestor locked stays append-only (`governance_append_only_relaxation`).";
+    G154 error "Signatures that an ancestor requires stay required (`governance_signing_downgrade`).";
+    G155 warning "A view uses the keyring of its ancestors (`governance_keyring_drift`).";
+    G156 warning "A view does not raise the autonomy of its ancestors.";
+    G157 error "`appliesTo` names consumers that exist (`governance_appliesto_unresolvable`).";
+
+    S040 error "A manifest holds no value of a secret, nor anything that decrypts one.";
+    S041 error "Only one secret has a given slug.";
+    S042 warning "A slug has no two dashes in a row.";
+    S043 warning "An access entry is of a kind that Haft knows; one that is not is ignored.";
+    S044 error "An access entry names exactly one of role, userId, cap, tool and workflow.";
+    S045 warning "An exposure is of a kind that Haft knows; one that is not is ignored.";
+    S046 warning "Somebody has access to a secret.";
+    S047 warning "A secret leaves it to the host which vault keeps it.";
+
+    U040 error "`apiBase` is https, or http on loopback.";
+
+    R040 warning "Only a sandbox has an image.";
+    R041 error "A runner is written out, or given by exactly one of `ref`, `file` and `inline`.";
+
+    X040 error "No credential is written into a sandbox.";
+    X041 error "Only one thing is mounted at a place.";
+    X042 error "A mount's source is exactly one of `ref`, `file` and `inline`.";
+    X043 warning "A lifecycle uses the names of the schema, and only features that are known.";
+    X044 error "A sandbox is written out, or given by exactly one of `ref`, `file` and `inline`.";
+
+    I040 warning "A path uses only the tokens that are filled in.";
+    I041 error "`_workflowFsRoot` is text where a document declares it.";
 
     L001 error "A contract's effects are no wider than those that were accepted.";
     L002 error "An imported contract's description and schemas are those that were accepted.";

@@ -10,6 +10,7 @@ mod fit;
 pub mod form;
 mod schema;
 
+pub(crate) use check::field_value;
 pub use check::{check, strangers};
 pub use fit::fitting;
 pub use schema::json_schema;

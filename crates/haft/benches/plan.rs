@@ -36,7 +36,9 @@ fn main() {
         let call = Call::new(actor.clone(), "bench.charge", json!({"order": 5}));
         black_box(workspace.snapshot().plan(call, today).unwrap_err());
     });
-    for (what, took) in [("hash the input", hashing), ("plan", planning), ("refuse a bad input", refusing)] {
+    for (what, took) in
+        [("hash the input", hashing), ("plan", planning), ("refuse a bad input", refusing)]
+    {
         let ratio = took.as_secs_f64() / hashing.as_secs_f64();
         println!("{what:<20} {:>7.2} µs  ratio {ratio:.2}", took.as_secs_f64() * 1e6);
     }

@@ -11,7 +11,8 @@ use haft_contract::{Kind, Reading, Report, Source, read, rules};
 use rayon::prelude::*;
 
 /// The folders that hold manifests.
-const FOLDERS: [&str; 6] = [".tools", ".drivers", ".actions", ".policy", ".cli", ".secrets"];
+const FOLDERS: [&str; 7] =
+    [".tools", ".drivers", ".actions", ".policy", ".cli", ".secrets", ".governance"];
 
 /// Manifests that lie at the root.
 const ROOT_FILES: [&str; 3] = ["GOVERNANCE.md", "SECRETS.md", "AUTH.md"];

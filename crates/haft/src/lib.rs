@@ -10,4 +10,4 @@ mod published;
 mod workspace;
 
 pub use error::Error;
-pub use workspace::{Broken, LoadOptions, Workspace};
+pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};

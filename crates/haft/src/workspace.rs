@@ -2,6 +2,9 @@
 
 mod lock;
 mod parts;
+mod rulebook;
+
+pub use rulebook::Rulebook;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -33,6 +36,7 @@ pub struct Workspace {
     sources: Vec<Source>,
     settings: Settings,
     lock: Lock,
+    rulebook: Rulebook,
     snapshot: Snapshot,
     diagnostics: Vec<Diagnostic>,
 }
@@ -73,10 +77,14 @@ impl Workspace {
         let known = files::read_all(root, earlier.map_or(&none, |earlier| &earlier.known));
         let mut diagnostics = Vec::new();
         let mut sources = Vec::new();
-        let settings = side_file(root, "haft.toml", settings::read, &mut sources, &mut diagnostics)?;
+        let settings =
+            side_file(root, "haft.toml", settings::read, &mut sources, &mut diagnostics)?;
         let lock = side_file(root, "haft.lock", Lock::read, &mut sources, &mut diagnostics)?;
-        let (parts, findings) = parts::gather(root, &known, &lock, &settings, &options);
+        let (parts, mut findings) = parts::gather(root, &known, &lock, &settings, &options);
+        let (rulebook, governing) = rulebook::gather(root, &known, &mut diagnostics);
         let snapshot = Snapshot::build(parts, earlier.map(|earlier| &earlier.snapshot));
+        findings.extend(governing);
+        findings.extend(rulebook.unknown_policies(&snapshot));
         parts::report(&known, &findings, &snapshot, &mut diagnostics);
         if let Some(folder) = &options.published_schemas {
             let schemas = PublishedSchemas::read(folder)?;
@@ -85,7 +93,17 @@ impl Workspace {
         diagnostics
             .sort_by(|a, b| (&a.file, a.span.start, a.code).cmp(&(&b.file, b.span.start, b.code)));
         let root = root.to_owned();
-        Ok(Workspace { root, options, known, sources, settings, lock, snapshot, diagnostics })
+        Ok(Workspace {
+            root,
+            options,
+            known,
+            sources,
+            settings,
+            lock,
+            rulebook,
+            snapshot,
+            diagnostics,
+        })
     }
 
     /// Where it lies.
@@ -101,6 +119,11 @@ impl Workspace {
     /// What its haft.toml says; defaults stand in for what cannot be read.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Its policies, rules, governance and inventory of secrets.
+    pub fn rulebook(&self) -> &Rulebook {
+        &self.rulebook
     }
 
     /// What is wrong with its manifests, by file and place.
@@ -148,7 +171,8 @@ fn side_file<T: Default>(
         Err(cause) => return Err(Error::Unreadable { path, cause }),
     };
     let (source, report) = Source::from_bytes(name, bytes);
-    let (value, found) = if report.has_errors() { (T::default(), report.into_diagnostics()) } else { read(&source) };
+    let (value, found) =
+        if report.has_errors() { (T::default(), report.into_diagnostics()) } else { read(&source) };
     sources.push(source);
     diagnostics.extend(found);
     Ok(value)

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::Approval;
 
@@ -13,6 +14,39 @@ pub struct Autonomy {
     pub level: Option<u64>,
     /// What applies where no policy matches.
     pub default_approval: Option<Approval>,
+    /// Where to go when no quorum can be found.
+    pub escalation: Option<Escalation>,
+}
+
+/// From one approval class to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Escalation {
+    /// The class that found no quorum.
+    pub from: String,
+    /// The class that takes over.
+    pub to: String,
+}
+
+/// How approvals are signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Signing {
+    /// With which algorithm.
+    pub algorithm: Option<String>,
+    /// Where the public keys are.
+    pub keyring: Option<String>,
+}
+
+/// How the log is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AuditRules {
+    /// `forever` or `days:<n>`.
+    pub retention: Option<String>,
+    /// The hash of the chain.
+    pub hash: Option<String>,
+    /// Where the log is copied to.
+    pub storage: Option<String>,
+    /// Whether the head of the chain is signed and published.
+    pub sign_head: Option<bool>,
 }
 
 /// How many approvers it takes: `n`, or `n` of `m`.
@@ -44,8 +78,12 @@ pub struct GovernedPolicy {
     pub id: String,
     /// Where it stands.
     pub reference: String,
+    /// The class of actions it is bound to; absent or `*` means all.
+    pub applies_to: Option<String>,
     /// `error` blocks, `warn` shows, `info` logs.
     pub severity: String,
+    /// What its document reads.
+    pub parameters: Value,
 }
 
 /// The effective governance of a workspace.
@@ -59,8 +97,18 @@ pub struct Governance {
     pub policies: BTreeMap<String, GovernedPolicy>,
     /// Approvers by id.
     pub approvers: BTreeMap<String, Approver>,
-    /// Whether signatures are required.
+    /// Whether signatures are required; no descendant takes this back.
     pub signing_required: bool,
-    /// Whether the log may only grow.
+    /// How approvals are signed.
+    pub signing: Signing,
+    /// Whether the log may only grow; no descendant takes this back.
     pub append_only: bool,
+    /// How the log is kept.
+    pub audit: AuditRules,
+    /// Who runs the governance.
+    pub executor: Option<String>,
+    /// Who decides when nobody else can.
+    pub escalate_to: Option<String>,
+    /// Other people's metadata, merged.
+    pub metadata: Value,
 }

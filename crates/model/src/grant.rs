@@ -26,6 +26,15 @@ pub enum Principal {
         /// The role they must hold.
         role: Option<String>,
     },
+    /// Somebody written out.
+    Person {
+        /// What they are called.
+        name: String,
+        /// Where to write to them.
+        email: String,
+        /// The role they must hold.
+        role: Option<String>,
+    },
 }
 
 /// One action of a grant, narrowed to a scope.
@@ -59,6 +68,8 @@ pub struct Grant {
     pub ttl_seconds: Option<u64>,
     /// When it was given.
     pub granted_at: Option<String>,
+    /// By whom, for the audit.
+    pub granted_by: Option<Principal>,
     /// A revoked grant is no grant.
     pub revoked: bool,
 }

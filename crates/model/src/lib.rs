@@ -27,7 +27,9 @@ pub use digest::{Digest, canonical};
 pub use effect::{
     EffectClass, EffectProfile, FactRule, Facts, InferredFact, MutationClass, Requires, Risk, Tri,
 };
-pub use governance::{Approver, Autonomy, Governance, GovernedPolicy, Quorum};
+pub use governance::{
+    Approver, AuditRules, Autonomy, Escalation, Governance, GovernedPolicy, Quorum, Signing,
+};
 pub use grant::{
     ActionGrant, Condition, DefaultDecision, Grant, Limit, Policy, Principal, Requirement,
 };

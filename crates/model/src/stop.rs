@@ -29,7 +29,14 @@ pub struct Stop {
 impl Stop {
     /// A refusal with a code and a sentence.
     pub fn new(code: Code, message: impl Into<String>) -> Stop {
-        Stop { code, message: message.into(), field: None, help: None, cause: Value::Null, rejected: Vec::new() }
+        Stop {
+            code,
+            message: message.into(),
+            field: None,
+            help: None,
+            cause: Value::Null,
+            rejected: Vec::new(),
+        }
     }
 
     /// Names the place in the input.

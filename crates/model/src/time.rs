@@ -4,9 +4,10 @@ pub use jiff::{Span, Timestamp, civil::Date};
 
 /// Reads a UTC date: `2026-01-31`, or an instant, of which the UTC day counts.
 pub fn parse_date(text: &str) -> Option<Date> {
-    text.parse::<Date>().ok().filter(|_| text.len() == 10).or_else(|| {
-        text.parse::<Timestamp>().ok().map(utc_day)
-    })
+    text.parse::<Date>()
+        .ok()
+        .filter(|_| text.len() == 10)
+        .or_else(|| text.parse::<Timestamp>().ok().map(utc_day))
 }
 
 /// The UTC day of an instant.

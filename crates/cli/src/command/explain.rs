@@ -49,7 +49,12 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
             output::json(&json!({ "rules": rules, "errors": Code::ALL }))?;
         } else {
             for rule in rules {
-                output::line(format!("{}  {}  {}", rule.code, severity(rule.severity), rule.about))?;
+                output::line(format!(
+                    "{}  {}  {}",
+                    rule.code,
+                    severity(rule.severity),
+                    rule.about
+                ))?;
             }
         }
         return Ok(Exit::Done);
@@ -59,7 +64,12 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     if let Some(rule) = rules.iter().find(|rule| rule.code.eq_ignore_ascii_case(&wanted)) {
-        output::line(format!("{} ({}): {}", rule.code, severity(rule.severity).trim(), rule.about))?;
+        output::line(format!(
+            "{} ({}): {}",
+            rule.code,
+            severity(rule.severity).trim(),
+            rule.about
+        ))?;
         return Ok(Exit::Done);
     }
     let known = Code::ALL.iter().map(|code| code.name()).chain(rules.iter().map(|rule| rule.code));

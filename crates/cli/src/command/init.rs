@@ -48,7 +48,8 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
             continue;
         }
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+            fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make `{}`", folder.display()))?;
         }
         fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
         written.push(file);
@@ -80,7 +81,11 @@ fn agrees(root: &Path) -> Result<bool> {
         return Ok(true);
     }
     let mut err = anstream::stderr();
-    write!(err, "`{}` is not empty. Add what is missing, keep what is there? [Y/n] ", root.display())?;
+    write!(
+        err,
+        "`{}` is not empty. Add what is missing, keep what is there? [Y/n] ",
+        root.display()
+    )?;
     err.flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;

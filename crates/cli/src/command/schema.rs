@@ -21,6 +21,8 @@ enum Document {
     Driver,
     /// ACTION.md
     Action,
+    /// POLICY.md: AIP-38 grants and AIP-7 rules.
+    Policy,
     /// haft.toml
     #[value(name = "haft.toml")]
     Settings,
@@ -31,6 +33,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Document::Tool => json_schema(&documents::tool::TOOL),
         Document::Driver => documents::driver_schema(),
         Document::Action => json_schema(&documents::action::ACTION),
+        Document::Policy => documents::policy_schema(),
         Document::Settings => json_schema(&documents::settings::SETTINGS),
     };
     output::json(&schema)?;

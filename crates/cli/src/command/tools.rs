@@ -56,7 +56,8 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         table.row(row.cells());
     }
     for broken in broken {
-        let cells = [broken.id, "-".into(), "-".into(), "invalid".into(), "-".into(), broken.reason];
+        let cells =
+            [broken.id, "-".into(), "-".into(), "invalid".into(), "-".into(), broken.reason];
         table.row(cells.into());
     }
     table.print()?;

@@ -39,8 +39,10 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         let stop = snapshot.unknown(&arguments.tool);
         return output::stop(
             &match broken {
-                Some(broken) => stop
-                    .help(format!("{} defines it and cannot be used: {}", broken.file, broken.reason)),
+                Some(broken) => stop.help(format!(
+                    "{} defines it and cannot be used: {}",
+                    broken.file, broken.reason
+                )),
                 None => stop,
             },
             context.json,
@@ -122,7 +124,10 @@ fn show(explained: &Explanation) -> Result<()> {
             route.rejected.clone()
         }
         Err(stop) => {
-            output::line(format!("driver    \x1b[31mnone\x1b[0m ({}): {}", stop.code, stop.message))?;
+            output::line(format!(
+                "driver    \x1b[31mnone\x1b[0m ({}): {}",
+                stop.code, stop.message
+            ))?;
             if let Some(help) = &stop.help {
                 output::line(format!("          {help}"))?;
             }

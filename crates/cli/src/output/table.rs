@@ -34,7 +34,11 @@ impl Table {
                 line.extend(std::iter::repeat_n(' ', width + 2 - cell.chars().count()));
             }
             let line = line.trim_end();
-            super::line(if index == 0 { format!("\x1b[1m{line}\x1b[0m") } else { line.to_owned() })?;
+            super::line(if index == 0 {
+                format!("\x1b[1m{line}\x1b[0m")
+            } else {
+                line.to_owned()
+            })?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Holds a tree against a shape and reports every difference.
 
-use crate::diagnostic::{Report, Rule, did_you_mean};
+use crate::diagnostic::{Report, Rule, suggestion};
 use crate::shape::form::Form;
 use crate::shape::{Field, Need, Shape, Strangers, Takes};
 use crate::source::{Entry, Node, Source, Value};
@@ -42,7 +42,8 @@ pub(super) fn fits(node: &Node, takes: &Takes) -> bool {
     !report.has_errors()
 }
 
-fn field_value(entry: &Entry, field: &Field, around: &'static str, report: &mut Report) {
+/// Holds one entry against its field. `around` is the rule of whatever holds it.
+pub(crate) fn field_value(entry: &Entry, field: &Field, around: &'static str, report: &mut Report) {
     let code = code_of(field, around);
     if entry.value.value == Value::Null && field.need != Need::Required {
         if matches!(field.takes, Takes::Nullable(_)) {
@@ -156,10 +157,8 @@ fn word(node: &Node, name: &str, words: &[&'static str], code: &'static str, rep
     if words.contains(&text) {
         return;
     }
-    let help = match did_you_mean(text, words.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("use one of {}", words.join(", ")),
-    };
+    let help = suggestion(text, words.iter().copied())
+        .unwrap_or_else(|| format!("use one of {}", words.join(", ")));
     add(report, code, node, format!("`{name}` cannot be `{text}`")).help(help);
 }
 
@@ -271,11 +270,10 @@ pub fn strangers(node: &Node, shapes: &[&Shape], rule: &Rule, report: &mut Repor
             continue;
         }
         let names = shapes.iter().flat_map(|shape| shape.fields).map(|field| field.name);
-        let help = did_you_mean(&entry.key, names).map(|near| format!("did you mean `{near}`?"));
         let title = shapes.last().map_or("the document", |shape| shape.title);
         report
             .add(rule, entry.key_span.clone(), format!("{title} has no field `{}`", entry.key))
-            .maybe_help(help);
+            .maybe_help(suggestion(&entry.key, names));
     }
 }
 
@@ -293,10 +291,8 @@ fn stranger(entry: &Entry, shape: &Shape, around: &'static str, report: &mut Rep
     let Strangers::Refused(code) = shape.strangers else { return };
     let code = if code.is_empty() { around } else { code };
     let known = || shape.fields.iter().map(|field| field.name);
-    let help = match did_you_mean(&entry.key, known()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("it can hold {}", known().collect::<Vec<_>>().join(", ")),
-    };
+    let help = suggestion(&entry.key, known())
+        .unwrap_or_else(|| format!("it can hold {}", known().collect::<Vec<_>>().join(", ")));
     report
         .add(
             &breach(code),

@@ -3,12 +3,19 @@
 pub mod action;
 pub mod agent_tool;
 pub mod aruntime;
+pub mod auth;
 pub mod cli;
 pub mod driver;
+pub mod governance;
 pub mod haft;
 pub mod http;
+pub mod io;
 pub mod mcp;
+pub mod policy;
+pub mod runner;
+pub mod sandbox;
 pub mod sdk;
+pub mod secrets;
 pub mod settings;
 pub mod tool;
 
@@ -31,6 +38,14 @@ pub const ALL: &[&Shape] = &[
     &agent_tool::INTERFACE,
     &aruntime::CONTRACT,
     &settings::SETTINGS,
+    &policy::POLICY,
+    &governance::RULE,
+    &governance::WORKSPACE,
+    &secrets::SECRETS,
+    &auth::AUTH,
+    &runner::RUNNER,
+    &sandbox::SANDBOX,
+    &io::FILES,
 ];
 
 /// The JSON Schema of DRIVER.md: what every driver says, and what each kind adds.
@@ -49,6 +64,17 @@ pub fn driver_schema() -> serde_json::Value {
     schema
 }
 
+/// The JSON Schema of POLICY.md, of which there are two.
+pub fn policy_schema() -> serde_json::Value {
+    serde_json::json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "POLICY.md",
+        "if": { "properties": { "schema": { "const": "agentgovernance/v1" } }, "required": ["schema"] },
+        "then": crate::shape::json_schema(&governance::RULE),
+        "else": crate::shape::json_schema(&policy::POLICY),
+    })
+}
+
 /// Every rule there is, each once, by code.
 pub fn all_rules() -> Vec<Rule> {
     let mut rules: Vec<Rule> = ALL.iter().flat_map(|shape| shape.rules()).collect();
@@ -56,4 +82,52 @@ pub fn all_rules() -> Vec<Rule> {
     rules.sort_by_key(|rule| rule.code);
     rules.dedup_by_key(|rule| rule.code);
     rules
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use haft_notation::Pattern;
+
+    use crate::shape::{Shape, Takes};
+
+    fn walk(takes: &Takes) {
+        match takes {
+            Takes::Formed(form) => {
+                assert!(form.pattern.as_ref().is_none_or(Pattern::compiles), "{}", form.what);
+            }
+            Takes::List(_, inner) | Takes::Set(inner) | Takes::Nullable(inner) => walk(inner),
+            Takes::Names(form, inner) => {
+                form.iter().for_each(|form| walk(&Takes::Formed(form)));
+                walk(inner);
+            }
+            Takes::Map(shape) => shape.fields.iter().for_each(|field| walk(&field.takes)),
+            Takes::Kinds(_, kinds) => kinds.iter().for_each(|(_, shape)| walk(&Takes::Map(shape))),
+            Takes::Either(choices) => choices.iter().for_each(walk),
+            Takes::Any
+            | Takes::Text(..)
+            | Takes::Word(_)
+            | Takes::Integer(..)
+            | Takes::Number(_)
+            | Takes::Flag
+            | Takes::Schema
+            | Takes::Object => {}
+        }
+    }
+
+    #[test]
+    fn every_pattern_compiles() {
+        super::ALL.iter().copied().for_each(|shape| walk(&Takes::Map(shape)));
+    }
+
+    #[test]
+    fn a_code_means_one_thing() {
+        let tables = super::ALL.iter().copied().flat_map(Shape::rules).map(|rule| rule.code);
+        // A value in a secret is refused by the table and, deeper down, by the rule of that name.
+        let stated = crate::rules::ALL.iter().map(|rule| rule.code).filter(|code| *code != "S040");
+        let codes: Vec<_> = tables.chain(stated).collect();
+        let distinct: BTreeSet<_> = codes.iter().collect();
+        assert_eq!(distinct.len(), codes.len());
+    }
 }

@@ -25,7 +25,11 @@ impl Form {
         let length = text.chars().count();
         let (least, most) = self.length;
         if length < least || length > most {
-            return Some(self.refuse(text, format!(" ({least} to {most} characters)")));
+            let wanted = match most {
+                usize::MAX => format!(" (at least {least} characters)"),
+                _ => format!(" ({least} to {most} characters)"),
+            };
+            return Some(self.refuse(text, wanted));
         }
         if self.pattern.as_ref().is_some_and(|pattern| !pattern.fits(text)) {
             return Some(self.refuse(text, String::new()));
@@ -45,7 +49,8 @@ const fn nothing(_: &str) -> Option<Fault> {
     None
 }
 
-const fn pattern(
+/// Text that fits a pattern.
+pub(crate) const fn pattern(
     what: &'static str,
     source: &'static str,
     length: (usize, usize),

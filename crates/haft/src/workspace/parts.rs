@@ -45,7 +45,15 @@ pub(super) fn gather(
                 }
             },
             Some(Manifest::Interface(interface)) => interfaces.push(interface.clone()),
-            Some(Manifest::Policy(_) | Manifest::PolicyRule(_)) | None => {}
+            Some(
+                Manifest::Policy(_)
+                | Manifest::PolicyRule(_)
+                | Manifest::Governance(_)
+                | Manifest::Secrets(_)
+                | Manifest::Auth(_)
+                | Manifest::Block(_),
+            )
+            | None => {}
         }
     }
     for interface in interfaces {

@@ -78,6 +78,8 @@ pub static DRIVER: Shape = Shape {
         optional("run", "D023", Any, "How its code is started (AIP-26)."),
         optional("spec", "D024", Formed(&FILLED), "`agentdriver/v1`, which some examples write."),
         optional("sandbox", "D025", Object, "What the sandbox opens for it."),
+        optional("inputsFiles", "D026", Object, "Files to stage before a run (AIP-16)."),
+        optional("outputsFiles", "D027", Object, "Files to take back after a run (AIP-16)."),
     ],
     moved: &[],
 };

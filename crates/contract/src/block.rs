@@ -1,0 +1,32 @@
+//! Blocks that stand inside other documents: written out, or given by `ref`, `file` or `inline`.
+
+use crate::Report;
+use crate::diagnostic::Rule;
+use crate::source::Node;
+
+const FORMS: [&str; 3] = ["ref", "file", "inline"];
+
+/// The block itself, where it stands in this document. One that is given by reference stands elsewhere.
+pub(crate) fn written_out<'n>(
+    node: &'n Node,
+    rule: &Rule,
+    report: &mut Report,
+) -> Option<&'n Node> {
+    if FORMS.iter().all(|form| node.entry(form).is_none()) {
+        return Some(node);
+    }
+    if node.entries().len() != 1 {
+        one_form(node, rule, report);
+        return None;
+    }
+    node.get("inline")
+}
+
+/// Reports a map that does not have exactly one of the three forms.
+pub(crate) fn one_form(node: &Node, rule: &Rule, report: &mut Report) {
+    if node.entries().len() != 1 {
+        report
+            .add(rule, node.span.clone(), "it is not clear which of several things is meant")
+            .help("say exactly one of `ref`, `file` and `inline`, and nothing beside it");
+    }
+}

@@ -1,0 +1,112 @@
+//! What no table of fields can say of grants, limits and requirements.
+
+use std::net::IpAddr;
+
+use crate::diagnostic::{Rule, suggestion};
+use crate::read::{items, text};
+use crate::source::Node;
+use crate::{Report, rules};
+
+/// A kind, and the parameters it cannot do without.
+type Kind = (&'static str, &'static [&'static str]);
+
+const CONDITIONS: &[Kind] = &[
+    ("during-business-hours", &["timezone"]),
+    ("ip-range", &["cidr"]),
+    ("mfa-recent", &["within_seconds"]),
+    ("approval-from", &["role", "count"]),
+    ("signed-by", &["role"]),
+];
+
+const REQUIREMENTS: &[Kind] = &[
+    ("mfa-recent", &["within_seconds"]),
+    ("approval-from", &["role", "count"]),
+    ("signed-by", &["role"]),
+];
+
+const LIMITS: &[Kind] = &[
+    ("max-concurrent-sandboxes", &[]),
+    ("rate-tool-calls", &["per"]),
+    ("max-egress-bytes-per-day", &[]),
+];
+
+/// Checks a policy's fields against each other.
+pub(super) fn check(node: &Node, report: &mut Report) {
+    if text(node, "default") == Some("allow") {
+        report
+            .add(
+                &rules::P040,
+                node.place(&["default"]),
+                "everything is allowed that no grant speaks of",
+            )
+            .help("say `default: deny` and grant what is needed");
+    }
+    if node.get("id").is_none() {
+        report
+            .add(&rules::P041, node.place(&["schema"]), "the policy does not say its `id`")
+            .help("add `id: \"@owner/name\"`, so that decisions can name it");
+    }
+    for grant in items(node, "grants") {
+        lifetime(grant, report);
+        kinds(
+            items(grant, "conditions"),
+            CONDITIONS,
+            &rules::P043,
+            "the grant never applies",
+            report,
+        );
+    }
+    kinds(items(node, "limits"), LIMITS, &rules::P044, "what it applies to is denied", report);
+    let requirements = items(node, "requirements");
+    kinds(requirements, REQUIREMENTS, &rules::P045, "what it applies to is denied", report);
+}
+
+fn lifetime(grant: &Node, report: &mut Report) {
+    if grant.get("ttl_seconds").is_some() && grant.get("granted_at").is_none() {
+        report
+            .add(
+                &rules::P042,
+                grant.place(&["ttl_seconds"]),
+                "nothing says when the grant began, so it has expired",
+            )
+            .help("add `granted_at`");
+    }
+}
+
+fn kinds(nodes: &[Node], known: &[Kind], rule: &Rule, so: &str, report: &mut Report) {
+    for node in nodes {
+        let Some(stated) = node.get("kind") else { continue };
+        let Some(kind) = stated.text() else { continue };
+        match known.iter().find(|(name, _)| *name == kind) {
+            Some((_, needs)) => parameters(node, kind, needs, report),
+            None => {
+                report
+                    .add(rule, stated.span.clone(), format!("nobody knows `{kind}`, so {so}"))
+                    .maybe_help(suggestion(kind, known.iter().map(|(name, _)| *name)));
+            }
+        }
+    }
+}
+
+fn parameters(node: &Node, kind: &str, needs: &[&str], report: &mut Report) {
+    for need in needs.iter().filter(|need| node.get(need).is_none()) {
+        report.add(&rules::P046, node.place(&["kind"]), format!("`{kind}` does not say `{need}`"));
+    }
+    let range = node.get("cidr").filter(|_| kind == "ip-range");
+    if let Some(range) = range.filter(|range| !range.text().is_some_and(is_range)) {
+        report
+            .add(&rules::P046, range.span.clone(), "`cidr` is not a range of addresses")
+            .help("write `10.0.0.0/8` or `fd00::/8`");
+    }
+}
+
+/// An address with the number of its bits that count.
+fn is_range(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else { return false };
+    let most = match address.parse() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    bits.parse::<u8>().is_ok_and(|bits| bits <= most)
+}

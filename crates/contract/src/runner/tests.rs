@@ -1,0 +1,55 @@
+//! Runners: in a file of their own, and inside a driver.
+
+use crate::trial::{check, good};
+use crate::{Kind, Manifest};
+
+#[test]
+fn a_runner_may_stand_in_a_file_of_its_own() {
+    let manifest = good(
+        "RUNNER.md",
+        "engine: sandbox\nimage: node-22\nneeds: { language: node, native: [ffmpeg], npm: [\"left-pad@1\"], pip: [] }\nlimits: { memory_mb: 256, timeout_ms: 600000, cpu_ms: 1 }",
+    );
+    assert!(matches!(manifest, Manifest::Block(Kind::Runner)));
+}
+
+#[test]
+fn a_runner_breaks_its_rules() {
+    check(
+        "RUNNER.md",
+        &[
+            (
+                "engine: docker\nimage: x\nneeds: { language: rust }\nlimits: { memory_mb: 0 }\nnetwork: {}\nshell: bash",
+                &[
+                    "R001 2 `engine` cannot be `docker`",
+                    "R040 3 only a sandbox starts from an image, so this one is never used",
+                    "R003 4 `language` cannot be `rust`",
+                    "R004 5 `memory_mb` is 0; it must be at least 1",
+                    "R031 6 `network` does not belong in the runner",
+                    "R030 7 the runner has no field `shell`",
+                ],
+            ),
+            (
+                "ref: \"@acme/runner\"\nengine: subprocess",
+                &["R041 2 it is not clear which of several things is meant"],
+            ),
+        ],
+    );
+}
+
+const DRIVER: &str = "name: Status\nid: status\ndescription: Status.\nversion: 1.0.0\nkind: cli\nbin: git\nimplements: [{ tool: status, version: \"^1.0.0\", metadata: { cli: { argv: [status] } } }]";
+
+#[test]
+fn the_runner_of_a_driver_is_checked_where_it_is_written_out() {
+    let driver = |runner: &str| format!("{DRIVER}\nrunner: {runner}");
+    for fine in ["./RUNNER.md", "{ file: ./RUNNER.md }", "{ engine: subprocess }"] {
+        good("status/DRIVER.md", &driver(fine));
+    }
+    let secrets = ["R031 9 `secrets` does not belong in the runner"];
+    check(
+        "status/DRIVER.md",
+        &[
+            (&driver("{ secrets: {} }"), &secrets),
+            (&driver("{ inline: { secrets: {} } }"), &secrets),
+        ],
+    );
+}

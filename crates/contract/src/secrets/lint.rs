@@ -1,0 +1,124 @@
+//! What no table of fields can say of an inventory of secrets.
+
+use std::collections::BTreeSet;
+
+use crate::diagnostic::suggestion;
+use crate::read::{items, text};
+use crate::shape::check as check_shape;
+use crate::shape::documents::secrets::{EXPOSURES, GRANTEE, NO_VALUES, VALUES};
+use crate::source::Node;
+use crate::{Report, rules};
+
+/// Checks each entry, and the entries against each other.
+pub(super) fn check(node: &Node, report: &mut Report) {
+    let mut slugs = BTreeSet::new();
+    for entry in items(node, "secrets") {
+        // The entry's own fields are in the table.
+        entry.entries().iter().for_each(|field| no_values(&field.value, report));
+        spelling(entry, &mut slugs, report);
+        vault(entry, report);
+        access(entry, report);
+        items(entry, "exposures").iter().for_each(|one| exposure(one, report));
+    }
+}
+
+/// No map below may have a field that holds a value. The message names the field, never what it holds.
+fn no_values(node: &Node, report: &mut Report) {
+    for entry in node.entries() {
+        if VALUES.contains(&&*entry.key) {
+            report
+                .add(
+                    &rules::S040,
+                    entry.key_span.clone(),
+                    format!("`{}` does not belong in a secret", entry.key),
+                )
+                .help(NO_VALUES);
+        }
+        no_values(&entry.value, report);
+    }
+    node.items().iter().for_each(|item| no_values(item, report));
+}
+
+fn spelling<'n>(entry: &'n Node, slugs: &mut BTreeSet<&'n str>, report: &mut Report) {
+    let Some(slug) = text(entry, "slug") else { return };
+    if slug.contains("--") {
+        report.add(
+            &rules::S042,
+            entry.place(&["slug"]),
+            format!("`{slug}` has two dashes in a row"),
+        );
+    }
+    if !slugs.insert(slug) {
+        report.add(&rules::S041, entry.place(&["slug"]), format!("`{slug}` is listed twice"));
+    }
+}
+
+fn vault(entry: &Node, report: &mut Report) {
+    if let Some(backend) = entry.entry("backend") {
+        report
+            .add(
+                &rules::S047,
+                backend.key_span.clone(),
+                "the manifest tells its readers which vault is used",
+            )
+            .help("leave `backend` out unless somebody reviewed it; the host finds it by the slug");
+    }
+}
+
+fn access(entry: &Node, report: &mut Report) {
+    let grantees = |key| entry.get("access").map(|access| items(access, key)).unwrap_or_default();
+    let all = ["reveal", "bind", "rotate"].into_iter().flat_map(grantees);
+    all.for_each(|one| grantee(one, report));
+    let mut users = ["reveal", "bind"].into_iter().flat_map(grantees);
+    if let Some(slug) = text(entry, "slug")
+        && !users.any(|one| super::grantee(one).is_some())
+    {
+        report
+            .add(&rules::S046, entry.place(&["slug"]), format!("nobody may use `{slug}`"))
+            .help("say who, under `access.bind` or `access.reveal`");
+    }
+}
+
+fn grantee(node: &Node, report: &mut Report) {
+    check_shape(node, &GRANTEE, "S007", report);
+    let known = |key: &str| GRANTEE.field(key).is_some();
+    let stated = node.entries().iter().filter(|entry| known(&entry.key)).count();
+    match node.entries().iter().find(|entry| !known(&entry.key)) {
+        Some(stranger) => {
+            let names = GRANTEE.fields.iter().map(|field| field.name);
+            report
+                .add(
+                    &rules::S043,
+                    stranger.key_span.clone(),
+                    format!("nobody knows `{}`, so the entry is ignored", stranger.key),
+                )
+                .maybe_help(suggestion(&stranger.key, names));
+        }
+        None if stated != 1 => {
+            report
+                .add(
+                    &rules::S044,
+                    node.span.clone(),
+                    format!("an access entry names one thing, not {stated}"),
+                )
+                .help("write an entry for each; any of them is enough");
+        }
+        None => {}
+    }
+}
+
+fn exposure(node: &Node, report: &mut Report) {
+    let Some(kind) = text(node, "kind") else { return };
+    match EXPOSURES.iter().find(|(name, _)| *name == kind) {
+        Some((_, shape)) => check_shape(node, shape, "S011", report),
+        None => {
+            report
+                .add(
+                    &rules::S045,
+                    node.place(&["kind"]),
+                    format!("nobody knows `{kind}`, so the exposure is ignored"),
+                )
+                .maybe_help(suggestion(kind, EXPOSURES.iter().map(|(name, _)| *name)));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The governing side of a workspace: policies, rules, governance and the inventory of secrets.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use haft_catalog::Snapshot;
+use haft_contract::governance::{merge, resolve_chain};
+use haft_contract::{
+    Diagnostic, Finding, GovernanceFile, Manifest, SecretsFile, did_you_mean, rules,
+};
+use haft_model::{Governance, Policy, PolicyRule};
+
+use crate::files::Known;
+
+/// Where the governance of a workspace begins.
+const ROOT: &str = "GOVERNANCE.md";
+
+/// What was read and checked of the governing documents. Nothing here judges yet.
+#[derive(Clone, Debug, Default)]
+pub struct Rulebook {
+    /// AIP-38 grants, in the order of their files.
+    pub policies: Vec<Arc<Policy>>,
+    /// AIP-7 rules, in the order of their files.
+    pub rules: Vec<Arc<PolicyRule>>,
+    /// The governance with its parents merged in.
+    pub governance: Governance,
+    /// What secrets there are; never what they hold.
+    pub secrets: Vec<Arc<SecretsFile>>,
+}
+
+/// Sorts the governing documents out of what was read.
+pub(super) fn gather(
+    root: &Path,
+    known: &HashMap<String, Known>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Rulebook, Vec<Finding>) {
+    let mut rulebook = Rulebook::default();
+    let mut governance: BTreeMap<String, Arc<GovernanceFile>> = BTreeMap::new();
+    let mut files: Vec<(&String, &Known)> = known.iter().collect();
+    files.sort_by_key(|(file, _)| *file);
+    for (file, known) in files {
+        match &known.reading.manifest {
+            Some(Manifest::Policy(policy)) => rulebook.policies.push(policy.clone()),
+            Some(Manifest::PolicyRule(rule)) => rulebook.rules.push(rule.clone()),
+            Some(Manifest::Secrets(secrets)) => rulebook.secrets.push(secrets.clone()),
+            Some(Manifest::Governance(file_of)) => {
+                governance.insert(file.clone(), file_of.clone());
+            }
+            Some(
+                Manifest::Tool(_)
+                | Manifest::Driver(_)
+                | Manifest::Action(_)
+                | Manifest::Interface(_)
+                | Manifest::Auth(_)
+                | Manifest::Block(_),
+            )
+            | None => {}
+        }
+    }
+    let (chain, found) = resolve_chain(ROOT, &governance);
+    diagnostics.extend(found);
+    let chain: Vec<&GovernanceFile> = chain.iter().map(|file| &**file).collect();
+    let (merged, found) = merge(&chain);
+    diagnostics.extend(found);
+    rulebook.governance = merged;
+    let mut findings = repeated_slugs(&rulebook.secrets);
+    findings.extend(chain.iter().flat_map(|file| unresolvable(root, file)));
+    (rulebook, findings)
+}
+
+/// A slug names one secret in the whole workspace; the first file by name keeps it.
+fn repeated_slugs(files: &[Arc<SecretsFile>]) -> Vec<Finding> {
+    let mut seen: HashMap<&str, &Arc<str>> = HashMap::new();
+    let mut findings = Vec::new();
+    for file in files {
+        for (index, secret) in file.secrets.iter().enumerate() {
+            match seen.get(&*secret.slug) {
+                Some(first) if **first != file.file => findings.push(
+                    Finding::new(
+                        rules::S041,
+                        &file.file,
+                        &format!("/secrets/{index}/slug"),
+                        format!("`{}` is already listed in {first}", secret.slug),
+                    )
+                    .help("give it another slug"),
+                ),
+                Some(_) => {}
+                None => {
+                    seen.insert(&secret.slug, &file.file);
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// Consumers that a view of governance names by path and that are not there.
+fn unresolvable(root: &Path, file: &GovernanceFile) -> Vec<Finding> {
+    let folder = Path::new(&**file.file()).parent().unwrap_or(Path::new(""));
+    let paths = file.applies_to.iter().enumerate().filter(|(_, name)| !name.contains("://"));
+    paths
+        .filter(|(_, name)| !root.join(folder).join(name).exists())
+        .map(|(index, name)| {
+            Finding::new(
+                rules::G157,
+                file.file(),
+                &format!("/appliesTo/{index}"),
+                format!("there is nothing at `{name}`"),
+            )
+        })
+        .collect()
+}
+
+impl Rulebook {
+    /// Contracts that defer to a policy which nobody wrote.
+    pub(super) fn unknown_policies(&self, snapshot: &Snapshot) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for entry in snapshot.entries() {
+            let tool = &entry.contract.tool;
+            for name in tool.approval.iter().flat_map(|approval| &approval.policies) {
+                if self.names().any(|known| known == name || *known == name.replace('/', "-")) {
+                    continue;
+                }
+                let finding = Finding::new(
+                    rules::T056,
+                    &tool.file,
+                    "/approval",
+                    format!("there is no policy `{name}`, so every call would be refused"),
+                );
+                findings.push(match did_you_mean(name, self.names().map(String::as_str)) {
+                    Some(near) => finding.help(format!("did you mean `policy:{near}`?")),
+                    None => {
+                        finding.help("write it as an AIP-7 policy, or name it in GOVERNANCE.md")
+                    }
+                });
+            }
+        }
+        findings
+    }
+
+    /// Every name that `policy:<name>` can mean.
+    fn names(&self) -> impl Iterator<Item = &String> {
+        self.governance.policies.keys().chain(self.rules.iter().map(|rule| &rule.slug))
+    }
+}
