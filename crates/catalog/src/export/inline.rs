@@ -10,7 +10,7 @@ use super::merge::merged;
 const DEEPEST: usize = 48;
 
 /// How many schemas a written-out schema may be made of; definitions that double each other stop here.
-const LARGEST: usize = 20_000;
+const LARGEST: usize = 5_000;
 
 /// Keywords that only serve references, or nobody who reads the result.
 const REFERENCE_ONLY: [&str; 8] = [
@@ -73,13 +73,13 @@ impl Inliner<'_, '_> {
     fn schema(&mut self, schema: &Json, at: &str, depth: usize) -> Json {
         let Json::Object(fields) = schema else { return schema.clone() };
         if depth > DEEPEST || self.left == 0 {
-            self.losses.add(at, "the schema is too large; this part is shown as open");
+            // One line is enough: written out, there could be thousands of them.
+            self.losses.add("/inputs", "the schema is too large; parts of it are shown as open");
             return stub(schema);
         }
         self.left -= 1;
-        let mut whole = rebuilt(&without(fields, &REFERENCE_ONLY), at, |at, part| {
-            self.schema(part, at, depth + 1)
-        });
+        let kept = fields.iter().filter(|(key, _)| !REFERENCE_ONLY.contains(&key.as_str()));
+        let mut whole = rebuilt(kept, at, |at, part| self.schema(part, at, depth + 1));
         for key in ["$ref", "$dynamicRef"] {
             if let Some(target) = target(fields, key) {
                 whole.shift_remove(key);
@@ -167,9 +167,4 @@ fn foreign(target: &str, at: &str, losses: &mut Losses) -> Map<String, Json> {
 fn stub(schema: &Json) -> Json {
     let kind = schema.get("type").and_then(Json::as_str).unwrap_or("object");
     json!({ "type": kind })
-}
-
-fn without(fields: &Map<String, Json>, dropped: &[&str]) -> Map<String, Json> {
-    let kept = fields.iter().filter(|(key, _)| !dropped.contains(&key.as_str()));
-    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }

@@ -45,8 +45,8 @@ pub(super) fn holds(keyword: &str) -> Holds {
 }
 
 /// The same keywords with every schema below them replaced, given its pointer.
-pub(super) fn rebuilt(
-    fields: &Map<String, Json>,
+pub(super) fn rebuilt<'f>(
+    fields: impl IntoIterator<Item = (&'f String, &'f Json)>,
     at: &str,
     mut replace: impl FnMut(&str, &Json) -> Json,
 ) -> Map<String, Json> {
@@ -68,7 +68,7 @@ pub(super) fn rebuilt(
         };
         (key.clone(), value)
     };
-    fields.iter().map(&mut rebuild).collect()
+    fields.into_iter().map(&mut rebuild).collect()
 }
 
 /// A JSON pointer one step further down.

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_id_that_is_a_good_name_keeps_it_and_the_other_is_marked() {
-        assert_eq!(names(&[("a.b", 1), ("a_b", 1)]), ["a_b_7f7fb41a", "a_b"]);
+        assert_eq!(names(&[("a.b", 1), ("a_b", 1)]), ["a_b_b59b8491", "a_b"]);
     }
 
     #[test]

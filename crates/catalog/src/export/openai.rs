@@ -96,25 +96,26 @@ pub(super) fn narrowed(schema: &Json, losses: &mut Losses) -> (Json, bool) {
 
 /// The schema with the keywords of JSON Schema alone, and `items` for every array.
 fn loose(fields: &Map<String, Json>, at: &str, losses: &mut Losses) -> Map<String, Json> {
-    let mut known = fields.clone();
-    known.retain(|key, _| {
-        let known = holds(key) != Holds::Nothing || PLAIN.contains(&key.as_str());
-        if !known {
-            losses.add(below(at, key), format!("`{key}` is not a keyword of JSON Schema"));
-        }
-        known
+    let known = fields.iter().filter(|(key, _)| is_known(key));
+    let mut shown = rebuilt(known, at, |at, part| match part {
+        Json::Object(part) => Json::Object(loose(part, at, losses)),
+        other => other.clone(),
     });
-    let is_array = fields.get("type").is_some_and(|kind| match kind {
+    for key in fields.keys().filter(|key| !is_known(key)) {
+        losses.add(below(at, key), format!("`{key}` is not a keyword of JSON Schema"));
+    }
+    let is_array = shown.get("type").is_some_and(|kind| match kind {
         Json::Array(kinds) => kinds.contains(&json!("array")),
         single => *single == json!("array"),
     });
     if is_array {
-        known.entry("items").or_insert_with(|| json!({}));
+        shown.entry("items").or_insert_with(|| json!({}));
     }
-    rebuilt(&known, at, |at, part| match part {
-        Json::Object(part) => Json::Object(loose(part, at, losses)),
-        other => other.clone(),
-    })
+    shown
+}
+
+fn is_known(key: &str) -> bool {
+    holds(key) != Holds::Nothing || PLAIN.contains(&key)
 }
 
 fn shortened(text: &str, losses: &mut Losses) -> String {

@@ -1,5 +1,7 @@
 //! What a schema's values can be, for formats that want one type for each schema.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value as Json};
 
 use super::keywords::below;
@@ -81,11 +83,14 @@ fn is(value: &Json, kind: &str) -> bool {
 /// The alternatives a schema consists of, each complete in itself.
 ///
 /// Alternatives that only add conditions to a schema that is whole without them are dropped.
-pub(super) fn alternatives(
-    fields: &Map<String, Json>,
+pub(super) fn alternatives<'f>(
+    fields: &'f Map<String, Json>,
     at: &str,
     losses: &mut Losses,
-) -> (Map<String, Json>, Option<Vec<Json>>) {
+) -> (Cow<'f, Map<String, Json>>, Option<Vec<Json>>) {
+    if !fields.contains_key("anyOf") && !fields.contains_key("oneOf") {
+        return (Cow::Borrowed(fields), None);
+    }
     let mut rest = fields.clone();
     let mut found = None;
     for key in ["anyOf", "oneOf"] {
@@ -100,7 +105,7 @@ pub(super) fn alternatives(
         }
         found = Some(choices);
     }
-    let Some(choices) = found else { return (rest, None) };
+    let Some(choices) = found else { return (Cow::Owned(rest), None) };
     let mut complete = |choice: &Json| match choice {
         Json::Object(choice) => Json::Object(merged(rest.clone(), choice, at, losses)),
         Json::Bool(true) => Json::Object(rest.clone()),
@@ -108,7 +113,7 @@ pub(super) fn alternatives(
     };
     let choices = choices.iter().filter(|choice| **choice != Json::Bool(false));
     let choices = choices.map(&mut complete).collect();
-    (rest, Some(choices))
+    (Cow::Owned(rest), Some(choices))
 }
 
 fn says_what_it_is(fields: &Map<String, Json>) -> bool {
