@@ -17,6 +17,7 @@ mod shown;
 mod types;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use haft_contract::{Contract, Driver};
 use haft_model::{Lifecycle, ToolKey};
@@ -194,12 +195,15 @@ fn selectable(offer: &Offer<'_>, degradations: &mut Vec<Degradation>) -> bool {
 fn distinct<'a>(offers: &[Offer<'a>], degradations: &mut Vec<Degradation>) -> Vec<Offer<'a>> {
     let mut by_key = BTreeMap::new();
     for offer in offers {
-        if by_key.contains_key(&key(offer)) {
-            let mut losses = Losses::of(&key(offer));
-            losses.add("/id", "offered more than once; the first offer is exported");
-            degradations.extend(losses.into_lines());
-        } else {
-            by_key.insert(key(offer), *offer);
+        match by_key.entry(key(offer)) {
+            Entry::Vacant(place) => {
+                place.insert(*offer);
+            }
+            Entry::Occupied(place) => {
+                let mut losses = Losses::of(place.key());
+                losses.add("/id", "offered more than once; the first offer is exported");
+                degradations.extend(losses.into_lines());
+            }
         }
     }
     by_key.into_values().collect()

@@ -10,7 +10,7 @@ use super::merge::merged;
 const DEEPEST: usize = 48;
 
 /// How many schemas a written-out schema may be made of; definitions that double each other stop here.
-const LARGEST: usize = 5_000;
+const LARGEST: usize = 2_000;
 
 /// Keywords that only serve references, or nobody who reads the result.
 const REFERENCE_ONLY: [&str; 8] = [

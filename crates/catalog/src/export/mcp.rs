@@ -20,7 +20,7 @@ pub(super) const NAMES: NameRule =
 pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Option<Json> {
     let contract = offer.contract;
     let facts = &contract.effects.facts;
-    let mut inputs = kept_inside(&shown::inputs(contract), "/inputs", losses);
+    let mut inputs = spelled_out(kept_inside(&shown::inputs(contract), "/inputs", losses));
     // Clients look at `type` before anything else, so it is written even where a reference says it.
     if let Json::Object(fields) = &mut inputs {
         fields.insert("type".to_owned(), json!("object"));
@@ -39,7 +39,7 @@ pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Opt
         },
         "_meta": { "dev.haft/tool": contract.key().to_string() },
     });
-    let outputs = kept_inside(&shown::outputs(contract), "/outputs", losses);
+    let outputs = spelled_out(kept_inside(&shown::outputs(contract), "/outputs", losses));
     if outputs.get("type").and_then(Json::as_str) == Some("object") {
         if let Json::Object(tool) = &mut tool {
             tool.insert("outputSchema".to_owned(), outputs);
@@ -48,4 +48,18 @@ pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Opt
         losses.add("/outputs", "only outputs of type object are taken by every client");
     }
     Some(tool)
+}
+
+/// The schema with an object for every property; until 2025-11-25 `true` and `false` were refused.
+fn spelled_out(mut schema: Json) -> Json {
+    if let Some(Json::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut() {
+            match property {
+                Json::Bool(true) => *property = json!({}),
+                Json::Bool(false) => *property = json!({ "not": {} }),
+                _ => {}
+            }
+        }
+    }
+    schema
 }

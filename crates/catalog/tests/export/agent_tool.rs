@@ -35,7 +35,7 @@ fn payment() -> Contract {
          examples: [{name: one, input: {amount: 1, tenant: t}}]\n\
          metadata: {haft: {aliases: [charge], search_hint: take money, data: {classification: pii, \
          sensitive: [/amount]}, result: {max_inline_chars: 500}}, agent-tool: {vendor_field: kept, \
-         risk: x, name: not-ours, annotations: {rating: 5, version: old}, \
+         interface: {runtime_input_schema: {properties: {tenant: {}}}, note: n}, name: not-ours, annotations: {rating: 5, version: old}, \
          input_contract: {schema: {type: object}, mutation_policy: none}, \
          external_mappings: [{source: a2a, agent_skill_id: s}]}}",
     )
@@ -106,6 +106,7 @@ fn what_an_imported_record_said_beyond_ours_is_kept_under_ours() {
     let declaration = &records(&payment(), &http())["declarations"][0];
     assert_eq!(declaration["vendor_field"], "kept");
     assert_eq!(declaration["name"], "charge");
+    assert_eq!(declaration["interface"], json!({"note": "n"}), "schemas are ours to state");
     assert_eq!(declaration["annotations"]["rating"], 5);
     assert_eq!(declaration["annotations"]["version"], "2.1.0");
 }
@@ -243,6 +244,16 @@ fn native_ids_are_those_of_the_backend() {
             "function",
             "embedded_runtime",
             json!({"source": "sdk", "package": "acme", "package_manager": "npm", "function_ref": "a.b"}),
+        ),
+        (
+            driver(
+                "cc",
+                "cli",
+                &format!("bin: git\nbin_args: [-q]\n{}", serves("cli: {argv: [log, \"{{n}}\"]}")),
+            ),
+            "shell_command",
+            "local_process",
+            json!({"source": "cli", "command_id": "cc", "argv": ["git", "-q", "log", "{{n}}"]}),
         ),
     ] {
         let all = records(&plain, &driver);

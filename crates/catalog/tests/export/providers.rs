@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::contracts::{INTERNAL, contract, exported, nasty};
 
 /// The tools of a provider's document, as name and schema.
-fn tools(format: Format, export: &Export) -> Vec<(String, Value)> {
+pub(crate) fn tools(format: Format, export: &Export) -> Vec<(String, Value)> {
     let (list, name, schema) = match format {
         Format::OpenAi => ("", "/function/name", "/function/parameters"),
         Format::Anthropic => ("", "/name", "/input_schema"),
@@ -117,7 +117,8 @@ fn a_property_called_visibility_is_no_keyword() {
     }
 }
 
-fn schema_of(format: Format, export: &Export, id: &str) -> Value {
+/// The schema of one tool.
+pub(crate) fn schema_of(format: Format, export: &Export, id: &str) -> Value {
     let place = export.names.iter().position(|(_, key)| key.to_string() == id).unwrap();
     tools(format, export).remove(place).1
 }
@@ -202,81 +203,6 @@ fn a_tool_that_needs_an_input_with_a_refused_name_is_left_out() {
 }
 
 #[test]
-fn gemini_takes_its_own_keywords_alone() {
-    const KNOWN: [&str; 18] = [
-        "type",
-        "format",
-        "title",
-        "description",
-        "nullable",
-        "enum",
-        "items",
-        "minItems",
-        "maxItems",
-        "properties",
-        "required",
-        "minProperties",
-        "maxProperties",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "minimum",
-        "maximum",
-    ];
-    const TYPES: [&str; 6] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT"];
-    for (name, schema) in tools(Format::Gemini, &exported(Format::Gemini, &nasty())) {
-        if schema.is_null() {
-            continue;
-        }
-        assert_eq!(schema["type"], "OBJECT", "{name}");
-        walk(&schema, &mut |part| {
-            let fields = part.as_object().unwrap_or_else(|| panic!("{name}: {part}"));
-            if fields.contains_key("anyOf") {
-                assert_eq!(fields.len(), 1, "{name}: nothing stands beside anyOf: {part}");
-                return;
-            }
-            assert!(fields.keys().all(|key| KNOWN.contains(&key.as_str())), "{name}: {part}");
-            assert!(TYPES.iter().any(|kind| part["type"] == *kind), "{name}: {part}");
-            assert!(part.get("enum").is_none() || part["type"] == "STRING", "{name}: {part}");
-            for value in part.get("enum").and_then(Value::as_array).into_iter().flatten() {
-                assert!(value.as_str().is_some_and(|text| !text.is_empty()), "{name}: {part}");
-            }
-            assert!(part["type"] != "ARRAY" || part.get("items").is_some(), "{name}: {part}");
-            assert!(part.get("properties") != Some(&json!({})), "{name}: {part}");
-        });
-    }
-}
-
-#[test]
-fn gemini_says_values_nullability_and_choices_in_its_way() {
-    let export = exported(Format::Gemini, &nasty());
-    let values = schema_of(Format::Gemini, &export, "values@1");
-    assert_eq!(
-        values["properties"],
-        json!({
-            "unit": {"type": "STRING", "format": "enum", "enum": ["kg", "lb"]},
-            "mixed": {"anyOf": [
-                {"type": "STRING", "format": "enum", "enum": ["auto"], "nullable": true},
-                {"type": "NUMBER", "description": "One of: 1, 2.5", "nullable": true},
-                {"type": "INTEGER", "description": "One of: 1", "nullable": true},
-                {"type": "BOOLEAN", "description": "One of: true", "nullable": true},
-            ]},
-            "level": {"type": "INTEGER", "description": "how much\nOne of: 1, 2, 3"},
-            "version": {"type": "INTEGER", "description": "One of: 2"},
-            "flag": {"type": "STRING", "format": "enum", "enum": ["on"]},
-        })
-    );
-    let choices = schema_of(Format::Gemini, &export, "choices.inside@1");
-    assert_eq!(
-        choices["properties"]["who"],
-        json!({"anyOf": [
-            {"type": "STRING", "description": "whom", "nullable": true},
-            {"type": "INTEGER", "description": "whom", "nullable": true},
-        ]})
-    );
-}
-
-#[test]
 fn mcp_states_every_hint_and_the_way_back() {
     let stated = "mutates: []\nrisk_level: 0\nrequires: {network: [api.example]}\nidempotent: true";
     let inputs = json!({"type": "object"});
@@ -310,6 +236,24 @@ fn openai_takes_the_keywords_of_json_schema_alone() {
         assert!(!found.contains("x-vendor") && !found.contains("$defs"), "{name}: {found:?}");
         for key in ["anyOf", "oneOf", "allOf", "not", "enum", "const"] {
             assert!(schema.get(key).is_none(), "{name} has {key} at the top");
+        }
+    }
+}
+
+#[test]
+fn mcp_tools_fit_the_published_schemas() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/mcp");
+    if !folder.exists() {
+        println!("skipped: the published schemas are not beside the repository");
+        return;
+    }
+    for version in ["2025-11-25", "2026-07-28"] {
+        let text = std::fs::read_to_string(folder.join(version).join("schema.json")).unwrap();
+        let mut published: Value = serde_json::from_str(&text).unwrap();
+        published["$ref"] = json!("#/$defs/Tool");
+        let schema = Schema::compile(&published).unwrap();
+        for tool in exported(Format::Mcp, &nasty()).document["tools"].as_array().unwrap() {
+            assert_eq!(schema.violations(tool), [], "{version}: {tool}");
         }
     }
 }

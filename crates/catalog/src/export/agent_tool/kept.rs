@@ -21,8 +21,6 @@ const NEVER: [&str; 9] = [
 /// Objects whose own fields are kept one by one.
 const OPEN: [&str; 4] = ["annotations", "input_contract", "output_contract", "rendering"];
 
-const RECORDS: [&str; 4] = ["declaration", "interface", "permission_profile", "execution_profile"];
-
 impl Kept<'_> {
     /// The originals in a contract's metadata.
     pub(super) fn of(metadata: &Json) -> Kept<'_> {
@@ -37,10 +35,10 @@ impl Kept<'_> {
         }
     }
 
-    /// The original of one record. A single record is a declaration.
+    /// The original of one record, by its name beside `declaration`; otherwise all is a declaration.
     fn original(&self, record: &str) -> Option<&Map<String, Json>> {
         let all = self.0?.as_object()?;
-        if RECORDS.iter().any(|name| all.get(*name).is_some_and(Json::is_object)) {
+        if all.get("declaration").is_some_and(Json::is_object) {
             return all.get(record)?.as_object();
         }
         (record == "declaration").then_some(all)
@@ -50,11 +48,8 @@ impl Kept<'_> {
 fn over(original: &Map<String, Json>, mut ours: Map<String, Json>) -> Map<String, Json> {
     for (key, value) in original.iter().filter(|(key, _)| !NEVER.contains(&key.as_str())) {
         match (ours.get_mut(key), value) {
-            (None, Json::Object(value)) if OPEN.contains(&key.as_str()) => {
-                ours.insert(key.clone(), Json::Object(over(value, Map::new())));
-            }
             (None, value) => {
-                ours.insert(key.clone(), value.clone());
+                ours.insert(key.clone(), pruned(value));
             }
             (Some(Json::Object(own)), Json::Object(value)) if OPEN.contains(&key.as_str()) => {
                 *own = over(value, std::mem::take(own));
@@ -68,4 +63,16 @@ fn over(original: &Map<String, Json>, mut ours: Map<String, Json>) -> Map<String
         }
     }
     ours
+}
+
+/// A value without schemas at any depth: an original may hold whole records inside each other.
+fn pruned(value: &Json) -> Json {
+    match value {
+        Json::Object(fields) => {
+            let kept = fields.iter().filter(|(key, _)| !NEVER.contains(&key.as_str()));
+            Json::Object(kept.map(|(key, value)| (key.clone(), pruned(value))).collect())
+        }
+        Json::Array(items) => Json::Array(items.iter().map(pruned).collect()),
+        other => other.clone(),
+    }
 }

@@ -57,7 +57,9 @@ struct Strict<'l> {
 
 impl Strict<'_> {
     fn node(&mut self, schema: &Json, at: &str, level: usize) -> Result<Json, Refusal> {
-        let Json::Object(fields) = schema else { return Err(refused(at, "any value fits")) };
+        let Json::Object(fields) = schema else {
+            return Err(refused(at, "nothing says what it is"));
+        };
         let (rest, choices) = alternatives(fields, at, self.losses);
         if let Some(choices) = choices {
             let each = choices.iter().map(|choice| self.node(choice, at, level));
