@@ -7,6 +7,7 @@
 mod actions;
 mod bind;
 mod entry;
+pub mod export;
 mod plan;
 mod reference;
 mod route;

@@ -130,7 +130,7 @@ struct Judged<'a> {
 /// The input with its defaults filled in, if it fits what a model may send.
 fn checked_input(entry: &Entry, mut input: Value) -> Result<Value, Stop> {
     let internal = &entry.contract.internal;
-    let sent = internal.iter().find(|name| input.get(name.as_str()).is_some());
+    let sent = internal.iter().find(|path| input.pointer(&format!("/{path}")).is_some());
     if let Some(name) = sent {
         return Err(Stop::new(
             Code::InputSchema,

@@ -3,7 +3,7 @@
 pub(crate) mod accept;
 pub(crate) mod check;
 pub(crate) mod explain;
-// pub(crate) mod export;
+pub(crate) mod export;
 pub(crate) mod init;
 pub(crate) mod schema;
 pub(crate) mod show;

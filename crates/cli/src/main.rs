@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use command::{accept, check, explain, init, schema, show, tools, why};
+use command::{accept, check, explain, export, init, schema, show, tools, why};
 use exit::Exit;
 
 /// The handle by which an AI agent holds its tools.
@@ -42,7 +42,7 @@ enum Command {
     /// Accept a changed contract.
     Accept(accept::Arguments),
     /// Print the surface in other people's formats.
-    // Export(export::Arguments),
+    Export(export::Arguments),
     /// Print the JSON Schema of a document, for editors.
     Schema(schema::Arguments),
     /// Explain an error code or the rule of a diagnostic.
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
         Command::Show(arguments) => show::run(&context, arguments),
         Command::Why(arguments) => why::run(&context, arguments),
         Command::Accept(arguments) => accept::run(&context, arguments),
-        // Command::Export(arguments) => export::run(&context, arguments),
+        Command::Export(arguments) => export::run(&context, arguments),
         Command::Schema(arguments) => schema::run(arguments),
         Command::Explain(arguments) => explain::run(&context, arguments),
     };

@@ -55,7 +55,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
         os: node.get("requires").map(|machine| list(machine, "os")).unwrap_or_default(),
         arch: node.get("requires").map(|machine| list(machine, "arch")).unwrap_or_default(),
         host_id: None,
-        raw: node.to_json(),
+        source: source.clone(),
     }))
 }
 

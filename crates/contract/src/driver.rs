@@ -15,7 +15,7 @@ use crate::range::{self, VersionRange};
 use crate::read::{cost_class, json, list, owned, retry, shared, text, whole};
 use crate::runner::check_runner_of;
 use crate::shape::{Shape, check, documents, strangers};
-use crate::source::Node;
+use crate::source::{self, Node, Syntax};
 use crate::{Report, Source, rules};
 
 /// A driver as its author wrote it.
@@ -53,8 +53,18 @@ pub struct Driver {
     pub arch: Vec<String>,
     /// The host that a builtin belongs to.
     pub host_id: Option<String>,
-    /// Everything it says, for the kind that carries it out.
-    pub raw: Json,
+    /// Its text.
+    pub(crate) source: Source,
+}
+
+impl Driver {
+    /// Everything it says, for the kind that carries it out. Read again from its text, because most
+    /// drivers of a large workspace are never asked.
+    pub fn raw(&self) -> Json {
+        let mut scratch = Report::new(&self.source);
+        let node = source::parse(&self.source, Syntax::Markdown, &mut scratch);
+        node.map(|node| node.to_json()).unwrap_or_default()
+    }
 }
 
 /// One contract that a driver serves.
@@ -130,7 +140,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     strangers(node, &known, &rules::D030, report);
     check_runner_of(node, report);
     check_io(node, report);
-    let driver = from_node(source.file(), node)?;
+    let driver = from_node(source, node)?;
     lint::check(&driver, node, report);
     Some(Arc::new(driver))
 }
@@ -146,12 +156,12 @@ pub fn own_shape(kind: DriverKind) -> Option<&'static Shape> {
     }
 }
 
-pub(crate) fn from_node(file: &Arc<str>, node: &Node) -> Option<Driver> {
+pub(crate) fn from_node(source: &Source, node: &Node) -> Option<Driver> {
     let entries = node.get("implements").map(Node::items).unwrap_or_default();
     let machine = node.get("requires");
     let region = list(node, "region");
     Some(Driver {
-        file: file.clone(),
+        file: source.file().clone(),
         name: shared(node, "name")?,
         id: DriverId::from(text(node, "id")?),
         version: shared(node, "version")?,
@@ -167,7 +177,7 @@ pub(crate) fn from_node(file: &Arc<str>, node: &Node) -> Option<Driver> {
         os: machine.map(|machine| list(machine, "os")).unwrap_or_default(),
         arch: machine.map(|machine| list(machine, "arch")).unwrap_or_default(),
         host_id: node.at(&["metadata", "builtin"]).and_then(|builtin| owned(builtin, "host_id")),
-        raw: node.to_json(),
+        source: source.clone(),
     })
 }
 

@@ -7,15 +7,18 @@
 mod condition;
 mod fault;
 mod glob;
+pub mod keywords;
 mod path;
 mod pattern;
 mod schema;
 mod template;
+mod visible;
 
 pub use condition::Condition;
 pub use fault::Fault;
 pub use glob::Glob;
 pub use path::Path;
 pub use pattern::{Pattern, ecma_fault};
-pub use schema::{Library, Schema, Violation, inspect, internal_fields, model_facing};
+pub use schema::{Library, Schema, Violation, inspect};
 pub use template::{Expression, Filter, Piece, Template};
+pub use visible::{internal_fields, model_facing, without_internal};

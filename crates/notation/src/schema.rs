@@ -159,72 +159,6 @@ pub fn inspect(schema: &Value) -> Vec<Fault> {
     faults
 }
 
-/// The names of top-level properties that no model may fill in: those listed, and those that the
-/// schema itself marks `visibility: internal`.
-pub fn internal_fields(schema: &Value, listed: &[String]) -> BTreeSet<String> {
-    let mut fields: BTreeSet<String> =
-        listed.iter().filter_map(|pointer| pointer.strip_prefix('/')).map(str::to_owned).collect();
-    for part in std::iter::once(schema).chain(joined(schema)) {
-        let properties = part.get("properties").and_then(Value::as_object);
-        for (name, property) in properties.into_iter().flatten() {
-            if is_internal(property) {
-                fields.insert(name.clone());
-            }
-        }
-    }
-    fields
-}
-
-/// The schema a model is shown: without the internal properties, at whatever depth they are marked.
-pub fn model_facing(schema: &Value, internal: &BTreeSet<String>) -> Value {
-    let mut shown = schema.clone();
-    hide(&mut shown, internal);
-    if let Some(parts) = shown.get_mut("allOf").and_then(Value::as_array_mut) {
-        parts.iter_mut().for_each(|part| hide(part, internal));
-    }
-    hide_marked(&mut shown);
-    shown
-}
-
-fn joined(schema: &Value) -> impl Iterator<Item = &Value> {
-    schema.get("allOf").and_then(Value::as_array).into_iter().flatten()
-}
-
-fn is_internal(property: &Value) -> bool {
-    property.get("visibility").and_then(Value::as_str) == Some("internal")
-}
-
-/// Takes properties of one object schema away, and no longer requires them.
-fn hide(schema: &mut Value, names: &BTreeSet<String>) {
-    if names.is_empty() {
-        return;
-    }
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.retain(|name, _| !names.contains(name));
-    }
-    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
-        required.retain(|name| !name.as_str().is_some_and(|name| names.contains(name)));
-    }
-}
-
-/// Hides what the schema marks as internal, everywhere below. Depth is bounded by the reader.
-fn hide_marked(schema: &mut Value) {
-    let marked: BTreeSet<String> = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .filter(|(_, property)| is_internal(property))
-        .map(|(name, _)| name.clone())
-        .collect();
-    hide(schema, &marked);
-    match schema {
-        Value::Object(fields) => fields.values_mut().for_each(hide_marked),
-        Value::Array(items) => items.iter_mut().for_each(hide_marked),
-        _ => {}
-    }
-}
-
 fn top_level_defaults(schema: &Value) -> Vec<(String, Value)> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Vec::new();
@@ -408,17 +342,5 @@ mod tests {
             found.iter().map(|v| (v.pointer.as_str(), v.rule.as_str(), v.value.clone())).collect();
         seen.sort_by_key(|(pointer, ..)| pointer.len());
         assert_eq!(seen, [("", "required", json!({"n": 0})), ("/n", "minimum", json!(0))]);
-    }
-
-    #[test]
-    fn internal_fields_are_not_shown() {
-        let schema = json!({
-            "properties": {"a": {}, "b": {"visibility": "internal"}, "c": {}}, "required": ["a", "b", "c"],
-        });
-        let internal = internal_fields(&schema, &["/c".to_owned()]);
-        assert_eq!(
-            model_facing(&schema, &internal),
-            json!({"properties": {"a": {}}, "required": ["a"]})
-        );
     }
 }

@@ -1,0 +1,65 @@
+//! The result of MCP's `tools/list`.
+//!
+//! Published: a name of 1 to 128 letters, digits, `_`, `-` and `.`; `inputSchema` is any draft 2020-12
+//! of type object whose references stay inside it. All four hints are always stated.
+
+use haft_model::Tri;
+use serde_json::{Value as Json, json};
+
+use super::Offer;
+use super::inline::kept_inside;
+use super::loss::Losses;
+use super::names::NameRule;
+use super::shown;
+
+/// What MCP takes as a name.
+pub(super) const NAMES: NameRule =
+    NameRule { longest: 128, punctuation: &['_', '-', '.'], letter_first: false };
+
+/// One tool.
+pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Option<Json> {
+    let contract = offer.contract;
+    let facts = &contract.effects.facts;
+    let mut inputs = spelled_out(kept_inside(&shown::inputs(contract), "/inputs", losses));
+    // Clients look at `type` before anything else, so it is written even where a reference says it.
+    if let Json::Object(fields) = &mut inputs {
+        fields.insert("type".to_owned(), json!("object"));
+    }
+    let mut tool = json!({
+        "name": name,
+        "title": contract.title(),
+        "description": &*contract.tool.description,
+        "inputSchema": inputs,
+        "annotations": {
+            "title": contract.title(),
+            "readOnlyHint": facts.read_only == Tri::Yes,
+            "destructiveHint": facts.destructive != Tri::No,
+            "idempotentHint": contract.tool.idempotent,
+            "openWorldHint": facts.open_world != Tri::No,
+        },
+        "_meta": { "dev.haft/tool": contract.key().to_string() },
+    });
+    let outputs = spelled_out(kept_inside(&shown::outputs(contract), "/outputs", losses));
+    if outputs.get("type").and_then(Json::as_str) == Some("object") {
+        if let Json::Object(tool) = &mut tool {
+            tool.insert("outputSchema".to_owned(), outputs);
+        }
+    } else {
+        losses.add("/outputs", "only outputs of type object are taken by every client");
+    }
+    Some(tool)
+}
+
+/// The schema with an object for every property; until 2025-11-25 `true` and `false` were refused.
+fn spelled_out(mut schema: Json) -> Json {
+    if let Some(Json::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut() {
+            match property {
+                Json::Bool(true) => *property = json!({}),
+                Json::Bool(false) => *property = json!({ "not": {} }),
+                _ => {}
+            }
+        }
+    }
+    schema
+}

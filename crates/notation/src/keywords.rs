@@ -1,0 +1,77 @@
+//! Where a JSON Schema keeps other schemas, so that a property is never taken for a keyword.
+
+use serde_json::{Map, Value as Json};
+
+/// What stands behind a keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// One schema for a part of the value.
+    Part,
+    /// Schemas by name, each for a part of the value.
+    NamedParts,
+    /// A list of schemas, each for a part of the value.
+    PartList,
+    /// One schema for the same value.
+    Same,
+    /// A list of schemas for the same value.
+    SameList,
+    /// Schemas by name for the same value.
+    NamedSame,
+    /// Schemas by name that apply only where something refers to them.
+    Definitions,
+    /// No schema.
+    Nothing,
+}
+
+/// What stands behind a keyword.
+pub fn holds(keyword: &str) -> Holds {
+    match keyword {
+        "items"
+        | "contains"
+        | "additionalProperties"
+        | "propertyNames"
+        | "unevaluatedItems"
+        | "unevaluatedProperties"
+        | "contentSchema"
+        | "additionalItems" => Holds::Part,
+        "properties" | "patternProperties" => Holds::NamedParts,
+        "prefixItems" => Holds::PartList,
+        "not" | "if" | "then" | "else" => Holds::Same,
+        "allOf" | "anyOf" | "oneOf" => Holds::SameList,
+        "dependentSchemas" => Holds::NamedSame,
+        "$defs" | "definitions" => Holds::Definitions,
+        _ => Holds::Nothing,
+    }
+}
+
+/// The same keywords with every schema below them replaced, given its pointer.
+pub fn rebuilt<'f>(
+    fields: impl IntoIterator<Item = (&'f String, &'f Json)>,
+    at: &str,
+    mut replace: impl FnMut(&str, &Json) -> Json,
+) -> Map<String, Json> {
+    let mut rebuild = |(key, value): (&String, &Json)| {
+        let here = below(at, key);
+        let value = match (holds(key), value) {
+            (Holds::Part | Holds::Same, _) => replace(&here, value),
+            (Holds::PartList | Holds::SameList, Json::Array(items)) => {
+                let each = |(index, item)| replace(&format!("{here}/{index}"), item);
+                Json::Array(items.iter().enumerate().map(each).collect())
+            }
+            (Holds::NamedParts | Holds::NamedSame | Holds::Definitions, Json::Object(named)) => {
+                let each = |(name, item): (&String, &Json)| {
+                    (name.clone(), replace(&below(&here, name), item))
+                };
+                Json::Object(named.iter().map(each).collect())
+            }
+            _ => value.clone(),
+        };
+        (key.clone(), value)
+    };
+    fields.into_iter().map(&mut rebuild).collect()
+}
+
+/// A JSON pointer one step further down.
+pub fn below(at: &str, step: &str) -> String {
+    format!("{at}/{}", step.replace('~', "~0").replace('/', "~1"))
+}
