@@ -153,9 +153,9 @@ impl Claim<'_> {
         for (key, mapped) in &self.implements.mapping {
             let pointer = format!("/mapping/{key}");
             let rename = match mapped {
-                Mapped::To(backend) => has_property(inputs, key).then(|| (key, backend)),
+                Mapped::To(backend) => has_property(inputs, key).then_some((key, backend)),
                 Mapped::From { from, .. } if has_property(inputs, from) => Some((from, key)),
-                Mapped::From { from, .. } => has_property(inputs, key).then(|| (key, from)),
+                Mapped::From { from, .. } => has_property(inputs, key).then_some((key, from)),
             };
             let tool = &self.contract.key().id;
             match rename {

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use haft_contract::{Accepted, Action, Contract, Driver, Finding, Tool};
+use haft_contract::{Action, Contract, Finding, Standing, Tool};
 use haft_model::{Date, Digest, Lifecycle, Stop};
 use haft_notation::{Fault, Schema};
 
 use crate::Binding;
+use crate::claims::Claim;
 
 /// A contract with the drivers that claim it.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub struct Entry {
     pub block: Option<Block>,
     /// The digest of its effects, worked out once.
     pub fingerprint: Digest,
-    accepted: Option<Accepted>,
+    standing: Standing,
     schemas: OnceLock<Result<Schemas, Fault>>,
 }
 
@@ -49,11 +50,11 @@ impl Entry {
         bindings: Vec<Binding>,
         findings: Vec<Finding>,
         block: Option<Block>,
-        accepted: Option<Accepted>,
+        standing: Standing,
     ) -> Entry {
         let fingerprint = contract.effects.fingerprint();
         let schemas = OnceLock::new();
-        Entry { contract, bindings, findings, block, fingerprint, accepted, schemas }
+        Entry { contract, bindings, findings, block, fingerprint, standing, schemas }
     }
 
     /// Whether this entry is what building it anew from these parts would give.
@@ -61,8 +62,8 @@ impl Entry {
         &self,
         tool: &Arc<Tool>,
         action: Option<&Arc<Action>>,
-        claims: &[(Arc<Driver>, usize)],
-        accepted: Option<&Accepted>,
+        claims: &[Claim],
+        standing: &Standing,
     ) -> bool {
         let same_action = match (&self.contract.action, action) {
             (Some(own), Some(other)) => own == other,
@@ -71,7 +72,7 @@ impl Entry {
         };
         Arc::ptr_eq(&self.contract.tool, tool)
             && same_action
-            && self.accepted.as_ref() == accepted
+            && self.standing == *standing
             && self.bindings.len() == claims.len()
             && claims.iter().all(|(driver, index)| {
                 self.bindings
@@ -80,9 +81,9 @@ impl Entry {
             })
     }
 
-    /// Whether people have seen and accepted the contract in some form.
-    pub fn seen(&self) -> bool {
-        self.accepted.is_some()
+    /// Whether nobody has seen the contract before.
+    pub fn is_new(&self) -> bool {
+        self.standing == Standing::New
     }
 
     /// The schemas, compiled at the first call.

@@ -6,8 +6,10 @@
 
 mod actions;
 mod bind;
+mod claims;
 mod entry;
 pub mod export;
+mod made;
 mod plan;
 mod reference;
 mod route;

@@ -33,6 +33,7 @@ pub(crate) fn derive(tool: &Tool, action: Option<&Action>) -> EffectProfile {
     let floor = action.map(|action| action.approval.clone()).unwrap_or_default();
     EffectProfile {
         approval: tool.approval.clone().unwrap_or_default().and(&floor),
+        mutates_stated: mutates.is_some() || facts.read_only == Tri::Yes,
         mutates: mutates.unwrap_or_default(),
         requires: requires.unwrap_or_default(),
         classes,
@@ -158,18 +159,22 @@ impl Stated<'_> {
         }
     }
 
-    /// The classes stated, or those that the changes imply.
+    /// The classes stated, or those that the changes imply. Nothing is `read-only` by saying so: it
+    /// has to be true.
     fn classes(&self, read_only: Tri, inferred: &mut Vec<InferredFact>) -> BTreeSet<EffectClass> {
-        let stated = &self.tool.extras.classes;
+        let mut stated = self.tool.extras.classes.clone();
+        if read_only != Tri::Yes {
+            stated.remove(&EffectClass::ReadOnly);
+        }
         if !stated.is_empty() {
-            return stated.clone();
+            return stated;
         }
         let undoable = self.tool.extras.compensation.is_some();
         let write = if undoable { EffectClass::ReversibleWrite } else { EffectClass::Irreversible };
         let implied: BTreeSet<EffectClass> = match self.mutates {
-            None if read_only == Tri::Yes => BTreeSet::from([EffectClass::ReadOnly]),
+            _ if read_only == Tri::Yes => BTreeSet::from([EffectClass::ReadOnly]),
             None => BTreeSet::from([EffectClass::Irreversible]),
-            Some(entries) if entries.is_empty() => BTreeSet::from([EffectClass::ReadOnly]),
+            Some(entries) if entries.is_empty() => BTreeSet::from([EffectClass::Irreversible]),
             Some(entries) => entries
                 .iter()
                 .map(|entry| match MutationClass::of(entry) {
@@ -183,7 +188,7 @@ impl Stated<'_> {
                 .collect(),
         };
         let names: Vec<&str> = implied.iter().map(|class| class.name()).collect();
-        inferred.push(fact("class", names.join(", "), "`metadata.haft.class` is not stated"));
+        inferred.push(fact("class", names.join(", "), "no class is stated that could hold"));
         implied
     }
 

@@ -49,7 +49,7 @@ pub use extras::{
 pub use governance::GovernanceFile;
 pub use inherit::inherit;
 pub use io::check_io;
-pub use lock::{Accepted, Lock};
+pub use lock::{Accepted, Lock, Standing};
 pub use manifest::{Kind, Manifest, Reading, read};
 pub use runner::check_runner;
 pub use sandbox::{check_sandbox, mount_point};

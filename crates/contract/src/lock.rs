@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use haft_model::{Approval, Digest, EffectClass, EffectProfile, Risk, Tri};
+use haft_model::{Approval, Digest, EffectClass, EffectProfile, Risk, ToolKey, Tri};
 
 use crate::read::{flag, set, text};
 use crate::source::{self, Node};
@@ -13,7 +14,9 @@ use crate::{Contract, Diagnostic, Report, Source, Syntax, rules};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lock {
     /// What was accepted of each.
-    pub tools: BTreeMap<String, Accepted>,
+    pub tools: BTreeMap<String, Arc<Accepted>>,
+    /// Whether part of the file could not be read: then nothing is taken to be new.
+    pub damaged: bool,
 }
 
 /// What was accepted of one contract.
@@ -25,6 +28,8 @@ pub struct Accepted {
     pub schema: Digest,
     /// What it may change.
     pub mutates: BTreeSet<String>,
+    /// Whether that was all, or anything at all.
+    pub mutates_stated: bool,
     /// Hosts it may reach.
     pub network: BTreeSet<String>,
     /// Secrets it may use.
@@ -51,6 +56,7 @@ impl Accepted {
             fingerprint: effects.fingerprint(),
             schema: contract.schema_digest(),
             mutates: effects.mutates.clone(),
+            mutates_stated: effects.mutates_stated,
             network: effects.requires.network.clone(),
             secrets: effects.requires.secrets.clone(),
             tools: effects.requires.tools.clone(),
@@ -69,17 +75,20 @@ impl Accepted {
             return Vec::new();
         }
         let mut ways = Vec::new();
-        let lists = [
-            ("mutates", &self.mutates, &now.mutates),
-            ("requires.network", &self.network, &now.network),
-            ("requires.secrets", &self.secrets, &now.secrets),
-            ("requires.tools", &self.tools, &now.tools),
-        ];
-        for (name, then, now) in lists {
-            ways.extend(now.difference(then).map(|entry| format!("`{name}` adds `{entry}`")));
+        // What was accepted as anything cannot grow.
+        if self.mutates_stated {
+            ways.extend(added("mutates", &self.mutates, &now.mutates));
+            let classes = now.classes.difference(&self.classes);
+            ways.extend(classes.map(|class| format!("it is `{}` now", class.name())));
+            if !now.mutates_stated {
+                ways.push("it no longer says what it changes".into());
+            }
         }
-        let classes = now.classes.difference(&self.classes);
-        ways.extend(classes.map(|class| format!("it is `{}` now", class.name())));
+        if self.closed_world {
+            ways.extend(added("requires.network", &self.network, &now.network));
+        }
+        ways.extend(added("requires.secrets", &self.secrets, &now.secrets));
+        ways.extend(added("requires.tools", &self.tools, &now.tools));
         if now.risk > self.risk {
             ways.push(format!("its risk rises from {} to {}", self.risk, now.risk));
         }
@@ -96,7 +105,35 @@ impl Accepted {
     }
 }
 
+fn added<'a>(
+    name: &'a str,
+    then: &'a BTreeSet<String>,
+    now: &'a BTreeSet<String>,
+) -> impl Iterator<Item = String> + 'a {
+    now.difference(then).map(move |entry| format!("`{name}` adds `{entry}`"))
+}
+
+/// What the lock says of one contract.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// This was accepted.
+    Accepted(Arc<Accepted>),
+    /// Nothing: it is accepted at first sight.
+    New,
+    /// The lock is damaged, and what it said of the contract may be lost.
+    Lost,
+}
+
 impl Lock {
+    /// What the lock says of a contract.
+    pub fn standing(&self, key: &ToolKey) -> Standing {
+        match self.tools.get(&key.to_string()) {
+            Some(accepted) => Standing::Accepted(accepted.clone()),
+            None if self.damaged => Standing::Lost,
+            None => Standing::New,
+        }
+    }
+
     /// Reads a lock file. One that cannot be read accepts nothing and says so.
     pub fn read(source: &Source) -> (Lock, Vec<Diagnostic>) {
         let mut report = Report::new(source);
@@ -105,7 +142,7 @@ impl Lock {
         for entry in root.iter().flat_map(|root| root.get("tool")).flat_map(Node::items) {
             match accepted(entry) {
                 Some((id, accepted)) => {
-                    lock.tools.insert(id, accepted);
+                    lock.tools.insert(id, Arc::new(accepted));
                 }
                 None => {
                     report
@@ -118,6 +155,7 @@ impl Lock {
                 }
             }
         }
+        lock.damaged = report.has_errors();
         (lock, report.into_diagnostics())
     }
 
@@ -133,12 +171,13 @@ impl Lock {
             let _ = write!(
                 text,
                 "\n[[tool]]\nid = {}\nfingerprint = {}\nschema = {}\nrisk = {}\nread_only = {}\n\
-                 closed_world = {}\napproval = {}\n",
+                 mutates_stated = {}\nclosed_world = {}\napproval = {}\n",
                 quote(id),
                 quote(accepted.fingerprint.as_str()),
                 quote(accepted.schema.as_str()),
                 accepted.risk,
                 accepted.read_only,
+                accepted.mutates_stated,
                 accepted.closed_world,
                 quote(&class.to_string()),
             );
@@ -173,6 +212,7 @@ fn accepted(node: &Node) -> Option<(String, Accepted)> {
             fingerprint: Digest::from(text(node, "fingerprint")?),
             schema: Digest::from(text(node, "schema")?),
             mutates: set(node, "mutates"),
+            mutates_stated: flag(node, "mutates_stated")?,
             network: set(node, "network"),
             secrets: set(node, "secrets"),
             tools: set(node, "tools"),

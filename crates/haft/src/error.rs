@@ -37,6 +37,12 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A contract that nobody can accept.
+    #[error("{reason}")]
+    Invalid {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A tool that is not there.
     #[error("there is no tool `{name}`")]
     NoTool {
@@ -53,6 +59,7 @@ impl Error {
                 Some("`haft init` makes one; `-C DIR` names another folder")
             }
             Error::NoTool { .. } => Some("`haft tools` lists those that there are"),
+            Error::Invalid { .. } => Some("mend the contract first; `haft check` shows where"),
             Error::Unreadable { .. } | Error::Unwritable { .. } | Error::NoSchemas { .. } => None,
         }
     }

@@ -282,6 +282,8 @@ impl Requires {
 pub struct EffectProfile {
     /// `<class>:<scope>` entries.
     pub mutates: BTreeSet<String>,
+    /// Whether the entries are all there is. Where nobody said, anything may change.
+    pub mutates_stated: bool,
     /// Tool classes, stated or implied.
     pub classes: BTreeSet<EffectClass>,
     /// The effective risk.
@@ -300,7 +302,7 @@ impl EffectProfile {
     /// The digest of the effects alone: equal fingerprints mean nothing about the effects changed.
     pub fn fingerprint(&self) -> Digest {
         Digest::of(&(
-            (&self.mutates, &self.classes, self.risk),
+            (&self.mutates, self.mutates_stated, &self.classes, self.risk),
             (&self.requires, &self.approval, self.facts.read_only, self.facts.open_world),
         ))
     }

@@ -53,7 +53,7 @@ impl Library {
     /// A library of these documents.
     pub fn new(documents: impl IntoIterator<Item = (String, Value)>) -> Result<Library, Fault> {
         let fault = |cause: jsonschema::ReferencingError| Fault::new(cause.to_string());
-        let mut registry = Registry::new();
+        let mut registry = Registry::new().retriever(Absent);
         for (address, document) in documents {
             registry = registry.add(address, document).map_err(fault)?;
         }
@@ -63,6 +63,18 @@ impl Library {
     /// Compiles a schema that may refer to the documents of the library.
     pub fn compile(&self, schema: &Value) -> Result<Schema, Fault> {
         compile(schema, Some(&self.registry))
+    }
+}
+
+/// Stands in for documents that the library refers to and does not hold: they accept everything.
+struct Absent;
+
+impl jsonschema::Retrieve for Absent {
+    fn retrieve(
+        &self,
+        _: &jsonschema::Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(json!({}))
     }
 }
 

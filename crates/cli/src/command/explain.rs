@@ -60,10 +60,19 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     if let Some(page) = page(&wanted) {
-        output::line(page.trim_end())?;
+        match context.json {
+            true => output::json(&json!({ "code": wanted, "page": page }))?,
+            false => output::line(page.trim_end())?,
+        }
         return Ok(Exit::Done);
     }
     if let Some(rule) = rules.iter().find(|rule| rule.code.eq_ignore_ascii_case(&wanted)) {
+        if context.json {
+            output::json(
+                &json!({ "code": rule.code, "severity": rule.severity, "about": rule.about }),
+            )?;
+            return Ok(Exit::Done);
+        }
         output::line(format!(
             "{} ({}): {}",
             rule.code,

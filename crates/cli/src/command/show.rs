@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use haft_catalog::Entry;
-use haft_model::{FactRule, Tri};
+use haft_model::{EffectProfile, FactRule, Tri};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -84,11 +84,11 @@ fn show(entry: &Entry) -> Result<()> {
         ("inputs", properties(&contract.model_schema())),
         ("outputs", properties(&tool.outputs)),
         ("implements", contract.action.as_ref().map_or("nothing".into(), |a| a.id.to_string())),
-        ("changes", or_nothing(effects.mutates.iter().cloned().collect())),
+        ("changes", changes(effects)),
         ("class", effects.classes.iter().map(|class| class.name()).collect::<Vec<_>>().join(", ")),
         ("risk", format!("{} ({})", effects.risk, effects.risk.word())),
         ("approval", effects.approval.to_string()),
-        ("reaches", or_nothing(effects.requires.network.iter().cloned().collect())),
+        ("reaches", reaches(effects)),
         ("secrets", or_nothing(effects.requires.secrets.iter().cloned().collect())),
         ("read-only", yes_no(effects.facts.read_only)),
         ("destructive", yes_no(effects.facts.destructive)),
@@ -136,6 +136,21 @@ fn properties(schema: &Value) -> String {
             .map(|name| if is_required(name) { name.clone() } else { format!("{name}?") })
             .collect(),
     )
+}
+
+fn changes(effects: &EffectProfile) -> String {
+    if !effects.mutates_stated {
+        return "not stated, so perhaps anything".into();
+    }
+    or_nothing(effects.mutates.iter().cloned().collect())
+}
+
+fn reaches(effects: &EffectProfile) -> String {
+    let hosts: Vec<String> = effects.requires.network.iter().cloned().collect();
+    if hosts.is_empty() && effects.facts.open_world != Tri::No {
+        return "not stated".into();
+    }
+    or_nothing(hosts)
 }
 
 fn or_nothing(items: Vec<String>) -> String {

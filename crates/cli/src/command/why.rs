@@ -111,6 +111,9 @@ fn show(explained: &Explanation) -> Result<()> {
     output::line(format!("\x1b[1m{}\x1b[0m  {}", contract.key(), contract.title()))?;
     if let Some(stop) = &explained.block {
         output::line(format!("blocked   {}", stop.message))?;
+        if let Some(help) = &stop.help {
+            output::line(format!("          {help}"))?;
+        }
     }
     output::line(match &explained.input {
         None => "input     not given, so not checked".to_owned(),

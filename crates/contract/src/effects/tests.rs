@@ -69,11 +69,20 @@ fn an_imported_tool_may_tighten_and_never_loosen() {
     let imported = "metadata: {haft: {imported: {from: mcp, source: s}}}";
     assert_eq!(
         effects(&format!("mutates: []\nrisk_level: 0\nrequires: {{}}\n{imported}")),
-        "risk 0 · read_only No · destructive Unknown · open_world Unknown · read-only · \
+        "risk 0 · read_only No · destructive Unknown · open_world Unknown · irreversible · \
          inferred is_destructive is_open_world class"
     );
     assert!(
         effects(&format!("mutates: [\"external:mail\"]\nrisk_level: 0\n{imported}"))
             .starts_with("risk 2")
     );
+}
+
+#[test]
+fn nothing_is_read_only_by_saying_so() {
+    assert!(
+        effects("metadata: {haft: {class: [read-only]}}").contains("read_only No"),
+        "a class alone states neither `mutates` nor `risk_level`"
+    );
+    assert!(!effects("metadata: {haft: {class: [read-only]}}").contains("· read-only ·"));
 }

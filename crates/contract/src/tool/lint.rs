@@ -1,6 +1,6 @@
 //! What no table of fields can say of a contract: rules across its fields.
 
-use haft_model::{ApprovalClass, EffectClass, FactRule, Tri};
+use haft_model::{ApprovalClass, EffectClass, FactRule, Risk, Tri};
 use haft_notation::{Condition, Schema, Template};
 use serde_json::Value as Json;
 
@@ -78,7 +78,19 @@ fn effects(tool: &Tool, node: &Node, report: &mut Report) {
             )
             .help("a tool that only reads says `mutates: []` and `risk_level: 0`");
     }
-    let reversible = tool.extras.classes.contains(&EffectClass::ReversibleWrite);
+    let classes = &tool.extras.classes;
+    let contradicted =
+        changes || tool.risk.is_some_and(|risk| risk > Risk::READ) || classes.len() > 1;
+    if classes.contains(&EffectClass::ReadOnly) && contradicted {
+        report
+            .add(
+                &rules::E058,
+                node.place(&["metadata", "haft", "class"]),
+                "the tool says it is `read-only`, and says otherwise elsewhere",
+            )
+            .help("a reader says `mutates: []`, `risk_level: 0` and no other class");
+    }
+    let reversible = classes.contains(&EffectClass::ReversibleWrite);
     if reversible && tool.extras.compensation.is_none() {
         report
             .add(

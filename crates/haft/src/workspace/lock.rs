@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use haft_contract::{Accepted, Lock};
 use haft_model::ToolKey;
@@ -24,7 +25,15 @@ impl Workspace {
                 Some((id, major)) => key.id.as_str() == id && major.is_none_or(|m| m == key.major),
             };
             if meant {
-                lock.tools.insert(key.to_string(), Accepted::of(&entry.contract));
+                let invalid =
+                    entry.block.as_ref().filter(|block| block.reason == "contract_invalid");
+                if let (Some(block), Some(_)) = (invalid, name) {
+                    return Err(Error::Invalid { reason: block.message.clone() });
+                }
+                if invalid.is_some() {
+                    continue;
+                }
+                lock.tools.insert(key.to_string(), Arc::new(Accepted::of(&entry.contract)));
                 accepted.push(key.clone());
             }
         }
@@ -39,9 +48,10 @@ impl Workspace {
     pub fn accept_unseen(&self) -> Result<usize, Error> {
         let mut lock = self.lock.clone();
         for entry in
-            self.snapshot().entries().filter(|entry| !entry.seen() && entry.block.is_none())
+            self.snapshot().entries().filter(|entry| entry.is_new() && entry.block.is_none())
         {
-            lock.tools.insert(entry.contract.key().to_string(), Accepted::of(&entry.contract));
+            let key = entry.contract.key().to_string();
+            lock.tools.insert(key, Arc::new(Accepted::of(&entry.contract)));
         }
         let unseen = lock.tools.len() - self.lock.tools.len();
         if unseen > 0 {

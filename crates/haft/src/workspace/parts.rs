@@ -33,7 +33,10 @@ pub(super) fn gather(
     let mut interfaces = Vec::new();
     let mut files: Vec<(&String, &Known)> = known.iter().collect();
     files.sort_by_key(|(file, _)| *file);
-    for (_, known) in files {
+    for (file, known) in files {
+        if let Some(broken) = broken(file, known) {
+            parts.unusable.insert(broken.id, known.reading.source.file().clone());
+        }
         match &known.reading.manifest {
             Some(Manifest::Tool(tool)) => parts.tools.push(tool.clone()),
             Some(Manifest::Action(action)) => parts.actions.push(action.clone()),

@@ -1,0 +1,110 @@
+//! Making an entry: a contract held against its action, the lock and the drivers that claim it.
+
+use std::sync::Arc;
+
+use haft_contract::{Contract, Finding, Standing, Tool, inherit, rules};
+
+use crate::actions::Actions;
+use crate::bind::bind;
+use crate::claims::Claim;
+use crate::{Binding, Block, Entry};
+
+/// What an entry is made of.
+pub(crate) struct Making<'a> {
+    pub(crate) tool: &'a Arc<Tool>,
+    pub(crate) claims: &'a [Claim],
+    pub(crate) actions: &'a Actions,
+    pub(crate) standing: Standing,
+}
+
+/// The entry of one tool, or the earlier one if nothing it is made of changed.
+pub(crate) fn entry(making: Making<'_>, earlier: Option<&Arc<Entry>>) -> Arc<Entry> {
+    let Making { tool, claims, actions, standing } = making;
+    let (action, mut findings) = match actions.of(tool) {
+        Ok(action) => (action, Vec::new()),
+        Err(finding) => (None, vec![*finding]),
+    };
+    let same = |earlier: &&Arc<Entry>| earlier.made_of(tool, action.as_ref(), claims, &standing);
+    if let Some(earlier) = earlier.filter(same) {
+        return earlier.clone();
+    }
+    if let Some(action) = &action {
+        findings.extend(inherit(tool, action));
+    }
+    let unsound = findings.first().map(|finding| Block {
+        reason: "contract_invalid",
+        message: format!("`{}`: {}", tool.key, finding.message),
+        help: "`haft check` shows where".into(),
+    });
+    let contract = Arc::new(Contract::new(tool.clone(), action));
+    let drift = drift(&contract, &standing, &mut findings);
+    let mut bindings = Vec::with_capacity(claims.len());
+    for (driver, index) in claims {
+        let (binding, found) = bind(driver, *index, &contract);
+        bindings.push(binding);
+        findings.extend(found);
+    }
+    bindings.sort_by(|a, b| a.driver.id.cmp(&b.driver.id));
+    findings.extend(unreachable_default(tool, &bindings));
+    Arc::new(Entry::new(contract, bindings, findings, unsound.or(drift), standing))
+}
+
+/// Why a contract is not known to be the one that was accepted.
+fn drift(contract: &Contract, standing: &Standing, findings: &mut Vec<Finding>) -> Option<Block> {
+    let key = contract.key();
+    let accepted = match standing {
+        Standing::New => return None,
+        Standing::Lost => {
+            return Some(Block {
+                reason: "lock_damaged",
+                message: format!(
+                    "haft.lock is damaged, and nobody can tell what was accepted of `{key}`"
+                ),
+                help: format!("restore haft.lock from git, or `haft accept {key}`"),
+            });
+        }
+        Standing::Accepted(accepted) => accepted,
+    };
+    let help = format!("if that is right, `haft accept {key}`");
+    let widened = accepted.widened(contract);
+    let (rule, reason, message) = if !widened.is_empty() {
+        let ways = widened.join(", ");
+        (rules::L001, "effects_widened", format!("`{key}` can do more than was accepted: {ways}"))
+    } else if !contract.trusted() && accepted.schema != contract.schema_digest() {
+        let message =
+            format!("the imported `{key}` has another description or schema than was accepted");
+        (rules::L002, "schema_changed", message)
+    } else {
+        return None;
+    };
+    let file = &contract.tool.file;
+    findings.push(Finding::new(rule, file, "/id", message.clone()).help(help.clone()));
+    Some(Block { reason, message, help })
+}
+
+fn unreachable_default(tool: &Tool, bindings: &[Binding]) -> Option<Finding> {
+    let wanted = tool.default_implementation.as_ref()?;
+    let found = bindings.iter().find(|binding| binding.driver.id == *wanted);
+    let message = match found {
+        None => format!("no driver `{wanted}` claims `{}`", tool.key.id),
+        Some(binding) => {
+            let kind = binding.driver.kind;
+            let kept_out = tool.forbid.contains(&kind)
+                || (!tool.require_kind.is_empty() && !tool.require_kind.contains(&kind));
+            let refused = binding.refused.as_deref();
+            match (refused, kept_out) {
+                (Some(reason), _) => format!("`{wanted}` can never serve the tool: {reason}"),
+                (None, true) => {
+                    format!("`{wanted}` is of kind {kind}, which `driver_constraints` keeps out")
+                }
+                (None, false) => return None,
+            }
+        }
+    };
+    let ids = bindings.iter().map(|binding| binding.driver.id.as_str());
+    let help = match haft_contract::did_you_mean(wanted.as_str(), ids) {
+        Some(near) if found.is_none() => format!("did you mean `{near}`?"),
+        _ => "name a driver that serves the tool, or leave it out".into(),
+    };
+    Some(Finding::new(rules::T047, &tool.file, "/default_implementation", message).help(help))
+}
