@@ -13,7 +13,7 @@ mod names;
 mod openai;
 mod root;
 mod shown;
-mod types;
+mod type_keyword;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

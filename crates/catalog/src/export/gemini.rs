@@ -11,7 +11,7 @@ use super::Offer;
 use super::inline::inlined;
 use super::loss::Losses;
 use super::names::NameRule;
-use super::types::{alternatives, kinds, values_of};
+use super::type_keyword::{alternatives, kinds, values_of};
 use super::{root, shown};
 use haft_notation::keywords::below;
 

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::super::loss::Losses;
-use super::super::types::{alternatives, kinds, values_of};
+use super::super::type_keyword::{alternatives, kinds, values_of};
 use haft_notation::keywords::below;
 
 const MOST_PROPERTIES: usize = 5000;
