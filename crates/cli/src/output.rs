@@ -11,6 +11,7 @@ use anyhow::Result;
 use haft_model::Stop;
 use serde_json::{Value, json};
 
+use crate::arguments::Misuse;
 use crate::exit::Exit;
 
 pub(crate) use diagnostics::{show as show_diagnostics, summary};
@@ -86,6 +87,7 @@ pub(crate) fn fault(fault: &anyhow::Error) -> ExitCode {
         remark(format!("\x1b[1;36mhelp\x1b[0m: {help}"));
     }
     match known {
+        _ if fault.is::<Misuse>() => Exit::Usage.code(),
         Some(haft::Error::NoTool { .. }) => Exit::Invalid.code(),
         Some(haft::Error::NoWorkspace { .. } | haft::Error::NoSchemas { .. }) => Exit::Usage.code(),
         _ => Exit::Failed.code(),
