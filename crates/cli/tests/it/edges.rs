@@ -106,7 +106,7 @@ fn a_file_that_cannot_be_read_is_reported() {
         .file(".tools/a.b/TOOL.md", tool("a.b", "1.0.0", READS))
         .file(".tools/a.c/TOOL.md", tool("a.c", "1.0.0", READS));
     let closed = folder.path().join(".tools/a.b/TOOL.md");
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&closed).is_ok() {
         return; // Nothing is closed to the superuser.
     }

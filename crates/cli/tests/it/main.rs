@@ -1,5 +1,11 @@
 //! The `haft` command from outside: a workspace and a command line in, the whole answer out.
 
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
+
 mod bad_contracts;
 mod check;
 mod edges;
