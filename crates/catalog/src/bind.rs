@@ -32,6 +32,12 @@ impl Binding {
         self.driver.implements.get(self.entry)
     }
 
+    /// What its units are in.
+    pub(crate) fn currency(&self) -> Option<&str> {
+        let own = self.implements().and_then(|entry| entry.cost.currency.as_deref());
+        own.or(self.driver.cost.currency.as_deref())
+    }
+
     /// Inputs that this call uses and the driver does not take.
     pub(crate) fn dropped<'b>(&'b self, input: &Value) -> Vec<&'b str> {
         let dropped = self.implements().map(|entry| entry.drop_inputs.as_slice());

@@ -11,6 +11,7 @@ mod entry;
 pub mod export;
 mod made;
 mod plan;
+mod rank;
 mod reference;
 mod route;
 mod search;

@@ -60,7 +60,9 @@ fn drift(contract: &Contract, standing: &Standing, findings: &mut Vec<Finding>) 
                 message: format!(
                     "haft.lock is damaged, and nobody can tell what was accepted of `{key}`"
                 ),
-                help: format!("restore haft.lock from git, or `haft accept {key}`"),
+                help:
+                    "restore haft.lock from git, or `haft accept --all` after looking at every tool"
+                        .into(),
             });
         }
         Standing::Accepted(accepted) => accepted,

@@ -1,10 +1,10 @@
 //! Routing: the six phases of AIP-30 over drivers that claim a contract. Same question, same answer.
 
-use std::cmp::Ordering;
-
+use haft_contract::Driver;
 use haft_model::{Code, DriverId, DriverKind, Phase, Rejected, Route, Stop};
 use serde_json::{Value, json};
 
+use crate::rank::Ranking;
 use crate::snapshot::RoutingPolicy;
 use crate::state::{AuthState, DriverState, DriverStates, Health, Host, Probe};
 use crate::{Binding, Entry};
@@ -45,11 +45,16 @@ impl<'e> Question<'e, '_> {
                 stays
             });
         }
-        let Some((best, reason)) = self.best(&standing) else {
+        let ranking = self.ranking(&standing);
+        let Some(best) = ranking.best(&standing) else {
             return Err(self.refusal(rejected));
         };
+        let reason = match self.pinned {
+            Some(_) => "the call insists on it",
+            None => ranking.why_first(best, standing.len()),
+        };
         for binding in standing.iter().filter(|binding| binding.driver.id != best.driver.id) {
-            let reason = self.outranked(best, binding);
+            let reason = ranking.why_not(best, binding);
             rejected.push(reject(binding, Phase::Rank, "rank", reason.into()));
         }
         Ok((best, Route { driver: best.driver.id.clone(), reason, rejected }))
@@ -160,45 +165,9 @@ impl<'e> Question<'e, '_> {
         None
     }
 
-    /// Phase five: the contract's own choice, then cost, kind, health and name.
-    fn best(&self, standing: &[&'e Binding]) -> Option<(&'e Binding, &'static str)> {
-        if self.pinned.is_some() {
-            return standing.first().map(|binding| (*binding, "the call insists on it"));
-        }
+    fn ranking(&self, standing: &[&Binding]) -> Ranking<'_> {
         let preferred = self.entry.contract.tool.default_implementation.as_ref();
-        if let Some(binding) =
-            preferred.and_then(|id| standing.iter().find(|binding| binding.driver.id == *id))
-        {
-            return Some((*binding, "the contract prefers it"));
-        }
-        let best = standing.iter().copied().min_by(|a, b| self.compare(a, b))?;
-        Some((best, if standing.len() == 1 { "it is the only one left" } else { "it ranks first" }))
-    }
-
-    fn compare(&self, a: &Binding, b: &Binding) -> Ordering {
-        let health = |binding: &Binding| match self.state(binding).health {
-            Health::Passed(at) => Some(at),
-            Health::NotLooked | Health::Failed => None,
-        };
-        compare_cost(a, b)
-            .then_with(|| a.driver.kind.cmp(&b.driver.kind))
-            .then_with(|| health(b).cmp(&health(a)))
-            .then_with(|| a.driver.id.cmp(&b.driver.id))
-    }
-
-    fn outranked(&self, best: &Binding, other: &Binding) -> &'static str {
-        let preferred = self.entry.contract.tool.default_implementation.as_ref();
-        if preferred == Some(&best.driver.id) {
-            "the contract prefers another"
-        } else if compare_cost(best, other) == Ordering::Less {
-            "another costs less"
-        } else if best.driver.kind < other.driver.kind {
-            "another is of a kind that is cheaper to reach"
-        } else if self.state(best).health != self.state(other).health {
-            "another was seen to work more recently"
-        } else {
-            "another comes first by name"
-        }
+        Ranking::among(standing, preferred, self.states)
     }
 
     fn state(&self, binding: &Binding) -> DriverState {
@@ -210,7 +179,10 @@ impl<'e> Question<'e, '_> {
         let only = |why| !rejected.is_empty() && rejected.iter().all(|other| other.why == why);
         let stop = match self.pinned {
             Some(pinned) => self.pin_fails(pinned, &rejected),
-            None if only("auth") => self.login_needed(),
+            None if only("auth") => {
+                let claims: Vec<&Binding> = self.entry.bindings.iter().collect();
+                self.login_needed(self.ranking(&claims).best(&claims))
+            }
             None if only("narrowing") => self.input_unsupported(&rejected),
             None => self.no_route(&rejected).because(json!({ "region": only("region") })),
         };
@@ -228,8 +200,13 @@ impl<'e> Question<'e, '_> {
             _ => Code::RoutePinUnavailable,
         };
         let tool = self.entry.contract.key();
-        Stop::new(code, format!("`{pinned}` cannot serve `{tool}`: {why}"))
-            .help("lift the pin to let another driver serve the call")
+        let stop = Stop::new(code, format!("`{pinned}` cannot serve `{tool}`: {why}"))
+            .help("lift the pin to let another driver serve the call");
+        let claim = self.entry.bindings.iter().find(|claim| claim.driver.id == *pinned);
+        match claim.filter(|_| code == Code::CredentialMissing) {
+            Some(claim) => stop.because(login(&claim.driver)),
+            None => stop,
+        }
     }
 
     fn input_unsupported(&self, rejected: &[Rejected]) -> Stop {
@@ -261,36 +238,24 @@ impl<'e> Question<'e, '_> {
         Stop::new(Code::RouteNone, message).help(help)
     }
 
-    fn login_needed(&self) -> Stop {
-        let best = self.entry.bindings.iter().min_by(|a, b| self.compare(a, b));
-        let Some(driver) = best.map(|best| &best.driver) else {
+    /// Whose login would do: the driver that would serve the call.
+    fn login_needed(&self, claim: Option<&Binding>) -> Stop {
+        let Some(driver) = claim.map(|claim| &claim.driver) else {
             return Stop::new(Code::CredentialMissing, "nobody is logged in");
         };
         let tool = self.entry.contract.key();
-        let auth = driver.auth.clone().unwrap_or_default();
         Stop::new(
             Code::CredentialMissing,
             format!("`{}` could serve `{tool}` once somebody logs in", driver.id),
         )
-        .because(json!({ "driver": driver.id, "login": auth.login, "env": auth.env }))
+        .because(login(driver))
     }
 }
 
-/// Stated units first, then the cost in kind. Units of different currencies do not compare.
-fn compare_cost(a: &Binding, b: &Binding) -> Ordering {
-    let currency = |binding: &Binding| {
-        let own = binding.implements().and_then(|entry| entry.cost.currency.clone());
-        own.or_else(|| binding.driver.cost.currency.clone())
-    };
-    match (a.units, b.units) {
-        (Some(left), Some(right)) => match (currency(a), currency(b)) {
-            (Some(one), Some(other)) if one != other => Ordering::Equal,
-            _ => left.total_cmp(&right),
-        },
-        (Some(_), None) => Ordering::Less,
-        (None, Some(_)) => Ordering::Greater,
-        (None, None) => a.cost_class.cmp(&b.cost_class),
-    }
+/// How one logs in to a driver.
+fn login(driver: &Driver) -> Value {
+    let auth = driver.auth.clone().unwrap_or_default();
+    json!({ "driver": driver.id, "login": auth.login, "env": auth.env })
 }
 
 fn reject(binding: &Binding, phase: Phase, why: &'static str, reason: String) -> Rejected {

@@ -1,9 +1,21 @@
 //! `key=value` words and `--input` into one JSON object.
 
+use std::fmt;
 use std::fs;
 
-use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value};
+
+/// A word of the command line that does not say what it should.
+#[derive(Debug)]
+pub(crate) struct Misuse(String);
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misuse {}
 
 /// The input of a call, in either of its spellings.
 #[derive(clap::Args)]
@@ -18,7 +30,7 @@ pub(crate) struct Input {
 
 impl Input {
     /// The input as JSON, if one was given. The contract's schema says whether `5` is a number.
-    pub(crate) fn read(&self, schema: &Value) -> Result<Option<Value>> {
+    pub(crate) fn read(&self, schema: &Value) -> Result<Option<Value>, Misuse> {
         if let Some(input) = &self.input {
             return json_or_file(input).map(Some);
         }
@@ -28,7 +40,8 @@ impl Input {
         let mut fields = Map::new();
         for word in &self.words {
             let Some((key, value)) = word.split_once('=') else {
-                bail!("`{word}` is not `key=value`; use `--input` for a whole JSON object");
+                let help = "use `--input` for a whole JSON object";
+                return Err(Misuse(format!("`{word}` is not `key=value`; {help}")));
             };
             fields.insert(
                 key.to_owned(),
@@ -40,12 +53,14 @@ impl Input {
 }
 
 /// JSON given on the command line, or the file behind an `@`.
-pub(crate) fn json_or_file(text: &str) -> Result<Value> {
+pub(crate) fn json_or_file(text: &str) -> Result<Value, Misuse> {
     let text = match text.strip_prefix('@') {
-        Some(file) => fs::read_to_string(file).with_context(|| format!("cannot read `{file}`"))?,
+        Some(file) => fs::read_to_string(file)
+            .map_err(|cause| Misuse(format!("cannot read `{file}`: {cause}")))?,
         None => text.to_owned(),
     };
-    serde_json::from_str(&text).with_context(|| format!("`{}` is not JSON", text.trim()))
+    serde_json::from_str(&text)
+        .map_err(|cause| Misuse(format!("`{}` is not JSON: {cause}", text.trim())))
 }
 
 /// Text stays text where the schema wants text; elsewhere JSON is tried first.

@@ -12,7 +12,7 @@ pub(crate) mod why;
 
 use anyhow::Result;
 use haft::{LoadOptions, Workspace};
-use haft_model::{Date, Timestamp};
+use haft_model::{Date, Stop, Timestamp};
 
 use crate::{Context, output};
 
@@ -23,8 +23,23 @@ fn load(context: &Context) -> Result<Workspace> {
     Ok(workspace)
 }
 
+/// The answer to a name that no usable contract has; one that has it and is broken is named.
+fn unknown(workspace: &Workspace, name: &str) -> Stop {
+    let stop = workspace.snapshot().unknown(name);
+    match workspace.broken().into_iter().find(|broken| broken.id == name) {
+        Some(broken) => {
+            stop.help(format!("{} defines it and cannot be used: {}", broken.file, broken.reason))
+        }
+        None => stop,
+    }
+}
+
 /// A workspace that cannot be written can still be looked at.
 fn record_first_sight(workspace: &Workspace) {
+    // Part of a lock that cannot be read may hold what was accepted of a contract that seems new.
+    if workspace.diagnostics().iter().any(|found| &*found.file == "haft.lock") {
+        return;
+    }
     if let Err(fault) = workspace.accept_unseen() {
         output::remark(format!("warning: {fault}: new contracts are not recorded as accepted"));
     }

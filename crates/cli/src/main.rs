@@ -77,6 +77,6 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(exit) => exit.code(),
-        Err(fault) => output::fault(&fault),
+        Err(fault) => output::fault(&fault, context.json),
     }
 }

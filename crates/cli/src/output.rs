@@ -11,6 +11,7 @@ use anyhow::Result;
 use haft_model::Stop;
 use serde_json::{Value, json};
 
+use crate::arguments::Misuse;
 use crate::exit::Exit;
 
 pub(crate) use diagnostics::{show as show_diagnostics, summary};
@@ -68,7 +69,7 @@ pub(crate) fn stop_json(stop: &Stop) -> Value {
 }
 
 /// Prints a fault with its causes, each once.
-pub(crate) fn fault(fault: &anyhow::Error) -> ExitCode {
+pub(crate) fn fault(fault: &anyhow::Error, as_json: bool) -> ExitCode {
     // A reader that has seen enough, such as `head`, is not a fault.
     let closed = fault.chain().any(|cause| {
         let io = cause.downcast_ref::<std::io::Error>();
@@ -80,12 +81,19 @@ pub(crate) fn fault(fault: &anyhow::Error) -> ExitCode {
         return Exit::Done.code();
     }
     let causes: Vec<String> = fault.chain().map(ToString::to_string).collect();
-    remark(format!("\x1b[1;31merror\x1b[0m: {}", causes.join(": ")));
     let known = fault.downcast_ref::<haft::Error>();
-    if let Some(help) = known.and_then(haft::Error::help) {
-        remark(format!("\x1b[1;36mhelp\x1b[0m: {help}"));
+    let help = known.and_then(haft::Error::help);
+    if as_json {
+        let _ =
+            json(&json!({ "ok": false, "error": { "message": causes.join(": "), "help": help } }));
+    } else {
+        remark(format!("\x1b[1;31merror\x1b[0m: {}", causes.join(": ")));
+        if let Some(help) = help {
+            remark(format!("\x1b[1;36mhelp\x1b[0m: {help}"));
+        }
     }
     match known {
+        _ if fault.is::<Misuse>() => Exit::Usage.code(),
         Some(haft::Error::NoTool { .. }) => Exit::Invalid.code(),
         Some(haft::Error::NoWorkspace { .. } | haft::Error::NoSchemas { .. }) => Exit::Usage.code(),
         _ => Exit::Failed.code(),

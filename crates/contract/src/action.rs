@@ -31,8 +31,8 @@ pub struct Action {
     pub target_kind: String,
     /// What it may change, if it says so.
     pub mutates: Option<BTreeSet<String>>,
-    /// What it needs.
-    pub requires: Requires,
+    /// What it needs, if it says so.
+    pub requires: Option<Requires>,
     /// What it asks of people.
     pub approval: Approval,
     /// How bad it can get, if it says so.
@@ -59,7 +59,7 @@ pub(crate) fn from_node(file: &Arc<str>, node: &Node) -> Option<Action> {
         category: owned(node, "category").unwrap_or_default(),
         target_kind: owned(node, "target_kind").unwrap_or_else(|| target.into()),
         mutates: node.get("mutates").map(|_| set(node, "mutates")),
-        requires: node.get("requires").map(requires).unwrap_or_default(),
+        requires: node.get("requires").map(requires),
         approval: text(node, "approval").and_then(Approval::parse).unwrap_or_default(),
         risk: node.get("risk_level").and_then(Node::integer).and_then(Risk::new),
         fires_events: list(node, "fires_events"),

@@ -52,7 +52,7 @@ fn mutates(tool: &Tool, action: Option<&Action>) -> Option<BTreeSet<String>> {
 }
 
 fn requires(tool: &Tool, action: Option<&Action>) -> Option<Requires> {
-    let floor = action.map(|action| &action.requires);
+    let floor = action.and_then(|action| action.requires.as_ref());
     match (&tool.requires, floor) {
         (Some(own), Some(floor)) => Some(own.and(floor)),
         (own, floor) => own.clone().or_else(|| floor.cloned()),
@@ -188,7 +188,12 @@ impl Stated<'_> {
                 .collect(),
         };
         let names: Vec<&str> = implied.iter().map(|class| class.name()).collect();
-        inferred.push(fact("class", names.join(", "), "no class is stated that could hold"));
+        let source = if self.tool.extras.classes.is_empty() {
+            "`metadata.haft.class` is not stated"
+        } else {
+            "the tool is called `read-only`, and does not show that it is"
+        };
+        inferred.push(fact("class", names.join(", "), source));
         implied
     }
 

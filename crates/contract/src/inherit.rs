@@ -40,11 +40,11 @@ pub fn inherit(tool: &Tool, action: &Action) -> Vec<Finding> {
             format!("say `{}` or stricter, or leave it out to inherit it", action.approval),
         );
     }
-    if let Some(own) = &tool.requires {
+    if let (Some(own), Some(floor)) = (&tool.requires, &action.requires) {
         let lists = [
-            ("network", &own.network, &action.requires.network),
-            ("secrets", &own.secrets, &action.requires.secrets),
-            ("tools", &own.tools, &action.requires.tools),
+            ("network", &own.network, &floor.network),
+            ("secrets", &own.secrets, &floor.secrets),
+            ("tools", &own.tools, &floor.tools),
         ];
         for (list, own, floor) in lists {
             let dropped = missing(own, floor);

@@ -37,6 +37,9 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A lock that cannot be read in full, and so cannot be written in part.
+    #[error("haft.lock is damaged, and accepting one tool would drop what it says of others")]
+    DamagedLock,
     /// A contract that nobody can accept.
     #[error("{reason}")]
     Invalid {
@@ -59,6 +62,9 @@ impl Error {
                 Some("`haft init` makes one; `-C DIR` names another folder")
             }
             Error::NoTool { .. } => Some("`haft tools` lists those that there are"),
+            Error::DamagedLock => Some(
+                "restore haft.lock from git, or `haft accept --all` after looking at every tool",
+            ),
             Error::Invalid { .. } => Some("mend the contract first; `haft check` shows where"),
             Error::Unreadable { .. } | Error::Unwritable { .. } | Error::NoSchemas { .. } => None,
         }

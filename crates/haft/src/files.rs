@@ -32,6 +32,30 @@ pub(crate) struct Known {
 struct Stamp {
     size: u64,
     modified: Option<SystemTime>,
+    /// Inode and time of the last change on Unix: an edit within one tick of the clock usually
+    /// leaves another of these.
+    identity: (u64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Stamp {
+        Stamp {
+            size: metadata.len(),
+            modified: metadata.modified().ok(),
+            identity: identity(metadata),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn identity(metadata: &fs::Metadata) -> (u64, i64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (metadata.ino(), metadata.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn identity(_: &fs::Metadata) -> (u64, i64) {
+    (0, 0)
 }
 
 /// What the walk came upon.
@@ -122,10 +146,7 @@ fn linked(root: &Path, path: PathBuf, file: String, depth: usize) -> Vec<Found> 
 fn look(path: PathBuf, file: String) -> Option<Found> {
     Kind::of(&file)?;
     Some(match fs::metadata(&path) {
-        Ok(metadata) => {
-            let stamp = Stamp { size: metadata.len(), modified: metadata.modified().ok() };
-            Found::Manifest(file, path, stamp)
-        }
+        Ok(metadata) => Found::Manifest(file, path, Stamp::of(&metadata)),
         Err(cause) => Found::Refused(file, &rules::Y011, cause.to_string()),
     })
 }
@@ -147,5 +168,5 @@ fn refused(file: &str, rule: &haft_contract::Rule, message: String) -> Known {
     let mut report = Report::new(&source);
     report.add(rule, 0..0, message);
     let reading = read(&source, report);
-    Known { reading: Arc::new(reading), stamp: Stamp { size: 0, modified: None } }
+    Known { reading: Arc::new(reading), stamp: Stamp { size: 0, modified: None, identity: (0, 0) } }
 }

@@ -34,6 +34,7 @@ const NAMES: [&str; 12] = [
 impl PublishedSchemas {
     /// Reads every schema of a folder.
     pub(crate) fn read(folder: &Path) -> Result<PublishedSchemas, Error> {
+        let no_schemas = |reason: String| Error::NoSchemas { folder: folder.to_owned(), reason };
         let listed = fs::read_dir(folder)
             .map_err(|cause| Error::Unreadable { path: folder.to_owned(), cause })?;
         let mut documents: BTreeMap<String, Value> = BTreeMap::new();
@@ -42,11 +43,10 @@ impl PublishedSchemas {
             let Some(name) = name.strip_suffix(".schema.json") else { continue };
             let text = fs::read_to_string(entry.path())
                 .map_err(|cause| Error::Unreadable { path: entry.path(), cause })?;
-            if let Ok(document) = serde_json::from_str(&text) {
-                documents.insert(name.to_owned(), document);
-            }
+            let document = serde_json::from_str(&text)
+                .map_err(|cause| no_schemas(format!("{name}.schema.json is not JSON: {cause}")))?;
+            documents.insert(name.to_owned(), document);
         }
-        let no_schemas = |reason: String| Error::NoSchemas { folder: folder.to_owned(), reason };
         let library =
             Library::new(addresses(&documents)).map_err(|fault| no_schemas(fault.message))?;
         let mut schemas = BTreeMap::new();

@@ -19,7 +19,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let workspace = command::load(context)?;
     let snapshot = workspace.snapshot();
     let Some(entry) = snapshot.find(&arguments.tool) else {
-        return output::stop(&snapshot.unknown(&arguments.tool), context.json);
+        return output::stop(&command::unknown(&workspace, &arguments.tool), context.json);
     };
     if context.json {
         output::json(&as_json(entry))?;

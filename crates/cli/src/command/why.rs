@@ -35,18 +35,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
     let snapshot = workspace.snapshot();
     let Some(entry) = snapshot.find(&arguments.tool) else {
-        let broken = workspace.broken().into_iter().find(|broken| broken.id == arguments.tool);
-        let stop = snapshot.unknown(&arguments.tool);
-        return output::stop(
-            &match broken {
-                Some(broken) => stop.help(format!(
-                    "{} defines it and cannot be used: {}",
-                    broken.file, broken.reason
-                )),
-                None => stop,
-            },
-            context.json,
-        );
+        return output::stop(&command::unknown(&workspace, &arguments.tool), context.json);
     };
     let input = arguments.input.read(&entry.contract.model_schema())?;
     let actor = ActorId::from(arguments.actor.as_str());
@@ -110,16 +99,13 @@ fn show(explained: &Explanation) -> Result<()> {
     let contract = &explained.entry.contract;
     output::line(format!("\x1b[1m{}\x1b[0m  {}", contract.key(), contract.title()))?;
     if let Some(stop) = &explained.block {
-        output::line(format!("blocked   {}", stop.message))?;
-        if let Some(help) = &stop.help {
-            output::line(format!("          {help}"))?;
-        }
+        step_fails("blocked", &stop.message, stop)?;
     }
-    output::line(match &explained.input {
-        None => "input     not given, so not checked".to_owned(),
-        Some(Ok(_)) => "input     fits the contract".to_owned(),
-        Some(Err(stop)) => format!("input     {}", stop.message),
-    })?;
+    match &explained.input {
+        None => output::line("input     not given, so not checked")?,
+        Some(Ok(_)) => output::line("input     fits the contract")?,
+        Some(Err(stop)) => step_fails("input", &stop.message, stop)?,
+    }
     let rejected = match &explained.route {
         Ok((route, limits)) => {
             output::line(format!("driver    \x1b[32m{}\x1b[0m: {}", route.driver, route.reason))?;
@@ -127,13 +113,8 @@ fn show(explained: &Explanation) -> Result<()> {
             route.rejected.clone()
         }
         Err(stop) => {
-            output::line(format!(
-                "driver    \x1b[31mnone\x1b[0m ({}): {}",
-                stop.code, stop.message
-            ))?;
-            if let Some(help) = &stop.help {
-                output::line(format!("          {help}"))?;
-            }
+            let none = format!("\x1b[31mnone\x1b[0m ({}): {}", stop.code, stop.message);
+            step_fails("driver", &none, stop)?;
             stop.rejected.clone()
         }
     };
@@ -153,6 +134,15 @@ fn show(explained: &Explanation) -> Result<()> {
         table.print()?;
     }
     Ok(())
+}
+
+/// One step that would stop the call, with what can be done about it.
+fn step_fails(step: &str, text: &str, stop: &Stop) -> Result<()> {
+    output::line(format!("{step:<10}{text}"))?;
+    match &stop.help {
+        Some(help) => output::line(format!("{:<10}{help}", "")),
+        None => Ok(()),
+    }
 }
 
 fn limits_text(limits: &haft_model::Limits) -> String {

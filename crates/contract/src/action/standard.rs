@@ -88,7 +88,8 @@ pub fn standard_actions() -> Vec<Arc<Action>> {
                 category: String::new(),
                 target_kind: target.into(),
                 mutates: Some(texts(row.mutates)),
-                requires: Requires { network: texts(row.network), ..Default::default() },
+                requires: (!row.network.is_empty())
+                    .then(|| Requires { network: texts(row.network), ..Default::default() }),
                 approval: Approval::parse(row.approval).unwrap_or_default(),
                 risk: Some(row.risk),
                 fires_events: row.events.iter().map(|event| (*event).to_owned()).collect(),

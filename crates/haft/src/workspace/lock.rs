@@ -14,9 +14,14 @@ const NAME: &str = "haft.lock";
 
 impl Workspace {
     /// Accepts contracts as they are now: all majors of an id, one `id@major`, or everything.
+    ///
+    /// Over a damaged lock only everything can be accepted: writing one entry would drop the others.
     pub fn accept(&self, name: Option<&str>) -> Result<Vec<ToolKey>, Error> {
+        if name.is_some() && self.lock.damaged {
+            return Err(Error::DamagedLock);
+        }
         let wanted = name.map(ToolKey::split);
-        let mut lock = self.lock.clone();
+        let mut lock = Lock { damaged: false, ..self.lock.clone() };
         let mut accepted = Vec::new();
         for entry in self.snapshot().entries() {
             let key = entry.contract.key();
@@ -46,6 +51,9 @@ impl Workspace {
 
     /// Records contracts that nobody has seen before: an id is accepted at first sight.
     pub fn accept_unseen(&self) -> Result<usize, Error> {
+        if self.lock.damaged {
+            return Ok(0);
+        }
         let mut lock = self.lock.clone();
         for entry in
             self.snapshot().entries().filter(|entry| entry.is_new() && entry.block.is_none())

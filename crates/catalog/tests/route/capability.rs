@@ -1,0 +1,136 @@
+//! Phase two: what the machine, the backend and the login allow.
+
+use crate::stage::check;
+
+/// A lone driver that falls out, why for machines, and why for people.
+#[track_caller]
+fn out(driver: &str, why: &str, reason: &str) {
+    check(
+        "",
+        &format!("aa {driver}\nzz cli"),
+        "",
+        &format!("zz: it is the only one left\n- aa, capability, {why}: {reason}"),
+    );
+}
+
+/// A driver that stays in, and wins by its kind.
+#[track_caller]
+fn stays(driver: &str) {
+    check(
+        "",
+        &format!("aa {driver}\nzz cli"),
+        "",
+        "aa: it ranks first\n- zz, rank, rank: another is of a kind that is cheaper to reach",
+    );
+}
+
+#[test]
+fn another_system_is_out() {
+    out(
+        "http; requires: { os: [darwin, windows] }",
+        "machine",
+        "it runs on darwin, windows, not on linux",
+    );
+}
+
+#[test]
+fn another_processor_is_out() {
+    out("http; requires: { arch: [arm64] }", "machine", "it runs on arm64, not on x64");
+}
+
+#[test]
+fn this_machine_is_in() {
+    stays("http; requires: { os: [darwin, linux], arch: [x64] }");
+}
+
+#[test]
+fn a_builtin_of_another_host_is_out() {
+    let reason = "it is built into `elsewhere`, and this is `haft`";
+    out("builtin; metadata: { builtin: { host_id: elsewhere } }", "host", reason);
+}
+
+#[test]
+fn a_builtin_of_this_host_is_in() {
+    stays("builtin; metadata: { builtin: { host_id: haft } }");
+}
+
+#[test]
+fn a_host_matters_to_builtins_only() {
+    stays("http; metadata: { builtin: { host_id: elsewhere } }");
+}
+
+#[test]
+fn what_is_not_installed_is_out() {
+    out("http; !not-installed", "install", "its backend is not installed");
+}
+
+#[test]
+fn a_wrong_version_is_out() {
+    let reason = "its backend has a version outside `version_check.range`";
+    out("http; !installed; !wrong-version", "version", reason);
+}
+
+#[test]
+fn nobody_logged_in_is_out() {
+    out("http; !logged-out", "auth", "nobody is logged in");
+}
+
+#[test]
+fn a_login_that_ran_out_is_out() {
+    out("http; !expired", "auth", "the login has run out");
+}
+
+#[test]
+fn a_failed_health_check_is_out() {
+    out("http; !sick", "health", "its health check failed lately");
+}
+
+#[test]
+fn the_first_obstacle_is_the_one_that_is_named() {
+    let all = "http; requires: { os: [darwin] }; !not-installed; !wrong-version; !expired; !sick";
+    out(all, "machine", "it runs on darwin, not on linux");
+    out(
+        "http; !sick; !expired; !wrong-version",
+        "version",
+        "its backend has a version outside `version_check.range`",
+    );
+}
+
+#[test]
+fn a_driver_that_nobody_looked_at_is_in() {
+    stays("http");
+}
+
+#[test]
+fn a_driver_that_passed_everything_is_in() {
+    stays("http; !installed; !right-version; !logged-in; !2026-01-01T00:00:00Z");
+}
+
+#[test]
+fn when_only_logins_are_missing_the_best_driver_names_its_own() {
+    check(
+        "",
+        "aa cli; !logged-out\n\
+         bb http; auth: { login: { url: \"https://shop.example/login\" }, state: { env: [SHOP_KEY] } }; !expired",
+        "",
+        "credential.missing: `bb` could serve `shop.find@1` once somebody logs in\n\
+         cause: {\"driver\":\"bb\",\"login\":{\"url\":\"https://shop.example/login\"},\"env\":[\"SHOP_KEY\"]}\n\
+         - aa, capability, auth: nobody is logged in\n\
+         - bb, capability, auth: the login has run out",
+    );
+}
+
+#[test]
+fn a_login_would_not_help_where_something_else_is_missing_too() {
+    check(
+        "",
+        "aa http; !logged-out\n\
+         bb cli; !sick",
+        "",
+        "route.none: 2 drivers claim `shop.find@1` and none can serve it\n\
+         help: each rejected driver says what stands in its way\n\
+         cause: {\"region\":false}\n\
+         - aa, capability, auth: nobody is logged in\n\
+         - bb, capability, health: its health check failed lately",
+    );
+}

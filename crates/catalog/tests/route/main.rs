@@ -1,0 +1,65 @@
+//! Routing as a table: drivers and a call in, the driver or the refusal with every reason out.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
+
+mod capability;
+mod claims;
+mod order;
+mod pin;
+mod policy;
+mod rank;
+mod stage;
+
+use stage::check;
+
+#[test]
+fn a_tool_that_nobody_claims_has_no_route() {
+    check(
+        "",
+        "",
+        "",
+        "route.none: no driver claims `shop.find@1`\n\
+         help: write a DRIVER.md whose `implements` names `shop.find`\n\
+         cause: {\"region\":false}",
+    );
+}
+
+#[test]
+fn drivers_that_fall_out_in_different_phases_are_all_named() {
+    check(
+        "driver_constraints: { forbid: [mcp] }",
+        "aa mcp\n\
+         bb http; !logged-out\n\
+         cc cli; policy_tags: [beta]",
+        "deny=beta",
+        "route.none: 3 drivers claim `shop.find@1` and none can serve it\n\
+         help: each rejected driver says what stands in its way\n\
+         cause: {\"region\":false}\n\
+         - aa, candidates, kind: the contract forbids drivers of kind mcp\n\
+         - bb, capability, auth: nobody is logged in\n\
+         - cc, policy, tags: the workspace forbids drivers tagged `beta`",
+    );
+}
+
+#[test]
+fn the_survivor_is_chosen_and_each_of_the_others_is_named_with_its_phase() {
+    check(
+        "driver_constraints: { forbid: [mcp] }",
+        "aa mcp\n\
+         bb http; !sick\n\
+         cc http; region: [us]\n\
+         dd cli\n\
+         ee sdk",
+        "region=eu",
+        "ee: it ranks first\n\
+         - aa, candidates, kind: the contract forbids drivers of kind mcp\n\
+         - bb, capability, health: its health check failed lately\n\
+         - cc, policy, region: it serves us, and the call must stay in eu\n\
+         - dd, rank, rank: another is of a kind that is cheaper to reach",
+    );
+}

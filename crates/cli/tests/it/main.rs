@@ -1,0 +1,21 @@
+//! The `haft` command from outside: a workspace and a command line in, the whole answer out.
+
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
+
+mod bad_contracts;
+mod check;
+mod edges;
+mod init;
+mod input;
+mod integrity;
+mod lifecycle;
+mod majors;
+mod pages;
+mod published;
+mod show;
+mod stage;
+mod why;

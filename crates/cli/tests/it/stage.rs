@@ -1,0 +1,157 @@
+//! Workspaces to start from, and a way to run the command in them.
+
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use haft_testkit::Folder;
+use serde_json::Value;
+
+/// Far more than any command needs, on the slowest machine.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Compares everything a command says: its exit code, its output, and its remarks after `!`.
+#[track_caller]
+pub(crate) fn check(folder: &Folder, line: &str, expected: &str) {
+    let ran = run(folder, line);
+    let mut said = format!("exit {}\n", ran.status.code().unwrap());
+    said.push_str(&String::from_utf8(ran.stdout).unwrap());
+    for remark in String::from_utf8(ran.stderr).unwrap().lines() {
+        said.push_str(&format!("! {remark}\n"));
+    }
+    // What rules decide of a call has tests of its own.
+    let kept = said.lines().filter(|line| !line.starts_with("decision  "));
+    let said: Vec<&str> = kept.map(str::trim_end).collect();
+    assert_eq!(folder.filtered(&said.join("\n")), expected.trim_matches('\n'), "haft {line}");
+}
+
+/// What a command prints as JSON, and how it exits.
+#[track_caller]
+pub(crate) fn json(folder: &Folder, line: &str) -> (i32, Value) {
+    let ran = run(folder, line);
+    let said = String::from_utf8(ran.stdout).unwrap();
+    let remarks = String::from_utf8(ran.stderr).unwrap();
+    let value = serde_json::from_str(&folder.filtered(&said));
+    (ran.status.code().unwrap(), value.unwrap_or_else(|_| panic!("haft {line}\n{said}\n{remarks}")))
+}
+
+/// Runs a command whose answer does not matter.
+#[track_caller]
+pub(crate) fn done(folder: &Folder, line: &str) {
+    let ran = run(folder, line);
+    assert!(ran.status.success(), "haft {line}\n{ran:?}");
+}
+
+/// Runs the command, which has to come to an end; its words are parted by spaces.
+#[track_caller]
+pub(crate) fn run(folder: &Folder, line: &str) -> Output {
+    let mut command = command(folder, line);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (ended, end) = mpsc::channel();
+    thread::spawn(move || ended.send(child.wait_with_output()));
+    match end.recv_timeout(LONGEST) {
+        Ok(output) => output.unwrap(),
+        Err(_) => panic!("`haft {line}` does not end"),
+    }
+}
+
+/// The command, about to run in a folder where nobody can be asked.
+pub(crate) fn command(folder: &Folder, line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
+    command.arg("-C").arg(folder.path()).args(line.split_whitespace());
+    command.env("NO_COLOR", "1").env_remove("CLICOLOR_FORCE").stdin(Stdio::null());
+    command
+}
+
+/// A contract with what every contract says, and more fields.
+pub(crate) fn tool(id: &str, version: &str, fields: &str) -> String {
+    format!(
+        "---\nname: {id}\nid: {id}\ndescription: Does what {id} says.\nversion: {version}\n\
+         outputs: {{ type: object }}\n{fields}\n---\n"
+    )
+}
+
+/// The fields of a contract that reads and takes anything.
+pub(crate) const READS: &str = "mutates: []\nrisk_level: 0\ninputs: { type: object }";
+
+/// A driver of kind cli for some `tool: range` pairs.
+pub(crate) fn driver(id: &str, serves: &[(&str, &str)]) -> String {
+    let entry = |(tool, range): &(&str, &str)| {
+        format!(
+            "  - {{ tool: {tool}, version: \"{range}\", metadata: {{ cli: {{ argv: [go] }} }} }}\n"
+        )
+    };
+    let entries: String = serves.iter().map(entry).collect();
+    format!(
+        "---\nname: {id}\nid: {id}\ndescription: A program.\nversion: 1.0.0\nkind: cli\nbin: go\n\
+         implements:\n{entries}---\n"
+    )
+}
+
+/// A shop that looks prices up over HTTP; its key is not there, and nobody is asked.
+pub(crate) fn prices(range: &str) -> Folder {
+    Folder::new()
+        .file(".tools/price.lookup/TOOL.md", PRICE_LOOKUP)
+        .file(".drivers/prices/DRIVER.md", PRICES.replace("RANGE", range))
+}
+
+const PRICE_LOOKUP: &str = r#"---
+name: Look up a price
+id: price.lookup
+description: Says what an article costs today. Each answer is taken off the daily allowance.
+version: 1.2.0
+mutates: ["external:allowance"]
+risk_level: 1
+approval: auto
+requires: { network: [prices.example] }
+timeout_ms: 4000
+inputs:
+  type: object
+  properties:
+    article: { type: string, pattern: "^[A-Z]{2}[0-9]{4}$" }
+    currency: { type: string, enum: [EUR, CHF], default: EUR }
+    count: { type: integer, minimum: 1, maximum: 50 }
+    customer: { type: string }
+  required: [article]
+  additionalProperties: false
+outputs:
+  type: object
+  properties: { cents: { type: integer } }
+  required: [cents]
+metadata:
+  haft:
+    title: Look up a price
+    aliases: [quote]
+    data: { internal: [/customer] }
+    context_schema:
+      type: object
+      properties: { shop: { type: string } }
+      required: [shop]
+---
+"#;
+
+const PRICES: &str = r#"---
+name: Prices
+id: prices
+description: The price list of a wholesaler.
+version: 1.0.0
+kind: http
+base_url: https://prices.example
+network: { egress: [prices.example] }
+region: [eu]
+auth:
+  ref: ./.secrets/prices/SECRETS.md
+  state: { env: [PRICES_KEY] }
+implements:
+  - tool: price.lookup
+    version: "RANGE"
+    timeout_override_ms: 2500
+    metadata:
+      http:
+        endpoint: /v3/articles/${input.article}
+        method: GET
+        headers: { Authorization: "Bearer ${secrets.PRICES_KEY}" }
+        query_template: { currency: "${input.currency}" }
+---
+"#;

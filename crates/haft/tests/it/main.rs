@@ -1,0 +1,63 @@
+//! A workspace on disk: what is read, what is kept at a reload, and what is refused.
+
+#![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
+
+mod files;
+mod reload;
+
+use std::fs;
+use std::sync::Arc;
+
+use haft::{LoadOptions, Workspace};
+use haft_catalog::Entry;
+use haft_testkit::Folder;
+
+fn load(folder: &Folder) -> Workspace {
+    Workspace::load(folder.path(), LoadOptions::default()).unwrap()
+}
+
+/// A contract that reads and takes anything, with a description to tell it by.
+fn tool(id: &str, version: &str, description: &str) -> String {
+    format!(
+        "---\nname: {id}\nid: {id}\ndescription: {description}\nversion: {version}\nmutates: []\n\
+         risk_level: 0\ninputs: {{ type: object }}\noutputs: {{ type: object }}\n---\n"
+    )
+}
+
+/// A driver of kind cli for one tool.
+fn driver(id: &str, tool: &str) -> String {
+    format!(
+        "---\nname: {id}\nid: {id}\ndescription: A program.\nversion: 1.0.0\nkind: cli\nbin: go\n\
+         implements:\n  - {{ tool: {tool}, version: ^1, metadata: {{ cli: {{ argv: [go] }} }} }}\n---\n"
+    )
+}
+
+/// What stands in the catalog, as `id@major by drivers`.
+fn catalog(workspace: &Workspace) -> Vec<String> {
+    let line = |entry: &Arc<Entry>| {
+        let drivers: Vec<&str> =
+            entry.bindings.iter().map(|binding| binding.driver.id.as_str()).collect();
+        format!("{} by {}", entry.contract.key(), drivers.join(", ")).trim_end().to_owned()
+    };
+    workspace.snapshot().entries().map(line).collect()
+}
+
+/// What is wrong, as `code file:line: message`.
+fn said(workspace: &Workspace) -> Vec<String> {
+    let found = workspace.diagnostics().iter();
+    found.map(|at| format!("{} {}:{}: {}", at.code, at.file, at.line, at.message)).collect()
+}
+
+/// Which contracts are the very same entry in two workspaces, and which are not.
+fn kept(before: &Workspace, after: &Workspace) -> Vec<String> {
+    let line = |entry: &Arc<Entry>| {
+        let key = entry.contract.key().to_string();
+        let same = before.snapshot().find(&key).is_some_and(|earlier| Arc::ptr_eq(earlier, entry));
+        format!("{key} {}", if same { "kept" } else { "new" })
+    };
+    after.snapshot().entries().map(line).collect()
+}
+
+fn remove(folder: &Folder, path: &str) {
+    fs::remove_file(folder.path().join(path)).unwrap();
+}
