@@ -92,13 +92,16 @@ impl Kind {
 /// Reads one file.
 pub fn read(source: &Source, mut report: Report) -> Reading {
     let manifest = parsed(source, &mut report).map(|(kind, node)| {
-        let manifest = match kind {
+        // Half a document would be faulted for its other half.
+        let whole = !report.is_cut_short();
+        let mut manifest = || match kind {
             Kind::Tool => crate::tool::read(source, &node, &mut report).map(Manifest::Tool),
             Kind::Driver => crate::driver::read(source, &node, &mut report).map(Manifest::Driver),
             Kind::Cli => crate::bundle::read(source, &node, &mut report).map(Manifest::Driver),
             Kind::Action => crate::action::read(source, &node, &mut report).map(Manifest::Action),
             Kind::Json => foreign::read(source, &node, &mut report),
         };
+        let manifest = whole.then(&mut manifest).flatten();
         let own = || node.get("id").and_then(Node::text).map(str::to_owned);
         (manifest, if kind == Kind::Json { foreign::id(&node) } else { own() })
     });
