@@ -25,7 +25,12 @@ impl Form {
         let length = text.chars().count();
         let (least, most) = self.length;
         if length < least || length > most {
-            return Some(self.refuse(text, format!(" ({least} to {most} characters)")));
+            let wanted = match most {
+                usize::MAX => format!(" (at least {least} characters)"),
+                _ if least == most => format!(" ({most} characters)"),
+                _ => format!(" ({least} to {most} characters)"),
+            };
+            return Some(self.refuse(text, wanted));
         }
         if self.pattern.as_ref().is_some_and(|pattern| !pattern.fits(text)) {
             return Some(self.refuse(text, String::new()));
