@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_contract::{Contract, Driver, Finding, Implements, Mapped, Severity, rules};
+use haft_contract::{Contract, Driver, Finding, Implements, Kind, Mapped, Severity, rules};
 use haft_model::{CostClass, Limits};
 use haft_notation::Template;
 use serde_json::{Map, Value};
@@ -71,7 +71,7 @@ pub(crate) fn bind(
         renames: Vec::new(),
     };
     if let Some(implements) = driver.implements.get(entry) {
-        let mut claim = Claim { driver, implements, entry, contract, findings: &mut findings };
+        let mut claim = Claim { driver, implements, contract, findings: &mut findings };
         claim.version();
         claim.narrowing();
         binding.renames = claim.mapping();
@@ -87,10 +87,14 @@ pub(crate) fn bind(
     (binding, findings)
 }
 
+/// Whether a driver is written as a CLI.md.
+pub(crate) fn is_bundle(driver: &Driver) -> bool {
+    Kind::of(&driver.file) == Some(Kind::Cli)
+}
+
 struct Claim<'a> {
     driver: &'a Driver,
     implements: &'a Implements,
-    entry: usize,
     contract: &'a Contract,
     findings: &'a mut Vec<Finding>,
 }
@@ -153,9 +157,9 @@ impl Claim<'_> {
         for (key, mapped) in &self.implements.mapping {
             let pointer = format!("/mapping/{key}");
             let rename = match mapped {
-                Mapped::To(backend) => has_property(inputs, key).then(|| (key, backend)),
+                Mapped::To(backend) => has_property(inputs, key).then_some((key, backend)),
                 Mapped::From { from, .. } if has_property(inputs, from) => Some((from, key)),
-                Mapped::From { from, .. } => has_property(inputs, key).then(|| (key, from)),
+                Mapped::From { from, .. } => has_property(inputs, key).then_some((key, from)),
             };
             let tool = &self.contract.key().id;
             match rename {
@@ -242,7 +246,7 @@ impl Claim<'_> {
             let finding = Finding::new(
                 rules::D064,
                 &self.driver.file,
-                "/network/egress",
+                if is_bundle(self.driver) { "/sandbox/network/egress" } else { "/network/egress" },
                 format!(
                     "`{host}` is not among the hosts that `{}` requires",
                     self.contract.key().id
@@ -256,12 +260,15 @@ impl Claim<'_> {
         let ceiling = self.contract.tool.timeout_ms;
         let wanted = self.implements.timeout_ms.or(self.driver.timeout_ms);
         if let Some(wider) = wanted.filter(|wanted| *wanted > ceiling) {
-            self.add(
+            let own = self.implements.timeout_ms.is_some();
+            let holder = if own { self.implements.place.as_str() } else { "" };
+            let finding = Finding::new(
                 rules::D056,
-                "/timeout_override_ms",
+                &self.driver.file,
+                &format!("{holder}/timeout_override_ms"),
                 format!("{wider} ms is longer than the contract's {ceiling} ms, and is ignored"),
-                format!("say at most {ceiling}"),
             );
+            self.findings.push(finding.help(format!("say at most {ceiling}")));
         }
         Limits {
             timeout_ms: wanted.map_or(ceiling, |wanted| wanted.min(ceiling)),
@@ -270,7 +277,7 @@ impl Claim<'_> {
     }
 
     fn add(&mut self, rule: haft_contract::Rule, pointer: &str, message: String, help: String) {
-        let pointer = format!("/implements/{}{pointer}", self.entry);
+        let pointer = format!("{}{pointer}", self.implements.place);
         self.findings.push(Finding::new(rule, &self.driver.file, &pointer, message).help(help));
     }
 }

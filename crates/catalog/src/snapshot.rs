@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use haft_contract::{Accepted, Action, Contract, Driver, Finding, Lock, Tool, inherit, rules};
+use haft_contract::{
+    Accepted, Action, Contract, Driver, Finding, Implements, Lock, Tool, inherit, rules,
+};
 use haft_model::{ToolId, ToolKey};
 
 use crate::actions::Actions;
-use crate::bind::bind;
+use crate::bind::{bind, is_bundle};
 use crate::state::{DriverStates, Host};
 use crate::{Block, Entry, reference};
 
@@ -182,10 +184,9 @@ impl Snapshot {
                     findings.push(self.no_such_tool(rules::E054, tool, &pointer, name));
                 }
             }
-            for (index, name) in tool.requires.iter().flat_map(|r| &r.tools).enumerate() {
+            for name in tool.requires.iter().flat_map(|requires| &requires.tools) {
                 if self.find(name).is_none() {
-                    let pointer = format!("/requires/tools/{index}");
-                    findings.push(self.no_such_tool(rules::T048, tool, &pointer, name));
+                    findings.push(self.no_such_tool(rules::T048, tool, "/requires/tools", name));
                 }
             }
         }
@@ -275,7 +276,7 @@ fn claims(
         for (index, entry) in driver.implements.iter().enumerate() {
             let named = named_tools(&entry.tool, &driver.file, &by_id, &by_file);
             if named.is_empty() {
-                findings.push(unknown_tool(driver, index, &entry.tool, by_id.keys().copied()));
+                findings.push(unknown_tool(driver, entry, by_id.keys().copied()));
                 continue;
             }
             let mut fitting: Vec<_> =
@@ -308,16 +309,13 @@ fn named_tools<'t>(
 
 fn unknown_tool<'a>(
     driver: &Driver,
-    index: usize,
-    name: &str,
+    entry: &Implements,
     ids: impl Iterator<Item = &'a str>,
 ) -> Finding {
-    let finding = Finding::new(
-        rules::D050,
-        &driver.file,
-        &format!("/implements/{index}/tool"),
-        format!("there is no tool `{name}`"),
-    );
+    let name = &entry.tool;
+    let rule = if is_bundle(driver) { rules::C060 } else { rules::D050 };
+    let place = format!("{}/tool", entry.place);
+    let finding = Finding::new(rule, &driver.file, &place, format!("there is no tool `{name}`"));
     match haft_contract::did_you_mean(name, ids) {
         Some(near) => finding.help(format!("did you mean `{near}`?")),
         None => finding.help("name a contract by its id or by the path of its TOOL.md"),
