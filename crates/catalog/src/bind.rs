@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_contract::{Contract, Driver, Finding, Implements, Mapped, Severity, rules};
+use haft_contract::{Contract, Driver, Finding, Implements, Kind, Mapped, Severity, rules};
 use haft_model::{CostClass, Limits};
 use haft_notation::Template;
 use serde_json::{Map, Value};
@@ -77,7 +77,7 @@ pub(crate) fn bind(
         renames: Vec::new(),
     };
     if let Some(implements) = driver.implements.get(entry) {
-        let mut claim = Claim { driver, implements, entry, contract, findings: &mut findings };
+        let mut claim = Claim { driver, implements, contract, findings: &mut findings };
         claim.version();
         claim.narrowing();
         binding.renames = claim.mapping();
@@ -93,10 +93,14 @@ pub(crate) fn bind(
     (binding, findings)
 }
 
+/// Whether a driver is written as a CLI.md.
+pub(crate) fn is_bundle(driver: &Driver) -> bool {
+    Kind::of(&driver.file) == Some(Kind::Cli)
+}
+
 struct Claim<'a> {
     driver: &'a Driver,
     implements: &'a Implements,
-    entry: usize,
     contract: &'a Contract,
     findings: &'a mut Vec<Finding>,
 }
@@ -248,7 +252,7 @@ impl Claim<'_> {
             let finding = Finding::new(
                 rules::D064,
                 &self.driver.file,
-                "/network/egress",
+                if is_bundle(self.driver) { "/sandbox/network/egress" } else { "/network/egress" },
                 format!(
                     "`{host}` is not among the hosts that `{}` requires",
                     self.contract.key().id
@@ -262,12 +266,15 @@ impl Claim<'_> {
         let ceiling = self.contract.tool.timeout_ms;
         let wanted = self.implements.timeout_ms.or(self.driver.timeout_ms);
         if let Some(wider) = wanted.filter(|wanted| *wanted > ceiling) {
-            self.add(
+            let own = self.implements.timeout_ms.is_some();
+            let holder = if own { self.implements.place.as_str() } else { "" };
+            let finding = Finding::new(
                 rules::D056,
-                "/timeout_override_ms",
+                &self.driver.file,
+                &format!("{holder}/timeout_override_ms"),
                 format!("{wider} ms is longer than the contract's {ceiling} ms, and is ignored"),
-                format!("say at most {ceiling}"),
             );
+            self.findings.push(finding.help(format!("say at most {ceiling}")));
         }
         Limits {
             timeout_ms: wanted.map_or(ceiling, |wanted| wanted.min(ceiling)),
@@ -276,7 +283,7 @@ impl Claim<'_> {
     }
 
     fn add(&mut self, rule: haft_contract::Rule, pointer: &str, message: String, help: String) {
-        let pointer = format!("/implements/{}{pointer}", self.entry);
+        let pointer = format!("{}{pointer}", self.implements.place);
         self.findings.push(Finding::new(rule, &self.driver.file, &pointer, message).help(help));
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use haft_contract::{Driver, Finding, Tool, rules};
+use haft_contract::{Driver, Finding, Implements, Tool, rules};
 use haft_model::ToolKey;
 
+use crate::bind::is_bundle;
 use crate::reference;
 
 /// A driver and which of its entries claims a contract.
@@ -34,7 +35,7 @@ impl Claims {
             for (index, entry) in driver.implements.iter().enumerate() {
                 let named = names.meant(&entry.tool, &driver.file);
                 if named.is_empty() {
-                    findings.push(names.unknown(driver, index, &entry.tool, unusable));
+                    findings.push(names.unknown(driver, entry, unusable));
                     continue;
                 }
                 let mut fitting: Vec<_> =
@@ -80,12 +81,13 @@ impl<'t> Names<'t> {
     fn unknown(
         &self,
         driver: &Driver,
-        index: usize,
-        name: &str,
+        entry: &Implements,
         unusable: &HashMap<String, Arc<str>>,
     ) -> Finding {
-        let pointer = format!("/implements/{index}/tool");
-        let add = |message: String| Finding::new(rules::D050, &driver.file, &pointer, message);
+        let name = &entry.tool;
+        let rule = if is_bundle(driver) { rules::C060 } else { rules::D050 };
+        let place = format!("{}/tool", entry.place);
+        let add = |message: String| Finding::new(rule, &driver.file, &place, message);
         let paths = reference::paths(name, &driver.file, "TOOL.md");
         let broken = unusable
             .get(name)

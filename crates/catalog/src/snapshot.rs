@@ -188,10 +188,9 @@ impl Snapshot {
                     findings.push(self.no_such_tool(rules::E054, tool, &pointer, name));
                 }
             }
-            for (index, name) in tool.requires.iter().flat_map(|r| &r.tools).enumerate() {
+            for name in tool.requires.iter().flat_map(|requires| &requires.tools) {
                 if self.find(name).is_none() {
-                    let pointer = format!("/requires/tools/{index}");
-                    findings.push(self.no_such_tool(rules::T048, tool, &pointer, name));
+                    findings.push(self.no_such_tool(rules::T048, tool, "/requires/tools", name));
                 }
             }
         }

@@ -11,11 +11,12 @@ use haft_model::{DriverId, DriverKind};
 use serde_json::{Value as Json, json};
 
 use crate::driver::{Auth, Cost, Driver, Implements, bundle_setup, install, shell_features};
+use crate::foreign::escape;
 use crate::read::{json as to_json, list, owned, shared, text};
 use crate::runner::check_runner_of;
 use crate::shape::{check, documents};
-use crate::source::Node;
-use crate::{Report, Source, range, rules};
+use crate::source::{Node, Value};
+use crate::{Report, Rule, Source, range, rules};
 
 /// Reads a CLI.md's frontmatter.
 pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<Arc<Driver>> {
@@ -25,9 +26,13 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     check_runner_of(node, report);
     let mut leaves = Vec::new();
     if let Some(commands) = node.get("commands") {
-        collect_leaves(commands, &mut Vec::new(), &mut leaves);
+        collect_leaves(commands, &mut Vec::new(), &mut leaves, report);
     }
     let arguments = node.at(&["metadata", "cli"]);
+    // Metadata that is no map was refused as such.
+    if node.get("metadata").is_some_and(|metadata| !matches!(metadata.value, Value::Map(_))) {
+        leaves.clear();
+    }
     let implements =
         leaves.iter().filter_map(|(path, leaf)| serves(path, leaf, arguments, report)).collect();
     let auth = node.get("auth");
@@ -61,12 +66,26 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
 
 type Leaf<'n> = (Vec<&'n str>, &'n Node);
 
-fn collect_leaves<'n>(node: &'n Node, path: &mut Vec<&'n str>, leaves: &mut Vec<Leaf<'n>>) {
+fn collect_leaves<'n>(
+    node: &'n Node,
+    path: &mut Vec<&'n str>,
+    leaves: &mut Vec<Leaf<'n>>,
+    report: &mut Report,
+) {
     for entry in node.entries() {
         path.push(&entry.key);
-        match entry.value.text() {
-            Some(_) => leaves.push((path.clone(), &entry.value)),
-            None => collect_leaves(&entry.value, path, leaves),
+        match &entry.value.value {
+            Value::Text(_) => leaves.push((path.clone(), &entry.value)),
+            Value::Map(_) => collect_leaves(&entry.value, path, leaves, report),
+            // The table has judged the first level.
+            Value::Null | Value::Flag(_) | Value::Number(_) | Value::List(_) if path.len() < 2 => {}
+            Value::Null | Value::Flag(_) | Value::Number(_) | Value::List(_) => {
+                let kind = entry.value.kind();
+                let message = format!("`{}` leads to {kind}, not to a contract", path.join("."));
+                report
+                    .add(&Rule::error("C013", ""), entry.value.span.clone(), message)
+                    .help("name a contract by its id or by the path of its TOOL.md");
+            }
         }
         path.pop();
     }
@@ -106,6 +125,9 @@ fn serves(
         entry.insert("argv".into(), Json::Array(argv));
     }
     Some(Implements {
+        place: path
+            .iter()
+            .fold("/commands".into(), |place, step| format!("{place}/{}", escape(step))),
         tool: leaf.text()?.to_owned(),
         range: range::parse("*").ok()?,
         range_text: "*".into(),

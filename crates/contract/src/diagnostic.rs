@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::foreign;
 use crate::source::{Source, Span, Syntax};
 
 /// How much a diagnostic matters.
@@ -81,26 +82,35 @@ impl Diagnostic {
 pub struct Report {
     source: Source,
     diagnostics: Vec<Diagnostic>,
+    cut_short: bool,
 }
 
 impl Report {
     /// An empty report about a source.
     pub fn new(source: &Source) -> Report {
-        Report { source: source.clone(), diagnostics: Vec::new() }
+        Report { source: source.clone(), diagnostics: Vec::new(), cut_short: false }
+    }
+
+    /// Notes that the tree is not the one that was written, so what it lacks means nothing.
+    pub(crate) fn cut_short(&mut self) {
+        self.cut_short = true;
+    }
+
+    /// Whether the tree is not the one that was written.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.cut_short
     }
 
     /// Notes a breach.
     pub fn add(&mut self, rule: &Rule, span: Span, message: impl Into<String>) -> &mut Diagnostic {
-        let readable = !self.source.text().is_empty();
-        let (line, column) = if readable { self.source.position(span.start) } else { (0, 0) };
         let at = self.diagnostics.len();
         self.diagnostics.push(Diagnostic {
             code: rule.code,
             severity: rule.severity,
             message: message.into(),
             file: self.source.file().clone(),
-            line,
-            column,
+            line: 0,
+            column: 0,
             help: None,
             span,
         });
@@ -127,6 +137,15 @@ impl Report {
     /// What was noted, in the order of the file.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
+        if self.source.text().is_empty() {
+            return self.diagnostics;
+        }
+        // In one pass: a file with a mistake in every byte is read once, not a million times.
+        let starts: Vec<usize> = self.diagnostics.iter().map(|found| found.span.start).collect();
+        let places = self.source.positions(starts);
+        for (found, (line, column)) in self.diagnostics.iter_mut().zip(places) {
+            (found.line, found.column) = (line, column);
+        }
         self.diagnostics
     }
 }
@@ -168,9 +187,14 @@ impl Finding {
     pub fn locate(&self, source: &Source, syntax: Syntax) -> Diagnostic {
         let mut scratch = Report::new(source);
         let root = crate::source::parse(source, syntax, &mut scratch);
-        let span = root.map_or(0..0, |root| root.nearest(&self.pointer).span.clone());
+        let span = root.map_or(0..0, |root| match syntax {
+            Syntax::Json => foreign::nearest(&root, &self.pointer).span.clone(),
+            Syntax::Markdown | Syntax::Toml => root.nearest(&self.pointer).span.clone(),
+        });
+        let (line, column) = source.position(span.start);
         let mut report = Report::new(source);
-        report.add(&self.rule, span, self.message.clone()).maybe_help(self.help.clone()).clone()
+        let found = report.add(&self.rule, span, self.message.clone());
+        Diagnostic { line, column, help: self.help.clone(), ..found.clone() }
     }
 }
 
@@ -181,7 +205,10 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
     known
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&name, &plain(candidate)), candidate))
-        .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).max(1))
+        // One letter of two is half a word: `no` does not mean `on`.
+        .filter(|(distance, candidate)| {
+            *distance == 0 || candidate.len() > 2 && *distance <= (candidate.len() / 3).max(1)
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

@@ -70,6 +70,8 @@ impl Driver {
 /// One contract that a driver serves.
 #[derive(Clone, Debug)]
 pub struct Implements {
+    /// Where it is written, as a JSON pointer into its file.
+    pub place: String,
     /// The contract, by id or path.
     pub tool: String,
     /// The versions it serves.
@@ -135,9 +137,12 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     if let Some(shape) = kind.and_then(own_shape) {
         check(node, shape, "D001", report);
     }
-    let known: Vec<&Shape> =
-        std::iter::once(&documents::driver::DRIVER).chain(kind.and_then(own_shape)).collect();
-    strangers(node, &known, &rules::D030, report);
+    // Of a kind that nobody knows, nobody knows the fields either.
+    if let Some(kind) = kind {
+        let known: Vec<&Shape> =
+            std::iter::once(&documents::driver::DRIVER).chain(own_shape(kind)).collect();
+        strangers(node, &known, &lint::DISCOURAGED, &rules::D030, report);
+    }
     check_runner_of(node, report);
     check_io(node, report);
     let driver = from_node(source, node)?;
@@ -166,7 +171,7 @@ pub(crate) fn from_node(source: &Source, node: &Node) -> Option<Driver> {
         id: DriverId::from(text(node, "id")?),
         version: shared(node, "version")?,
         kind: DriverKind::parse(text(node, "kind")?)?,
-        implements: entries.iter().filter_map(implements).collect(),
+        implements: entries.iter().enumerate().filter_map(implements).collect(),
         auth: node.get("auth").map(auth),
         egress: node.get("network").map(|network| list(network, "egress")).unwrap_or_default(),
         region: if region.is_empty() { vec!["global".into()] } else { region },
@@ -181,12 +186,13 @@ pub(crate) fn from_node(source: &Source, node: &Node) -> Option<Driver> {
     })
 }
 
-fn implements(node: &Node) -> Option<Implements> {
+fn implements((index, node): (usize, &Node)) -> Option<Implements> {
     let range_text = owned(node, "version")?;
     let narrowing = node.get("schema_narrowing");
     let dropped = |key| narrowing.map(|narrowing| list(narrowing, key)).unwrap_or_default();
     let mapping = node.get("mapping").map(Node::entries).unwrap_or_default();
     Some(Implements {
+        place: format!("/implements/{index}"),
         tool: owned(node, "tool")?,
         range: range::parse(&range_text).ok()?,
         range_text,

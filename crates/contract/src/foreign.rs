@@ -39,6 +39,24 @@ pub(crate) fn id(node: &Node) -> Option<String> {
     }
 }
 
+/// Our places and what the formats call them, the longest first.
+const PLACES: [(&str, &[&str]); 4] = [
+    ("/metadata/haft/lifecycle", &["/deprecation"]),
+    ("/metadata/haft/compensation/tool", &["/compensation/toolId"]),
+    ("/metadata/haft", &[""]),
+    ("/id", &["/tool_id", "/toolId"]),
+];
+
+/// The value of a record at one of our places, or the last one on the way.
+pub(crate) fn nearest<'n>(node: &'n Node, pointer: &str) -> &'n Node {
+    let theirs = PLACES.iter().find_map(|(ours, theirs)| {
+        let rest = pointer.strip_prefix(ours)?;
+        Some(theirs.iter().map(move |theirs| format!("{theirs}{rest}")))
+    });
+    let found = theirs.into_iter().flatten().map(|place| node.nearest(&place));
+    found.into_iter().find(|found| !std::ptr::eq(*found, node)).unwrap_or(node.nearest(pointer))
+}
+
 /// Splits `id@1` or `id@1.2.3` into the id and a full version.
 pub(crate) fn split_version(name: &str) -> (&str, Option<String>) {
     let Some((id, version)) = name.rsplit_once('@') else { return (name, None) };
@@ -118,7 +136,8 @@ pub(crate) fn place(field: &str, schema: &Json) -> Option<Place> {
     Some(if plain.len() == steps.len() { Place::Exact(pointer) } else { Place::Around(pointer) })
 }
 
-fn escape(step: &str) -> String {
+/// One step of a JSON pointer.
+pub(crate) fn escape(step: &str) -> String {
     step.replace('~', "~0").replace('/', "~1")
 }
 

@@ -8,7 +8,7 @@ use haft_model::{Approval, Digest, EffectClass, EffectProfile, Risk, ToolKey, Tr
 
 use crate::read::{flag, set, text};
 use crate::source::{self, Node};
-use crate::{Contract, Diagnostic, Report, Source, Syntax, rules};
+use crate::{Contract, Diagnostic, Report, Source, Span, Syntax, rules};
 
 /// The accepted contracts by `id@major`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -139,19 +139,18 @@ impl Lock {
         let mut report = Report::new(source);
         let root = source::parse(source, Syntax::Toml, &mut report);
         let mut lock = Lock::default();
-        for entry in root.iter().flat_map(|root| root.get("tool")).flat_map(Node::items) {
-            match accepted(entry) {
-                Some((id, accepted)) => {
-                    lock.tools.insert(id, Arc::new(accepted));
-                }
-                None => {
-                    report
-                        .add(
-                            &rules::L003,
-                            entry.span.clone(),
-                            "this entry is not one that Haft wrote",
-                        )
-                        .help("run `haft accept` for the tool, or restore haft.lock from git");
+        for entry in root.iter().flat_map(Node::entries) {
+            let items = entry.value.items();
+            if &*entry.key != "tool" || items.is_empty() {
+                refuse(&mut report, entry.key_span.clone());
+                continue;
+            }
+            for item in items {
+                match accepted(item) {
+                    Some((id, accepted)) => {
+                        lock.tools.insert(id, Arc::new(accepted));
+                    }
+                    None => refuse(&mut report, item.span.clone()),
                 }
             }
         }
@@ -198,6 +197,12 @@ impl Lock {
     }
 }
 
+fn refuse(report: &mut Report, place: Span) {
+    report
+        .add(&rules::L003, place, "this entry is not one that Haft wrote")
+        .help("run `haft accept` for the tool, or restore haft.lock from git");
+}
+
 fn quote(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
@@ -205,7 +210,8 @@ fn quote(text: &str) -> String {
 fn accepted(node: &Node) -> Option<(String, Accepted)> {
     let mut approval = Approval::parse(text(node, "approval")?)?;
     approval.policies = set(node, "policies");
-    let classes = set(node, "classes");
+    let classes: Option<BTreeSet<EffectClass>> =
+        set(node, "classes").iter().map(|class| EffectClass::parse(class)).collect();
     Some((
         text(node, "id")?.to_owned(),
         Accepted {
@@ -216,7 +222,7 @@ fn accepted(node: &Node) -> Option<(String, Accepted)> {
             network: set(node, "network"),
             secrets: set(node, "secrets"),
             tools: set(node, "tools"),
-            classes: classes.iter().filter_map(|class| EffectClass::parse(class)).collect(),
+            classes: classes?,
             risk: node.get("risk").and_then(Node::integer).and_then(Risk::new)?,
             read_only: flag(node, "read_only")?,
             closed_world: flag(node, "closed_world")?,

@@ -136,11 +136,13 @@ impl Kind {
 /// Reads one file.
 pub fn read(source: &Source, mut report: Report) -> Reading {
     let manifest = parsed(source, &mut report).map(|(kind, node)| {
+        // Half a document would be faulted for its other half.
+        let whole = !report.is_cut_short();
         let id = match kind {
             Kind::Json => foreign::id(&node),
             _ => text(&node, "id").or_else(|| text(&node, "slug")).map(str::to_owned),
         };
-        (manifest(kind, source, &node, &mut report), id)
+        (whole.then(|| manifest(kind, source, &node, &mut report)).flatten(), id)
     });
     let usable = !report.has_errors();
     let (manifest, id) = manifest.unwrap_or((None, None));

@@ -8,6 +8,7 @@ mod check;
 pub mod documents;
 mod fit;
 pub mod form;
+mod kind;
 mod schema;
 
 pub(crate) use check::field_value;

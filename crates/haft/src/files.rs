@@ -137,7 +137,10 @@ fn linked(root: &Path, path: PathBuf, file: String, depth: usize) -> Vec<Found> 
         }
         Ok(real) if real.is_dir() => walk(root, &real, file, depth + 1),
         Ok(_) => look(path, file).into_iter().collect(),
-        Err(cause) => vec![Found::Refused(file, &rules::Y011, cause.to_string())],
+        Err(cause) => {
+            let message = format!("this link cannot be followed: {}", cause.kind());
+            vec![Found::Refused(file, &rules::Y011, message)]
+        }
     }
 }
 

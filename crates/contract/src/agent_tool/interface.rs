@@ -214,6 +214,8 @@ fn settled(node: &Node, key: &str, cautious: bool, report: &mut Report) -> FactR
     let understood = match &rule {
         FactRule::Stated(_) | FactRule::Unstated => true,
         FactRule::SameAs(other) => other != key && FACTS.contains(&other.as_str()),
+        // An empty one was refused with the field.
+        FactRule::Expression(text) if text.is_empty() => true,
         FactRule::Expression(text) => Condition::parse(text, &["input"]).is_ok(),
         FactRule::Classifier(_) => {
             if !node.get("classifier_input").is_some_and(says_something) {

@@ -10,10 +10,14 @@ use std::collections::BTreeSet;
 
 use haft_model::DriverKind;
 
-use crate::source::Node;
-use crate::{Driver, Report, rules};
+use crate::shape::form::DRIVER_ID;
+use crate::source::{Node, Value};
+use crate::{Driver, Report, own_shape, rules};
 
 pub(crate) use cli::{bundle_setup, shell_features};
+
+/// Fields that AIP-30 advises against; `transport` is one only where its kind does not have it.
+pub(super) const DISCOURAGED: [&str; 3] = ["driver", "concrete", "transport"];
 
 /// Checks a driver's fields against each other.
 pub(super) fn check(driver: &Driver, node: &Node, report: &mut Report) {
@@ -39,7 +43,8 @@ fn spelling(driver: &Driver, node: &Node, report: &mut Report) {
     let folder = driver.file.rsplit('/').nth(1);
     // A driver may share the folder of the one contract it serves.
     let beside_tool = driver.implements.iter().any(|entry| Some(entry.tool.as_str()) == folder);
-    if let Some(folder) = folder.filter(|folder| *folder != id && !beside_tool) {
+    let sound = DRIVER_ID.fault(id).is_none();
+    if let Some(folder) = folder.filter(|folder| sound && *folder != id && !beside_tool) {
         report
             .add(
                 &rules::D044,
@@ -48,9 +53,12 @@ fn spelling(driver: &Driver, node: &Node, report: &mut Report) {
             )
             .help(format!("rename the folder to `{id}`"));
     }
-    for name in ["driver", "concrete"] {
-        if let Some(entry) = node.entry(name) {
-            report.add(&rules::D031, entry.key_span.clone(), format!("`{name}` is discouraged"));
+    for name in DISCOURAGED {
+        let own = own_shape(driver.kind).and_then(|shape| shape.field(name));
+        if let (Some(entry), None) = (node.entry(name), own) {
+            report
+                .add(&rules::D031, entry.key_span.clone(), format!("`{name}` is discouraged"))
+                .help("leave it out; `kind` says how the backend is reached");
         }
     }
 }
@@ -146,5 +154,8 @@ pub(crate) fn install(node: &Node, report: &mut Report) {
 /// Every `implements` entry whose `metadata` lacks what its kind reads.
 fn entries_without<'n>(node: &'n Node, kind: &'n str) -> impl Iterator<Item = &'n Node> {
     let entries = node.get("implements").map(Node::items).unwrap_or_default();
-    entries.iter().filter(move |entry| entry.at(&["metadata", kind]).is_none())
+    let readable = |entry: &&Node| {
+        entry.get("metadata").is_none_or(|metadata| matches!(metadata.value, Value::Map(_)))
+    };
+    entries.iter().filter(readable).filter(move |entry| entry.at(&["metadata", kind]).is_none())
 }

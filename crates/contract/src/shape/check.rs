@@ -1,5 +1,7 @@
 //! Holds a tree against a shape and reports every difference.
 
+use std::collections::HashMap;
+
 use crate::diagnostic::{Report, Rule, suggestion};
 use crate::shape::form::Form;
 use crate::shape::{Field, Need, Shape, Strangers, Takes};
@@ -142,7 +144,9 @@ fn formed(node: &Node, name: &str, form: &Form, code: &'static str, report: &mut
     let Some(text) = node.text() else {
         return wrong_kind(node, name, form.what, code, report);
     };
-    if let Some(fault) = form.fault(text) {
+    if text.is_empty() && form.length.0 > 0 {
+        add(report, code, node, format!("`{name}` is empty")).help(form.help);
+    } else if let Some(fault) = form.fault(text) {
         let span = node.span.clone();
         report
             .add(&breach(code), span, format!("`{name}`: {}", fault.message))
@@ -182,10 +186,14 @@ fn list(
 }
 
 fn repeated(node: &Node, name: &str, code: &'static str, report: &mut Report) {
-    for (index, item) in node.items().iter().enumerate() {
-        if node.items().iter().take(index).any(|earlier| earlier.value == item.value) {
-            let shown = item.text().unwrap_or("this value");
-            add(report, code, item, format!("`{name}` lists `{shown}` twice"));
+    // Each value is named once however often it stands there, so that no file can fill a screen.
+    let mut times = HashMap::new();
+    for item in node.items() {
+        let Some(text) = item.text() else { continue };
+        let seen = times.entry(text).or_insert(0_usize);
+        *seen += 1;
+        if *seen == 2 {
+            add(report, code, item, format!("`{name}` lists `{text}` twice"));
         }
     }
 }
@@ -260,8 +268,15 @@ fn schema(node: &Node, name: &str, code: &'static str, report: &mut Report) {
 }
 
 /// Reports the fields that none of some shapes knows: for documents that several tables describe.
-pub fn strangers(node: &Node, shapes: &[&Shape], rule: &Rule, report: &mut Report) {
-    for entry in node.entries() {
+/// Those in `others` have a rule of their own.
+pub fn strangers(
+    node: &Node,
+    shapes: &[&Shape],
+    others: &[&str],
+    rule: &Rule,
+    report: &mut Report,
+) {
+    for entry in node.entries().iter().filter(|entry| !others.contains(&&*entry.key)) {
         let known = |shape: &&&Shape| {
             shape.field(&entry.key).is_some()
                 || shape.moved.iter().any(|moved| moved.name == &*entry.key)
@@ -336,53 +351,5 @@ fn lower_first(text: &str) -> String {
     match chars.next() {
         Some(first) => first.to_lowercase().chain(chars).collect(),
         None => String::new(),
-    }
-}
-
-impl Takes {
-    /// Whether a value is of the right kind, whatever its details.
-    fn suits(&self, node: &Node) -> bool {
-        match self {
-            Takes::Any => true,
-            Takes::Text(..) | Takes::Formed(_) | Takes::Word(_) => node.text().is_some(),
-            Takes::Integer(..) => node.integer().is_some(),
-            Takes::Number(_) => node.number().is_some(),
-            Takes::Flag => node.flag().is_some(),
-            Takes::List(..) | Takes::Set(_) => matches!(node.value, Value::List(_)),
-            Takes::Map(shape) => {
-                matches!(node.value, Value::Map(_))
-                    && shape
-                        .fields
-                        .iter()
-                        .filter(|field| field.need == Need::Required)
-                        .all(|field| node.entry(field.name).is_some())
-            }
-            Takes::Names(..) | Takes::Kinds(..) | Takes::Schema | Takes::Object => {
-                matches!(node.value, Value::Map(_))
-            }
-            Takes::Either(choices) => choices.iter().any(|choice| choice.suits(node)),
-            Takes::Nullable(inner) => node.value == Value::Null || inner.suits(node),
-        }
-    }
-
-    /// What it takes, in a person's words.
-    fn kind(&self) -> String {
-        match self {
-            Takes::Any => "anything".into(),
-            Takes::Text(..) => "text".into(),
-            Takes::Formed(form) => form.what.into(),
-            Takes::Word(words) => format!("one of {}", words.join(", ")),
-            Takes::Integer(..) => "a whole number".into(),
-            Takes::Number(_) => "a number".into(),
-            Takes::Flag => "true or false".into(),
-            Takes::List(..) | Takes::Set(_) => "a list".into(),
-            Takes::Map(shape) => format!("a map ({})", shape.title),
-            Takes::Names(..) | Takes::Kinds(..) | Takes::Object => "a map".into(),
-            Takes::Schema => "a JSON Schema".into(),
-            Takes::Either(choices) => {
-                choices.iter().map(Takes::kind).collect::<Vec<_>>().join(" or ")
-            }
-            Takes::Nullable(inner) => inner.kind(),
-        }
     }
 }

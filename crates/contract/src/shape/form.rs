@@ -27,6 +27,7 @@ impl Form {
         if length < least || length > most {
             let wanted = match most {
                 usize::MAX => format!(" (at least {least} characters)"),
+                _ if least == most => format!(" ({most} characters)"),
                 _ => format!(" ({least} to {most} characters)"),
             };
             return Some(self.refuse(text, wanted));

@@ -88,4 +88,17 @@ impl Source {
         let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
         (line, column)
     }
+
+    /// The lines and columns of bytes in ascending order.
+    pub(crate) fn positions(&self, offsets: Vec<usize>) -> impl Iterator<Item = (usize, usize)> {
+        let (mut at, mut line, mut column) = (0, 1, 1);
+        offsets.into_iter().map(move |offset| {
+            let Some(passed) = self.text.get(at..offset) else { return (line, column) };
+            for letter in passed.chars() {
+                (line, column) = if letter == '\n' { (line + 1, 1) } else { (line, column + 1) };
+            }
+            at = offset;
+            (line, column)
+        })
+    }
 }

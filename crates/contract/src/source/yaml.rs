@@ -97,6 +97,7 @@ impl<'a> Tree<'a> {
                     self.report.add(&rules::Y005, span, "a second document starts here").help(
                         "a manifest is one document; the Markdown body begins after the `---`",
                     );
+                    self.report.cut_short();
                     return false;
                 }
             }
@@ -117,6 +118,7 @@ impl<'a> Tree<'a> {
                     span.clone(),
                     format!("`*{name}` refers to an anchor that does not exist"),
                 );
+                self.report.cut_short();
                 self.put(Node { value: Value::Null, span }, 0, 1);
             }
             _ => {}
@@ -128,6 +130,7 @@ impl<'a> Tree<'a> {
                 at,
                 format!("the document has more than {MOST_NODES} values"),
             );
+            self.report.cut_short();
             return false;
         }
         true
@@ -156,6 +159,7 @@ impl<'a> Tree<'a> {
                 span.clone(),
                 "this alias refers to the value it stands in",
             );
+            self.report.cut_short();
             self.put(Node { value: Value::Null, span }, 0, 1);
             return true;
         };
@@ -168,6 +172,7 @@ impl<'a> Tree<'a> {
                     format!("this alias would expand the document beyond {MOST_NODES} values"),
                 )
                 .help("write the value out, or leave it out");
+            self.report.cut_short();
             return false;
         }
         self.nodes += size;
@@ -234,6 +239,7 @@ impl<'a> Tree<'a> {
     fn refuse(&mut self, fault: &ScanError) {
         let offset = fault.marker().byte_offset().unwrap_or(0);
         let at = self.place(Some(offset..offset + 1));
+        self.report.cut_short();
         match fault.kind() {
             ErrorKind::RecursionLimitExceeded => {
                 self.report

@@ -5,13 +5,15 @@ use haft_notation::{Condition, Schema, Template};
 use serde_json::Value as Json;
 
 use crate::extras::out_of_order;
-use crate::source::Node;
-use crate::{Report, Tool, rules};
+use crate::shape::form::TOOL_ID;
+use crate::source::{Node, Value};
+use crate::{Report, Rule, Tool, rules};
 
 /// Checks a contract's fields against each other.
 pub(super) fn check(tool: &Tool, node: &Node, report: &mut Report) {
     spelling(tool, node, report);
     effects(tool, node, report);
+    action(node, report);
     constraints(tool, node, report);
     object_schemas(node, report);
     if !report.has_errors() {
@@ -39,7 +41,8 @@ fn spelling(tool: &Tool, node: &Node, report: &mut Report) {
         );
     }
     let folder = tool.file.rsplit('/').nth(1);
-    if folder.is_some_and(|folder| folder != id) {
+    // No folder can be named after an id that is none.
+    if TOOL_ID.fault(id).is_none() && folder.is_some_and(|folder| folder != id) {
         report
             .add(
                 &rules::T044,
@@ -64,17 +67,18 @@ fn effects(tool: &Tool, node: &Node, report: &mut Report) {
             )
             .help("say `approval: on-mutate`, or leave it: rules and autonomy still decide");
     }
-    if tool.implements.is_none() && (tool.mutates.is_none() || tool.risk.is_none()) {
-        let missing = match (&tool.mutates, tool.risk) {
-            (None, None) => "`mutates` and `risk_level` are",
-            (None, Some(_)) => "`mutates` is",
-            _ => "`risk_level` is",
-        };
+    let absent = |name: &&str| node.entry(name).is_none();
+    let missing: Vec<&str> = ["mutates", "risk_level"].into_iter().filter(absent).collect();
+    if let (None, [_, ..]) = (&tool.implements, missing.as_slice()) {
+        let verb = if missing.len() == 1 { "is" } else { "are" };
         report
             .add(
                 &rules::T046,
                 node.place(&["id"]),
-                format!("{missing} not stated, so the tool counts as one that may write"),
+                format!(
+                    "`{}` {verb} not stated, so the tool counts as one that may write",
+                    missing.join("` and `")
+                ),
             )
             .help("a tool that only reads says `mutates: []` and `risk_level: 0`");
     }
@@ -114,6 +118,22 @@ fn effects(tool: &Tool, node: &Node, report: &mut Report) {
     }
 }
 
+/// An action given as a map is given in one of three ways; with none, no floor would hold.
+fn action(node: &Node, report: &mut Report) {
+    let Some(written) = node.get("implements") else { return };
+    let ways = ["ref", "file", "inline"].iter().filter(|way| written.get(way).is_some()).count();
+    let strangers = written.entries().len() > ways;
+    if matches!(written.value, Value::Map(_)) && ways != 1 && !strangers {
+        let message = match ways {
+            0 => "`implements` names no action".to_owned(),
+            _ => format!("`implements` names its action in {ways} ways"),
+        };
+        report
+            .add(&Rule::error("T016", ""), written.span.clone(), message)
+            .help("say one of ref, file and inline");
+    }
+}
+
 fn constraints(tool: &Tool, node: &Node, report: &mut Report) {
     for kind in &tool.require_kind {
         if tool.forbid.contains(kind) {
@@ -139,7 +159,9 @@ fn object_schemas(node: &Node, report: &mut Report) {
 /// Reports a schema of something other than an object.
 pub(crate) fn object_schema(schema: &Node, name: &str, report: &mut Report) {
     let stated = schema.get("type").and_then(Node::text);
-    if let Some(kind) = stated.filter(|kind| *kind != "object") {
+    // A type that JSON Schema does not have was refused with the schema.
+    const OTHERS: [&str; 6] = ["array", "string", "number", "integer", "boolean", "null"];
+    if let Some(kind) = stated.filter(|kind| OTHERS.contains(kind)) {
         report
             .add(
                 &rules::T055,
@@ -244,6 +266,11 @@ fn leads_somewhere(schema: &Json, pointer: &str) -> Tri {
     Tri::Yes
 }
 
+/// Whether a field takes templates, rather than values that hold some.
+fn is_template(path: &[&str]) -> bool {
+    matches!(path, ["resource"] | ["idempotency", "key"] | ["concurrency", "locks"])
+}
+
 fn templates(tool: &Tool, haft: &Node, report: &mut Report) {
     let known = tool.inputs.get("properties").and_then(Json::as_object);
     let places: [(&[&str], &[&str]); 6] = [
@@ -259,6 +286,8 @@ fn templates(tool: &Tool, haft: &Node, report: &mut Report) {
         node.each_text(&mut |leaf, text| {
             let template = match Template::parse(text) {
                 Ok(template) => template,
+                // The table takes templates here and has said so.
+                Err(_) if is_template(path) => return,
                 Err(fault) => {
                     report
                         .add(&rules::E055, leaf.span.clone(), fault.message)

@@ -88,7 +88,7 @@ fn describe(tools: &mut [Arc<Tool>], interface: &Interface) -> Option<Finding> {
             rules::J046,
             &interface.file,
             "/tool_id",
-            "the interface describes a tool that does not exist",
+            format!("the interface describes `{}`, which does not exist", interface.tool_id),
         )),
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn check(node: &Node, report: &mut Report) {
         _ => return,
     };
     if let (Some(server), Some(transport)) = (server, transport)
+        && ["stdio", "sse", "http"].contains(&transport)
         && !fitting.contains(&transport)
     {
         report

@@ -36,11 +36,14 @@ fn installs(node: &Node, report: &mut Report) {
     for entry in node.get("install").map(Node::items).unwrap_or_default() {
         let method = entry.get("method");
         if let Some(method) = method.filter(|method| method.text() != Some(fitting)) {
-            report.add(
-                &rules::K031,
-                method.span.clone(),
-                format!("a package of `{manager}` is installed by `{fitting}`"),
-            );
+            let other = method.text().unwrap_or_default();
+            report
+                .add(
+                    &rules::K031,
+                    method.span.clone(),
+                    format!("`{other}` does not install a package of `{manager}`"),
+                )
+                .help(format!("use `{fitting}`"));
         }
     }
 }

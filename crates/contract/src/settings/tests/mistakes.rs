@@ -43,7 +43,10 @@ const CASES: &[(&str, &[&str])] = &[
         "[workspace]\nnon_interactive = 'wait'\n",
         &["W004 2:19 `non_interactive` cannot be `wait` | use one of ask, deny"],
     ),
-    ("[workspace]\nsandbox = 'of'\n", &["W005 2:11 `sandbox` cannot be `of` | did you mean `on`?"]),
+    (
+        "[workspace]\nsandbox = 'of'\n",
+        &["W005 2:11 `sandbox` cannot be `of` | did you mean `off`?"],
+    ),
     (
         "[workspace]\nsandbox = 'off'\n",
         &[

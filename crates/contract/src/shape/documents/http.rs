@@ -2,8 +2,18 @@
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Formed, Integer, Map, Names, Object, Word};
-use crate::shape::form::{FILLED, JSON_PATH, TEMPLATE, WEB_URL};
+use crate::shape::form::{FILLED, Form, JSON_PATH, TEMPLATE, WEB_URL};
 use crate::shape::{Shape, optional, required};
+use haft_notation::Pattern;
+
+/// A web address. A placeholder in it has a rule of its own, which says why not.
+static BASE_URL: Form = Form {
+    pattern: Some(Pattern::new(r"^https?://[^\s/?#]+[^\s]*$")),
+    what: WEB_URL.what,
+    length: WEB_URL.length,
+    also: WEB_URL.also,
+    help: WEB_URL.help,
+};
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
 
@@ -15,7 +25,7 @@ pub static HTTP: Shape = Shape {
         required(
             "base_url",
             "H001",
-            Formed(&WEB_URL),
+            Formed(&BASE_URL),
             "The one host it talks to, as a fixed address.",
         ),
         optional(

@@ -1,0 +1,52 @@
+//! What a field takes in kind: to tell choices apart and to name them.
+
+use crate::shape::{Need, Takes};
+use crate::source::{Node, Value};
+
+impl Takes {
+    /// Whether a value is of the right kind, whatever its details.
+    pub(super) fn suits(&self, node: &Node) -> bool {
+        match self {
+            Takes::Any => true,
+            Takes::Text(..) | Takes::Formed(_) | Takes::Word(_) => node.text().is_some(),
+            Takes::Integer(..) => node.integer().is_some(),
+            Takes::Number(_) => node.number().is_some(),
+            Takes::Flag => node.flag().is_some(),
+            Takes::List(..) | Takes::Set(_) => matches!(node.value, Value::List(_)),
+            Takes::Map(shape) => {
+                matches!(node.value, Value::Map(_))
+                    && shape
+                        .fields
+                        .iter()
+                        .filter(|field| field.need == Need::Required)
+                        .all(|field| node.entry(field.name).is_some())
+            }
+            Takes::Names(..) | Takes::Kinds(..) | Takes::Schema | Takes::Object => {
+                matches!(node.value, Value::Map(_))
+            }
+            Takes::Either(choices) => choices.iter().any(|choice| choice.suits(node)),
+            Takes::Nullable(inner) => node.value == Value::Null || inner.suits(node),
+        }
+    }
+
+    /// What it takes, in a person's words.
+    pub(super) fn kind(&self) -> String {
+        match self {
+            Takes::Any => "anything".into(),
+            Takes::Text(..) => "text".into(),
+            Takes::Formed(form) => form.what.into(),
+            Takes::Word(words) => format!("one of {}", words.join(", ")),
+            Takes::Integer(..) => "a whole number".into(),
+            Takes::Number(_) => "a number".into(),
+            Takes::Flag => "true or false".into(),
+            Takes::List(..) | Takes::Set(_) => "a list".into(),
+            Takes::Map(shape) => format!("a map ({})", shape.title),
+            Takes::Names(..) | Takes::Kinds(..) | Takes::Object => "a map".into(),
+            Takes::Schema => "a JSON Schema".into(),
+            Takes::Either(choices) => {
+                choices.iter().map(Takes::kind).collect::<Vec<_>>().join(" or ")
+            }
+            Takes::Nullable(inner) => inner.kind(),
+        }
+    }
+}

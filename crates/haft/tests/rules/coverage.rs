@@ -1,0 +1,37 @@
+//! No rule without a case.
+
+use std::collections::BTreeSet;
+
+use haft_contract::all_rules;
+
+use crate::{FILES, case, written};
+
+/// Rules that no case shows, each with the reason.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("J031", "`classifier_input` takes anything, and null means absent"),
+    ("V009", "`permissionClass` takes anything, and null means absent"),
+    ("V017", "`rateLimits` takes anything, and null means absent"),
+    ("V019", "`observability` takes anything, and null means absent"),
+    ("Y020", "needs a folder of published schemas; `published.rs` holds it"),
+];
+
+/// Letters whose documents have their cases elsewhere.
+const ELSEWHERE: &str = "PGSURXI";
+
+#[test]
+fn every_rule_is_broken_by_some_case() {
+    let texts: Vec<String> = FILES.iter().map(|name| written(name)).collect();
+    let cases = FILES.iter().zip(&texts).flat_map(|(name, text)| case::read(name, text));
+    let shown: BTreeSet<String> = cases
+        .flat_map(|case| case.expected)
+        .filter_map(|line| line.split(' ').next().map(str::to_owned))
+        .collect();
+    let missing: Vec<&str> = all_rules()
+        .iter()
+        .map(|rule| rule.code)
+        .filter(|code| !code.starts_with(|letter| ELSEWHERE.contains(letter)))
+        .filter(|code| !shown.contains(*code))
+        .collect();
+    let excepted: Vec<&str> = EXCEPTIONS.iter().map(|(code, _)| *code).collect();
+    assert_eq!(missing, excepted, "rules without a case, against those that cannot have one");
+}
