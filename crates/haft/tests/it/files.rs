@@ -113,7 +113,7 @@ mod links {
         assert_eq!(
             said(&workspace),
             [
-                "Y011 .tools/a.four:0: No such file or directory (os error 2)",
+                "Y011 .tools/a.four:0: this link cannot be followed: entity not found",
                 "Y010 .tools/a.one:0: this link leaves the workspace",
                 "Y010 .tools/a.two/TOOL.md:0: this link leaves the workspace",
             ]
