@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft_contract::{Contract, Driver, Finding, Implements, Kind, Mapped, Severity, rules};
 use haft_model::{CostClass, Limits};
 use haft_notation::Template;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// One driver's claim to serve one contract.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Binding {
     /// The cost in kind.
     pub cost_class: CostClass,
     /// Contract input to backend input, where they differ.
-    renames: Vec<(String, String)>,
+    pub(crate) renames: Arc<[(String, String)]>,
 }
 
 impl Binding {
@@ -44,19 +44,6 @@ impl Binding {
         let used = |name: &&str| input.get(*name).is_some();
         dropped.unwrap_or_default().iter().map(String::as_str).filter(used).collect()
     }
-
-    /// The input as the backend names its fields.
-    pub(crate) fn map(&self, input: &Value) -> Value {
-        let (Value::Object(fields), false) = (input, self.renames.is_empty()) else {
-            return input.clone();
-        };
-        let rename = |name: &String| {
-            let found = self.renames.iter().find(|(from, _)| from == name);
-            found.map_or_else(|| name.clone(), |(_, to)| to.clone())
-        };
-        let mapped = fields.iter().map(|(name, value)| (rename(name), value.clone()));
-        Value::Object(mapped.collect::<Map<_, _>>())
-    }
 }
 
 /// Holds one entry of a driver against a contract. An error refuses the claim; the contract and the
@@ -74,13 +61,13 @@ pub(crate) fn bind(
         limits: Limits { timeout_ms: contract.tool.timeout_ms, retry: contract.tool.retry },
         units: None,
         cost_class: contract.tool.cost_class,
-        renames: Vec::new(),
+        renames: Arc::new([]),
     };
     if let Some(implements) = driver.implements.get(entry) {
         let mut claim = Claim { driver, implements, contract, findings: &mut findings };
         claim.version();
         claim.narrowing();
-        binding.renames = claim.mapping();
+        binding.renames = claim.mapping().into();
         claim.templates();
         claim.egress();
         binding.limits = claim.limits();

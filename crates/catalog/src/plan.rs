@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use haft_contract::did_you_mean;
-use haft_model::{ActorId, Call, Code, Date, Digest, DriverId, Limits, Plan, Route, Stop};
+use haft_model::{Call, Code, Date, Digest, Limits, Plan, Route, Stop, canonical};
 use haft_notation::Schema;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::route::Question;
@@ -31,24 +30,23 @@ impl Snapshot {
             host: self.host(),
         };
         let (binding, route) = question.answer()?;
-        let mapped = binding.map(&input);
         let contract = &entry.contract;
-        let digest = Digest::of(&Judged {
-            actor: &actor,
-            tool: contract.key().id.as_str(),
-            version: &contract.tool.version,
-            driver: &route.driver,
-            driver_version: &binding.driver.version,
-            input: &input,
-            context: &context,
-            effects: &entry.fingerprint,
-        });
+        let digest = Digest::of_parts(&[
+            actor.as_str().as_bytes(),
+            contract.key().id.as_str().as_bytes(),
+            contract.tool.version.as_bytes(),
+            route.driver.as_str().as_bytes(),
+            binding.driver.version.as_bytes(),
+            &canonical(&input),
+            &canonical(&context),
+            entry.fingerprint.as_str().as_bytes(),
+        ]);
         Ok(Plan {
             actor,
             tool: contract.key().clone(),
             version: contract.tool.version.clone(),
             route,
-            mapped,
+            renames: binding.renames.clone(),
             input,
             context,
             effects: contract.effects.clone(),
@@ -112,19 +110,6 @@ pub struct Explanation {
     pub input: Option<Result<Value, Stop>>,
     /// The driver and the ceilings, or why there is none.
     pub route: Result<(Route, Limits), Stop>,
-}
-
-/// Everything that decides what runs, and nothing else.
-#[derive(Serialize)]
-struct Judged<'a> {
-    actor: &'a ActorId,
-    tool: &'a str,
-    version: &'a str,
-    driver: &'a DriverId,
-    driver_version: &'a str,
-    input: &'a Value,
-    context: &'a Value,
-    effects: &'a Digest,
 }
 
 /// The input with its defaults filled in, if it fits what a model may send.

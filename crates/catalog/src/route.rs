@@ -1,5 +1,7 @@
 //! Routing: the six phases of AIP-30 over drivers that claim a contract. Same question, same answer.
 
+use std::borrow::Cow;
+
 use haft_contract::Driver;
 use haft_model::{Code, DriverId, DriverKind, Phase, Rejected, Route, Stop};
 use serde_json::{Value, json};
@@ -39,7 +41,7 @@ impl<'e> Question<'e, '_> {
                         binding,
                         Phase::Pin,
                         "pin",
-                        "the call insists on another".into(),
+                        "the call insists on another",
                     ));
                 }
                 stays
@@ -55,7 +57,7 @@ impl<'e> Question<'e, '_> {
         };
         for binding in standing.iter().filter(|binding| binding.driver.id != best.driver.id) {
             let reason = ranking.why_not(best, binding);
-            rejected.push(reject(binding, Phase::Rank, "rank", reason.into()));
+            rejected.push(reject(binding, Phase::Rank, "rank", reason));
         }
         Ok((best, Route { driver: best.driver.id.clone(), reason, rejected }))
     }
@@ -191,7 +193,7 @@ impl<'e> Question<'e, '_> {
 
     fn pin_fails(&self, pinned: &DriverId, rejected: &[Rejected]) -> Stop {
         let found = rejected.iter().find(|other| other.driver == *pinned);
-        let why = found.map_or("it does not claim this tool", |other| other.reason.as_str());
+        let why = found.map_or("it does not claim this tool", |other| &*other.reason);
         let code = match found.map(|other| other.why) {
             Some("tags") => Code::RoutePolicy,
             Some("region") => Code::RouteRegion,
@@ -211,7 +213,7 @@ impl<'e> Question<'e, '_> {
 
     fn input_unsupported(&self, rejected: &[Rejected]) -> Stop {
         let tool = self.entry.contract.key();
-        let reason = rejected.first().map(|other| other.reason.as_str()).unwrap_or_default();
+        let reason = rejected.first().map(|other| &*other.reason).unwrap_or_default();
         let dropped = self.entry.bindings.first().map(|binding| binding.dropped(self.input));
         let field = dropped.and_then(|names| names.first().map(|name| format!("/{name}")));
         Stop::new(Code::InputUnsupported, format!("no driver of `{tool}` takes it all: {reason}"))
@@ -258,8 +260,13 @@ fn login(driver: &Driver) -> Value {
     json!({ "driver": driver.id, "login": auth.login, "env": auth.env })
 }
 
-fn reject(binding: &Binding, phase: Phase, why: &'static str, reason: String) -> Rejected {
-    Rejected { driver: binding.driver.id.clone(), phase, why, reason }
+fn reject(
+    binding: &Binding,
+    phase: Phase,
+    why: &'static str,
+    reason: impl Into<Cow<'static, str>>,
+) -> Rejected {
+    Rejected { driver: binding.driver.id.clone(), phase, why, reason: reason.into() }
 }
 
 fn kinds(kinds: &[DriverKind]) -> String {

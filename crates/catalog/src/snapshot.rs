@@ -62,7 +62,7 @@ impl Default for RoutingPolicy {
 pub struct Snapshot {
     entries: BTreeMap<ToolKey, Arc<Entry>>,
     /// Aliases, and ids to their highest stable major.
-    names: HashMap<String, ToolKey>,
+    names: HashMap<String, Arc<Entry>>,
     findings: Vec<Finding>,
     routing: RoutingPolicy,
     states: DriverStates,
@@ -109,12 +109,10 @@ impl Snapshot {
 
     /// The contract of a name: `id@major` exactly, an id's highest stable major, or an alias.
     pub fn find(&self, name: &str) -> Option<&Arc<Entry>> {
-        let (id, major) = ToolKey::split(name);
-        let key = match major {
-            Some(major) => ToolKey { id: ToolId::from(id), major },
-            None => self.names.get(name)?.clone(),
-        };
-        self.entries.get(&key)
+        match ToolKey::split(name) {
+            (id, Some(major)) => self.entries.get(&ToolKey { id: ToolId::from(id), major }),
+            (_, None) => self.names.get(name),
+        }
     }
 
     /// Every name a contract can be called by.
@@ -143,31 +141,31 @@ impl Snapshot {
         // Ascending majors: the last stable one to be written stays.
         for (key, entry) in &self.entries {
             let stable = !entry.contract.tool.version.contains('-');
-            let id = key.id.to_string();
-            if stable || !self.names.contains_key(&id) {
-                self.names.insert(id, key.clone());
+            if stable || !self.names.contains_key(key.id.as_str()) {
+                self.names.insert(key.id.to_string(), entry.clone());
             }
         }
-        let ids: HashMap<String, ToolKey> = self.names.clone();
-        for (key, entry) in &self.entries {
+        let mut aliases: HashMap<String, Arc<Entry>> = HashMap::new();
+        for entry in self.entries.values() {
             let tool = &entry.contract.tool;
             for (index, alias) in tool.extras.aliases.iter().enumerate() {
-                let taken = ids.get(alias).or_else(|| self.names.get(alias));
-                match taken.filter(|other| other.id != key.id) {
+                let taken = self.names.get(alias).or_else(|| aliases.get(alias));
+                match taken.filter(|other| other.contract.key().id != tool.key.id) {
                     None => {
-                        self.names.insert(alias.clone(), key.clone());
+                        aliases.insert(alias.clone(), entry.clone());
                     }
-                    Some(other) => self.findings.push(
-                        Finding::new(
-                            rules::E056,
-                            &tool.file,
-                            &format!("/metadata/haft/aliases/{index}"),
-                            format!("`{alias}` already means `{other}`"),
-                        )
-                        .help("choose another alias"),
-                    ),
+                    Some(other) => {
+                        let message = format!("`{alias}` already means `{}`", other.contract.key());
+                        let place = format!("/metadata/haft/aliases/{index}");
+                        let finding = Finding::new(rules::E056, &tool.file, &place, message);
+                        self.findings.push(finding.help("choose another alias"));
+                    }
                 }
             }
+        }
+        // An id always means its own tool, whatever others call themselves.
+        for (alias, entry) in aliases {
+            self.names.entry(alias).or_insert(entry);
         }
     }
 

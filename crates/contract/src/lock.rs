@@ -134,6 +134,11 @@ impl Lock {
         }
     }
 
+    /// The lock of a file that is no text at all.
+    pub fn unreadable() -> Lock {
+        Lock { tools: BTreeMap::new(), damaged: true }
+    }
+
     /// Reads a lock file. One that cannot be read accepts nothing and says so.
     pub fn read(source: &Source) -> (Lock, Vec<Diagnostic>) {
         let mut report = Report::new(source);

@@ -2,6 +2,9 @@
 
 use crate::diagnostic::Rule;
 
+/// Rules whose breach is a credential in a file: its line is not to be shown to anybody.
+pub const CONCEALED: [&str; 3] = ["H034", "S040", "X040"];
+
 macro_rules! rules {
     ($($code:ident $severity:ident $about:literal;)*) => {
         $(#[doc = $about] pub const $code: Rule = Rule::$severity(stringify!($code), $about);)*

@@ -100,6 +100,23 @@ pub(crate) fn read_all(root: &Path, known: &HashMap<String, Known>) -> HashMap<S
         .collect()
 }
 
+/// Reads one file again; none when it is gone or is no manifest. A link on the way is followed as far
+/// as it stays inside the workspace.
+pub(crate) fn read_file(root: &Path, file: &str) -> Option<Known> {
+    let path = root.join(file);
+    let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    match path.canonicalize() {
+        Ok(real) if !real.starts_with(real_root) => {
+            Some(refused(file, &rules::Y010, "this link leaves the workspace".to_owned()))
+        }
+        Ok(_) => match look(path, file.to_owned())? {
+            Found::Manifest(file, path, stamp) => Some(read_one(&file, &path, stamp)),
+            Found::Refused(file, rule, message) => Some(refused(&file, rule, message)),
+        },
+        Err(_) => None,
+    }
+}
+
 /// Everything below a folder, its links followed as far as they stay inside the workspace.
 fn walk(root: &Path, folder: &Path, name: String, depth: usize) -> Vec<Found> {
     let listed = match fs::read_dir(folder) {

@@ -65,6 +65,19 @@ impl Workspace {
         Workspace::read(&self.root, self.options.clone(), Some(self))
     }
 
+    /// Reads some files again, given from the workspace's root, and trusts the rest to be as it was:
+    /// for whoever watches the folder and knows what changed.
+    pub fn reload_files(&self, changed: &[&str]) -> Result<Workspace, Error> {
+        let mut known = self.known.clone();
+        for file in changed {
+            match files::read_file(&self.root, file) {
+                Some(manifest) => known.insert((*file).to_owned(), manifest),
+                None => known.remove(*file),
+            };
+        }
+        Workspace::build(&self.root, self.options.clone(), known, Some(self))
+    }
+
     fn read(
         root: &Path,
         options: LoadOptions,
@@ -75,11 +88,32 @@ impl Workspace {
         }
         let none = HashMap::new();
         let known = files::read_all(root, earlier.map_or(&none, |earlier| &earlier.known));
+        Workspace::build(root, options, known, earlier)
+    }
+
+    /// Holds what was read against each other.
+    fn build(
+        root: &Path,
+        options: LoadOptions,
+        known: HashMap<String, Known>,
+        earlier: Option<&Workspace>,
+    ) -> Result<Workspace, Error> {
         let mut diagnostics = Vec::new();
         let mut sources = Vec::new();
-        let settings =
-            side_file(root, "haft.toml", settings::read, &mut sources, &mut diagnostics)?;
-        let lock = side_file(root, "haft.lock", Lock::read, &mut sources, &mut diagnostics)?;
+        let settings = side_file(
+            (root, "haft.toml"),
+            settings::read,
+            Settings::default,
+            &mut sources,
+            &mut diagnostics,
+        )?;
+        let lock = side_file(
+            (root, "haft.lock"),
+            Lock::read,
+            Lock::unreadable,
+            &mut sources,
+            &mut diagnostics,
+        )?;
         let (parts, mut findings) = parts::gather(root, &known, &lock, &settings, &options);
         let (rulebook, governing) = rulebook::gather(root, &known, &mut diagnostics);
         let snapshot = Snapshot::build(parts, earlier.map(|earlier| &earlier.snapshot));
@@ -158,9 +192,9 @@ impl Workspace {
 
 /// Reads one of the files that are no manifests; an absent one says nothing.
 fn side_file<T: Default>(
-    root: &Path,
-    name: &str,
+    (root, name): (&Path, &str),
     read: fn(&Source) -> (T, Vec<Diagnostic>),
+    unreadable: fn() -> T,
     sources: &mut Vec<Source>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<T, Error> {
@@ -172,7 +206,7 @@ fn side_file<T: Default>(
     };
     let (source, report) = Source::from_bytes(name, bytes);
     let (value, found) =
-        if report.has_errors() { (T::default(), report.into_diagnostics()) } else { read(&source) };
+        if report.has_errors() { (unreadable(), report.into_diagnostics()) } else { read(&source) };
     sources.push(source);
     diagnostics.extend(found);
     Ok(value)

@@ -18,10 +18,25 @@ impl Digest {
 
     /// The digest of bytes as they are.
     pub fn of_bytes(bytes: &[u8]) -> Digest {
+        Digest::written(Sha256::digest(bytes).as_slice())
+    }
+
+    /// The digest of several parts in their order. Each is preceded by its length, so that no two
+    /// different lists of parts are the same bytes.
+    pub fn of_parts(parts: &[&[u8]]) -> Digest {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        Digest::written(hash.finalize().as_slice())
+    }
+
+    fn written(hash: &[u8]) -> Digest {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = String::with_capacity(71);
         text.push_str("sha256:");
-        for byte in Sha256::digest(bytes) {
+        for byte in hash {
             for nibble in [byte >> 4, byte & 15] {
                 text.push(char::from(*HEX.get(usize::from(nibble)).unwrap_or(&b'0')));
             }
@@ -67,6 +82,13 @@ mod tests {
             Digest::of(&json!({"b": 1.0, "a": [true, null]})),
             Digest::of(&json!({"a": [true, null], "b": 1}))
         );
+    }
+
+    #[test]
+    fn parts_are_told_apart() {
+        let digests =
+            [&[b"ab".as_slice(), b"c"][..], &[b"a", b"bc"], &[b"abc"]].map(Digest::of_parts);
+        assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests[0] != digests[2]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! A call that was understood: which contract, which driver, which input, under which limits.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{ActorId, Digest, DriverId, EffectProfile, Limits, ToolKey};
 
@@ -35,7 +36,7 @@ pub struct Rejected {
     /// Why, for machines.
     pub why: &'static str,
     /// Why, for people, in one line.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
 }
 
 /// The resolver's answer, with its reasons.
@@ -62,8 +63,8 @@ pub struct Plan {
     pub route: Route,
     /// The validated input, defaults filled in.
     pub input: Value,
-    /// The input as the driver's backend names its fields.
-    pub mapped: Value,
+    /// Contract inputs that the driver's backend knows by another name.
+    pub renames: Arc<[(String, String)]>,
     /// The validated context.
     pub context: Value,
     /// What the call may change.
@@ -72,4 +73,17 @@ pub struct Plan {
     pub limits: Limits,
     /// The digest of all of the above that decides what runs.
     pub digest: Digest,
+}
+
+impl Plan {
+    /// The input as the driver's backend names its fields.
+    pub fn mapped(&self) -> Value {
+        let Value::Object(fields) = &self.input else { return self.input.clone() };
+        let rename = |name: &String| {
+            let found = self.renames.iter().find(|(from, _)| from == name);
+            found.map_or_else(|| name.clone(), |(_, to)| to.clone())
+        };
+        let mapped = fields.iter().map(|(name, value)| (rename(name), value.clone()));
+        Value::Object(mapped.collect::<Map<_, _>>())
+    }
 }

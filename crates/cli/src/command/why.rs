@@ -129,7 +129,7 @@ fn show(explained: &Explanation) -> Result<()> {
         for other in rejected {
             let phase = serde_json::to_value(other.phase)?;
             let phase = phase.as_str().unwrap_or_default().to_owned();
-            table.row(vec![other.driver.to_string(), phase, other.reason]);
+            table.row(vec![other.driver.to_string(), phase, other.reason.into_owned()]);
         }
         table.print()?;
     }

@@ -3,7 +3,7 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use anyhow::Result;
 use haft::Workspace;
-use haft_contract::{Diagnostic, Severity};
+use haft_contract::{Diagnostic, Severity, rules};
 
 /// Prints diagnostics to standard error.
 pub(crate) fn show(workspace: &Workspace, diagnostics: &[Diagnostic]) -> Result<()> {
@@ -23,13 +23,17 @@ fn group<'a>(workspace: &'a Workspace, diagnostic: &'a Diagnostic) -> Group<'a> 
     };
     let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code);
     let file: &str = &diagnostic.file;
-    let text = workspace.text(file).filter(|text| !text.is_empty());
+    let concealed = rules::CONCEALED.contains(&diagnostic.code);
+    let text = workspace.text(file).filter(|text| !text.is_empty() && !concealed);
     let group = match text {
         Some(text) => title.element(
             Snippet::source(text)
                 .path(file)
                 .annotation(AnnotationKind::Primary.span(one_line(text, diagnostic))),
         ),
+        None if diagnostic.line > 0 => {
+            title.element(Origin::path(file).line(diagnostic.line).char_column(diagnostic.column))
+        }
         None => title.element(Origin::path(file)),
     };
     match &diagnostic.help {
