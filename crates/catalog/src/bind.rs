@@ -1,5 +1,6 @@
 //! Binding: holding a driver's claim against the contract it claims.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use haft_contract::{Contract, Driver, Finding, Implements, Kind, Mapped, Severity, rules};
@@ -30,6 +31,20 @@ impl Binding {
     /// The driver's own words about this contract.
     pub fn implements(&self) -> Option<&Implements> {
         self.driver.implements.get(self.entry)
+    }
+
+    /// The driver's id and major.
+    pub(crate) fn key(&self) -> String {
+        let major = haft_contract::range::major(&self.driver.version).unwrap_or_default();
+        format!("{}@{major}", self.driver.id)
+    }
+
+    /// What the driver leaves out of the contract.
+    pub(crate) fn left_out(&self) -> BTreeSet<String> {
+        let lists = self.implements().map(|entry| (&entry.drop_inputs, &entry.drop_outputs));
+        let (inputs, outputs) = lists.map_or((&[][..], &[][..]), |(i, o)| (i.as_slice(), o));
+        let inputs = inputs.iter().map(|name| format!("input {name}"));
+        inputs.chain(outputs.iter().map(|name| format!("output {name}"))).collect()
     }
 
     /// What its units are in.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use haft_contract::{Action, Contract, Finding, Standing, Tool};
+use haft_contract::{Accepted, Action, Contract, Finding, Standing, Tool};
 use haft_model::{Date, Digest, Lifecycle, Stop};
 use haft_notation::{Fault, Schema};
 
@@ -79,6 +79,23 @@ impl Entry {
                     .iter()
                     .any(|binding| Arc::ptr_eq(&binding.driver, driver) && binding.entry == *index)
             })
+    }
+
+    /// What accepting the contract and its drivers as they are now means.
+    pub fn acceptance(&self) -> Accepted {
+        let drivers = self.bindings.iter().map(|binding| (binding.key(), binding.left_out()));
+        Accepted::of(&self.contract, drivers.collect())
+    }
+
+    /// What was accepted, with the drivers added that nobody has seen before; none if there are none.
+    pub fn acceptance_with_new_drivers(&self) -> Option<Accepted> {
+        let Standing::Accepted(accepted) = &self.standing else { return None };
+        let unseen = |binding: &&Binding| !accepted.drivers.contains_key(&binding.key());
+        let mut extended = Accepted::clone(accepted);
+        for binding in self.bindings.iter().filter(unseen) {
+            extended.drivers.insert(binding.key(), binding.left_out());
+        }
+        (extended != **accepted).then_some(extended)
     }
 
     /// Whether nobody has seen the contract before.

@@ -40,10 +40,15 @@ pub(crate) fn entry(making: Making<'_>, earlier: Option<&Arc<Entry>>) -> Arc<Ent
     let drift = drift(&contract, &standing, &mut findings);
     let mut bindings = Vec::with_capacity(claims.len());
     for (driver, index) in claims {
-        let (binding, found) = bind(driver, *index, &contract);
-        bindings.push(binding);
+        let (mut binding, found) = bind(driver, *index, &contract);
         findings.extend(found);
+        if let Some(finding) = narrowed(&binding, &standing, &contract) {
+            binding.refused = binding.refused.or_else(|| Some(finding.message.clone()));
+            findings.push(finding);
+        }
+        bindings.push(binding);
     }
+    findings.extend(broken_callers(&contract, &standing));
     bindings.sort_by(|a, b| a.driver.id.cmp(&b.driver.id));
     findings.extend(unreachable_default(tool, &bindings));
     Arc::new(Entry::new(contract, bindings, findings, unsound.or(drift), standing))
@@ -82,6 +87,43 @@ fn drift(contract: &Contract, standing: &Standing, findings: &mut Vec<Finding>) 
     let file = &contract.tool.file;
     findings.push(Finding::new(rule, file, "/id", message.clone()).help(help.clone()));
     Some(Block { reason, message, help })
+}
+
+/// A contract that keeps its major and breaks those who call it.
+fn broken_callers(contract: &Contract, standing: &Standing) -> Option<Finding> {
+    let Standing::Accepted(accepted) = standing else { return None };
+    let ways = accepted.broken(contract);
+    if ways.is_empty() {
+        return None;
+    }
+    let key = contract.key();
+    let message = format!("callers of `{key}` break: {}", ways.join(", "));
+    let finding = Finding::new(rules::T057, &contract.tool.file, "/version", message);
+    let next = key.major + 1;
+    Some(
+        finding.help(format!(
+            "make it version {next}.0.0, or `haft accept {key}` if nobody calls it yet"
+        )),
+    )
+}
+
+/// A driver that keeps its major and leaves out something else than was accepted.
+fn narrowed(binding: &Binding, standing: &Standing, contract: &Contract) -> Option<Finding> {
+    let Standing::Accepted(accepted) = standing else { return None };
+    let driver = binding.key();
+    let then = accepted.drivers.get(&driver)?;
+    let now = binding.left_out();
+    let change = now.symmetric_difference(then).next()?;
+    let verb = if now.contains(change) { "leaves out" } else { "no longer leaves out" };
+    let key = contract.key();
+    let place = binding.implements().map(|entry| entry.place.clone()).unwrap_or_default();
+    let finding = Finding::new(
+        rules::L004,
+        &binding.driver.file,
+        &format!("{place}/schema_narrowing"),
+        format!("`{driver}` {verb} {change} of `{key}`, other than was accepted"),
+    );
+    Some(finding.help(format!("give the driver a new major version, or `haft accept {key}`")))
 }
 
 fn unreachable_default(tool: &Tool, bindings: &[Binding]) -> Option<Finding> {

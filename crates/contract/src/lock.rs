@@ -46,11 +46,17 @@ pub struct Accepted {
     pub closed_world: bool,
     /// What it asks of people.
     pub approval: Approval,
+    /// Inputs that every call has to give.
+    pub required: BTreeSet<String>,
+    /// Outputs that every answer has.
+    pub promised: BTreeSet<String>,
+    /// Its drivers by `id@major`, and what each leaves out of the contract.
+    pub drivers: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Accepted {
-    /// What accepting a contract as it is now means.
-    pub fn of(contract: &Contract) -> Accepted {
+    /// What accepting a contract as it is now means, with the drivers that claim it.
+    pub fn of(contract: &Contract, drivers: BTreeMap<String, BTreeSet<String>>) -> Accepted {
         let effects: &EffectProfile = &contract.effects;
         Accepted {
             fingerprint: effects.fingerprint(),
@@ -65,12 +71,27 @@ impl Accepted {
             read_only: effects.facts.read_only == Tri::Yes,
             closed_world: effects.facts.open_world == Tri::No,
             approval: effects.approval.clone(),
+            required: required(&contract.tool.inputs),
+            promised: required(&contract.tool.outputs),
+            drivers,
         }
+    }
+
+    /// Every way in which callers of the same major are broken by what the contract says now.
+    pub fn broken(&self, contract: &Contract) -> Vec<String> {
+        if self.schema == contract.schema_digest() {
+            return Vec::new();
+        }
+        let now = required(&contract.tool.inputs);
+        let asked = now.difference(&self.required).map(|name| format!("it requires `{name}` now"));
+        let now = required(&contract.tool.outputs);
+        let gone = self.promised.difference(&now);
+        asked.chain(gone.map(|name| format!("it no longer promises `{name}`"))).collect()
     }
 
     /// Every way in which a contract is wider now than it was when it was accepted.
     pub fn widened(&self, contract: &Contract) -> Vec<String> {
-        let now = Accepted::of(contract);
+        let now = Accepted::of(contract, BTreeMap::new());
         if now.fingerprint == self.fingerprint {
             return Vec::new();
         }
@@ -103,6 +124,11 @@ impl Accepted {
         }
         ways
     }
+}
+
+fn required(schema: &serde_json::Value) -> BTreeSet<String> {
+    let names = schema.get("required").and_then(serde_json::Value::as_array);
+    names.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
 fn added<'a>(
@@ -185,17 +211,26 @@ impl Lock {
                 accepted.closed_world,
                 quote(&class.to_string()),
             );
-            let lists: [(&str, &BTreeSet<String>); 6] = [
+            let lists: [(&str, &BTreeSet<String>); 8] = [
                 ("policies", &policies.into_iter().collect()),
                 ("classes", &classes),
                 ("mutates", &accepted.mutates),
                 ("network", &accepted.network),
                 ("secrets", &accepted.secrets),
                 ("tools", &accepted.tools),
+                ("required", &accepted.required),
+                ("promised", &accepted.promised),
             ];
             for (name, items) in lists.into_iter().filter(|(_, items)| !items.is_empty()) {
-                let items: Vec<String> = items.iter().map(|item| quote(item)).collect();
-                let _ = writeln!(text, "{name} = [{}]", items.join(", "));
+                let _ = writeln!(text, "{name} = {}", quote_all(items));
+            }
+            let drivers: Vec<String> = accepted
+                .drivers
+                .iter()
+                .map(|(driver, left_out)| format!("{} = {}", quote(driver), quote_all(left_out)))
+                .collect();
+            if !drivers.is_empty() {
+                let _ = writeln!(text, "drivers = {{ {} }}", drivers.join(", "));
             }
         }
         text
@@ -206,6 +241,11 @@ fn refuse(report: &mut Report, place: Span) {
     report
         .add(&rules::L003, place, "this entry is not one that Haft wrote")
         .help("run `haft accept` for the tool, or restore haft.lock from git");
+}
+
+fn quote_all(items: &BTreeSet<String>) -> String {
+    let items: Vec<String> = items.iter().map(|item| quote(item)).collect();
+    format!("[{}]", items.join(", "))
 }
 
 fn quote(text: &str) -> String {
@@ -232,6 +272,17 @@ fn accepted(node: &Node) -> Option<(String, Accepted)> {
             read_only: flag(node, "read_only")?,
             closed_world: flag(node, "closed_world")?,
             approval,
+            required: set(node, "required"),
+            promised: set(node, "promised"),
+            drivers: node
+                .get("drivers")
+                .map(Node::entries)
+                .unwrap_or_default()
+                .iter()
+                .map(|entry| {
+                    (entry.key.to_string(), entry.value.texts().map(str::to_owned).collect())
+                })
+                .collect(),
         },
     ))
 }

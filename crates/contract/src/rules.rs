@@ -46,6 +46,7 @@ rules! {
     T054 error "`implements` names an action that exists.";
     T055 error "`inputs` and `outputs` describe an object.";
     T056 error "`approval: policy:<name>` names a policy that exists.";
+    T057 error "A contract that breaks its callers has a new major version.";
 
     E050 error "A condition parses and looks only at what exists there.";
     E051 error "The dates of a lifecycle are in order.";
@@ -177,6 +178,7 @@ rules! {
     L001 error "A contract's effects are no wider than those that were accepted.";
     L002 error "An imported contract's description and schemas are those that were accepted.";
     L003 error "haft.lock can be read.";
+    L004 error "A driver that leaves out other inputs or outputs than were accepted has a new major version.";
 
     V040 warning "A write says how a repeated call is recognised.";
     V041 warning "A contract states its `sideEffectClass`, so that nothing has to be assumed.";

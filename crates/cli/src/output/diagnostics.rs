@@ -60,11 +60,9 @@ pub(crate) fn summary(diagnostics: &[Diagnostic], manifests: usize) -> String {
         many => format!("{many} {noun}s"),
     };
     format!(
-        "{} in {}: {}, {}",
-        "checked",
+        "checked {}: {}, {}",
         counted(manifests, "manifest"),
         counted(count(Severity::Error), "error"),
         counted(count(Severity::Warning), "warning"),
     )
-    .replacen("checked in", "checked", 1)
 }

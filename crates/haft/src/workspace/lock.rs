@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft_contract::{Accepted, Lock};
+use haft_contract::Lock;
 use haft_model::ToolKey;
 
 use crate::{Error, Workspace};
@@ -38,7 +38,7 @@ impl Workspace {
                 if invalid.is_some() {
                     continue;
                 }
-                lock.tools.insert(key.to_string(), Arc::new(Accepted::of(&entry.contract)));
+                lock.tools.insert(key.to_string(), Arc::new(entry.acceptance()));
                 accepted.push(key.clone());
             }
         }
@@ -49,19 +49,20 @@ impl Workspace {
         Ok(accepted)
     }
 
-    /// Records contracts that nobody has seen before: an id is accepted at first sight.
+    /// Records contracts and drivers that nobody has seen before: they are accepted at first sight.
     pub fn accept_unseen(&self) -> Result<usize, Error> {
         if self.lock.damaged {
             return Ok(0);
         }
         let mut lock = self.lock.clone();
-        for entry in
-            self.snapshot().entries().filter(|entry| entry.is_new() && entry.block.is_none())
-        {
-            let key = entry.contract.key().to_string();
-            lock.tools.insert(key, Arc::new(Accepted::of(&entry.contract)));
+        let mut unseen = 0;
+        for entry in self.snapshot().entries().filter(|entry| entry.block.is_none()) {
+            let new = entry.is_new().then(|| entry.acceptance());
+            if let Some(accepted) = new.or_else(|| entry.acceptance_with_new_drivers()) {
+                lock.tools.insert(entry.contract.key().to_string(), Arc::new(accepted));
+                unseen += 1;
+            }
         }
-        let unseen = lock.tools.len() - self.lock.tools.len();
         if unseen > 0 {
             self.write_lock(&lock)?;
         }
