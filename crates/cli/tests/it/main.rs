@@ -17,5 +17,6 @@ mod majors;
 mod pages;
 mod published;
 mod show;
+mod snapshots;
 mod stage;
 mod why;
