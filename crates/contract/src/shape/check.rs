@@ -33,7 +33,7 @@ pub fn check(node: &Node, shape: &Shape, code: &'static str, report: &mut Report
                     start..start,
                     format!("`{}` is missing from {}", field.name, shape.title),
                 )
-                .help(format!("add `{}`: {}", field.name, lower_first(field.about)));
+                .help(format!("add `{}`: {}", field.name, as_help(field.about)));
         }
     }
 }
@@ -297,8 +297,9 @@ fn bounds(least: i64, most: i64) -> String {
     }
 }
 
-fn lower_first(text: &str) -> String {
-    let mut chars = text.chars();
+/// A sentence in the form of a message: without its capital and its full stop.
+fn as_help(sentence: &str) -> String {
+    let mut chars = sentence.strip_suffix('.').unwrap_or(sentence).chars();
     match chars.next() {
         Some(first) => first.to_lowercase().chain(chars).collect(),
         None => String::new(),
