@@ -27,10 +27,14 @@ pub(super) fn parse(source: &Source, block: Span, report: &mut Report) -> Option
         emit_unresolved_aliases: true,
         emit_comments: false,
     };
+    let lines_before = source.position(block.start).0 - 1;
     let mut tree = Tree::new(report, block);
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = match event {
-            Ok((event, span)) => (event, tree.place(span.byte_range())),
+            Ok((event, span)) => {
+                tree.line = lines_before + span.start.line();
+                (event, tree.place(span.byte_range()))
+            }
             Err(fault) => {
                 tree.refuse(&fault);
                 break;
@@ -48,6 +52,8 @@ struct Tree<'a> {
     report: &'a mut Report,
     base: usize,
     end: usize,
+    /// The line of the newest event: to count lines for each repeated name would take too long.
+    line: usize,
     open: Vec<Open>,
     root: Option<Node>,
     anchors: HashMap<usize, (Node, usize)>,
@@ -65,7 +71,18 @@ struct Open {
 
 enum Holds {
     List(Vec<Node>),
-    Map { entries: Vec<Entry>, key: Option<(Box<str>, Span)> },
+    Map {
+        entries: Vec<Entry>,
+        /// The line where each name stands first.
+        lines: HashMap<Box<str>, usize>,
+        key: Option<(Box<str>, Span, usize)>,
+    },
+}
+
+impl Holds {
+    fn map() -> Holds {
+        Holds::Map { entries: Vec::new(), lines: HashMap::new(), key: None }
+    }
 }
 
 impl<'a> Tree<'a> {
@@ -74,6 +91,7 @@ impl<'a> Tree<'a> {
             report,
             base: block.start,
             end: block.end,
+            line: 1,
             open: Vec::new(),
             root: None,
             anchors: HashMap::new(),
@@ -107,9 +125,7 @@ impl<'a> Tree<'a> {
                 self.put(Node { value, span }, anchor, 1);
             }
             Event::SequenceStart(_, anchor, _) => self.start(span, anchor, Holds::List(Vec::new())),
-            Event::MappingStart(_, anchor, _) => {
-                self.start(span, anchor, Holds::Map { entries: Vec::new(), key: None });
-            }
+            Event::MappingStart(_, anchor, _) => self.start(span, anchor, Holds::map()),
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Alias(id) => return self.alias(id, span),
             Event::UnresolvedAlias(name) => {
@@ -189,21 +205,19 @@ impl<'a> Tree<'a> {
         match self.open.last_mut() {
             None => self.root = self.root.take().or(Some(node)),
             Some(Open { holds: Holds::List(items), .. }) => items.push(node),
-            Some(Open { holds: Holds::Map { entries, key }, .. }) => match key.take() {
-                None => *key = Some((key_text(self.report, &node), node.span)),
-                Some((key, key_span)) => {
-                    match entries.iter().find(|entry| entry.key == key) {
-                        None => entries.push(Entry { key, key_span, value: node }),
-                        Some(first) => {
-                            let line = self.report.position(first.key_span.start).0;
-                            self.report.add(
-                                &rules::Y006,
-                                key_span,
-                                format!("`{key}` is given twice; the first is on line {line}"),
-                            );
-                        }
-                    };
-                }
+            Some(Open { holds: Holds::Map { entries, lines, key }, .. }) => match key.take() {
+                None => *key = Some((key_text(self.report, &node), node.span, self.line)),
+                Some((key, key_span, line)) => match lines.get(&key) {
+                    None => {
+                        lines.insert(key.clone(), line);
+                        entries.push(Entry { key, key_span, value: node });
+                    }
+                    Some(first) => {
+                        let message =
+                            format!("`{key}` is given twice; the first is on line {first}");
+                        self.report.add(&rules::Y006, key_span, message);
+                    }
+                },
             },
         }
     }
@@ -300,4 +314,29 @@ fn number(text: &str) -> Option<Number> {
         .bytes()
         .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'-' | b'+'));
     if is_float { Number::from_f64(text.parse().ok()?) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use crate::source::{Source, Syntax, parse};
+    use crate::{Report, rules};
+
+    #[test]
+    fn ten_thousand_names_given_twice_are_each_found_with_their_first_line() {
+        const NAMES: usize = 10_000;
+        let mut text = String::from("---\n");
+        for line in 0..2 * NAMES {
+            writeln!(text, "n{}: 0", line % NAMES).unwrap();
+        }
+        let source = Source::new("TOOL.md", text + "---\n");
+        let mut report = Report::new(&source);
+        parse(&source, Syntax::Markdown, &mut report).unwrap();
+        let found = report.into_diagnostics();
+        assert_eq!(found.len(), NAMES);
+        let last = found.last().unwrap();
+        assert_eq!((last.code, last.line), (rules::Y006.code, 2 * NAMES + 1));
+        assert_eq!(last.message, "`n9999` is given twice; the first is on line 10001");
+    }
 }
