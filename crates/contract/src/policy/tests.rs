@@ -172,5 +172,5 @@ fn a_policy_breaks_the_rules_across_its_fields() {
 #[test]
 fn a_policy_of_no_known_schema_is_not_read() {
     let nothing = ["Y012 2 nothing says what kind of policy this is"];
-    check(FILE, &[("schema: policy/v9", &nothing), ("id: \"@a/b\"", &nothing)]);
+    check(FILE, &[("schema: grants/v1", &nothing), ("id: \"@a/b\"", &nothing)]);
 }
