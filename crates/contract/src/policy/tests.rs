@@ -121,7 +121,7 @@ fn a_policy_breaks_the_rules_of_its_fields() {
             (
                 "schema: policy/v1\nid: \"@a/b\"\ngrants:\n- principal: { role: owner }\n  actions: [{ action: a }]",
                 &[
-                    "P005 5 `principal` must be a principal or a map (somebody by reference) or a map (somebody by file) or a map (a person), not a map",
+                    "P005 5 `principal` must be a principal or a map with `ref` or a map with `file` or a map with `name` and `email`, not a map",
                 ],
             ),
             (

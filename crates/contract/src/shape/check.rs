@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::diagnostic::{Report, Rule, suggestion};
 use crate::shape::form::Form;
+use crate::shape::kind::one_of;
 use crate::shape::strangers::stranger;
 use crate::shape::{Field, Need, Shape, Takes};
 use crate::source::{Entry, Node, Source, Value};
@@ -143,7 +144,10 @@ fn text(
 
 fn formed(node: &Node, name: &str, form: &Form, code: &'static str, report: &mut Report) {
     let Some(text) = node.text() else {
-        return wrong_kind(node, name, form.what, code, report);
+        let message = format!("`{name}` must be {}, not {}", form.what, node.kind());
+        let help = form.pattern.is_some().then(|| form.help.to_owned());
+        add(report, code, node, message).maybe_help(help);
+        return;
     };
     if text.is_empty() && form.length.0 > 0 {
         add(report, code, node, format!("`{name}` is empty")).help(form.help);
@@ -157,13 +161,13 @@ fn formed(node: &Node, name: &str, form: &Form, code: &'static str, report: &mut
 
 fn word(node: &Node, name: &str, words: &[&'static str], code: &'static str, report: &mut Report) {
     let Some(text) = node.text() else {
-        return wrong_kind(node, name, &format!("one of {}", words.join(", ")), code, report);
+        return wrong_kind(node, name, &one_of(words), code, report);
     };
     if words.contains(&text) {
         return;
     }
-    let help = suggestion(text, words.iter().copied())
-        .unwrap_or_else(|| format!("use one of {}", words.join(", ")));
+    let help =
+        suggestion(text, words.iter().copied()).unwrap_or_else(|| format!("use {}", one_of(words)));
     add(report, code, node, format!("`{name}` cannot be `{text}`")).help(help);
 }
 
@@ -242,7 +246,7 @@ fn kind(
     let words: Vec<&'static str> = kinds.iter().map(|(word, _)| *word).collect();
     let Some(stated) = node.get(key) else {
         add(report, code, node, format!("`{name}` does not say its `{key}`"))
-            .help(format!("use one of {}", words.join(", ")));
+            .help(format!("use {}", one_of(&words)));
         return;
     };
     match kinds.iter().find(|(word, _)| Some(*word) == stated.text()) {
