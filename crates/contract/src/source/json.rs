@@ -8,11 +8,14 @@ use crate::{Report, rules};
 /// Reads a whole source as JSON.
 pub(super) fn parse(source: &Source, report: &mut Report) -> Option<Node> {
     let root = yaml::parse(source, 0..source.text().len(), report);
+    // Some editors put a mark before the text that says how it is encoded.
+    let text = source.text().trim_start_matches('\u{feff}');
+    let before = source.text().len() - text.len();
     // What is not even YAML has been refused already.
     if !report.has_errors()
-        && let Err(fault) = serde_json::from_str::<IgnoredAny>(source.text())
+        && let Err(fault) = serde_json::from_str::<IgnoredAny>(text)
     {
-        let at = offset(source.text(), fault.line(), fault.column());
+        let at = before + offset(text, fault.line(), fault.column());
         let place = format!(" at line {} column {}", fault.line(), fault.column());
         let message = fault.to_string().replace(&place, "");
         report
