@@ -3,6 +3,7 @@
 mod frontmatter;
 mod json;
 mod node;
+mod scalar;
 mod text;
 mod toml;
 mod yaml;

@@ -7,9 +7,8 @@
 use std::collections::HashMap;
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
-use serde_json::Number;
 
-use crate::source::{Entry, Node, Source, Span, Value};
+use crate::source::{Entry, Node, Source, Span, Value, scalar};
 use crate::{Report, rules};
 
 /// Nodes a document may have once its aliases are expanded.
@@ -222,7 +221,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The core schema: null, booleans, numbers; everything else is text.
+    /// What a scalar means, by its tag and its quotes.
     fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: &Span) -> Value {
         let stated = tag.map(|tag| (tag.is_yaml_core_schema(), tag.suffix()));
         match stated {
@@ -242,12 +241,7 @@ impl<'a> Tree<'a> {
         if style != ScalarStyle::Plain {
             return Value::Text(text.into());
         }
-        match text {
-            "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-            "true" | "True" | "TRUE" => Value::Flag(true),
-            "false" | "False" | "FALSE" => Value::Flag(false),
-            _ => number(text).map_or_else(|| Value::Text(text.into()), Value::Number),
-        }
+        scalar::plain(text)
     }
 
     fn refuse(&mut self, fault: &ScanError) {
@@ -287,33 +281,6 @@ fn key_text(report: &mut Report, node: &Node) -> Box<str> {
             "?".into()
         }
     }
-}
-
-fn number(text: &str) -> Option<Number> {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let first = unsigned.bytes().next()?;
-    if !(first.is_ascii_digit() || first == b'.') {
-        return None;
-    }
-    if let Some(digits) = unsigned.strip_prefix("0x") {
-        return u64::from_str_radix(digits, 16).ok().map(Number::from);
-    }
-    if let Some(digits) = unsigned.strip_prefix("0o") {
-        return u64::from_str_radix(digits, 8).ok().map(Number::from);
-    }
-    if unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
-        let text = text.strip_prefix('+').unwrap_or(text);
-        return text
-            .parse::<i64>()
-            .map(Number::from)
-            .or_else(|_| text.parse::<u64>().map(Number::from))
-            .ok()
-            .or_else(|| Number::from_f64(text.parse().ok()?));
-    }
-    let is_float = unsigned
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'-' | b'+'));
-    if is_float { Number::from_f64(text.parse().ok()?) } else { None }
 }
 
 #[cfg(test)]
