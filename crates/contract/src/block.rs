@@ -2,7 +2,7 @@
 
 use crate::Report;
 use crate::diagnostic::Rule;
-use crate::source::Node;
+use crate::source::{Node, Value};
 
 const FORMS: [&str; 3] = ["ref", "file", "inline"];
 
@@ -22,11 +22,20 @@ pub(crate) fn written_out<'n>(
     node.get("inline")
 }
 
+/// Whether a value is a map in which nothing but the three forms stands.
+pub(crate) fn is_reference(node: &Node) -> bool {
+    matches!(node.value, Value::Map(_))
+        && node.entries().iter().all(|entry| FORMS.contains(&&*entry.key))
+}
+
 /// Reports a map that does not have exactly one of the three forms.
 pub(crate) fn one_form(node: &Node, rule: &Rule, report: &mut Report) {
-    if node.entries().len() != 1 {
-        report
-            .add(rule, node.span.clone(), "it is not clear which of several things is meant")
-            .help("say exactly one of `ref`, `file` and `inline`, and nothing beside it");
-    }
+    let message = match node.entries().len() {
+        0 => "nothing is named here",
+        1 => return,
+        _ => "it is not clear which of several things is meant",
+    };
+    report
+        .add(rule, node.span.clone(), message)
+        .help("say exactly one of `ref`, `file` and `inline`, and nothing beside it");
 }

@@ -190,9 +190,11 @@ fn manifest(kind: Kind, source: &Source, node: &Node, report: &mut Report) -> Op
 
 /// Two AIPs call their document POLICY.md; `schema` tells them apart, or `doctype` where it is missing.
 fn policy(source: &Source, node: &Node, report: &mut Report) -> Option<Manifest> {
-    match (text(node, "schema"), text(node, "doctype")) {
-        (Some("policy/v1"), _) => crate::policy::read(source, node, report).map(Manifest::Policy),
-        (Some("agentgovernance/v1"), _) | (None, Some("policy")) => {
+    // Another version of either has a rule of its own to say so.
+    let family = text(node, "schema").map(|schema| schema.split('/').next().unwrap_or(schema));
+    match (family, text(node, "doctype")) {
+        (Some("policy"), _) => crate::policy::read(source, node, report).map(Manifest::Policy),
+        (Some("agentgovernance"), _) | (None, Some("policy")) => {
             crate::policy_rule::read(node, report).map(Manifest::PolicyRule)
         }
         _ => {

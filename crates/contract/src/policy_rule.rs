@@ -9,7 +9,7 @@ use haft_model::{Budget, PolicyRule, Risk, RuleDecision, Signer};
 
 use crate::read::{each, items, owned, text, whole};
 use crate::shape::{check, documents};
-use crate::source::Node;
+use crate::source::{Node, Value};
 use crate::{Report, rules};
 
 /// Where no level is stated, an agent may act within bounds.
@@ -116,6 +116,15 @@ fn allows(rule: &PolicyRule, node: &Node, report: &mut Report) {
 }
 
 fn asks(rule: &PolicyRule, node: &Node, report: &mut Report) {
+    // Signers that could not be read have been refused; who they are is not known.
+    let unread = match node.get("signers") {
+        Some(Node { value: Value::List(written), .. }) => written.len() > rule.signers.len(),
+        Some(_) => true,
+        None => false,
+    };
+    if unread {
+        return;
+    }
     let mut people = Vec::new();
     for signer in &rule.signers {
         match signer {

@@ -62,7 +62,7 @@ rules! {
     D031 warning "A driver does not use the discouraged fields `driver`, `concrete` and `transport`.";
     D032 warning "An id does not end in a dot or dash.";
     D044 warning "The folder is named after the driver's `id`.";
-    D045 error "Only one driver has a given id and major version.";
+    D045 error "Only one driver has a given id.";
     D050 error "An `implements` entry names a tool that exists.";
     D051 error "An `implements` range contains the contract's version.";
     D052 error "Only optional inputs are dropped.";

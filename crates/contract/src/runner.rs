@@ -4,7 +4,6 @@
 mod tests;
 
 use crate::block::written_out;
-use crate::read::text;
 use crate::shape::{check, documents};
 use crate::source::{Node, Value};
 use crate::{Report, rules};
@@ -20,8 +19,10 @@ pub(crate) fn check_runner_of(driver: &Node, report: &mut Report) {
 pub fn check_runner(node: &Node, report: &mut Report) {
     let Some(runner) = written_out(node, &rules::R041, report) else { return };
     check(runner, &documents::runner::RUNNER, "R001", report);
+    let engine = runner.get("engine");
+    let is_process = |engine: &Node| matches!(engine.text(), Some("subprocess" | "in-process"));
     if let Some(image) = runner.entry("image")
-        && text(runner, "engine") != Some("sandbox")
+        && engine.is_none_or(is_process)
     {
         report
             .add(

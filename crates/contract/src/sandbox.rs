@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use crate::block::{one_form, written_out};
+use crate::block::{is_reference, one_form, written_out};
 use crate::read::{items, text};
 use crate::shape::{check, documents};
 use crate::source::Node;
@@ -65,7 +65,8 @@ fn credentials(node: &Node, report: &mut Report) {
 fn mounts(node: &Node, report: &mut Report) {
     let mut taken = BTreeSet::new();
     for mount in items(node, "mounts") {
-        if let Some(source) = mount.get("source").filter(|source| source.text().is_none()) {
+        // A field that no source has is refused by the table.
+        if let Some(source) = mount.get("source").filter(|source| is_reference(source)) {
             one_form(source, &rules::X042, report);
         }
         let Some(place) = text(mount, "at").and_then(mount_point) else { continue };

@@ -10,11 +10,13 @@ mod fit;
 pub mod form;
 mod kind;
 mod schema;
+mod strangers;
 
+pub use check::check;
 pub(crate) use check::field_value;
-pub use check::{check, strangers};
 pub use fit::fitting;
 pub use schema::json_schema;
+pub use strangers::strangers;
 
 use crate::diagnostic::Rule;
 use form::Form;

@@ -1,7 +1,9 @@
 //! A text and the places in it: bytes in, a tree with positions and diagnostics out.
 
 mod frontmatter;
+mod json;
 mod node;
+mod scalar;
 mod text;
 mod toml;
 mod yaml;
@@ -16,7 +18,7 @@ use crate::Report;
 pub enum Syntax {
     /// Markdown with YAML between `---` lines.
     Markdown,
-    /// JSON, which is YAML too.
+    /// JSON.
     Json,
     /// TOML.
     Toml,
@@ -29,7 +31,7 @@ pub fn parse(source: &Source, syntax: Syntax, report: &mut Report) -> Option<Nod
             let block = frontmatter::find(source, report)?;
             yaml::parse(source, block, report)
         }
-        Syntax::Json => yaml::parse(source, 0..source.text().len(), report),
+        Syntax::Json => json::parse(source, report),
         Syntax::Toml => toml::parse(source, report),
     }
 }

@@ -158,9 +158,9 @@ fn what_keeps_a_record_from_being_read_is_said_where_it_stands() {
             r#"{ "tool_id": "n.a@1", COMPLETE }"#,
             &[
                 "J002 1:1 `name` is missing from an Agent Tool declaration; \
-                 add `name`: what the tool is called inside its namespace.",
+                 add `name`: what the tool is called inside its namespace",
                 "J003 1:1 `description` is missing from an Agent Tool declaration; add \
-                 `description`: what the tool does and when to use it, written for a model.",
+                 `description`: what the tool does and when to use it, written for a model",
             ][..],
         ),
         (

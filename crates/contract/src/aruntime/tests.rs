@@ -220,11 +220,11 @@ fn what_is_wrong_with_a_contract_is_said_where_it_stands() {
         said(r#"{ "toolId": "?", "version": "2" , "sideEffectClass": "read-only" }"#),
         [
             "V003 1:1 `description` is missing from an ARuntime contract; \
-             add `description`: what the tool does.",
+             add `description`: what the tool does",
             "V004 1:1 `inputSchema` is missing from an ARuntime contract; \
-             add `inputSchema`: a JSON Schema for what goes in.",
+             add `inputSchema`: a JSON Schema for what goes in",
             "V005 1:1 `outputSchema` is missing from an ARuntime contract; \
-             add `outputSchema`: a JSON Schema for what comes out.",
+             add `outputSchema`: a JSON Schema for what comes out",
             "V001 1:13 `toolId`: `?` is not a tool id; \
              use 2 to 80 letters, digits, dots and dashes",
             "V002 1:29 `version`: `2` is not a version; write three numbers, as in `1.0.0`",

@@ -40,7 +40,11 @@ fn parent(
     let Some(extends) = &file.extends else { return Ok(None) };
     let path = beside(file.file(), extends);
     let Some(found) = path.as_ref().and_then(|path| files.get(path)) else {
-        return Err(problem(file, &rules::G152, format!("there is no `{extends}` to extend")));
+        return Err(problem(
+            file,
+            &rules::G152,
+            format!("there is no usable `{extends}` to extend"),
+        ));
     };
     if chain.iter().any(|earlier| earlier.file() == found.file()) {
         return Err(problem(

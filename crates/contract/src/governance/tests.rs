@@ -252,12 +252,12 @@ fn a_chain_ends_at_its_root_at_a_cycle_at_a_gap_and_after_eight_files() {
         (
             "c/GOVERNANCE.md".into(),
             1,
-            Some("G152 c/GOVERNANCE.md:7 there is no `./gone/GOVERNANCE.md` to extend"),
+            Some("G152 c/GOVERNANCE.md:7 there is no usable `./gone/GOVERNANCE.md` to extend"),
         ),
         (
             "e/GOVERNANCE.md".into(),
             1,
-            Some("G152 e/GOVERNANCE.md:7 there is no `../../GOVERNANCE.md` to extend"),
+            Some("G152 e/GOVERNANCE.md:7 there is no usable `../../GOVERNANCE.md` to extend"),
         ),
         ("f/GOVERNANCE.md".into(), 0, None),
     ] {

@@ -121,7 +121,7 @@ fn a_policy_breaks_the_rules_of_its_fields() {
             (
                 "schema: policy/v1\nid: \"@a/b\"\ngrants:\n- principal: { role: owner }\n  actions: [{ action: a }]",
                 &[
-                    "P005 5 `principal` must be a principal or a map (somebody by reference) or a map (somebody by file) or a map (a person), not a map",
+                    "P005 5 `principal` must be a principal or a map with `ref` or a map with `file` or a map with `name` and `email`, not a map",
                 ],
             ),
             (
@@ -172,5 +172,5 @@ fn a_policy_breaks_the_rules_across_its_fields() {
 #[test]
 fn a_policy_of_no_known_schema_is_not_read() {
     let nothing = ["Y012 2 nothing says what kind of policy this is"];
-    check(FILE, &[("schema: policy/v9", &nothing), ("id: \"@a/b\"", &nothing)]);
+    check(FILE, &[("schema: grants/v1", &nothing), ("id: \"@a/b\"", &nothing)]);
 }

@@ -21,7 +21,6 @@ fn a_runner_breaks_its_rules() {
                 "engine: docker\nimage: x\nneeds: { language: rust }\nlimits: { memory_mb: 0 }\nnetwork: {}\nshell: bash",
                 &[
                     "R001 2 `engine` cannot be `docker`",
-                    "R040 3 only a sandbox starts from an image, so this one is never used",
                     "R003 4 `language` cannot be `rust`",
                     "R004 5 `memory_mb` is 0; it must be at least 1",
                     "R031 6 `network` does not belong in the runner",

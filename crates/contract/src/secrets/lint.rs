@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::diagnostic::suggestion;
 use crate::read::{items, text};
 use crate::shape::check as check_shape;
-use crate::shape::documents::secrets::{EXPOSURES, GRANTEE, NO_VALUES, VALUES};
-use crate::source::Node;
+use crate::shape::documents::secrets::{BACKEND, EXPOSURES, GRANTEE, NO_VALUES, VALUES};
+use crate::source::{Node, Value};
 use crate::{Report, rules};
 
 /// Checks each entry, and the entries against each other.
@@ -54,7 +54,9 @@ fn spelling<'n>(entry: &'n Node, slugs: &mut BTreeSet<&'n str>, report: &mut Rep
 }
 
 fn vault(entry: &Node, report: &mut Report) {
-    if let Some(backend) = entry.entry("backend") {
+    if let Some(backend) = entry.entry("backend")
+        && backend.value.text().is_some_and(|address| BACKEND.fault(address).is_none())
+    {
         report
             .add(
                 &rules::S047,
@@ -69,9 +71,8 @@ fn access(entry: &Node, report: &mut Report) {
     let grantees = |key| entry.get("access").map(|access| items(access, key)).unwrap_or_default();
     let all = ["reveal", "bind", "rotate"].into_iter().flat_map(grantees);
     all.for_each(|one| grantee(one, report));
-    let mut users = ["reveal", "bind"].into_iter().flat_map(grantees);
     if let Some(slug) = text(entry, "slug")
-        && !users.any(|one| super::grantee(one).is_some())
+        && is_closed(entry)
     {
         report
             .add(&rules::S046, entry.place(&["slug"]), format!("nobody may use `{slug}`"))
@@ -79,7 +80,21 @@ fn access(entry: &Node, report: &mut Report) {
     }
 }
 
+/// Whether an entry gives nobody the use of its secret. What could not be read has been refused.
+fn is_closed(entry: &Node) -> bool {
+    let Some(access) = entry.get("access") else { return true };
+    let uses = ["reveal", "bind"].map(|key| access.get(key));
+    let is_list = |list: &&Node| matches!(list.value, Value::List(_));
+    let readable = matches!(access.value, Value::Map(_)) && uses.iter().flatten().all(is_list);
+    let mut users = uses.into_iter().flatten().flat_map(Node::items);
+    readable && users.all(|one| matches!(one.value, Value::Map(_)) && super::grantee(one).is_none())
+}
+
 fn grantee(node: &Node, report: &mut Report) {
+    // The table has said that an entry is a map.
+    if !matches!(node.value, Value::Map(_)) {
+        return;
+    }
     check_shape(node, &GRANTEE, "S007", report);
     let known = |key: &str| GRANTEE.field(key).is_some();
     let stated = node.entries().iter().filter(|entry| known(&entry.key)).count();

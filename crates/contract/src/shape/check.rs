@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use crate::diagnostic::{Report, Rule, suggestion};
 use crate::shape::form::Form;
-use crate::shape::{Field, Need, Shape, Strangers, Takes};
+use crate::shape::kind::one_of;
+use crate::shape::strangers::stranger;
+use crate::shape::{Field, Need, Shape, Takes};
 use crate::source::{Entry, Node, Source, Value};
 
 /// Reports every way in which a map differs from its shape. `code` is the rule of whatever holds it.
@@ -32,7 +34,7 @@ pub fn check(node: &Node, shape: &Shape, code: &'static str, report: &mut Report
                     start..start,
                     format!("`{}` is missing from {}", field.name, shape.title),
                 )
-                .help(format!("add `{}`: {}", field.name, lower_first(field.about)));
+                .help(format!("add `{}`: {}", field.name, as_help(field.about)));
         }
     }
 }
@@ -142,7 +144,10 @@ fn text(
 
 fn formed(node: &Node, name: &str, form: &Form, code: &'static str, report: &mut Report) {
     let Some(text) = node.text() else {
-        return wrong_kind(node, name, form.what, code, report);
+        let message = format!("`{name}` must be {}, not {}", form.what, node.kind());
+        let help = form.pattern.is_some().then(|| form.help.to_owned());
+        add(report, code, node, message).maybe_help(help);
+        return;
     };
     if text.is_empty() && form.length.0 > 0 {
         add(report, code, node, format!("`{name}` is empty")).help(form.help);
@@ -156,13 +161,13 @@ fn formed(node: &Node, name: &str, form: &Form, code: &'static str, report: &mut
 
 fn word(node: &Node, name: &str, words: &[&'static str], code: &'static str, report: &mut Report) {
     let Some(text) = node.text() else {
-        return wrong_kind(node, name, &format!("one of {}", words.join(", ")), code, report);
+        return wrong_kind(node, name, &one_of(words), code, report);
     };
     if words.contains(&text) {
         return;
     }
-    let help = suggestion(text, words.iter().copied())
-        .unwrap_or_else(|| format!("use one of {}", words.join(", ")));
+    let help =
+        suggestion(text, words.iter().copied()).unwrap_or_else(|| format!("use {}", one_of(words)));
     add(report, code, node, format!("`{name}` cannot be `{text}`")).help(help);
 }
 
@@ -241,7 +246,7 @@ fn kind(
     let words: Vec<&'static str> = kinds.iter().map(|(word, _)| *word).collect();
     let Some(stated) = node.get(key) else {
         add(report, code, node, format!("`{name}` does not say its `{key}`"))
-            .help(format!("use one of {}", words.join(", ")));
+            .help(format!("use {}", one_of(&words)));
         return;
     };
     match kinds.iter().find(|(word, _)| Some(*word) == stated.text()) {
@@ -267,56 +272,6 @@ fn schema(node: &Node, name: &str, code: &'static str, report: &mut Report) {
     }
 }
 
-/// Reports the fields that none of some shapes knows: for documents that several tables describe.
-/// Those in `others` have a rule of their own.
-pub fn strangers(
-    node: &Node,
-    shapes: &[&Shape],
-    others: &[&str],
-    rule: &Rule,
-    report: &mut Report,
-) {
-    for entry in node.entries().iter().filter(|entry| !others.contains(&&*entry.key)) {
-        let known = |shape: &&&Shape| {
-            shape.field(&entry.key).is_some()
-                || shape.moved.iter().any(|moved| moved.name == &*entry.key)
-        };
-        if shapes.iter().any(|shape| known(&shape)) {
-            continue;
-        }
-        let names = shapes.iter().flat_map(|shape| shape.fields).map(|field| field.name);
-        let title = shapes.last().map_or("the document", |shape| shape.title);
-        report
-            .add(rule, entry.key_span.clone(), format!("{title} has no field `{}`", entry.key))
-            .maybe_help(suggestion(&entry.key, names));
-    }
-}
-
-fn stranger(entry: &Entry, shape: &Shape, around: &'static str, report: &mut Report) {
-    if let Some(moved) = shape.moved.iter().find(|moved| moved.name == &*entry.key) {
-        report
-            .add(
-                &breach(moved.code),
-                entry.key_span.clone(),
-                format!("`{}` does not belong in {}", entry.key, shape.title),
-            )
-            .help(moved.help);
-        return;
-    }
-    let Strangers::Refused(code) = shape.strangers else { return };
-    let code = if code.is_empty() { around } else { code };
-    let known = || shape.fields.iter().map(|field| field.name);
-    let help = suggestion(&entry.key, known())
-        .unwrap_or_else(|| format!("it can hold {}", known().collect::<Vec<_>>().join(", ")));
-    report
-        .add(
-            &breach(code),
-            entry.key_span.clone(),
-            format!("{} has no field `{}`", shape.title, entry.key),
-        )
-        .help(help);
-}
-
 fn wrong_kind(node: &Node, name: &str, wanted: &str, code: &'static str, report: &mut Report) {
     add(report, code, node, format!("`{name}` must be {wanted}, not {}", node.kind()));
 }
@@ -331,7 +286,7 @@ fn add<'r>(
 }
 
 /// Shapes state what must hold, so every breach of one is an error.
-fn breach(code: &'static str) -> Rule {
+pub(super) fn breach(code: &'static str) -> Rule {
     Rule::error(code, "")
 }
 
@@ -346,8 +301,9 @@ fn bounds(least: i64, most: i64) -> String {
     }
 }
 
-fn lower_first(text: &str) -> String {
-    let mut chars = text.chars();
+/// A sentence in the form of a message: without its capital and its full stop.
+fn as_help(sentence: &str) -> String {
+    let mut chars = sentence.strip_suffix('.').unwrap_or(sentence).chars();
     match chars.next() {
         Some(first) => first.to_lowercase().chain(chars).collect(),
         None => String::new(),

@@ -1,6 +1,6 @@
 //! What a field takes in kind: to tell choices apart and to name them.
 
-use crate::shape::{Need, Takes};
+use crate::shape::{Need, Shape, Takes};
 use crate::source::{Node, Value};
 
 impl Takes {
@@ -35,12 +35,12 @@ impl Takes {
             Takes::Any => "anything".into(),
             Takes::Text(..) => "text".into(),
             Takes::Formed(form) => form.what.into(),
-            Takes::Word(words) => format!("one of {}", words.join(", ")),
+            Takes::Word(words) => one_of(words),
             Takes::Integer(..) => "a whole number".into(),
             Takes::Number(_) => "a number".into(),
             Takes::Flag => "true or false".into(),
             Takes::List(..) | Takes::Set(_) => "a list".into(),
-            Takes::Map(shape) => format!("a map ({})", shape.title),
+            Takes::Map(shape) => map_of(shape),
             Takes::Names(..) | Takes::Kinds(..) | Takes::Object => "a map".into(),
             Takes::Schema => "a JSON Schema".into(),
             Takes::Either(choices) => {
@@ -48,5 +48,23 @@ impl Takes {
             }
             Takes::Nullable(inner) => inner.kind(),
         }
+    }
+}
+
+/// Some words to choose from.
+pub(super) fn one_of(words: &[&str]) -> String {
+    match words {
+        [only] => format!("`{only}`"),
+        _ => format!("one of {}", words.join(", ")),
+    }
+}
+
+/// A map by what it cannot be without, which is what tells it from other maps.
+fn map_of(shape: &Shape) -> String {
+    let required = shape.fields.iter().filter(|field| field.need == Need::Required);
+    let names: Vec<String> = required.map(|field| format!("`{}`", field.name)).collect();
+    match names.is_empty() {
+        true => format!("a map ({})", shape.title),
+        false => format!("a map with {}", names.join(" and ")),
     }
 }

@@ -7,9 +7,8 @@
 use std::collections::HashMap;
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
-use serde_json::Number;
 
-use crate::source::{Entry, Node, Source, Span, Value};
+use crate::source::{Entry, Node, Source, Span, Value, scalar};
 use crate::{Report, rules};
 
 /// Nodes a document may have once its aliases are expanded.
@@ -27,10 +26,14 @@ pub(super) fn parse(source: &Source, block: Span, report: &mut Report) -> Option
         emit_unresolved_aliases: true,
         emit_comments: false,
     };
+    let lines_before = source.position(block.start).0 - 1;
     let mut tree = Tree::new(report, block);
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = match event {
-            Ok((event, span)) => (event, tree.place(span.byte_range())),
+            Ok((event, span)) => {
+                tree.line = lines_before + span.start.line();
+                (event, tree.place(span.byte_range()))
+            }
             Err(fault) => {
                 tree.refuse(&fault);
                 break;
@@ -48,6 +51,8 @@ struct Tree<'a> {
     report: &'a mut Report,
     base: usize,
     end: usize,
+    /// The line of the newest event: to count lines for each repeated name would take too long.
+    line: usize,
     open: Vec<Open>,
     root: Option<Node>,
     anchors: HashMap<usize, (Node, usize)>,
@@ -65,7 +70,18 @@ struct Open {
 
 enum Holds {
     List(Vec<Node>),
-    Map { entries: Vec<Entry>, key: Option<(Box<str>, Span)> },
+    Map {
+        entries: Vec<Entry>,
+        /// The line where each name stands first.
+        lines: HashMap<Box<str>, usize>,
+        key: Option<(Box<str>, Span, usize)>,
+    },
+}
+
+impl Holds {
+    fn map() -> Holds {
+        Holds::Map { entries: Vec::new(), lines: HashMap::new(), key: None }
+    }
 }
 
 impl<'a> Tree<'a> {
@@ -74,6 +90,7 @@ impl<'a> Tree<'a> {
             report,
             base: block.start,
             end: block.end,
+            line: 1,
             open: Vec::new(),
             root: None,
             anchors: HashMap::new(),
@@ -107,9 +124,7 @@ impl<'a> Tree<'a> {
                 self.put(Node { value, span }, anchor, 1);
             }
             Event::SequenceStart(_, anchor, _) => self.start(span, anchor, Holds::List(Vec::new())),
-            Event::MappingStart(_, anchor, _) => {
-                self.start(span, anchor, Holds::Map { entries: Vec::new(), key: None });
-            }
+            Event::MappingStart(_, anchor, _) => self.start(span, anchor, Holds::map()),
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Alias(id) => return self.alias(id, span),
             Event::UnresolvedAlias(name) => {
@@ -189,26 +204,24 @@ impl<'a> Tree<'a> {
         match self.open.last_mut() {
             None => self.root = self.root.take().or(Some(node)),
             Some(Open { holds: Holds::List(items), .. }) => items.push(node),
-            Some(Open { holds: Holds::Map { entries, key }, .. }) => match key.take() {
-                None => *key = Some((key_text(self.report, &node), node.span)),
-                Some((key, key_span)) => {
-                    match entries.iter().find(|entry| entry.key == key) {
-                        None => entries.push(Entry { key, key_span, value: node }),
-                        Some(first) => {
-                            let line = self.report.position(first.key_span.start).0;
-                            self.report.add(
-                                &rules::Y006,
-                                key_span,
-                                format!("`{key}` is given twice; the first is on line {line}"),
-                            );
-                        }
-                    };
-                }
+            Some(Open { holds: Holds::Map { entries, lines, key }, .. }) => match key.take() {
+                None => *key = Some((key_text(self.report, &node), node.span, self.line)),
+                Some((key, key_span, line)) => match lines.get(&key) {
+                    None => {
+                        lines.insert(key.clone(), line);
+                        entries.push(Entry { key, key_span, value: node });
+                    }
+                    Some(first) => {
+                        let message =
+                            format!("`{key}` is given twice; the first is on line {first}");
+                        self.report.add(&rules::Y006, key_span, message);
+                    }
+                },
             },
         }
     }
 
-    /// The core schema: null, booleans, numbers; everything else is text.
+    /// What a scalar means, by its tag and its quotes.
     fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: &Span) -> Value {
         let stated = tag.map(|tag| (tag.is_yaml_core_schema(), tag.suffix()));
         match stated {
@@ -228,12 +241,7 @@ impl<'a> Tree<'a> {
         if style != ScalarStyle::Plain {
             return Value::Text(text.into());
         }
-        match text {
-            "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-            "true" | "True" | "TRUE" => Value::Flag(true),
-            "false" | "False" | "FALSE" => Value::Flag(false),
-            _ => number(text).map_or_else(|| Value::Text(text.into()), Value::Number),
-        }
+        scalar::plain(text)
     }
 
     fn refuse(&mut self, fault: &ScanError) {
@@ -275,29 +283,27 @@ fn key_text(report: &mut Report, node: &Node) -> Box<str> {
     }
 }
 
-fn number(text: &str) -> Option<Number> {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let first = unsigned.bytes().next()?;
-    if !(first.is_ascii_digit() || first == b'.') {
-        return None;
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use crate::source::{Source, Syntax, parse};
+    use crate::{Report, rules};
+
+    #[test]
+    fn ten_thousand_names_given_twice_are_each_found_with_their_first_line() {
+        const NAMES: usize = 10_000;
+        let mut text = String::from("---\n");
+        for line in 0..2 * NAMES {
+            writeln!(text, "n{}: 0", line % NAMES).unwrap();
+        }
+        let source = Source::new("TOOL.md", text + "---\n");
+        let mut report = Report::new(&source);
+        parse(&source, Syntax::Markdown, &mut report).unwrap();
+        let found = report.into_diagnostics();
+        assert_eq!(found.len(), NAMES);
+        let last = found.last().unwrap();
+        assert_eq!((last.code, last.line), (rules::Y006.code, 2 * NAMES + 1));
+        assert_eq!(last.message, "`n9999` is given twice; the first is on line 10001");
     }
-    if let Some(digits) = unsigned.strip_prefix("0x") {
-        return u64::from_str_radix(digits, 16).ok().map(Number::from);
-    }
-    if let Some(digits) = unsigned.strip_prefix("0o") {
-        return u64::from_str_radix(digits, 8).ok().map(Number::from);
-    }
-    if unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
-        let text = text.strip_prefix('+').unwrap_or(text);
-        return text
-            .parse::<i64>()
-            .map(Number::from)
-            .or_else(|_| text.parse::<u64>().map(Number::from))
-            .ok()
-            .or_else(|| Number::from_f64(text.parse().ok()?));
-    }
-    let is_float = unsigned
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'-' | b'+'));
-    if is_float { Number::from_f64(text.parse().ok()?) } else { None }
 }

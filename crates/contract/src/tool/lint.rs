@@ -58,7 +58,9 @@ fn effects(tool: &Tool, node: &Node, report: &mut Report) {
     let asks = tool.approval.as_ref().is_some_and(|approval| {
         approval.class != ApprovalClass::Auto || !approval.policies.is_empty()
     });
-    if changes && !asks && tool.implements.is_none() {
+    // An action that cannot be read has been refused; what it would have said is not known.
+    let stands_alone = node.get("implements").is_none();
+    if changes && !asks && stands_alone {
         report
             .add(
                 &rules::T040,
@@ -69,7 +71,7 @@ fn effects(tool: &Tool, node: &Node, report: &mut Report) {
     }
     let absent = |name: &&str| node.entry(name).is_none();
     let missing: Vec<&str> = ["mutates", "risk_level"].into_iter().filter(absent).collect();
-    if let (None, [_, ..]) = (&tool.implements, missing.as_slice()) {
+    if stands_alone && !missing.is_empty() {
         let verb = if missing.len() == 1 { "is" } else { "are" };
         report
             .add(

@@ -30,7 +30,8 @@ macro_rules! files {
 
 files! {
     text hostile tool tool_across haft_fields driver driver_across http mcp sdk builtin cli bundle
-    action agent_tool aruntime lock settings
+    action agent_tool aruntime lock settings policy policy_rule governance governance_chain secrets auth
+    runner sandbox io
 }
 
 #[test]

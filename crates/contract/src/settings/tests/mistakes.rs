@@ -101,7 +101,7 @@ const CASES: &[(&str, &[&str])] = &[
     (
         "[server.oauth]\nissuer = 'https://id.example'\n",
         &[
-            "W016 1:1 `audience` is missing from `[server.oauth]` | add `audience`: what a token has to be made out for.",
+            "W016 1:1 `audience` is missing from `[server.oauth]` | add `audience`: what a token has to be made out for",
         ],
     ),
     (
@@ -111,7 +111,7 @@ const CASES: &[(&str, &[&str])] = &[
     (
         "[[actor]]\nroles = ['agent']\n",
         &[
-            "W017 1:1 `id` is missing from an `[[actor]]` | add `id`: `user:<name>` or `agent:<name>`.",
+            "W017 1:1 `id` is missing from an `[[actor]]` | add `id`: `user:<name>` or `agent:<name>`",
         ],
     ),
     (
@@ -133,7 +133,7 @@ const CASES: &[(&str, &[&str])] = &[
     (
         "[[rule]]\ntool = 'a.b'\n",
         &[
-            "W018 1:1 `verdict` is missing from a `[[rule]]` | add `verdict`: what becomes of such calls.",
+            "W018 1:1 `verdict` is missing from a `[[rule]]` | add `verdict`: what becomes of such calls",
         ],
     ),
     (
@@ -185,7 +185,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("[[rule]]\nverdict = 'ask'\nclass = 'irreversible'\nmatch = ['b.a {}']\n", &[]),
     (
         "[[hook]]\nrun = ['x']\n",
-        &["W019 1:1 `event` is missing from a `[[hook]]` | add `event`: when it is asked."],
+        &["W019 1:1 `event` is missing from a `[[hook]]` | add `event`: when it is asked"],
     ),
     (
         "[[hook]]\nevent = 'pre_tool_used'\nrun = ['x']\n",

@@ -13,7 +13,8 @@ static SECRET_SLUG: Form = pattern(
     "write `name` or `service/name` in lowercase letters, digits and dashes",
 );
 
-static BACKEND: Form = pattern(
+/// Where a vault is.
+pub static BACKEND: Form = pattern(
     "the address of a vault",
     r"^[a-z][a-z0-9-]*://",
     (1, usize::MAX),

@@ -2,8 +2,9 @@
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{
-    Any, Either, Flag, Formed, Integer, List, Map, Nullable, Object, Schema, Set, Text, Word,
+    Any, Either, Flag, Formed, Integer, List, Map, Nullable, Schema, Set, Text, Word,
 };
+use crate::shape::documents::action::INLINE;
 use crate::shape::documents::haft;
 use crate::shape::form::{APPROVAL, DRIVER_ID, FILLED, MUTATION, TAG, TOOL_ID, VERSION};
 use crate::shape::{Field, Moved, Shape, Strangers, optional, required};
@@ -189,7 +190,7 @@ static ACTION_REF: Shape =
 const ACTION_FORMS: &[Field] = &[
     optional("ref", "", Formed(&FILLED), "A registry reference."),
     optional("file", "", Formed(&FILLED), "A path to an ACTION.md."),
-    optional("inline", "", Object, "The action itself."),
+    optional("inline", "", Map(&INLINE), "The action itself."),
 ];
 
 static CONSTRAINTS: Shape = Shape {
