@@ -132,6 +132,7 @@ rules! {
     P044 warning "A limit is of a kind that Haft knows; one that is not denies.";
     P045 warning "A requirement is of a kind that Haft knows; one that is not denies.";
     P046 warning "A condition, limit or requirement has what its kind needs.";
+    P050 error "Only one policy has a given name.";
 
     G040 error "A rule that allows leaves some autonomy.";
     G041 error "A rule that requires approval says who signs.";
@@ -151,6 +152,7 @@ rules! {
     G155 warning "A view uses the keyring of its ancestors (`governance_keyring_drift`).";
     G156 warning "A view does not raise the autonomy of its ancestors.";
     G157 error "`appliesTo` names consumers that exist (`governance_appliesto_unresolvable`).";
+    G158 error "A policy that governance names exists.";
 
     S040 error "A manifest holds no value of a secret, nor anything that decrypts one.";
     S041 error "Only one secret has a given slug.";

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -98,6 +98,20 @@ pub(crate) fn read_all(root: &Path, known: &HashMap<String, Known>) -> HashMap<S
             }
         })
         .collect()
+}
+
+/// Whether a path from the workspace's root climbs out of it.
+pub(crate) fn leaves_workspace(path: &Path) -> bool {
+    let mut depth = 0_i64;
+    path.components().any(|step| {
+        match step {
+            Component::Normal(_) => depth += 1,
+            Component::ParentDir => depth -= 1,
+            Component::RootDir | Component::Prefix(_) => depth = -1,
+            Component::CurDir => {}
+        }
+        depth < 0
+    })
 }
 
 /// Reads one file again; none when it is gone or is no manifest. A link on the way is followed as far

@@ -14,6 +14,9 @@ use crate::{Report, rules};
 /// Nodes a document may have once its aliases are expanded.
 const MOST_NODES: usize = 50_000;
 
+/// How long a name may be: JSON knows no limit, and YAML's 1024 characters would refuse some of it.
+const LONGEST_KEY: usize = 65_536;
+
 /// How deep maps and lists may nest.
 const DEEPEST: usize = 64;
 
@@ -24,6 +27,7 @@ pub(super) fn parse(source: &Source, block: Span, report: &mut Report) -> Option
         flow_nesting_limit: DEEPEST,
         block_nesting_limit: DEEPEST,
         emit_unresolved_aliases: true,
+        simple_key_max_lookahead: LONGEST_KEY,
         emit_comments: false,
     };
     let lines_before = source.position(block.start).0 - 1;

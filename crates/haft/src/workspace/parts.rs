@@ -11,7 +11,7 @@ use haft_contract::{
 };
 use rayon::prelude::*;
 
-use crate::files::Known;
+use crate::files::{self, Known};
 use crate::workspace::{Broken, LoadOptions};
 
 /// The parts of a snapshot, in the order of their files, so that the same workspace always gives
@@ -100,18 +100,7 @@ fn secrets_reference(root: &Path, driver: &Arc<Driver>) -> Option<Finding> {
         return None;
     }
     let folder = Path::new(&*driver.file).parent().unwrap_or(Path::new(""));
-    let mut depth = 0_i64;
-    let mut lowest = 0_i64;
-    for step in folder.join(reference).components() {
-        match step {
-            std::path::Component::Normal(_) => depth += 1,
-            std::path::Component::ParentDir => depth -= 1,
-            std::path::Component::RootDir | std::path::Component::Prefix(_) => depth = -1,
-            std::path::Component::CurDir => {}
-        }
-        lowest = lowest.min(depth);
-    }
-    if lowest < 0 {
+    if files::leaves_workspace(&folder.join(reference)) {
         let message = format!("`auth.ref` `{reference}` leaves the workspace");
         return Some(
             Finding::new(rules::Y010, &driver.file, "/auth/ref", message)

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use haft_catalog::Snapshot;
 use haft_contract::governance::{merge, resolve_chain};
 use haft_contract::{
-    Diagnostic, Finding, GovernanceFile, Manifest, SecretsFile, did_you_mean, rules,
+    Diagnostic, Finding, GovernanceFile, Kind, Manifest, SecretsFile, did_you_mean, rules,
 };
 use haft_model::{Governance, Policy, PolicyRule};
 
-use crate::files::Known;
+use crate::files::{self, Known};
 
 /// Where the governance of a workspace begins.
 const ROOT: &str = "GOVERNANCE.md";
@@ -25,6 +25,9 @@ pub struct Rulebook {
     pub rules: Vec<Arc<PolicyRule>>,
     /// The governance with its parents merged in.
     pub governance: Governance,
+    /// Whether every governing document could be read. Where one could not, what it forbids is not
+    /// known, and whoever judges has to say no.
+    pub complete: bool,
     /// What secrets there are; never what they hold.
     pub secrets: Vec<Arc<SecretsFile>>,
 }
@@ -35,14 +38,24 @@ pub(super) fn gather(
     known: &HashMap<String, Known>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Rulebook, Vec<Finding>) {
-    let mut rulebook = Rulebook::default();
+    let mut rulebook = Rulebook { complete: true, ..Rulebook::default() };
+    let mut findings = Vec::new();
+    let mut names = Names::default();
     let mut governance: BTreeMap<String, Arc<GovernanceFile>> = BTreeMap::new();
     let mut files: Vec<(&String, &Known)> = known.iter().collect();
     files.sort_by_key(|(file, _)| *file);
     for (file, known) in files {
+        let governs = matches!(Kind::of(file), Some(Kind::Policy | Kind::Governance));
+        rulebook.complete &= known.reading.manifest.is_some() || !governs;
         match &known.reading.manifest {
-            Some(Manifest::Policy(policy)) => rulebook.policies.push(policy.clone()),
-            Some(Manifest::PolicyRule(rule)) => rulebook.rules.push(rule.clone()),
+            Some(Manifest::Policy(policy)) => {
+                findings.extend(names.repeated(known, "/id", &policy.id));
+                rulebook.policies.push(policy.clone());
+            }
+            Some(Manifest::PolicyRule(rule)) => {
+                findings.extend(names.repeated(known, "/slug", &rule.slug));
+                rulebook.rules.push(rule.clone());
+            }
             Some(Manifest::Secrets(secrets)) => rulebook.secrets.push(secrets.clone()),
             Some(Manifest::Governance(file_of)) => {
                 governance.insert(file.clone(), file_of.clone());
@@ -59,12 +72,13 @@ pub(super) fn gather(
         }
     }
     let (chain, found) = resolve_chain(ROOT, &governance);
+    rulebook.complete &= found.is_empty();
     diagnostics.extend(found);
     let chain: Vec<&GovernanceFile> = chain.iter().map(|file| &**file).collect();
     let (merged, found) = merge(&chain);
     diagnostics.extend(found);
     rulebook.governance = merged;
-    let mut findings = repeated_slugs(&rulebook.secrets);
+    findings.extend(repeated_slugs(&rulebook.secrets));
     findings.extend(chain.iter().flat_map(|file| unresolvable(root, file)));
     (rulebook, findings)
 }
@@ -95,19 +109,54 @@ fn repeated_slugs(files: &[Arc<SecretsFile>]) -> Vec<Finding> {
     findings
 }
 
-/// Consumers that a view of governance names by path and that are not there.
+/// The names policies give themselves, and the files that gave them first.
+#[derive(Default)]
+struct Names<'k>(HashMap<&'k str, &'k Arc<str>>);
+
+impl<'k> Names<'k> {
+    fn repeated(&mut self, known: &'k Known, place: &str, name: &'k str) -> Option<Finding> {
+        let file = known.reading.source.file();
+        match self.0.get(name) {
+            None => {
+                self.0.insert(name, file);
+                None
+            }
+            Some(first) => {
+                let message = format!("`{name}` already names the policy in {first}");
+                let finding = Finding::new(rules::P050, file, place, message);
+                Some(finding.help("give it another name"))
+            }
+        }
+    }
+}
+
+/// Paths that a file of governance names and that lead nowhere: consumers and policies.
 fn unresolvable(root: &Path, file: &GovernanceFile) -> Vec<Finding> {
     let folder = Path::new(&**file.file()).parent().unwrap_or(Path::new(""));
-    let paths = file.applies_to.iter().enumerate().filter(|(_, name)| !name.contains("://"));
-    paths
-        .filter(|(_, name)| !root.join(folder).join(name).exists())
-        .map(|(index, name)| {
-            Finding::new(
-                rules::G157,
-                file.file(),
-                &format!("/appliesTo/{index}"),
-                format!("there is nothing at `{name}`"),
-            )
+    let there = |name: &str| {
+        let beside = folder.join(name);
+        !files::leaves_workspace(&beside) && root.join(beside).exists()
+    };
+    let consumers = file
+        .applies_to
+        .iter()
+        .enumerate()
+        .map(|(index, name)| (rules::G157, format!("/appliesTo/{index}"), name));
+    let policies =
+        file.policies.iter().enumerate().map(|(index, policy)| {
+            (rules::G158, format!("/policies/{index}/ref"), &policy.reference)
+        });
+    let is_path = |name: &str| {
+        !name.contains("://")
+            && !name.starts_with('@')
+            && (name.contains('/') || name.ends_with(".md"))
+    };
+    consumers
+        .chain(policies)
+        .filter(|(_, _, name)| is_path(name) && !there(name))
+        .map(|(rule, place, name)| {
+            let message = format!("there is nothing at `{name}` in this workspace");
+            Finding::new(rule, file.file(), &place, message)
         })
         .collect()
 }
