@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -114,6 +115,12 @@ pub(crate) fn leaves_workspace(path: &Path) -> bool {
     })
 }
 
+/// Whether a path is a link to somewhere outside the workspace.
+pub(crate) fn is_link_outside(root: &Path, path: &Path) -> bool {
+    let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    path.is_symlink() && path.canonicalize().is_ok_and(|real| !real.starts_with(real_root))
+}
+
 /// Reads one file again; none when it is gone or is no manifest. A link on the way is followed as far
 /// as it stays inside the workspace.
 pub(crate) fn read_file(root: &Path, file: &str) -> Option<Known> {
@@ -180,6 +187,10 @@ fn linked(root: &Path, path: PathBuf, file: String, depth: usize) -> Vec<Found> 
 fn look(path: PathBuf, file: String) -> Option<Found> {
     Kind::of(&file)?;
     Some(match fs::metadata(&path) {
+        // A pipe would keep its reader waiting for ever.
+        Ok(metadata) if !metadata.is_file() => {
+            Found::Refused(file, &rules::Y011, "this is not a regular file".to_owned())
+        }
         Ok(metadata) => Found::Manifest(file, path, Stamp::of(&metadata)),
         Err(cause) => Found::Refused(file, &rules::Y011, cause.to_string()),
     })
@@ -187,14 +198,21 @@ fn look(path: PathBuf, file: String) -> Option<Found> {
 
 fn read_one(file: &str, path: &Path, stamp: Stamp) -> Known {
     let (source, report) = if stamp.size > LARGEST {
-        Source::too_large(file, stamp.size)
+        Source::too_large(file, stamp.size, LARGEST)
     } else {
-        match fs::read(path) {
-            Ok(bytes) => Source::from_bytes(file, bytes),
+        match read_at_most(path, LARGEST) {
+            Ok(bytes) => Source::from_bytes(file, bytes, LARGEST),
             Err(cause) => return refused(file, &rules::Y011, cause.to_string()),
         }
     };
     Known { reading: Arc::new(read(&source, report)), stamp }
+}
+
+/// The bytes of a file, and no more than one beyond a limit, however long it grows meanwhile.
+pub(crate) fn read_at_most(path: &Path, largest: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(largest + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn refused(file: &str, rule: &haft_contract::Rule, message: String) -> Known {

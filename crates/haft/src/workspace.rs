@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use haft_catalog::{DriverStates, Snapshot};
 use haft_contract::settings::{self, Settings};
-use haft_contract::{Diagnostic, Lock, Severity, Source};
+use haft_contract::{Diagnostic, Lock, Report, Severity, Source, rules};
 
 use crate::Error;
 use crate::files::{self, Known};
@@ -190,6 +190,9 @@ impl Workspace {
     }
 }
 
+/// A lock has an entry for every contract, so it may be larger than any one manifest.
+const LARGEST_SIDE_FILE: u64 = 64 << 20;
+
 /// Reads one of the files that are no manifests; an absent one says nothing.
 fn side_file<T: Default>(
     (root, name): (&Path, &str),
@@ -199,12 +202,26 @@ fn side_file<T: Default>(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<T, Error> {
     let path = root.join(name);
-    let bytes = match std::fs::read(&path) {
+    let refused = if files::is_link_outside(root, &path) {
+        Some((rules::Y010, "this link leaves the workspace"))
+    } else if path.exists() && !path.is_file() {
+        Some((rules::Y011, "this is not a regular file"))
+    } else {
+        None
+    };
+    if let Some((rule, message)) = refused {
+        let source = Source::new(name, "");
+        let mut report = Report::new(&source);
+        report.add(&rule, 0..0, message);
+        diagnostics.extend(report.into_diagnostics());
+        return Ok(unreadable());
+    }
+    let bytes = match files::read_at_most(&path, LARGEST_SIDE_FILE) {
         Ok(bytes) => bytes,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(T::default()),
         Err(cause) => return Err(Error::Unreadable { path, cause }),
     };
-    let (source, report) = Source::from_bytes(name, bytes);
+    let (source, report) = Source::from_bytes(name, bytes, LARGEST_SIDE_FILE);
     let (value, found) =
         if report.has_errors() { (unreadable(), report.into_diagnostics()) } else { read(&source) };
     sources.push(source);

@@ -24,16 +24,17 @@ impl Source {
         Source { file: file.into(), text: text.into() }
     }
 
-    /// A source from bytes off a disk, refused when they are no text we would show anybody.
-    pub fn from_bytes(file: &str, bytes: Vec<u8>) -> (Source, Report) {
+    /// A source from bytes off a disk, refused when they are no text we would show anybody or more
+    /// than `largest`.
+    pub fn from_bytes(file: &str, bytes: Vec<u8>, largest: u64) -> (Source, Report) {
         let refused = |rule, message: String, help: &str| {
             let source = Source::new(file, "");
             let mut report = Report::new(&source);
             report.add(rule, 0..0, message).help(help);
             (source, report)
         };
-        if bytes.len() as u64 > LARGEST {
-            return Source::too_large(file, bytes.len() as u64);
+        if bytes.len() as u64 > largest {
+            return Source::too_large(file, bytes.len() as u64, largest);
         }
         if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
             return refused(
@@ -57,14 +58,14 @@ impl Source {
     }
 
     /// What stands for a file that is too large to be read.
-    pub fn too_large(file: &str, size: u64) -> (Source, Report) {
+    pub fn too_large(file: &str, size: u64, largest: u64) -> (Source, Report) {
         let source = Source::new(file, "");
         let mut report = Report::new(&source);
         report
             .add(
                 &rules::Y003,
                 0..0,
-                format!("the file has {size} bytes; at most {LARGEST} are read"),
+                format!("the file has {size} bytes; at most {largest} are read"),
             )
             .help("a contract is a page or two; move data out of it");
         (source, report)

@@ -15,6 +15,20 @@ fn a_folder_without_settings_and_tools_is_no_workspace() {
 }
 
 #[test]
+fn a_lock_may_be_larger_than_a_manifest() {
+    let folder = Folder::new().file(".tools/a.one/TOOL.md", tool("a.one", "1.0.0", "First."));
+    load(&folder).accept(None).unwrap();
+    let lock = folder.read("haft.lock");
+    let entry = lock.split_once("[[tool]]").unwrap().1.to_owned();
+    let many: String = (0..4000)
+        .map(|index| format!("[[tool]]{}\n", entry.replace("a.one@1", &format!("x.{index}@1"))))
+        .collect();
+    assert!(many.len() > 1 << 20);
+    let folder = folder.file("haft.lock", lock + &many);
+    assert_eq!(said(&load(&folder)), [""; 0]);
+}
+
+#[test]
 fn categories_nest() {
     let folder = Folder::new()
         .file(".tools/a.one/TOOL.md", tool("a.one", "1.0.0", "First."))
@@ -96,6 +110,33 @@ mod links {
         let workspace = load(&folder);
         assert_eq!(catalog(&workspace), ["a.one@1 by", "a.two@1 by"]);
         assert_eq!(said(&workspace), [""; 0]);
+    }
+
+    #[test]
+    fn settings_and_lock_are_not_read_through_a_link_that_leaves() {
+        let outside = Folder::new().file("passwords", "root = [").file("lock", "[[tool]]\n");
+        let folder = Folder::new().file(".tools/a.one/TOOL.md", tool("a.one", "1.0.0", "First."));
+        symlink(outside.path().join("passwords"), folder.path().join("haft.toml")).unwrap();
+        symlink(outside.path().join("lock"), folder.path().join("haft.lock")).unwrap();
+        let workspace = load(&folder);
+        let refused = "this link leaves the workspace";
+        assert_eq!(
+            said(&workspace),
+            [format!("Y010 haft.lock:0: {refused}"), format!("Y010 haft.toml:0: {refused}")]
+        );
+        assert_eq!(workspace.accept_unseen().unwrap(), 0, "what the lock says is not known");
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let folder = Folder::new().file(".tools/a.one/TOOL.md", tool("a.one", "1.0.0", "First."));
+        let pipe = folder.path().join(".tools/a.two/TOOL.md");
+        fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let workspace = load(&folder);
+        assert_eq!(catalog(&workspace), ["a.one@1 by"]);
+        assert_eq!(said(&workspace), ["Y011 .tools/a.two/TOOL.md:0: this is not a regular file"]);
     }
 
     #[test]
