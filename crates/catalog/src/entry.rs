@@ -90,12 +90,17 @@ impl Entry {
     /// What was accepted, with the drivers added that nobody has seen before; none if there are none.
     pub fn acceptance_with_new_drivers(&self) -> Option<Accepted> {
         let Standing::Accepted(accepted) = &self.standing else { return None };
-        let unseen = |binding: &&Binding| !accepted.drivers.contains_key(&binding.key());
-        let mut extended = Accepted::clone(accepted);
-        for binding in self.bindings.iter().filter(unseen) {
-            extended.drivers.insert(binding.key(), binding.left_out());
+        let unseen: Vec<&Binding> = self
+            .bindings
+            .iter()
+            .filter(|binding| !accepted.drivers.contains_key(&binding.key()))
+            .collect();
+        if unseen.is_empty() {
+            return None;
         }
-        (extended != **accepted).then_some(extended)
+        let mut extended = Accepted::clone(accepted);
+        extended.drivers.extend(unseen.iter().map(|binding| (binding.key(), binding.left_out())));
+        Some(extended)
     }
 
     /// Whether nobody has seen the contract before.

@@ -24,7 +24,7 @@ pub struct Parts {
     /// Contracts that exist and cannot be used: their ids, and the files that say why.
     pub unusable: HashMap<String, Arc<str>>,
     /// What people accepted.
-    pub lock: Lock,
+    pub lock: Arc<Lock>,
     /// What the workspace allows drivers to be.
     pub routing: RoutingPolicy,
     /// What is known of drivers.

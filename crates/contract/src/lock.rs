@@ -7,8 +7,8 @@ use std::sync::Arc;
 use haft_model::{Approval, Digest, EffectClass, EffectProfile, Risk, ToolKey, Tri};
 
 use crate::read::{flag, set, text};
-use crate::source::{self, Node};
-use crate::{Contract, Diagnostic, Report, Source, Span, Syntax, rules};
+use crate::source::{self, Entry, Node};
+use crate::{Contract, Diagnostic, Report, Source, Span, rules};
 
 /// The accepted contracts by `id@major`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,9 +79,6 @@ impl Accepted {
 
     /// Every way in which callers of the same major are broken by what the contract says now.
     pub fn broken(&self, contract: &Contract) -> Vec<String> {
-        if self.schema == contract.schema_digest() {
-            return Vec::new();
-        }
         let now = required(&contract.tool.inputs);
         let asked = now.difference(&self.required).map(|name| format!("it requires `{name}` now"));
         let now = required(&contract.tool.outputs);
@@ -91,10 +88,10 @@ impl Accepted {
 
     /// Every way in which a contract is wider now than it was when it was accepted.
     pub fn widened(&self, contract: &Contract) -> Vec<String> {
-        let now = Accepted::of(contract, BTreeMap::new());
-        if now.fingerprint == self.fingerprint {
+        if contract.effects.fingerprint() == self.fingerprint {
             return Vec::new();
         }
+        let now = Accepted::of(contract, BTreeMap::new());
         let mut ways = Vec::new();
         // What was accepted as anything cannot grow.
         if self.mutates_stated {
@@ -168,25 +165,31 @@ impl Lock {
     /// Reads a lock file. One that cannot be read accepts nothing and says so.
     pub fn read(source: &Source) -> (Lock, Vec<Diagnostic>) {
         let mut report = Report::new(source);
-        let root = source::parse(source, Syntax::Toml, &mut report);
         let mut lock = Lock::default();
-        for entry in root.iter().flat_map(Node::entries) {
-            let items = entry.value.items();
-            if &*entry.key != "tool" || items.is_empty() {
-                refuse(&mut report, entry.key_span.clone());
-                continue;
-            }
-            for item in items {
-                match accepted(item) {
-                    Some((id, accepted)) => {
-                        lock.tools.insert(id, Arc::new(accepted));
-                    }
-                    None => refuse(&mut report, item.span.clone()),
-                }
+        for piece in pieces(source.text()) {
+            let root = source::parse_toml(source, piece, &mut report);
+            for entry in root.iter().flat_map(Node::entries) {
+                lock.take(entry, &mut report);
             }
         }
         lock.damaged = report.has_errors();
         (lock, report.into_diagnostics())
+    }
+
+    /// Takes the `[[tool]]` entries of a piece; nothing else belongs there.
+    fn take(&mut self, entry: &Entry, report: &mut Report) {
+        let items = entry.value.items();
+        if &*entry.key != "tool" || items.is_empty() {
+            return refuse(report, entry.key_span.clone());
+        }
+        for item in items {
+            match accepted(item) {
+                Some((id, accepted)) => {
+                    self.tools.insert(id, Arc::new(accepted));
+                }
+                None => refuse(report, item.span.clone()),
+            }
+        }
     }
 
     /// The file's text, the same for the same contents.
@@ -235,6 +238,21 @@ impl Lock {
         }
         text
     }
+}
+
+/// The file in pieces of some entries each, so that a lock of ten thousand contracts is never one
+/// tree, and a broken entry costs its neighbours and not the file.
+fn pieces(text: &str) -> Vec<Span> {
+    const ENTRIES: usize = 32;
+    let starts = text.match_indices("\n[[tool]]").map(|(at, _)| at + 1).step_by(ENTRIES);
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for start in starts {
+        pieces.push(from..start);
+        from = start;
+    }
+    pieces.push(from..text.len());
+    pieces
 }
 
 fn refuse(report: &mut Report, place: Span) {

@@ -32,6 +32,11 @@ pub fn parse(source: &Source, syntax: Syntax, report: &mut Report) -> Option<Nod
             yaml::parse(source, block, report)
         }
         Syntax::Json => json::parse(source, report),
-        Syntax::Toml => toml::parse(source, report),
+        Syntax::Toml => parse_toml(source, 0..source.text().len(), report),
     }
+}
+
+/// Reads a stretch of a source that is TOML by itself, for files that are read piece by piece.
+pub(crate) fn parse_toml(source: &Source, block: Span, report: &mut Report) -> Option<Node> {
+    toml::parse(source, block, report)
 }

@@ -18,7 +18,13 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = write_workspace(folder.path());
     let files = 2 * TOOLS;
-    println!("{TOOLS} tools, {TOOLS} drivers, {} bytes each on average", bytes / files);
+    println!(
+        "{TOOLS} tools, {TOOLS} drivers, {} bytes each on average, and their lock",
+        bytes / files
+    );
+    let first = Workspace::load(folder.path(), LoadOptions::default()).unwrap();
+    assert_eq!(first.accept_unseen().unwrap(), TOOLS);
+    drop(first);
 
     // The page cache is warm in every run: what is measured is our work, not the disk's.
     let reading = median(|| read_everything(folder.path()));

@@ -30,7 +30,7 @@ pub(crate) struct Known {
 
 /// What a file looks like from outside; when it is unchanged, so is the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+pub(crate) struct Stamp {
     size: u64,
     modified: Option<SystemTime>,
     /// Inode and time of the last change on Unix: an edit within one tick of the clock usually
@@ -99,6 +99,11 @@ pub(crate) fn read_all(root: &Path, known: &HashMap<String, Known>) -> HashMap<S
             }
         })
         .collect()
+}
+
+/// What a file looks like from outside; none when it is not there.
+pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
+    fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata))
 }
 
 /// Whether a path from the workspace's root climbs out of it.

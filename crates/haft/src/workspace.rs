@@ -3,6 +3,7 @@
 mod lock;
 mod parts;
 mod rulebook;
+mod side;
 
 pub use rulebook::Rulebook;
 
@@ -10,12 +11,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use haft_catalog::{DriverStates, Snapshot};
-use haft_contract::settings::{self, Settings};
-use haft_contract::{Diagnostic, Lock, Report, Severity, Source, rules};
+use haft_contract::settings::Settings;
+use haft_contract::{Diagnostic, Lock, Severity, Source};
 
 use crate::Error;
 use crate::files::{self, Known};
 use crate::published::PublishedSchemas;
+use crate::workspace::side::Side;
 
 /// How a workspace is loaded.
 #[derive(Clone, Debug, Default)]
@@ -32,10 +34,8 @@ pub struct Workspace {
     root: PathBuf,
     options: LoadOptions,
     known: HashMap<String, Known>,
-    /// `haft.toml` and `haft.lock`, to show diagnostics in.
-    sources: Vec<Source>,
-    settings: Settings,
-    lock: Lock,
+    settings: Side<Settings>,
+    lock: Side<Lock>,
     rulebook: Rulebook,
     snapshot: Snapshot,
     diagnostics: Vec<Diagnostic>,
@@ -98,23 +98,11 @@ impl Workspace {
         known: HashMap<String, Known>,
         earlier: Option<&Workspace>,
     ) -> Result<Workspace, Error> {
-        let mut diagnostics = Vec::new();
-        let mut sources = Vec::new();
-        let settings = side_file(
-            (root, "haft.toml"),
-            settings::read,
-            Settings::default,
-            &mut sources,
-            &mut diagnostics,
-        )?;
-        let lock = side_file(
-            (root, "haft.lock"),
-            Lock::read,
-            Lock::unreadable,
-            &mut sources,
-            &mut diagnostics,
-        )?;
-        let (parts, mut findings) = parts::gather(root, &known, &lock, &settings, &options);
+        let settings = side::SETTINGS.load(root, earlier.map(|earlier| &earlier.settings))?;
+        let lock = side::LOCK.load(root, earlier.map(|earlier| &earlier.lock))?;
+        let mut diagnostics = [settings.diagnostics.as_slice(), &lock.diagnostics].concat();
+        let (parts, mut findings) =
+            parts::gather(root, &known, &lock.value, &settings.value, &options);
         let (rulebook, governing) = rulebook::gather(root, &known, &mut diagnostics);
         let snapshot = Snapshot::build(parts, earlier.map(|earlier| &earlier.snapshot));
         findings.extend(governing);
@@ -127,17 +115,7 @@ impl Workspace {
         diagnostics
             .sort_by(|a, b| (&a.file, a.span.start, a.code).cmp(&(&b.file, b.span.start, b.code)));
         let root = root.to_owned();
-        Ok(Workspace {
-            root,
-            options,
-            known,
-            sources,
-            settings,
-            lock,
-            rulebook,
-            snapshot,
-            diagnostics,
-        })
+        Ok(Workspace { root, options, known, settings, lock, rulebook, snapshot, diagnostics })
     }
 
     /// Where it lies.
@@ -152,7 +130,7 @@ impl Workspace {
 
     /// What its haft.toml says; defaults stand in for what cannot be read.
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        &self.settings.value
     }
 
     /// Its policies, rules, governance and inventory of secrets.
@@ -177,7 +155,10 @@ impl Workspace {
 
     /// The text of a manifest, to show a diagnostic in.
     pub fn text(&self, file: &str) -> Option<&str> {
-        let aside = || self.sources.iter().find(|source| &**source.file() == file);
+        let aside = || {
+            let sources = [&self.settings.source, &self.lock.source];
+            sources.into_iter().find(|source| &**source.file() == file)
+        };
         self.known.get(file).map(|known| &known.reading.source).or_else(aside).map(Source::text)
     }
 
@@ -188,43 +169,4 @@ impl Workspace {
         broken.sort_by(|a, b| (&a.id, &a.file).cmp(&(&b.id, &b.file)));
         broken
     }
-}
-
-/// A lock has an entry for every contract, so it may be larger than any one manifest.
-const LARGEST_SIDE_FILE: u64 = 64 << 20;
-
-/// Reads one of the files that are no manifests; an absent one says nothing.
-fn side_file<T: Default>(
-    (root, name): (&Path, &str),
-    read: fn(&Source) -> (T, Vec<Diagnostic>),
-    unreadable: fn() -> T,
-    sources: &mut Vec<Source>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Result<T, Error> {
-    let path = root.join(name);
-    let refused = if files::is_link_outside(root, &path) {
-        Some((rules::Y010, "this link leaves the workspace"))
-    } else if path.exists() && !path.is_file() {
-        Some((rules::Y011, "this is not a regular file"))
-    } else {
-        None
-    };
-    if let Some((rule, message)) = refused {
-        let source = Source::new(name, "");
-        let mut report = Report::new(&source);
-        report.add(&rule, 0..0, message);
-        diagnostics.extend(report.into_diagnostics());
-        return Ok(unreadable());
-    }
-    let bytes = match files::read_at_most(&path, LARGEST_SIDE_FILE) {
-        Ok(bytes) => bytes,
-        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(T::default()),
-        Err(cause) => return Err(Error::Unreadable { path, cause }),
-    };
-    let (source, report) = Source::from_bytes(name, bytes, LARGEST_SIDE_FILE);
-    let (value, found) =
-        if report.has_errors() { (unreadable(), report.into_diagnostics()) } else { read(&source) };
-    sources.push(source);
-    diagnostics.extend(found);
-    Ok(value)
 }

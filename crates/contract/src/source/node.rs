@@ -88,6 +88,24 @@ impl Node {
         self.entries().iter().for_each(|entry| entry.value.each_text(visit));
     }
 
+    /// Moves the node and all below it: what was read from a stretch stands in the whole.
+    pub(super) fn shift(&mut self, by: usize) {
+        if by == 0 {
+            return;
+        }
+        self.span = self.span.start + by..self.span.end + by;
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.shift(by)),
+            Value::Map(entries) => {
+                for entry in entries {
+                    entry.key_span = entry.key_span.start + by..entry.key_span.end + by;
+                    entry.value.shift(by);
+                }
+            }
+            Value::Null | Value::Flag(_) | Value::Number(_) | Value::Text(_) => {}
+        }
+    }
+
     /// The node a JSON pointer leads to, or the last one on the way.
     pub fn nearest(&self, pointer: &str) -> &Node {
         let mut node = self;

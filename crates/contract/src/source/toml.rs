@@ -6,12 +6,19 @@ use toml_edit::{Document, Item, Table, Value as Toml};
 use crate::source::{Entry, Node, Source, Span, Value};
 use crate::{Report, rules};
 
-/// Reads a whole source as TOML.
-pub(super) fn parse(source: &Source, report: &mut Report) -> Option<Node> {
-    match Document::parse(source.text().to_owned()) {
-        Ok(document) => Some(table(document.as_table(), 0..source.text().len())),
+/// Reads a stretch of a source as TOML.
+pub(super) fn parse(source: &Source, block: Span, report: &mut Report) -> Option<Node> {
+    let text = source.text().get(block.clone())?;
+    match Document::parse(text.to_owned()) {
+        Ok(document) => {
+            let mut root = table(document.as_table(), 0..text.len());
+            root.shift(block.start);
+            Some(root)
+        }
         Err(fault) => {
-            report.add(&rules::Y005, fault.span().unwrap_or(0..0), fault.message().to_owned());
+            let at = fault.span().unwrap_or(0..0);
+            let at = at.start + block.start..at.end + block.start;
+            report.add(&rules::Y005, at, fault.message().to_owned());
             None
         }
     }

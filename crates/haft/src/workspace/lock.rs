@@ -17,11 +17,11 @@ impl Workspace {
     ///
     /// Over a damaged lock only everything can be accepted: writing one entry would drop the others.
     pub fn accept(&self, name: Option<&str>) -> Result<Vec<ToolKey>, Error> {
-        if name.is_some() && self.lock.damaged {
+        if name.is_some() && self.lock.value.damaged {
             return Err(Error::DamagedLock);
         }
         let wanted = name.map(ToolKey::split);
-        let mut lock = Lock { damaged: false, ..self.lock.clone() };
+        let mut lock = Lock { damaged: false, ..Lock::clone(&self.lock.value) };
         let mut accepted = Vec::new();
         for entry in self.snapshot().entries() {
             let key = entry.contract.key();
@@ -51,10 +51,10 @@ impl Workspace {
 
     /// Records contracts and drivers that nobody has seen before: they are accepted at first sight.
     pub fn accept_unseen(&self) -> Result<usize, Error> {
-        if self.lock.damaged {
+        if self.lock.value.damaged {
             return Ok(0);
         }
-        let mut lock = self.lock.clone();
+        let mut lock = Lock::clone(&self.lock.value);
         let mut unseen = 0;
         for entry in self.snapshot().entries().filter(|entry| entry.block.is_none()) {
             let new = entry.is_new().then(|| entry.acceptance());

@@ -19,7 +19,7 @@ use crate::workspace::{Broken, LoadOptions};
 pub(super) fn gather(
     root: &Path,
     known: &HashMap<String, Known>,
-    lock: &Lock,
+    lock: &Arc<Lock>,
     settings: &Settings,
     options: &LoadOptions,
 ) -> (Parts, Vec<Finding>) {

@@ -1,0 +1,93 @@
+//! The two files beside the manifests: `haft.toml` and `haft.lock`.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft_contract::settings::{self, Settings};
+use haft_contract::{Diagnostic, Lock, Report, Source, rules};
+
+use crate::Error;
+use crate::files::{self, Stamp};
+
+/// A lock has an entry for every contract, so it may be larger than any one manifest.
+const LARGEST: u64 = 64 << 20;
+
+/// One of the two: what it is called and how it is read.
+pub(super) struct SideFile<T: 'static> {
+    name: &'static str,
+    read: fn(&Source) -> (T, Vec<Diagnostic>),
+    /// What holds when there is a file and it cannot be read.
+    unreadable: fn() -> T,
+}
+
+/// The settings.
+pub(super) const SETTINGS: SideFile<Settings> =
+    SideFile { name: "haft.toml", read: settings::read, unreadable: Settings::default };
+
+/// The lock.
+pub(super) const LOCK: SideFile<Lock> =
+    SideFile { name: "haft.lock", read: Lock::read, unreadable: Lock::unreadable };
+
+/// What one of them says.
+#[derive(Clone)]
+pub(super) struct Side<T> {
+    pub(super) value: Arc<T>,
+    pub(super) source: Source,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    stamp: Option<Stamp>,
+}
+
+impl<T: fmt::Debug> fmt::Debug for Side<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Side").field("value", &self.value).finish_non_exhaustive()
+    }
+}
+
+impl<T: Default> SideFile<T> {
+    /// Reads the file, or takes over what an earlier reading of the same file gave.
+    pub(super) fn load(&self, root: &Path, earlier: Option<&Side<T>>) -> Result<Side<T>, Error>
+    where
+        Side<T>: Clone,
+    {
+        let path = root.join(self.name);
+        if files::is_link_outside(root, &path) {
+            return Ok(self.refused(&rules::Y010, "this link leaves the workspace"));
+        }
+        let Some(stamp) = files::stamp(&path) else {
+            return Ok(self.side(T::default(), Source::new(self.name, ""), Vec::new(), None));
+        };
+        if !path.is_file() {
+            return Ok(self.refused(&rules::Y011, "this is not a regular file"));
+        }
+        if let Some(earlier) = earlier.filter(|earlier| earlier.stamp == Some(stamp)) {
+            return Ok(earlier.clone());
+        }
+        let bytes = files::read_at_most(&path, LARGEST)
+            .map_err(|cause| Error::Unreadable { path, cause })?;
+        let (source, report) = Source::from_bytes(self.name, bytes, LARGEST);
+        let (value, found) = if report.has_errors() {
+            ((self.unreadable)(), report.into_diagnostics())
+        } else {
+            (self.read)(&source)
+        };
+        Ok(self.side(value, source, found, Some(stamp)))
+    }
+
+    fn refused(&self, rule: &haft_contract::Rule, message: &str) -> Side<T> {
+        let source = Source::new(self.name, "");
+        let mut report = Report::new(&source);
+        report.add(rule, 0..0, message);
+        self.side((self.unreadable)(), source, report.into_diagnostics(), None)
+    }
+
+    fn side(
+        &self,
+        value: T,
+        source: Source,
+        diagnostics: Vec<Diagnostic>,
+        stamp: Option<Stamp>,
+    ) -> Side<T> {
+        Side { value: Arc::new(value), source, diagnostics, stamp }
+    }
+}
