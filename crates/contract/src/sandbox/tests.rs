@@ -20,7 +20,7 @@ limits: { timeout_ms: 30000 }
 env: { auth: { ref: .secrets/SECRETS.md, state: { env: [E2B_API_KEY] } }, passthrough: [LANG] }
 network: { egress: [api.acme.example] }
 mounts:
-  - { source: workspace, at: /work, mode: read-only }
+  - { source: workspace, at: /here, mode: read-only }
   - { source: { ref: "@acme/store" }, at: /data }
 identity: { ref: "@acme/bot" }
 policy: [{ file: ./POLICY.md }]
@@ -70,10 +70,10 @@ fn a_sandbox_breaks_the_rules_across_its_fields() {
                 ],
             ),
             (
-                "provider: local\nconfig: {}\nmounts:\n- { source: workspace, at: /work }\n- { source: { ref: a, file: b }, at: //work/./ }",
+                "provider: local\nconfig: {}\nmounts:\n- { source: workspace, at: /here }\n- { source: { ref: a, file: b }, at: //here/./ }",
                 &[
                     "X042 6 it is not clear which of several things is meant",
-                    "X041 6 something else is mounted at `/work`",
+                    "X041 6 something else is mounted at `/here`",
                 ],
             ),
             (
@@ -96,7 +96,7 @@ fn a_sandbox_breaks_the_rules_across_its_fields() {
 fn a_mount_point_has_one_plain_form() {
     for (written, plain) in [
         ("/", Some("/")),
-        ("/work/", Some("/work")),
+        ("/here/", Some("/here")),
         ("//a/./b", Some("/a/b")),
         ("work", None),
         ("/a/..", None),
