@@ -149,13 +149,13 @@ fn profiles_state_the_facts_of_contract_and_driver() {
 }
 
 #[test]
-fn an_unstated_fact_is_exported_unsafe_and_said_to_be_inferred() {
+fn an_unstated_fact_is_exported_as_the_standard_asks_and_said_to_be_inferred() {
     let silent = contract("silent", "1.0.0", &json!({"type": "object"}), "");
     let all = exported(Format::AgentTool, &[silent]).document;
     let interface = &all["interfaces"][0];
     for (fact, value) in [
         ("is_read_only", false),
-        ("is_destructive", true),
+        ("is_destructive", false),
         ("is_open_world", true),
         ("is_concurrency_safe", false),
         ("is_enabled", true),

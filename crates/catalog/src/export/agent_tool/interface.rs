@@ -118,16 +118,24 @@ fn validation() -> Json {
     json!({ "schema_validation": true, "value_validation": true, "deny_before_io": true })
 }
 
+/// Whether the interface that a tool was read with says that a person takes part.
+fn asks_a_person(offer: &Offer<'_>) -> bool {
+    let kept = offer.contract.tool.metadata.get("agent-tool-interface");
+    kept.and_then(|kept| kept.get("requires_user_interaction")).and_then(Json::as_bool)
+        == Some(true)
+}
+
 fn safety(offer: &Offer<'_>) -> Json {
     let facts = &offer.contract.effects.facts;
     let classified = matches!(facts.concurrency_safe, FactRule::Classifier(_));
     json!({
         "is_read_only": facts.read_only == Tri::Yes,
-        "is_destructive": facts.destructive != Tri::No,
+        // The standard's default is false; that nobody knows stands among the inferred facts.
+        "is_destructive": facts.destructive == Tri::Yes,
         "is_open_world": facts.open_world != Tri::No,
         "is_concurrency_safe": concurrency_safe(&facts.concurrency_safe),
         "interrupt_behavior": offer.contract.tool.extras.interrupt.as_deref().unwrap_or("block"),
-        "requires_user_interaction": false,
+        "requires_user_interaction": asks_a_person(offer),
         "classifier_input": if classified { "model_input" } else { "" },
     })
 }

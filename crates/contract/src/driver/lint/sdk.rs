@@ -10,7 +10,9 @@ pub(super) fn check(node: &Node, report: &mut Report) {
             .help("add `metadata: { sdk: { function_ref: … } }`");
     }
     installs(node, report);
-    let engine = node.at(&["runner", "engine"]);
+    // Without an engine a runner is a subprocess.
+    let runner = node.get("runner").filter(|runner| !runner.entries().is_empty());
+    let engine = runner.map(|runner| runner.get("engine").unwrap_or(runner));
     if let Some(engine) = engine.filter(|engine| engine.text() != Some("in-process")) {
         report
             .add(&rules::K033, engine.span.clone(), "the runner of an SDK driver is `in-process`")
