@@ -176,7 +176,7 @@ fn an_unstated_fact_is_exported_as_the_standard_asks_and_said_to_be_inferred() {
             "is_concurrency_safe"
         ]
     );
-    assert_eq!(inferred[2]["value"], true);
+    assert_eq!(inferred[2]["value"], "unknown");
     assert_eq!(all["declarations"][0]["namespace"], "default");
     assert_eq!(all["declarations"][0]["tool_kind"], "custom");
     assert_eq!(all["permission_profiles"][0]["network_scope"], "*");

@@ -182,7 +182,10 @@ fn rendering(offer: &Offer<'_>) -> Json {
 fn inferred(offer: &Offer<'_>) -> Json {
     let effects = &offer.contract.effects;
     let safety = safety(offer);
-    let value = |field: &str, assumed: &str| safety.get(field).cloned().unwrap_or(json!(assumed));
+    let value = |field: &str, assumed: &str| match assumed {
+        "unknown" => json!(assumed),
+        _ => safety.get(field).cloned().unwrap_or(json!(assumed)),
+    };
     let mut facts: Vec<Json> = effects
         .inferred
         .iter()
