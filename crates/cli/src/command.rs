@@ -36,10 +36,6 @@ fn unknown(workspace: &Workspace, name: &str) -> Stop {
 
 /// A workspace that cannot be written can still be looked at.
 fn record_first_sight(workspace: &Workspace) {
-    // Part of a lock that cannot be read may hold what was accepted of a contract that seems new.
-    if workspace.diagnostics().iter().any(|found| &*found.file == "haft.lock") {
-        return;
-    }
     if let Err(fault) = workspace.accept_unseen() {
         output::remark(format!("warning: {fault}: new contracts are not recorded as accepted"));
     }

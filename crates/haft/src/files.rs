@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -17,6 +17,9 @@ const FOLDERS: [&str; 7] =
 
 /// Manifests that lie at the root.
 const ROOT_FILES: [&str; 3] = ["GOVERNANCE.md", "SECRETS.md", "AUTH.md"];
+
+/// What is said of a link that is not followed.
+pub(crate) const LEAVES: &str = "this link leaves the workspace";
 
 /// How deep categories may nest; a loop of links stops here.
 const DEEPEST: usize = 16;
@@ -106,20 +109,6 @@ pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
     fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata))
 }
 
-/// Whether a path from the workspace's root climbs out of it.
-pub(crate) fn leaves_workspace(path: &Path) -> bool {
-    let mut depth = 0_i64;
-    path.components().any(|step| {
-        match step {
-            Component::Normal(_) => depth += 1,
-            Component::ParentDir => depth -= 1,
-            Component::RootDir | Component::Prefix(_) => depth = -1,
-            Component::CurDir => {}
-        }
-        depth < 0
-    })
-}
-
 /// Whether a path is a link to somewhere outside the workspace.
 pub(crate) fn is_link_outside(root: &Path, path: &Path) -> bool {
     let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
@@ -133,7 +122,7 @@ pub(crate) fn read_file(root: &Path, file: &str) -> Option<Known> {
     let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     match path.canonicalize() {
         Ok(real) if !real.starts_with(real_root) => {
-            Some(refused(file, &rules::Y010, "this link leaves the workspace".to_owned()))
+            Some(refused(file, &rules::Y010, LEAVES.to_owned()))
         }
         Ok(_) => match look(path, file.to_owned())? {
             Found::Manifest(file, path, stamp) => Some(read_one(&file, &path, stamp)),
@@ -175,8 +164,7 @@ fn walk(root: &Path, folder: &Path, name: String, depth: usize) -> Vec<Found> {
 fn linked(root: &Path, path: PathBuf, file: String, depth: usize) -> Vec<Found> {
     match path.canonicalize() {
         Ok(real) if !real.starts_with(root) => {
-            let message = "this link leaves the workspace".to_owned();
-            vec![Found::Refused(file, &rules::Y010, message)]
+            vec![Found::Refused(file, &rules::Y010, LEAVES.to_owned())]
         }
         Ok(real) if real.is_dir() => walk(root, &real, file, depth + 1),
         Ok(_) => look(path, file).into_iter().collect(),

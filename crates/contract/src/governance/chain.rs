@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::Rule;
 use crate::governance::GovernanceFile;
-use crate::{Diagnostic, Report, rules};
+use crate::{Diagnostic, Report, beside, rules};
 
 /// How many files a chain has at most, the first included.
 pub const LONGEST_CHAIN: usize = 8;
@@ -69,20 +69,4 @@ fn problem(file: &GovernanceFile, rule: &Rule, message: String) -> Vec<Diagnosti
         .add(rule, file.node.place(&["extends"]), message)
         .help("the chain ends here, and what was found so far holds");
     report.into_diagnostics()
-}
-
-/// A path from a file's folder, as one from the root; none when it leaves the workspace.
-fn beside(file: &str, relative: &str) -> Option<String> {
-    let mut steps: Vec<&str> = file.split('/').collect();
-    steps.pop();
-    for step in relative.split('/') {
-        match step {
-            "" | "." => {}
-            ".." => {
-                steps.pop()?;
-            }
-            name => steps.push(name),
-        }
-    }
-    Some(steps.join("/"))
 }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use haft_catalog::{Parts, RoutingPolicy, Snapshot};
 use haft_contract::settings::Settings;
 use haft_contract::{
-    Diagnostic, Driver, Finding, Interface, Kind, Lock, Manifest, Severity, Tool, agent_tool, rules,
+    Diagnostic, Driver, Finding, Interface, Kind, Lock, Manifest, Severity, Tool, agent_tool,
+    beside, rules,
 };
 use rayon::prelude::*;
 
-use crate::files::{self, Known};
+use crate::files::Known;
 use crate::workspace::{Broken, LoadOptions};
 
 /// The parts of a snapshot, in the order of their files, so that the same workspace always gives
@@ -99,16 +100,15 @@ fn secrets_reference(root: &Path, driver: &Arc<Driver>) -> Option<Finding> {
     if reference.starts_with('@') || reference.contains("://") {
         return None;
     }
-    let folder = Path::new(&*driver.file).parent().unwrap_or(Path::new(""));
-    if files::leaves_workspace(&folder.join(reference)) {
+    let Some(own) = beside(&driver.file, reference) else {
         let message = format!("`auth.ref` `{reference}` leaves the workspace");
         return Some(
             Finding::new(rules::Y010, &driver.file, "/auth/ref", message)
                 .help("name a file below the workspace's root"),
         );
-    }
-    let places = [root.join(folder).join(reference), root.join(reference)];
-    if places.iter().any(|place| place.is_file()) {
+    };
+    let from_root = beside("", reference);
+    if [Some(own), from_root].into_iter().flatten().any(|place| root.join(place).is_file()) {
         return None;
     }
     let message = format!("there is no file `{reference}`");

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use haft_catalog::Snapshot;
 use haft_contract::governance::{merge, resolve_chain};
 use haft_contract::{
-    Diagnostic, Finding, GovernanceFile, Kind, Manifest, SecretsFile, did_you_mean, rules,
+    Diagnostic, Finding, GovernanceFile, Kind, Manifest, SecretsFile, beside, did_you_mean, rules,
 };
 use haft_model::{Governance, Policy, PolicyRule};
 
-use crate::files::{self, Known};
+use crate::files::Known;
 
 /// Where the governance of a workspace begins.
 const ROOT: &str = "GOVERNANCE.md";
@@ -132,11 +132,7 @@ impl<'k> Names<'k> {
 
 /// Paths that a file of governance names and that lead nowhere: consumers and policies.
 fn unresolvable(root: &Path, file: &GovernanceFile) -> Vec<Finding> {
-    let folder = Path::new(&**file.file()).parent().unwrap_or(Path::new(""));
-    let there = |name: &str| {
-        let beside = folder.join(name);
-        !files::leaves_workspace(&beside) && root.join(beside).exists()
-    };
+    let there = |name: &str| beside(file.file(), name).is_some_and(|path| root.join(path).exists());
     let consumers = file
         .applies_to
         .iter()

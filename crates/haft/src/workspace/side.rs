@@ -52,7 +52,7 @@ impl<T: Default> SideFile<T> {
     {
         let path = root.join(self.name);
         if files::is_link_outside(root, &path) {
-            return Ok(self.refused(&rules::Y010, "this link leaves the workspace"));
+            return Ok(self.refused(&rules::Y010, files::LEAVES));
         }
         let Some(stamp) = files::stamp(&path) else {
             return Ok(self.side(T::default(), Source::new(self.name, ""), Vec::new(), None));

@@ -108,6 +108,38 @@ fn a_changed_action_makes_the_tools_that_implement_it_anew() {
 }
 
 #[test]
+fn only_the_files_that_are_named_are_read_again() {
+    let folder = three_tools();
+    let before = load(&folder);
+    let folder = folder
+        .file(".tools/a.one/TOOL.md", tool("a.one", "1.0.1", "First, changed."))
+        .file(".tools/a.two/TOOL.md", tool("a.two", "1.0.1", "Second, changed."))
+        .file(".tools/a.five/TOOL.md", tool("a.five", "1.0.0", "Fifth."));
+    remove(&folder, ".tools/a.three/TOOL.md");
+    let named = [".tools/a.one/TOOL.md", ".tools/a.three/TOOL.md", ".tools/a.five/TOOL.md"];
+    let after = before.reload_files(&named).unwrap();
+    assert_eq!(kept(&before, &after), ["a.five@1 new", "a.one@1 new", "a.two@1 kept"]);
+}
+
+#[test]
+fn a_named_file_that_is_a_link_out_of_the_workspace_is_refused() {
+    let outside = Folder::new().file("TOOL.md", tool("a.one", "1.0.0", "First."));
+    let folder = three_tools();
+    let before = load(&folder);
+    let link = folder.path().join(".tools/a.one/TOOL.md");
+    remove(&folder, ".tools/a.one/TOOL.md");
+    std::os::unix::fs::symlink(outside.path().join("TOOL.md"), &link).unwrap();
+    let after = before.reload_files(&[".tools/a.one/TOOL.md"]).unwrap();
+    assert_eq!(
+        said(&after),
+        [
+            "D050 .drivers/ones/DRIVER.md:9: `a.one` cannot be used",
+            "Y010 .tools/a.one/TOOL.md:0: this link leaves the workspace",
+        ]
+    );
+}
+
+#[test]
 fn accepting_makes_only_what_was_accepted_anew() {
     let folder = three_tools();
     let before = load(&folder);

@@ -28,7 +28,7 @@ pub static SDK: Shape = Shape {
 };
 
 /// Package managers.
-pub const MANAGERS: &[&str] = &["npm", "pnpm", "yarn", "pip", "poetry", "cargo", "go", "local"];
+const MANAGERS: &[&str] = &["npm", "pnpm", "yarn", "pip", "poetry", "cargo", "go", "local"];
 
 static STREAMING: Shape = Shape {
     title: "`streaming`",
