@@ -32,7 +32,8 @@ impl Snapshot {
         let (binding, route) = question.answer()?;
         let contract = &entry.contract;
         let digest = Digest::of_parts(&[
-            actor.as_str().as_bytes(),
+            actor.id.as_str().as_bytes(),
+            actor.tenant.as_bytes(),
             contract.key().id.as_str().as_bytes(),
             contract.tool.version.as_bytes(),
             route.driver.as_str().as_bytes(),

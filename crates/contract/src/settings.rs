@@ -9,6 +9,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use haft_model::Role;
 use haft_model::{ActorId, Risk, Rule};
 use serde::Deserialize;
 
@@ -140,20 +141,6 @@ pub struct OAuth {
     pub audience: String,
     /// The roles here of each role in a token.
     pub roles: BTreeMap<String, BTreeSet<Role>>,
-}
-
-/// What an actor may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Calls tools.
-    Agent,
-    /// Answers asks.
-    Approver,
-    /// Runs the workspace.
-    Admin,
-    /// Reads the log.
-    Auditor,
 }
 
 /// One `[[actor]]`.

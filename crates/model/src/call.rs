@@ -1,36 +1,53 @@
 //! A call as its caller sent it.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use crate::{ActorId, DriverId};
+use crate::{Actor, DriverId, InvocationId};
 
 /// One wish to use a tool: who, what and with which input. Nothing in it has been checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// Who calls.
-    pub actor: ActorId,
+    pub actor: Arc<Actor>,
     /// A tool's id, `id@major`, or alias.
     pub tool: String,
-    /// The input, verbatim.
+    /// The input as a value. Where `sent` is given, that is read and this is not.
     pub input: Value,
+    /// The input byte for byte, where it came as text.
+    pub sent: Option<String>,
     /// What the host adds beside the input; never mixed into it.
     pub context: Value,
     /// The driver the caller insists on.
     pub pinned: Option<DriverId>,
     /// Regions that the call must stay in; empty means anywhere.
     pub region: Vec<String>,
+    /// What the call is known by elsewhere: each has a `source`.
+    pub native: Vec<Value>,
+    /// By which way it came: `cli`, `library`, `mcp` …
+    pub channel: &'static str,
+    /// The key that says which calls are the same intent.
+    pub key: Option<String>,
+    /// The call that makes this one.
+    pub parent: Option<InvocationId>,
 }
 
 impl Call {
     /// A call with nothing but an input.
-    pub fn new(actor: ActorId, tool: impl Into<String>, input: Value) -> Call {
+    pub fn new(actor: impl Into<Actor>, tool: impl Into<String>, input: Value) -> Call {
         Call {
-            actor,
+            actor: Arc::new(actor.into()),
             tool: tool.into(),
             input,
+            sent: None,
             context: Value::Object(Default::default()),
             pinned: None,
             region: Vec::new(),
+            native: Vec::new(),
+            channel: "library",
+            key: None,
+            parent: None,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// When the same call may be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,11 @@ macro_rules! codes {
             /// The stable name.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$variant => $name,)* }
+            }
+
+            /// The code of a name.
+            pub fn parse(name: &str) -> Option<Code> {
+                Code::ALL.iter().copied().find(|code| code.name() == name)
             }
 
             /// Agent Tool's `error_class`.
@@ -157,6 +162,14 @@ impl fmt::Display for Code {
 impl Serialize for Code {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Code, D::Error> {
+        let name = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Code::parse(&name)
+            .ok_or_else(|| serde::de::Error::custom(format!("`{name}` is no error code")))
     }
 }
 

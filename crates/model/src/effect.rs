@@ -186,7 +186,7 @@ impl MutationClass {
 }
 
 /// Yes, no, or nobody said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tri {
     /// Known to be so.

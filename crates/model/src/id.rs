@@ -44,6 +44,20 @@ id!(ToolId, "The id of a contract, such as `payment.charge`; dots are namespaces
 id!(DriverId, "The id of a driver, such as `shop-payments-http`.");
 id!(ActionId, "The id of an action that policies grant, such as `storage:commit`.");
 id!(ActorId, "Who calls or answers, such as `user:ana` or `agent:coder`.");
+id!(InvocationId, "One call for as long as anybody remembers it, such as `inv_0198…`.");
+id!(QuestionId, "One question to people, such as `apr_0198…`.");
+
+impl InvocationId {
+    /// The id of something that belongs to this invocation, such as its result: `res_0198…`.
+    pub fn part(&self, prefix: &str) -> String {
+        format!("{prefix}_{}", self.as_str().trim_start_matches("inv_"))
+    }
+
+    /// The id of one of several things that belong to this invocation: `dec_0198…_2`.
+    pub fn numbered(&self, prefix: &str, number: usize) -> String {
+        format!("{}_{number}", self.part(prefix))
+    }
+}
 
 /// What a contract is known by: its id and major version. Majors live side by side.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

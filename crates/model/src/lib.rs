@@ -3,11 +3,17 @@
 //! Owns the vocabulary every other crate speaks, canonical JSON and its hash, and the calendar.
 //! Must never know a file, a clock, a socket or a person. Start with [`Call`] and follow it to [`Plan`].
 
+mod actor;
 mod approval;
 mod call;
 mod code;
+mod content;
+mod decision;
 mod digest;
 mod effect;
+mod envelope;
+mod fact;
+mod glob;
 mod governance;
 mod grant;
 mod id;
@@ -15,29 +21,51 @@ mod kind;
 mod lifecycle;
 mod limits;
 mod plan;
+mod progress;
+mod question;
 pub mod record;
 mod rule;
+mod situation;
+mod status;
 mod stop;
 mod time;
+mod tool_error;
 
+pub use actor::{Actor, Role};
 pub use approval::{Approval, ApprovalClass};
 pub use call::Call;
 pub use code::{Code, Retry};
+pub use content::{Content, Link, Media};
+pub use decision::{Decision, Firmness, Layer, Needs, Opinion, Says};
 pub use digest::{Digest, canonical};
 pub use effect::{
     EffectClass, EffectProfile, FactRule, Facts, InferredFact, MutationClass, Requires, Risk, Tri,
 };
+pub use envelope::{Envelope, ResultStatus};
+pub use fact::{
+    ArgumentsReady, AttemptEnded, CallPhase, CancelNote, CancelRequested, Closed, Decided,
+    Declared, DeferredSeen, Ended, Event, Fact, HookPoint, HookRun, HookStarted, Kept, Mutation,
+    MutationSource, Note, Persisted, PhaseLine, PhaseOutcome, Planned, Queued, Redacted, Reported,
+    ResolvedFacts, ResultCreated, Selected, StandingRevoked, Started, Submitted, SurfaceSeen,
+    TakenOver, Yielded,
+};
+pub use glob::Glob;
 pub use governance::{
     Approver, AuditRules, Autonomy, Escalation, Governance, GovernedPolicy, Quorum, Signing,
 };
 pub use grant::{
     ActionGrant, Condition, DefaultDecision, Grant, Limit, Policy, Principal, Requirement,
 };
-pub use id::{ActionId, ActorId, DriverId, ToolId, ToolKey};
+pub use id::{ActionId, ActorId, DriverId, InvocationId, QuestionId, ToolId, ToolKey};
 pub use kind::DriverKind;
 pub use lifecycle::{Lifecycle, LifecycleDates};
 pub use limits::{Backoff, CostClass, Limits, RetryPolicy};
 pub use plan::{Phase, Plan, Rejected, Route};
+pub use progress::{AbortReason, CancelFact, Progress};
+pub use question::{Answer, Bound, Question, QuestionState, StandingAnswer};
 pub use rule::{Budget, PolicyRule, Rule, RuleDecision, Signer, Verdict};
+pub use situation::Situation;
+pub use status::{EffectState, QueueState, Status};
 pub use stop::Stop;
 pub use time::{Date, Span, Timestamp, parse_date, parse_duration, parse_timestamp, utc_day};
+pub use tool_error::{RetryAdvice, ToolError};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{ActorId, Digest, DriverId, EffectProfile, Limits, ToolKey};
+use crate::{Actor, Digest, DriverId, EffectProfile, Limits, ToolKey};
 
 /// The six phases of routing, in the order they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -54,7 +54,7 @@ pub struct Route {
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Who called.
-    pub actor: ActorId,
+    pub actor: Arc<Actor>,
     /// The contract.
     pub tool: ToolKey,
     /// Its full version.

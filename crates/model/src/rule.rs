@@ -60,7 +60,8 @@ pub enum RuleDecision {
 }
 
 /// Who may sign.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Signer {
     /// Anybody with this role.
     Role(String),

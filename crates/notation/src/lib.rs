@@ -6,7 +6,6 @@
 
 mod condition;
 mod fault;
-mod glob;
 pub mod keywords;
 mod path;
 mod pattern;
@@ -16,7 +15,6 @@ mod visible;
 
 pub use condition::Condition;
 pub use fault::Fault;
-pub use glob::Glob;
 pub use path::Path;
 pub use pattern::{Pattern, ecma_fault};
 pub use schema::{Library, Schema, Violation, inspect};

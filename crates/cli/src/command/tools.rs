@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use haft::Workspace;
 use haft_catalog::{Entry, Index};
-use haft_model::{Call, Date, Lifecycle};
+use haft_model::{ActorId, Call, Date, Lifecycle};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -130,7 +130,8 @@ fn state(workspace: &Workspace, entry: &Entry, today: Date) -> (&'static str, Op
     if let Some(block) = entry.blocked(today) {
         return ("blocked", Some(block.message));
     }
-    let call = Call::new("user:local".into(), entry.contract.key().to_string(), Value::Null);
+    let call =
+        Call::new(ActorId::from("user:local"), entry.contract.key().to_string(), Value::Null);
     let route = workspace.snapshot().explain(&call, None, today).map(|explained| explained.route);
     match route {
         Ok(Ok(_)) if entry.lifecycle(today) == Lifecycle::Deprecated => ("deprecated", None),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use haft_notation::Glob;
+use haft_model::Glob;
 use serde_json::Value as Json;
 
 use crate::host::is_loopback;

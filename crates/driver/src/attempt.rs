@@ -1,0 +1,52 @@
+//! One attempt at a permitted call.
+
+use std::time::Instant;
+
+use haft_model::{Plan, Stop};
+use haft_policy::Permit;
+use serde_json::Value;
+
+use crate::{Cancel, Link};
+
+/// Everything a driver is given. There is none without a permit for its plan.
+#[derive(Debug)]
+pub struct Attempt<'a> {
+    /// The plan that was judged.
+    pub plan: &'a Plan,
+    /// The input as the backend names its fields.
+    pub input: Value,
+    /// Which attempt at it, from 1.
+    pub number: u32,
+    /// When it has to be over.
+    pub deadline: Instant,
+    /// Fires when it is to be called off.
+    pub cancel: Cancel,
+    /// The way back to the caller while it runs.
+    pub link: Link,
+    permit: &'a Permit,
+}
+
+impl<'a> Attempt<'a> {
+    /// An attempt, if the permit is for exactly this plan.
+    pub fn new(
+        permit: &'a Permit,
+        plan: &'a Plan,
+        number: u32,
+        deadline: Instant,
+        cancel: Cancel,
+        link: Link,
+    ) -> Result<Attempt<'a>, Stop> {
+        if *permit.plan() != plan.digest {
+            return Err(Stop::new(
+                haft_model::Code::Internal,
+                "the permit is for another plan, so nothing was run",
+            ));
+        }
+        Ok(Attempt { plan, input: plan.mapped(), number, deadline, cancel, link, permit })
+    }
+
+    /// The permit it runs under.
+    pub fn permit(&self) -> &Permit {
+        self.permit
+    }
+}

@@ -1,0 +1,45 @@
+//! The ports: what a driver is, what a hook is, and what passes through.
+//!
+//! Owns the shapes of an attempt, an output, a failure and a hook's answer.
+//! Must never know which drivers there are, nor who calls them. Start with [`Driver`].
+
+mod attempt;
+mod hook;
+mod link;
+mod output;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use haft_model::{Plan, Stop};
+
+pub use attempt::Attempt;
+pub use hook::{Heard, Hook, HookAnswer};
+pub use link::{Link, Said};
+pub use output::{Failure, Output};
+pub use tokio_util::sync::CancellationToken as Cancel;
+
+/// Work that is under way.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One way of carrying out permitted calls: a function, a process, a request.
+///
+/// `run` has to end soon after `attempt.cancel` fires or `attempt.deadline` passes, and nothing it
+/// started may outlive it.
+pub trait Driver: Send + Sync {
+    /// Refuses values that can never be right, before anything happens. No IO here.
+    fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
+        let _ = plan;
+        Ok(())
+    }
+
+    /// Whether `run` itself says, through [`Link::submit`], when its effect begins. One that does not
+    /// is taken to have submitted when it started.
+    fn reports_submission(&self, plan: &Plan) -> bool {
+        let _ = plan;
+        false
+    }
+
+    /// Carries one attempt out.
+    fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>>;
+}

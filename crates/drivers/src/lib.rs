@@ -1,0 +1,4 @@
+//! What stands behind the ports: one module for each kind of driver.
+//!
+//! Owns how each kind carries a call out.
+//! Must never know the runtime; only the wiring names both. Start with the builtin tools.

@@ -1,0 +1,58 @@
+//! What is handed in to be kept: facts that go into one entry of the chain, and bytes beside them.
+
+use haft_model::{Actor, Digest, Fact, InvocationId, QuestionId, Timestamp};
+
+/// One entry to be. Its facts share one link of the chain.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    /// The call it is about; none for what concerns the house.
+    pub invocation: Option<InvocationId>,
+    /// Who is behind it.
+    pub actor: Option<Actor>,
+    /// The contract: `id@version`, once it is known.
+    pub subject: Option<String>,
+    /// What happened, in order.
+    pub facts: Vec<Fact>,
+    /// Bytes that the facts name by digest.
+    pub blobs: Vec<Blob>,
+    /// What has to hold for the entry to be written.
+    pub guards: Vec<Guard>,
+}
+
+/// Bytes that are kept beside the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blob {
+    /// Their digest.
+    pub digest: Digest,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Whether they may hold something sensitive, and are sealed where they lie.
+    pub sensitive: bool,
+}
+
+/// What has to hold at the moment an entry is written; otherwise it is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// The lease of the entry's invocation has this token.
+    Fence(u64),
+    /// The question is open at this time, and `answered_by` has not answered it yet.
+    Unanswered {
+        /// Which question.
+        question: QuestionId,
+        /// Who is about to answer.
+        answered_by: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// The invocation has not ended.
+    NotEnded,
+    /// This declaration of this tool is not the one on record.
+    NewDeclaration {
+        /// `id@major`.
+        tool: String,
+        /// The digest of its declaration.
+        digest: Digest,
+    },
+    /// The standing answer is in force.
+    Stands(QuestionId),
+}

@@ -1,0 +1,209 @@
+//! The port: what every store can do.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use haft_model::{
+    Answer, Code, Digest, EffectState, InvocationId, Question, QuestionId, QuestionState,
+    StandingAnswer, Status, Timestamp,
+};
+use serde::Serialize;
+
+use crate::{Draft, Error};
+
+/// Work that is under way.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A place where facts are kept. Every store passes `conformance`.
+///
+/// The chain is one for all processes that share a store. A draft is written whole or not at all.
+pub trait Store: Send + Sync {
+    /// Puts an entry at the end of the chain, if its guards hold.
+    fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>>;
+
+    /// Returns once everything handed in before is on the disk.
+    fn flush(&self) -> BoxFuture<'_, Result<(), Error>>;
+
+    /// The entries after one, in order; `None` begins at the first.
+    fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>>;
+
+    /// Waits until there is an entry after this one, or the time is over; gives the last there is.
+    fn wait_past(
+        &self,
+        seq: Option<u64>,
+        at_most: Duration,
+    ) -> BoxFuture<'_, Result<Option<u64>, Error>>;
+
+    /// Every entry of one invocation, in order.
+    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<Entry>, Error>>;
+
+    /// Bytes that an entry of this invocation names; none when they are gone.
+    fn payload<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        digest: &'a Digest,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, Error>>;
+
+    /// Forgets bytes. What names them stays.
+    fn forget<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        digest: &'a Digest,
+    ) -> BoxFuture<'a, Result<bool, Error>>;
+
+    /// Invocations, newest first.
+    fn runs<'a>(&'a self, filter: &'a RunFilter) -> BoxFuture<'a, Result<Vec<Run>, Error>>;
+
+    /// Questions, oldest first.
+    fn questions<'a>(
+        &'a self,
+        filter: &'a QuestionFilter,
+    ) -> BoxFuture<'a, Result<Vec<QuestionRecord>, Error>>;
+
+    /// Answers that stand, all of a tenant or of everybody.
+    fn standing<'a>(
+        &'a self,
+        tenant: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Vec<StandingAnswer>, Error>>;
+
+    /// How many invocations began since a time.
+    fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>>;
+
+    /// Takes the lease of an invocation, unless somebody else holds one that has not run out. The
+    /// token is larger than every token before it.
+    fn lease<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        owner: &'a str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Fence>, Error>>;
+
+    /// Prolongs every lease of an owner.
+    fn renew<'a>(&'a self, owner: &'a str, until: Timestamp) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Gives a lease back.
+    fn release<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        fence: Fence,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+}
+
+/// What an append waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// The disk: the receipt means that it is there.
+    Disk,
+    /// Nothing but room in the queue. Only for what nobody's safety depends on.
+    Queue,
+}
+
+/// Proof that an entry was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Its number, where the append waited for the disk.
+    pub seq: Option<u64>,
+}
+
+/// The right to write about a running invocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fence(pub u64);
+
+/// One link of the chain, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number, from 0.
+    pub seq: u64,
+    /// Its line: an AIP-7 audit event in canonical JSON, `hash` included.
+    pub line: String,
+}
+
+/// One invocation in a list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Run {
+    /// Its id.
+    pub invocation_id: InvocationId,
+    /// The contract, or `unresolved:<name>`.
+    pub tool_id: String,
+    /// Who called.
+    pub actor: String,
+    /// For whom.
+    pub tenant: String,
+    /// Where it stands.
+    pub status: Status,
+    /// What is known of the effect.
+    pub effect_state: EffectState,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<Code>,
+    /// The question that is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<QuestionId>,
+    /// When it came in.
+    pub created_at: Timestamp,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Which invocations.
+#[derive(Clone, Debug, Default)]
+pub struct RunFilter {
+    /// Only this one.
+    pub id: Option<InvocationId>,
+    /// Only those of this tenant.
+    pub tenant: Option<String>,
+    /// Only those of this tool, `id` or `id@major`.
+    pub tool: Option<String>,
+    /// Only those by this actor.
+    pub actor: Option<String>,
+    /// Only those in one of these states; empty means any.
+    pub status: Vec<Status>,
+    /// Only those that have not ended.
+    pub open: bool,
+    /// Only those whose effect is unknown.
+    pub unknown: bool,
+    /// Only those before this one, for paging.
+    pub before: Option<InvocationId>,
+    /// At most so many; 0 means 50.
+    pub most: usize,
+}
+
+/// A question and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QuestionRecord {
+    /// The question.
+    pub question: Question,
+    /// Where it stands. One whose time is over is still `open` until that is on record.
+    pub state: QuestionState,
+    /// The answers so far.
+    pub answers: Vec<Answer>,
+}
+
+/// Which questions.
+#[derive(Clone, Debug, Default)]
+pub struct QuestionFilter {
+    /// Only this one.
+    pub id: Option<QuestionId>,
+    /// Only those of this invocation.
+    pub invocation: Option<InvocationId>,
+    /// Only those of this tenant.
+    pub tenant: Option<String>,
+    /// Only those that are open.
+    pub open: bool,
+}
+
+/// What to count.
+#[derive(Clone, Debug)]
+pub struct UsageFilter {
+    /// Invocations that began at or after this time.
+    pub since: Timestamp,
+    /// Of tools with these keys, `id@major`; none means all.
+    pub tools: Option<Vec<String>>,
+    /// By this actor.
+    pub actor: Option<String>,
+    /// For this tenant.
+    pub tenant: Option<String>,
+}

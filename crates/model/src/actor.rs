@@ -1,0 +1,82 @@
+//! Who calls and who answers.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ActorId;
+
+/// What an actor may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Calls tools.
+    Agent,
+    /// Answers asks.
+    Approver,
+    /// Runs the workspace.
+    Admin,
+    /// Reads the log.
+    Auditor,
+}
+
+/// An actor as the edge established it: no room behind the edge doubts or changes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Actor {
+    /// Who.
+    pub id: ActorId,
+    /// Whose they are; tenants are apart in everything.
+    pub tenant: Arc<str>,
+    /// What they may do.
+    pub roles: BTreeSet<Role>,
+    /// Who really typed it, where somebody speaks as another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speaking: Option<ActorId>,
+}
+
+impl Actor {
+    /// An actor of a tenant.
+    pub fn new(
+        id: impl Into<ActorId>,
+        tenant: &str,
+        roles: impl IntoIterator<Item = Role>,
+    ) -> Actor {
+        Actor {
+            id: id.into(),
+            tenant: tenant.into(),
+            roles: roles.into_iter().collect(),
+            speaking: None,
+        }
+    }
+
+    /// Whether this is a person: only a person answers questions, whatever roles say.
+    pub fn is_person(&self) -> bool {
+        let person = |id: &ActorId| id.as_str().starts_with("user:");
+        person(&self.id) && self.speaking.as_ref().is_none_or(person)
+    }
+
+    /// Whether they may answer questions at all: a person who is an approver or runs the workspace.
+    pub fn may_answer(&self) -> bool {
+        self.is_person()
+            && (self.roles.contains(&Role::Approver) || self.roles.contains(&Role::Admin))
+    }
+
+    /// The id in the scheme of AIP-38: `user:x` is `user://x`, `agent:x` is `bot://x`.
+    pub fn principal(&self) -> String {
+        let id = self.id.as_str();
+        match id.split_once(':') {
+            Some(("agent", name)) => format!("bot://{name}"),
+            Some((scheme, name)) if !name.starts_with("//") => format!("{scheme}://{name}"),
+            Some(_) | None => id.to_owned(),
+        }
+    }
+}
+
+impl From<ActorId> for Actor {
+    /// Somebody of whom nothing but the id is known: an agent, or a person without a role.
+    fn from(id: ActorId) -> Actor {
+        let agent = id.as_str().starts_with("agent:");
+        Actor::new(id, "default", agent.then_some(Role::Agent))
+    }
+}

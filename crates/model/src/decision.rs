@@ -1,0 +1,192 @@
+//! What was said about a call and what follows from it. Made by `policy`, kept by the ledger.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::status::words;
+use crate::{Code, Signer, Timestamp, Verdict};
+
+words! {
+    /// Which layer an opinion comes from.
+    Layer {
+        /// A document that could not be read, or a source that failed.
+        Fault "fault",
+        /// AIP-38 grants.
+        Grant "grant",
+        /// AIP-38 limits.
+        Limit "limit",
+        /// AIP-38 requirements.
+        Requirement "requirement",
+        /// An AIP-7 policy.
+        Policy "policy",
+        /// GOVERNANCE.md.
+        Governance "governance",
+        /// A rule of haft.toml.
+        Rule "rule",
+        /// The contract's own floor.
+        Contract "contract",
+        /// A classifier.
+        Classifier "classifier",
+        /// A hook.
+        Hook "hook",
+        /// Risk against autonomy, where no rule speaks.
+        Autonomy "autonomy",
+        /// A remembered approval.
+        Standing "standing",
+        /// A person.
+        Person "person",
+    }
+}
+
+words! {
+    /// What an opinion says; a layer that leaves it to others passes.
+    Says {
+        /// Go.
+        Allow "allow",
+        /// Another layer decides.
+        Passthrough "passthrough",
+        /// Ask a person.
+        Ask "ask",
+        /// Do not.
+        Deny "deny",
+    }
+}
+
+words! {
+    /// What may answer an ask instead of a person, from most to least.
+    Firmness {
+        /// An allow rule, a hook's allow, or a standing answer.
+        Default "default",
+        /// A standing answer.
+        Rememberable "rememberable",
+        /// Nothing: a person answers each time.
+        Always "always",
+    }
+}
+
+/// One voice about one call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opinion {
+    /// Whose.
+    pub layer: Layer,
+    /// What it says.
+    pub says: Says,
+    /// Which rule, grant, policy or hook, by its name or place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Why, in one line.
+    pub reason: String,
+    /// For an ask: what else may answer it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmness: Option<Firmness>,
+    /// For an ask: who has to answer.
+    #[serde(default, skip_serializing_if = "Needs::is_nobody_special")]
+    pub needs: Needs,
+    /// Set when another opinion answered this ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
+}
+
+impl Opinion {
+    /// An opinion with a reason.
+    pub fn new(layer: Layer, says: Says, reason: impl Into<String>) -> Opinion {
+        Opinion {
+            layer,
+            says,
+            rule: None,
+            reason: reason.into(),
+            firmness: None,
+            needs: Needs::default(),
+            answered_by: None,
+        }
+    }
+
+    /// Names the rule behind it.
+    pub fn by(self, rule: impl Into<String>) -> Opinion {
+        Opinion { rule: Some(rule.into()), ..self }
+    }
+
+    /// Says what else may answer an ask.
+    pub fn firm(self, firmness: Firmness) -> Opinion {
+        Opinion { firmness: Some(firmness), ..self }
+    }
+
+    /// Says who has to answer an ask.
+    pub fn needing(self, needs: Needs) -> Opinion {
+        Opinion { needs, ..self }
+    }
+}
+
+/// Who has to answer an ask, and how many of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needs {
+    /// How many different people.
+    pub count: u64,
+    /// Only these; empty means any approver.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signers: Vec<Signer>,
+    /// Whether whoever called may not be among them.
+    #[serde(default)]
+    pub not_the_caller: bool,
+}
+
+impl Default for Needs {
+    /// Any one approver, the caller included.
+    fn default() -> Needs {
+        Needs { count: 1, signers: Vec::new(), not_the_caller: false }
+    }
+}
+
+impl Needs {
+    /// Whether any one approver will do.
+    pub fn is_nobody_special(&self) -> bool {
+        *self == Needs::default()
+    }
+}
+
+/// What becomes of a call, with every opinion behind it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The outcome.
+    pub verdict: Verdict,
+    /// The opinion that settled it, as an index into `opinions`; none when nobody spoke.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deciding: Option<usize>,
+    /// Every opinion, in the order of the layers.
+    pub opinions: Vec<Opinion>,
+    /// For an ask: everybody who has to answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Needs>,
+    /// For a denial: under which code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// For an ask: changes that would make it unnecessary. Offers, never decisions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggested_updates: Vec<Value>,
+    /// When it was made.
+    pub decided_at: Timestamp,
+}
+
+impl Decision {
+    /// The opinion that settled it.
+    pub fn settled_by(&self) -> Option<&Opinion> {
+        self.deciding.and_then(|index| self.opinions.get(index))
+    }
+
+    /// Why, in one line.
+    pub fn reason(&self) -> &str {
+        self.settled_by().map_or("nobody spoke up for the call", |opinion| &opinion.reason)
+    }
+
+    /// Whether a standing answer would settle the ask.
+    pub fn rememberable(&self) -> bool {
+        let asks = || {
+            self.opinions
+                .iter()
+                .filter(|opinion| opinion.says == Says::Ask && opinion.answered_by.is_none())
+        };
+        self.verdict == Verdict::Ask
+            && asks()
+                .all(|ask| ask.firmness != Some(Firmness::Always) && ask.needs.is_nobody_special())
+    }
+}

@@ -1,0 +1,109 @@
+//! What an error means to whoever has to answer for it on a wire.
+
+use crate::Code;
+
+/// The kinds of end that wires tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Situation {
+    /// No such tool.
+    UnknownTool,
+    /// The input is at fault.
+    Invalid,
+    /// Somebody or some rule says no.
+    Refused,
+    /// A person has to answer first.
+    Waiting,
+    /// It ran, or could not, and failed.
+    Failed,
+    /// Time ran out.
+    TimedOut,
+    /// It was called off.
+    Canceled,
+}
+
+impl Situation {
+    /// What a process says when it ends this way.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Situation::Failed => 1,
+            Situation::Refused => 3,
+            Situation::UnknownTool | Situation::Invalid => 4,
+            Situation::Waiting => 75,
+            Situation::TimedOut => 124,
+            Situation::Canceled => 130,
+        }
+    }
+
+    /// The HTTP status of an answer to a call. A call that was answered is a 200 whatever the answer.
+    pub fn http_status(self) -> u16 {
+        match self {
+            Situation::Waiting => 202,
+            Situation::UnknownTool
+            | Situation::Invalid
+            | Situation::Refused
+            | Situation::Failed
+            | Situation::TimedOut
+            | Situation::Canceled => 200,
+        }
+    }
+
+    /// The JSON-RPC error that MCP wants; none means a result, with `isError` unless it waits.
+    pub fn mcp_error(self) -> Option<i32> {
+        match self {
+            Situation::UnknownTool => Some(-32602),
+            Situation::Invalid
+            | Situation::Refused
+            | Situation::Waiting
+            | Situation::Failed
+            | Situation::TimedOut
+            | Situation::Canceled => None,
+        }
+    }
+}
+
+impl Code {
+    /// What the code means to whoever answers for it on a wire.
+    pub fn situation(self) -> Situation {
+        match self {
+            Code::ToolUnknown => Situation::UnknownTool,
+            Code::ToolSchemaNotLoaded
+            | Code::InputSchema
+            | Code::InputValue
+            | Code::InputContext
+            | Code::InputUnsupported => Situation::Invalid,
+            Code::ToolBlocked
+            | Code::RoutePolicy
+            | Code::HookBlocked
+            | Code::PermissionDenied
+            | Code::PolicyBlocked
+            | Code::ApprovalRejected
+            | Code::ApprovalExpired
+            | Code::SandboxViolation
+            | Code::EffectUndeclared
+            | Code::ResultRedacted => Situation::Refused,
+            Code::ApprovalRequired => Situation::Waiting,
+            Code::TimeoutBeforeSubmit | Code::TimeoutUnknownCommit => Situation::TimedOut,
+            Code::CanceledCaller | Code::CanceledSibling | Code::CanceledDiscarded => {
+                Situation::Canceled
+            }
+            Code::InputMutation
+            | Code::RouteNone
+            | Code::RoutePinUnavailable
+            | Code::RouteRegion
+            | Code::SetupRequired
+            | Code::CredentialMissing
+            | Code::HookFailed
+            | Code::HookPostFailed
+            | Code::RateLimited
+            | Code::DependencyUnavailable
+            | Code::ExecutionFailed
+            | Code::ResourceNotFound
+            | Code::Conflict
+            | Code::EffectPartial
+            | Code::CompensationFailed
+            | Code::OutputInvalid
+            | Code::ResultTooLarge
+            | Code::Internal => Situation::Failed,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Where an invocation stands: its status, its place in the queue, and what became of its effect.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident $word:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$doc])* #[serde(rename = $word)] $variant,)*
+        }
+
+        impl $name {
+            /// Every one, in order.
+            pub const ALL: &[$name] = &[$($name::$variant),*];
+
+            /// The word in records.
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $word,)* }
+            }
+
+            /// The one of a word.
+            pub fn parse(word: &str) -> Option<$name> {
+                $name::ALL.iter().copied().find(|one| one.name() == word)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// The twenty states of an invocation.
+    Status {
+        /// It came in.
+        Planned "planned",
+        /// Its tool was found.
+        Selected "selected",
+        /// Its input fits.
+        ArgumentsReady "arguments_ready",
+        /// Hooks are heard.
+        PreHooksRunning "pre_hooks_running",
+        /// A person has to answer.
+        AwaitingApproval "awaiting_approval",
+        /// It may run.
+        Approved "approved",
+        /// It waits for its turn.
+        Queued "queued",
+        /// Its driver works.
+        Running "running",
+        /// Its driver asks something.
+        NeedsInput "needs_input",
+        /// Part of its answer is there.
+        PartialResult "partial_result",
+        /// Hooks are heard about its answer.
+        PostHooksRunning "post_hooks_running",
+        /// Its answer was released.
+        Yielded "yielded",
+        /// Over: its input does not fit the schema.
+        SchemaParseFailed "schema_parse_failed",
+        /// Over: its input cannot be right.
+        ValidationFailed "validation_failed",
+        /// Over: a decision says no.
+        Denied "denied",
+        /// Over: stopped before it ran by anything else.
+        Blocked "blocked",
+        /// Over: done.
+        Succeeded "succeeded",
+        /// Over: it failed.
+        Failed "failed",
+        /// Over: called off.
+        Canceled "canceled",
+        /// Over: time ran out.
+        TimedOut "timed_out",
+    }
+}
+
+impl Status {
+    /// Whether nothing follows.
+    pub fn is_terminal(self) -> bool {
+        self >= Status::SchemaParseFailed
+    }
+
+    /// Whether one status may follow another, as §10 of the digest has it.
+    pub fn may_become(self, next: Status) -> bool {
+        use Status::*;
+        let allowed: &[Status] = match self {
+            Planned => &[Selected, Failed, Blocked, Canceled],
+            Selected => &[ArgumentsReady, SchemaParseFailed, Blocked, Canceled],
+            ArgumentsReady => &[
+                PreHooksRunning,
+                AwaitingApproval,
+                Approved,
+                ValidationFailed,
+                Blocked,
+                Denied,
+                Failed,
+                Canceled,
+                TimedOut,
+            ],
+            PreHooksRunning => {
+                &[AwaitingApproval, Approved, Denied, Blocked, Failed, Canceled, TimedOut]
+            }
+            AwaitingApproval => &[Approved, Denied, Canceled, TimedOut],
+            Approved => &[Queued, Running, AwaitingApproval, Denied, Canceled],
+            Queued => &[Running, AwaitingApproval, Canceled, TimedOut],
+            Running => &[
+                NeedsInput,
+                PartialResult,
+                PostHooksRunning,
+                Yielded,
+                Succeeded,
+                Failed,
+                Canceled,
+                TimedOut,
+            ],
+            NeedsInput => &[Running, Failed, Canceled, TimedOut],
+            PartialResult => &[
+                PartialResult,
+                Running,
+                NeedsInput,
+                PostHooksRunning,
+                Yielded,
+                Succeeded,
+                Failed,
+                Canceled,
+                TimedOut,
+            ],
+            PostHooksRunning => &[Yielded, Succeeded, Failed, Canceled, TimedOut],
+            Yielded => &[Succeeded, Failed, Canceled, TimedOut],
+            SchemaParseFailed | ValidationFailed | Denied | Blocked | Succeeded | Failed
+            | Canceled | TimedOut => &[],
+        };
+        allowed.contains(&next)
+    }
+
+    /// The place in the queue that goes with a status.
+    pub fn queue(self) -> Option<QueueState> {
+        match self {
+            Status::Queued => Some(QueueState::Queued),
+            Status::Running
+            | Status::NeedsInput
+            | Status::PartialResult
+            | Status::PostHooksRunning => Some(QueueState::Executing),
+            Status::Yielded => Some(QueueState::Yielded),
+            Status::Planned
+            | Status::Selected
+            | Status::ArgumentsReady
+            | Status::PreHooksRunning
+            | Status::AwaitingApproval
+            | Status::Approved
+            | Status::SchemaParseFailed
+            | Status::ValidationFailed
+            | Status::Denied
+            | Status::Blocked
+            | Status::Succeeded
+            | Status::Failed
+            | Status::Canceled
+            | Status::TimedOut => None,
+        }
+    }
+}
+
+words! {
+    /// The five places in the queue, an axis of its own.
+    QueueState {
+        /// Waiting.
+        Queued "queued",
+        /// Under way.
+        Executing "executing",
+        /// A result exists and was not released.
+        Completed "completed",
+        /// Released.
+        Yielded "yielded",
+        /// Superseded.
+        Discarded "discarded",
+    }
+}
+
+words! {
+    /// What is known of a call's effect; it decides whether another attempt is legal.
+    EffectState {
+        /// There is none to have.
+        None "none",
+        /// Nothing was sent.
+        NotSubmitted "not_submitted",
+        /// It was sent.
+        Submitted "submitted",
+        /// It was sent, and nobody knows what became of it.
+        Unknown "unknown",
+        /// It was sent, and did not happen.
+        NotCommitted "not_committed",
+        /// Part of it happened.
+        PartiallyCommitted "partially_committed",
+        /// It happened.
+        Committed "committed",
+        /// It happened and was undone.
+        Compensated "compensated",
+        /// It happened, and undoing it failed.
+        CompensationFailed "compensation_failed",
+    }
+}
+
+impl EffectState {
+    /// Whether one state may follow another; the effect only moves forward.
+    pub fn may_become(self, next: EffectState) -> bool {
+        use EffectState::*;
+        let allowed: &[EffectState] = match self {
+            NotSubmitted => &[Submitted],
+            Submitted => &[Committed, PartiallyCommitted, NotCommitted, Unknown],
+            Unknown => &[Committed, NotCommitted, PartiallyCommitted],
+            Committed | PartiallyCommitted => &[Compensated, CompensationFailed],
+            CompensationFailed => &[Compensated],
+            None | NotCommitted | Compensated => &[],
+        };
+        self == next || allowed.contains(&next)
+    }
+
+    /// Whether something may have changed outside.
+    pub fn may_have_happened(self) -> bool {
+        match self {
+            EffectState::None | EffectState::NotSubmitted | EffectState::NotCommitted => false,
+            EffectState::Submitted
+            | EffectState::Unknown
+            | EffectState::PartiallyCommitted
+            | EffectState::Committed
+            | EffectState::Compensated
+            | EffectState::CompensationFailed => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_twenty_states_and_eight_of_them_end() {
+        let ends = Status::ALL.iter().filter(|status| status.is_terminal());
+        assert_eq!((Status::ALL.len(), ends.count()), (20, 8));
+    }
+
+    #[test]
+    fn nothing_follows_an_end() {
+        for end in Status::ALL.iter().filter(|status| status.is_terminal()) {
+            assert!(Status::ALL.iter().all(|next| !end.may_become(*next)), "{end}");
+        }
+    }
+
+    #[test]
+    fn every_state_that_is_not_an_end_can_be_called_off() {
+        for live in Status::ALL.iter().filter(|status| !status.is_terminal()) {
+            assert!(live.may_become(Status::Canceled), "{live}");
+        }
+    }
+
+    #[test]
+    fn an_effect_never_goes_back() {
+        for state in EffectState::ALL {
+            for next in EffectState::ALL.iter().filter(|next| *next != state) {
+                assert!(!(state.may_become(*next) && next.may_become(*state)), "{state} {next}");
+            }
+        }
+    }
+}

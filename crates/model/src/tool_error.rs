@@ -1,0 +1,203 @@
+//! The one error that leaves the house, and what it is called in every vocabulary.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Code, EffectState, Retry, Situation, Status, Stop};
+
+/// Why a call did not end as its caller hoped: one code, the state of the effect, and advice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolError {
+    /// Our code.
+    pub error_code: Code,
+    /// Agent Tool's class.
+    pub error_class: String,
+    /// AIP-14's code.
+    pub aip_code: String,
+    /// ARuntime's code.
+    pub aruntime_code: String,
+    /// What happened, in one line.
+    pub message: String,
+    /// When sending it again makes sense, in words.
+    pub recoverability: String,
+    /// The same for machines.
+    pub retry: RetryAdvice,
+    /// What is known of the effect.
+    pub effect_state: EffectState,
+    /// JSON pointer into the input, or `context`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// What the caller can do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The facts behind it.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub cause: Value,
+    /// What the backend called it, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_error_ref: Option<String>,
+    /// The drivers that could not serve the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Value>,
+}
+
+/// Whether and when to send the same call again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RetryAdvice {
+    /// It is safe as it is.
+    pub safe: bool,
+    /// The arguments have to change.
+    #[serde(default)]
+    pub change_arguments: bool,
+    /// The schema has to be loaded first.
+    #[serde(default)]
+    pub discover_first: bool,
+    /// Somebody has to approve again.
+    #[serde(default)]
+    pub reapprove: bool,
+    /// Another call was at fault.
+    #[serde(default)]
+    pub sibling_caused: bool,
+    /// Not before this many milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+impl ToolError {
+    /// The error of a refusal or failure, given what is known of the effect.
+    pub fn new(stop: Stop, effect: EffectState) -> ToolError {
+        let code = stop.code;
+        ToolError {
+            error_code: code,
+            error_class: class(&stop).to_owned(),
+            aip_code: aip(&stop).to_owned(),
+            aruntime_code: aruntime(code, effect).to_owned(),
+            recoverability: recoverability(code, effect),
+            retry: RetryAdvice {
+                safe: safe(code, effect),
+                change_arguments: matches!(
+                    code,
+                    Code::InputSchema | Code::InputValue | Code::InputUnsupported
+                ),
+                discover_first: code == Code::ToolSchemaNotLoaded,
+                reapprove: matches!(code, Code::ApprovalRequired | Code::ApprovalExpired),
+                sibling_caused: code == Code::CanceledSibling,
+                retry_after_ms: stop.cause.get("retry_after_ms").and_then(Value::as_u64),
+            },
+            effect_state: effect,
+            native_error_ref: stop.cause.get("native").and_then(Value::as_str).map(str::to_owned),
+            rejected: stop
+                .rejected
+                .iter()
+                .filter_map(|rejected| serde_json::to_value(rejected).ok())
+                .collect(),
+            message: stop.message,
+            field: stop.field,
+            help: stop.help,
+            cause: stop.cause,
+        }
+    }
+
+    /// What it means on a wire.
+    pub fn situation(&self) -> Situation {
+        self.error_code.situation()
+    }
+
+    /// The status that an invocation ends in.
+    pub fn final_status(&self) -> Status {
+        final_status(self.error_code, self.cause.get("phase").and_then(Value::as_str))
+    }
+}
+
+/// The status an invocation ends in for a code; some depend on where it was met.
+fn final_status(code: Code, met: Option<&str>) -> Status {
+    let running = met == Some("run");
+    match code {
+        Code::InputSchema => Status::SchemaParseFailed,
+        Code::InputValue => Status::ValidationFailed,
+        Code::SandboxViolation | Code::EffectUndeclared if !running => Status::ValidationFailed,
+        Code::ToolBlocked
+        | Code::ToolSchemaNotLoaded
+        | Code::InputContext
+        | Code::InputUnsupported
+        | Code::RouteNone
+        | Code::RoutePinUnavailable
+        | Code::RouteRegion
+        | Code::RoutePolicy
+        | Code::SetupRequired
+        | Code::CredentialMissing
+        | Code::HookBlocked
+            if !running =>
+        {
+            Status::Blocked
+        }
+        Code::PermissionDenied | Code::PolicyBlocked if !running => Status::Denied,
+        Code::ApprovalRejected | Code::ApprovalRequired | Code::ApprovalExpired => Status::Denied,
+        Code::TimeoutBeforeSubmit | Code::TimeoutUnknownCommit => Status::TimedOut,
+        Code::CanceledCaller | Code::CanceledSibling | Code::CanceledDiscarded => Status::Canceled,
+        Code::ResultTooLarge | Code::ResultRedacted => Status::Succeeded,
+        Code::ToolUnknown
+        | Code::ToolBlocked
+        | Code::ToolSchemaNotLoaded
+        | Code::InputContext
+        | Code::InputUnsupported
+        | Code::InputMutation
+        | Code::RouteNone
+        | Code::RoutePinUnavailable
+        | Code::RouteRegion
+        | Code::RoutePolicy
+        | Code::SetupRequired
+        | Code::CredentialMissing
+        | Code::HookBlocked
+        | Code::HookFailed
+        | Code::HookPostFailed
+        | Code::PermissionDenied
+        | Code::PolicyBlocked
+        | Code::SandboxViolation
+        | Code::EffectUndeclared
+        | Code::RateLimited
+        | Code::DependencyUnavailable
+        | Code::ExecutionFailed
+        | Code::ResourceNotFound
+        | Code::Conflict
+        | Code::EffectPartial
+        | Code::CompensationFailed
+        | Code::OutputInvalid
+        | Code::Internal => Status::Failed,
+    }
+}
+
+/// A key that was used for something else is the caller's mistake, not the backend's.
+fn key_reused(stop: &Stop) -> bool {
+    stop.code == Code::Conflict && stop.cause.get("key_reused").is_some()
+}
+
+fn class(stop: &Stop) -> &'static str {
+    if key_reused(stop) { Code::InputValue.class() } else { stop.code.class() }
+}
+
+fn aip(stop: &Stop) -> &'static str {
+    if key_reused(stop) { Code::InputValue.aip() } else { stop.code.aip() }
+}
+
+fn aruntime(code: Code, effect: EffectState) -> &'static str {
+    match code {
+        Code::EffectUndeclared if effect.may_have_happened() => Code::EffectPartial.aruntime(),
+        Code::CanceledCaller if effect.may_have_happened() => "x:canceled.unknown-commit",
+        _ => code.aruntime(),
+    }
+}
+
+/// What cannot have changed anything, or is known not to have, may go out again.
+fn safe(code: Code, effect: EffectState) -> bool {
+    code.retry() == Retry::Yes && !effect.may_have_happened()
+}
+
+fn recoverability(code: Code, effect: EffectState) -> String {
+    match code.retry() {
+        Retry::Yes if effect.may_have_happened() => "after its status was asked".to_owned(),
+        Retry::Yes => "retry".to_owned(),
+        Retry::No => "do not retry".to_owned(),
+        Retry::After(what) => format!("after {what}"),
+    }
+}

@@ -1,0 +1,16 @@
+//! Rules, grants and opinions in, a decision out; and the one maker of permits.
+//!
+//! Owns who may do what, whom to ask, and whether an answer counts.
+//! Must never do anything: no clock, no disk, no network, no waiting. Start with [`decide`].
+
+mod decide;
+mod matter;
+mod permit;
+mod rulebook;
+mod settle;
+
+pub use decide::decide;
+pub use matter::{Circumstances, Matter, Usage};
+pub use permit::{Authority, Permit};
+pub use rulebook::Rulebook;
+pub use settle::{Objection, Settlement, may_answer, settle};
