@@ -24,6 +24,7 @@ pub struct Entry {
     pub fingerprint: Digest,
     standing: Standing,
     schemas: OnceLock<Result<Schemas, Fault>>,
+    schema_digest: OnceLock<Digest>,
 }
 
 /// Why a contract may not be called.
@@ -41,6 +42,8 @@ pub struct Block {
 #[derive(Debug)]
 pub(crate) struct Schemas {
     pub(crate) input: Schema,
+    pub(crate) whole_input: Schema,
+    pub(crate) output: Schema,
     pub(crate) context: Option<Schema>,
 }
 
@@ -53,8 +56,16 @@ impl Entry {
         standing: Standing,
     ) -> Entry {
         let fingerprint = contract.effects.fingerprint();
-        let schemas = OnceLock::new();
-        Entry { contract, bindings, findings, block, fingerprint, standing, schemas }
+        Entry {
+            contract,
+            bindings,
+            findings,
+            block,
+            fingerprint,
+            standing,
+            schemas: OnceLock::new(),
+            schema_digest: OnceLock::new(),
+        }
     }
 
     /// Whether this entry is what building it anew from these parts would give.
@@ -108,12 +119,19 @@ impl Entry {
         self.standing == Standing::New
     }
 
+    /// The digest of what a model is told, worked out at the first call.
+    pub fn schema_digest(&self) -> &Digest {
+        self.schema_digest.get_or_init(|| self.contract.schema_digest())
+    }
+
     /// The schemas, compiled at the first call.
     pub(crate) fn schemas(&self) -> Result<&Schemas, &Fault> {
         let compile = || {
             let context = self.contract.tool.context_schema.as_ref();
             Ok(Schemas {
                 input: Schema::compile(&self.contract.model_schema())?,
+                whole_input: Schema::compile(&self.contract.tool.inputs)?,
+                output: Schema::compile(&self.contract.tool.outputs)?,
                 context: context.map(Schema::compile).transpose()?,
             })
         };

@@ -17,10 +17,12 @@ mod route;
 mod search;
 mod snapshot;
 mod state;
+mod surface;
 
 pub use bind::Binding;
 pub use entry::{Block, Entry};
-pub use plan::Explanation;
+pub use plan::{Explanation, Sender};
 pub use search::Index;
 pub use snapshot::{Parts, RoutingPolicy, Snapshot};
 pub use state::{AuthState, DriverState, DriverStates, Health, Host, Probe};
+pub use surface::{Shown, Surface};

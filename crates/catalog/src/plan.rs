@@ -7,24 +7,40 @@ use haft_model::{Call, Code, Date, Digest, Limits, Plan, Route, Stop, canonical}
 use haft_notation::Schema;
 use serde_json::{Value, json};
 
+use crate::entry::Schemas;
 use crate::route::Question;
-use crate::{Block, Entry, Snapshot};
+use crate::{Binding, Block, Entry, Snapshot};
 
 impl Snapshot {
     /// What a call means on a day: its contract, its driver, its input, its limits.
     pub fn plan(&self, call: Call, today: Date) -> Result<Plan, Stop> {
-        let entry = self.find(&call.tool).ok_or_else(|| self.unknown(&call.tool))?;
-        if let Some(block) = entry.blocked(today) {
-            return Err(block.stop());
+        let entry = self.select(&call.tool, today)?;
+        let input = entry.parse(call.input.clone(), Sender::Caller)?;
+        Ok(self.bind(entry, &call, input)?.0)
+    }
+
+    /// The contract that a name means on a day, if it may be called at all.
+    pub fn select(&self, name: &str, today: Date) -> Result<&Arc<Entry>, Stop> {
+        let entry = self.find(name).ok_or_else(|| self.unknown(name))?;
+        match entry.blocked(today) {
+            Some(block) => Err(block.stop()),
+            None => Ok(entry),
         }
-        let Call { actor, input, context, pinned, region, .. } = call;
-        let input = checked_input(entry, input)?;
-        check_context(entry, &context)?;
+    }
+
+    /// The plan for an input that was parsed, and the driver that would carry it out.
+    pub fn bind<'s>(
+        &'s self,
+        entry: &'s Entry,
+        call: &Call,
+        input: Value,
+    ) -> Result<(Plan, &'s Binding), Stop> {
+        check_context(entry, &call.context)?;
         let question = Question {
             entry,
             input: &input,
-            pinned: pinned.as_ref(),
-            region: &region,
+            pinned: call.pinned.as_ref(),
+            region: &call.region,
             policy: self.routing(),
             states: self.states(),
             host: self.host(),
@@ -32,28 +48,29 @@ impl Snapshot {
         let (binding, route) = question.answer()?;
         let contract = &entry.contract;
         let digest = Digest::of_parts(&[
-            actor.id.as_str().as_bytes(),
-            actor.tenant.as_bytes(),
+            call.actor.id.as_str().as_bytes(),
+            call.actor.tenant.as_bytes(),
             contract.key().id.as_str().as_bytes(),
             contract.tool.version.as_bytes(),
             route.driver.as_str().as_bytes(),
             binding.driver.version.as_bytes(),
             &canonical(&input),
-            &canonical(&context),
+            &canonical(&call.context),
             entry.fingerprint.as_str().as_bytes(),
         ]);
-        Ok(Plan {
-            actor,
+        let plan = Plan {
+            actor: call.actor.clone(),
             tool: contract.key().clone(),
             version: contract.tool.version.clone(),
             route,
             renames: binding.renames.clone(),
             input,
-            context,
+            context: call.context.clone(),
             effects: contract.effects.clone(),
             limits: binding.limits,
             digest,
-        })
+        };
+        Ok((plan, binding))
     }
 
     /// What would become of a call: every step answered on its own, so that one that fails does not
@@ -66,7 +83,7 @@ impl Snapshot {
     ) -> Result<Explanation, Stop> {
         let entry = self.find(&call.tool).ok_or_else(|| self.unknown(&call.tool))?;
         let given = input.clone();
-        let checked = input.map(|input| checked_input(entry, input));
+        let checked = input.map(|input| entry.parse(input, Sender::Caller));
         let used = match &checked {
             Some(Ok(input)) => input.clone(),
             Some(Err(_)) => given.unwrap_or_default(),
@@ -113,29 +130,55 @@ pub struct Explanation {
     pub route: Result<(Route, Limits), Stop>,
 }
 
-/// The input with its defaults filled in, if it fits what a model may send.
-fn checked_input(entry: &Entry, mut input: Value) -> Result<Value, Stop> {
-    let internal = &entry.contract.internal;
-    let sent = internal.iter().find(|path| input.pointer(&format!("/{path}")).is_some());
-    if let Some(name) = sent {
-        return Err(Stop::new(
-            Code::InputSchema,
-            format!("`{name}` is filled in by the host, never by a caller"),
-        )
-        .at(format!("/{name}"))
-        .help("leave it out"));
+/// Who sends an input: that decides which fields it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// A caller, who may not fill in internal fields.
+    Caller,
+    /// The host: a hook or a person who was asked.
+    Host,
+}
+
+impl Entry {
+    /// The input with its defaults filled in, if it fits what its sender may send.
+    pub fn parse(&self, mut input: Value, sender: Sender) -> Result<Value, Stop> {
+        let internal = self.contract.internal.iter().filter(|_| sender == Sender::Caller);
+        let sent = internal.into_iter().find(|path| input.pointer(&format!("/{path}")).is_some());
+        if let Some(name) = sent {
+            return Err(Stop::new(
+                Code::InputSchema,
+                format!("`{name}` is filled in by the host, never by a caller"),
+            )
+            .at(format!("/{name}"))
+            .help("leave it out"));
+        }
+        let schemas = self.compiled()?;
+        let schema = match sender {
+            Sender::Caller => &schemas.input,
+            Sender::Host => &schemas.whole_input,
+        };
+        schema.fill(&mut input);
+        if schema.fits(&input) {
+            return Ok(input);
+        }
+        Err(misfit(Code::InputSchema, "the input", schema, &input))
     }
-    let schemas = entry.schemas().map_err(|fault| {
-        Stop::new(
-            Code::Internal,
-            format!("the schema of `{}` is broken: {fault}", entry.contract.key()),
-        )
-    })?;
-    schemas.input.fill(&mut input);
-    if schemas.input.fits(&input) {
-        return Ok(input);
+
+    /// Whether an output is what the contract promises.
+    pub fn check_output(&self, output: &Value) -> Result<(), Stop> {
+        let schemas = self.compiled()?;
+        if schemas.output.fits(output) {
+            return Ok(());
+        }
+        Err(misfit(Code::OutputInvalid, "the output", &schemas.output, output))
     }
-    Err(misfit(Code::InputSchema, "the input", &schemas.input, &input))
+
+    fn compiled(&self) -> Result<&Schemas, Stop> {
+        self.schemas().map_err(|fault| {
+            let key = self.contract.key();
+            Stop::new(Code::Internal, format!("the schema of `{key}` is broken: {fault}"))
+        })
+    }
 }
 
 fn check_context(entry: &Entry, context: &Value) -> Result<(), Stop> {

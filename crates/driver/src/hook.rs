@@ -28,6 +28,11 @@ pub trait Hook: Send + Sync {
         false
     }
 
+    /// Whether a call whose result it could not be heard about counts as failed.
+    fn required(&self) -> bool {
+        false
+    }
+
     /// How long it may take.
     fn patience(&self) -> Duration {
         Duration::from_secs(2)

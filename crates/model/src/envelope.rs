@@ -107,6 +107,9 @@ pub struct Envelope {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+    /// Why the end of the call could not be put on record, where it could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unrecorded: Option<String>,
     /// The question that is open, for a call that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<QuestionId>,

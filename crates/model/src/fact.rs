@@ -379,15 +379,18 @@ pub struct ResolvedFacts {
     pub is_concurrency_safe: bool,
 }
 
-/// A call that was understood.
+/// A call whose input fits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArgumentsReady {
-    /// The digest of the plan.
-    pub plan: Digest,
+    /// The digest of the plan; none where no driver was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Digest>,
     /// The driver.
-    pub driver: DriverId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<DriverId>,
     /// Its version.
-    pub driver_version: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_version: Option<String>,
     /// The fingerprint of the effects.
     pub effects: Digest,
     /// The digest of the contract's schemas.
@@ -649,7 +652,9 @@ impl Event {
             Event::Planned(_) => Some(Status::Planned),
             Event::Selected(_) => Some(Status::Selected),
             Event::ArgumentsReady(_) => Some(Status::ArgumentsReady),
-            Event::PreHookStarted(_) => Some(Status::PreHooksRunning),
+            Event::PreHookStarted(hook) => {
+                (hook.point == HookPoint::PreToolUse).then_some(Status::PreHooksRunning)
+            }
             Event::PermissionRequested(_) => Some(Status::AwaitingApproval),
             Event::PermissionDecided(decided) => {
                 decided.call_input.is_some().then_some(Status::Approved)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Code, EffectState, Retry, Situation, Status, Stop};
+use crate::{Code, EffectState, ResultStatus, Retry, Situation, Status, Stop};
 
 /// Why a call did not end as its caller hoped: one code, the state of the effect, and advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,6 +103,27 @@ impl ToolError {
         self.error_code.situation()
     }
 
+    /// How the result came out.
+    pub fn result_status(&self) -> ResultStatus {
+        match self.error_code {
+            Code::ToolBlocked | Code::ApprovalRequired => ResultStatus::Denied,
+            Code::HookBlocked | Code::PermissionDenied | Code::PolicyBlocked
+                if self.final_status() != Status::Failed =>
+            {
+                ResultStatus::Denied
+            }
+            Code::ApprovalRejected | Code::ApprovalExpired => ResultStatus::Rejected,
+            Code::TimeoutBeforeSubmit | Code::TimeoutUnknownCommit => ResultStatus::TimedOut,
+            Code::EffectPartial => ResultStatus::PartialSucceeded,
+            Code::ResultTooLarge => ResultStatus::TooLarge,
+            Code::ResultRedacted => ResultStatus::Redacted,
+            Code::CanceledSibling => ResultStatus::SyntheticError,
+            Code::CanceledDiscarded => ResultStatus::Discarded,
+            Code::CanceledCaller => ResultStatus::Canceled,
+            _ => ResultStatus::Failed,
+        }
+    }
+
     /// The status that an invocation ends in.
     pub fn final_status(&self) -> Status {
         final_status(self.error_code, self.cause.get("phase").and_then(Value::as_str))
@@ -195,6 +216,9 @@ fn safe(code: Code, effect: EffectState) -> bool {
 
 fn recoverability(code: Code, effect: EffectState) -> String {
     match code.retry() {
+        _ if code == Code::OutputInvalid && effect.may_have_happened() => {
+            "do not retry: the effect took place".to_owned()
+        }
         Retry::Yes if effect.may_have_happened() => "after its status was asked".to_owned(),
         Retry::Yes => "retry".to_owned(),
         Retry::No => "do not retry".to_owned(),

@@ -9,6 +9,7 @@ mod fault;
 pub mod keywords;
 mod path;
 mod pattern;
+mod render;
 mod schema;
 mod template;
 mod visible;

@@ -1,4 +1,35 @@
 //! The pipeline: every call judged, recorded and answered.
 //!
 //! Owns the order of the rooms, and that every call ends in exactly one envelope.
-//! Must never know a wire, a file or a database; ports are handed in. Start with `Runtime`.
+//! Must never know a wire, a file or a database; ports are handed in. Start with [`Runtime::call`].
+
+mod cancel;
+mod clock;
+mod execute;
+mod finish;
+mod gate;
+mod hear;
+mod inbox;
+mod inputs;
+mod journal;
+mod judge;
+mod manner;
+mod queue;
+mod reader;
+mod recover;
+mod redact;
+mod render;
+mod runtime;
+mod understand;
+mod walk;
+mod world;
+
+pub use cancel::CancelAnswer;
+pub use clock::{Clock, StoppedClock, WallClock};
+pub use inbox::{Answered, Reply};
+pub use judge::Why;
+pub use manner::{Manner, Patience, Prompt};
+pub use reader::Reader;
+pub use recover::Recovered;
+pub use runtime::{NonInteractive, Options, Runtime};
+pub use world::{Rate, RateScope, World};

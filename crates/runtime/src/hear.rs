@@ -1,0 +1,221 @@
+//! Phase 6: hooks are heard about a call, within a time. One that cannot be heard says no.
+
+use std::sync::Arc;
+
+use haft_catalog::Entry;
+use haft_driver::{Heard, Hook, HookAnswer};
+use haft_model::{
+    Call, CallPhase, Code, Digest, Event, HookPoint, HookRun, HookStarted, Layer, Mutation,
+    MutationSource, Opinion, PhaseOutcome, Says, Stop, Timestamp,
+};
+use serde_json::Value;
+
+use crate::inputs;
+use crate::understand::Understood;
+use crate::walk::{Halt, Walk};
+
+/// A call about which everybody was heard.
+pub(crate) struct HeardOut {
+    pub(crate) understood: Understood,
+    pub(crate) opinions: Vec<Opinion>,
+}
+
+impl Walk<'_> {
+    pub(crate) async fn hear(
+        &mut self,
+        call: &Call,
+        understood: Understood,
+    ) -> Result<HeardOut, Halt> {
+        let world = self.world.clone();
+        let hooks = concerned(&world.hooks, HookPoint::PreToolUse, &understood);
+        if hooks.is_empty() {
+            self.journal.phase(CallPhase::PreHooks, PhaseOutcome::Skipped);
+            return Ok(HeardOut { understood, opinions: Vec::new() });
+        }
+        let mut heard = HeardOut { understood, opinions: Vec::new() };
+        for hook in hooks {
+            let outcome = self.hear_one(call, hook, &mut heard).await;
+            if outcome.is_err() {
+                self.journal.phase(CallPhase::PreHooks, PhaseOutcome::Failed);
+            }
+            outcome?;
+        }
+        self.journal.phase(CallPhase::PreHooks, PhaseOutcome::Ok);
+        self.plan = Some(heard.understood.plan.clone());
+        Ok(heard)
+    }
+
+    async fn hear_one(
+        &mut self,
+        call: &Call,
+        hook: &Arc<dyn Hook>,
+        heard: &mut HeardOut,
+    ) -> Result<(), Halt> {
+        let name = hook.name().to_owned();
+        let started_at = self.journal.now();
+        let point = hook.point();
+        self.journal.note(Event::PreHookStarted(HookStarted { hook: name.clone(), point }));
+        let shown = self.shown(&heard.understood);
+        let about = Heard {
+            actor: &call.actor,
+            plan: &heard.understood.plan,
+            observable_input: &shown,
+            decision: None,
+            result: None,
+        };
+        let answer = ask(hook.as_ref(), about).await;
+        let mut run = record(&name, point, started_at, &answer);
+        let outcome = match answer {
+            Err(fault) => Err(Stop::new(
+                Code::HookFailed,
+                format!("hook `{name}` could not be heard: {fault}"),
+            )),
+            Ok(answer) => self.weigh(call, hook.as_ref(), answer, heard, &mut run),
+        };
+        self.journal.note(Event::PreHookCompleted(Box::new(run)));
+        Ok(outcome?)
+    }
+
+    /// What a hook's answer does: an opinion, another input, or an end.
+    fn weigh(
+        &mut self,
+        call: &Call,
+        hook: &dyn Hook,
+        answer: HookAnswer,
+        heard: &mut HeardOut,
+        run: &mut HookRun,
+    ) -> Result<(), Stop> {
+        if let Some((says, reason)) = answer.opinion {
+            let opinion = opinion(hook, says, &reason);
+            run.opinion = Some(opinion.clone());
+            heard.opinions.push(opinion);
+        }
+        if let Some(reason) = answer.stop {
+            return Err(Stop::new(
+                Code::HookBlocked,
+                format!("hook `{}` stopped the call: {reason}", hook.name()),
+            ));
+        }
+        if let Some(input) = answer.updated_input {
+            let entry = heard.understood.entry.clone();
+            let reason = answer.message.as_deref().unwrap_or("the hook changed the input");
+            let (understood, mutation) = self
+                .changed(call, &entry, &heard.understood, input, |_| {
+                    (MutationSource::Hook, hook.name().to_owned(), reason.to_owned())
+                })
+                .map_err(|stop| {
+                    Stop::new(
+                        Code::InputMutation,
+                        format!(
+                            "hook `{}` changed the input so that it cannot run: {}",
+                            hook.name(),
+                            stop.message
+                        ),
+                    )
+                })?;
+            run.mutation = mutation;
+            heard.understood = understood;
+        }
+        Ok(())
+    }
+
+    /// The call with another input, and the change on record.
+    pub(crate) fn changed(
+        &mut self,
+        call: &Call,
+        entry: &Arc<Entry>,
+        before: &Understood,
+        input: Value,
+        source: impl FnOnce(&Understood) -> (MutationSource, String, String),
+    ) -> Result<(Understood, Option<Mutation>), Stop> {
+        self.redactor.learn(&input);
+        let after = self.rebind(call, entry, input)?;
+        let (kind, by, reason) = source(&after);
+        let kept = self.keep(&after.plan.input);
+        let earlier = Digest::of_bytes(&haft_model::canonical(&before.plan.input));
+        let mutation = inputs::mutation(
+            kind,
+            &by,
+            &reason,
+            (&before.plan.input, &earlier),
+            (&after.plan.input, &kept),
+        );
+        Ok((after, mutation))
+    }
+
+    /// The input as hooks and people may see it.
+    pub(crate) fn shown(&self, understood: &Understood) -> Value {
+        let mut shown = understood.plan.input.clone();
+        self.redactor.value(&mut shown);
+        shown
+    }
+}
+
+/// The hooks of a point that this call concerns.
+pub(crate) fn concerned<'h>(
+    hooks: &'h [Arc<dyn Hook>],
+    point: HookPoint,
+    understood: &Understood,
+) -> Vec<&'h Arc<dyn Hook>> {
+    hooks.iter().filter(|hook| hook.point() == point && hook.concerns(&understood.plan)).collect()
+}
+
+/// Asks a hook, within its time.
+pub(crate) async fn ask(hook: &dyn Hook, about: Heard<'_>) -> Result<HookAnswer, String> {
+    let patience = hook.patience();
+    match tokio::time::timeout(patience, hook.hear(about)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(format!("it took longer than {} ms", patience.as_millis())),
+    }
+}
+
+/// A hook's word as an opinion; one that the workspace trusts is marked.
+pub(crate) fn opinion(hook: &dyn Hook, says: Says, reason: &str) -> Opinion {
+    let layer = match hook.layer() {
+        Layer::Classifier => Layer::Classifier,
+        _ => Layer::Hook,
+    };
+    let rule = match hook.trusted() {
+        true => format!("trusted:{}", hook.name()),
+        false => hook.name().to_owned(),
+    };
+    Opinion::new(layer, says, reason).by(rule)
+}
+
+/// What is on record of a hook's run.
+pub(crate) fn record(
+    name: &str,
+    point: HookPoint,
+    started_at: Timestamp,
+    answer: &Result<HookAnswer, String>,
+) -> HookRun {
+    let (outputs, context, stopped, failed) = match answer {
+        Err(fault) => (Vec::new(), Vec::new(), None, Some(fault.clone())),
+        Ok(answer) => {
+            (outputs(answer), answer.additional_context.clone(), answer.stop.clone(), None)
+        }
+    };
+    HookRun {
+        hook: name.to_owned(),
+        point,
+        started_at,
+        outputs,
+        opinion: None,
+        mutation: None,
+        context,
+        stopped,
+        failed,
+    }
+}
+
+fn outputs(answer: &HookAnswer) -> Vec<String> {
+    let given = [
+        ("message", answer.message.is_some()),
+        ("updated_input", answer.updated_input.is_some()),
+        ("permission_result", answer.opinion.is_some()),
+        ("additional_context", !answer.additional_context.is_empty()),
+        ("stop", answer.stop.is_some()),
+        ("updated_output", answer.updated_output.is_some()),
+    ];
+    given.iter().filter(|(_, given)| *given).map(|(name, _)| (*name).to_owned()).collect()
+}

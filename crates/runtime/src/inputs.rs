@@ -1,0 +1,134 @@
+//! The four inputs of a call: their bytes, their digests, and how one differs from another.
+
+use haft_ledger::Blob;
+use haft_model::{Digest, Kept, Mutation, MutationSource};
+use serde_json::{Map, Value};
+
+/// What a contract says about showing and hiding parts of its input.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Discretion {
+    /// JSON pointers of values that appear in no log.
+    pub(crate) sensitive: Vec<String>,
+    /// JSON pointers of values that may stand in the log.
+    pub(crate) audit: Vec<String>,
+    /// Whether nobody knows what is sensitive, so that everything is.
+    pub(crate) unknown: bool,
+}
+
+impl Discretion {
+    /// For a call whose contract is not known.
+    pub(crate) fn of_a_stranger() -> Discretion {
+        Discretion { unknown: true, ..Discretion::default() }
+    }
+
+    /// Bytes to keep beside the log, and what the log says of them.
+    pub(crate) fn keep(&self, value: &Value, bytes: Vec<u8>) -> (Kept, Blob) {
+        let digest = Digest::of_bytes(&bytes);
+        let keys = match value {
+            Value::Object(fields) => fields.keys().cloned().collect(),
+            _ => Vec::new(),
+        };
+        let kept = Kept {
+            digest: digest.clone(),
+            size: bytes.len() as u64,
+            keys,
+            shown: self.shown(value),
+        };
+        let sensitive = self.unknown || !self.sensitive.is_empty();
+        (kept, Blob { digest, bytes, sensitive })
+    }
+
+    /// The same for a value in its canonical form.
+    pub(crate) fn keep_value(&self, value: &Value) -> (Kept, Blob) {
+        self.keep(value, haft_model::canonical(value))
+    }
+
+    fn shown(&self, value: &Value) -> Map<String, Value> {
+        let hidden = |pointer: &String| {
+            self.sensitive.iter().any(|other| {
+                let inside = |a: &str, b: &str| {
+                    a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                };
+                inside(pointer, other) || inside(other, pointer)
+            })
+        };
+        self.audit
+            .iter()
+            .filter(|pointer| !hidden(pointer))
+            .filter_map(|pointer| Some((pointer.clone(), value.pointer(pointer)?.clone())))
+            .collect()
+    }
+}
+
+/// The change from one input to another; none where they are the same.
+pub(crate) fn mutation(
+    source: MutationSource,
+    by: &str,
+    reason: &str,
+    before: (&Value, &Digest),
+    after: (&Value, &Kept),
+) -> Option<Mutation> {
+    let mut changed = Vec::new();
+    differences("", before.0, after.0, &mut changed);
+    (!changed.is_empty()).then(|| Mutation {
+        source,
+        by: by.to_owned(),
+        from: before.1.clone(),
+        to: after.1.clone(),
+        changed,
+        reason: reason.to_owned(),
+    })
+}
+
+/// The JSON pointers of what differs, the deepest that says it all.
+fn differences(at: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            let gone = old.keys().filter(|name| !new.contains_key(*name));
+            found.extend(gone.map(|name| format!("{at}/{}", escaped(name))));
+            for (name, value) in new {
+                let place = format!("{at}/{}", escaped(name));
+                match old.get(name) {
+                    Some(earlier) => differences(&place, earlier, value, found),
+                    None => found.push(place),
+                }
+            }
+        }
+        _ if before == after => {}
+        _ if at.is_empty() => found.push("/".to_owned()),
+        _ => found.push(at.to_owned()),
+    }
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn differences_are_named_by_their_deepest_place() {
+        let mut found = Vec::new();
+        let before = json!({"a": {"b": 1, "c": 2}, "gone": true, "same": [1]});
+        let after = json!({"a": {"b": 1, "c": 3}, "new/one": 1, "same": [1]});
+        differences("", &before, &after, &mut found);
+        found.sort();
+        assert_eq!(found, ["/a/c", "/gone", "/new~1one"]);
+    }
+
+    #[test]
+    fn a_sensitive_value_is_not_shown_even_if_the_contract_allows_it_into_the_log() {
+        let discretion = Discretion {
+            sensitive: vec!["/card".into()],
+            audit: vec!["/amount".into(), "/card".into(), "/card/number".into()],
+            unknown: false,
+        };
+        let (kept, blob) = discretion.keep_value(&json!({"amount": 3, "card": {"number": "4"}}));
+        assert_eq!(Value::Object(kept.shown), json!({"/amount": 3}));
+        assert!(blob.sensitive);
+    }
+}

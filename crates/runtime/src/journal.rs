@@ -1,0 +1,221 @@
+//! The journal of one call: what happened so far, and when it reaches the ledger.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use haft_ledger::{Blob, Draft, Fence, Guard, Store, Wait};
+use haft_model::{
+    Actor, CallPhase, Code, Event, Fact, InvocationId, Kept, PhaseLine, PhaseOutcome, Reported,
+    Status, Stop, Timestamp,
+};
+
+use crate::Clock;
+
+/// Notes every step of one call, in order, and hands them to the ledger.
+pub(crate) struct Journal {
+    id: InvocationId,
+    actor: Arc<Actor>,
+    subject: Option<String>,
+    clock: Arc<dyn Clock>,
+    store: Arc<dyn Store>,
+    began: Instant,
+    facts: Vec<Fact>,
+    blobs: Vec<Blob>,
+    phases: Vec<PhaseLine>,
+    phase_from: u64,
+    seen: u16,
+    fence: Option<Fence>,
+    durable: bool,
+    status: Status,
+    progress: u64,
+}
+
+/// What a journal begins with.
+pub(crate) struct Opening {
+    /// The call's id.
+    pub(crate) id: InvocationId,
+    /// Who called.
+    pub(crate) actor: Arc<Actor>,
+    /// When it came in, for a call that is taken up again.
+    pub(crate) taken_up: Option<TakenUp>,
+}
+
+/// Where a call that is taken up again had got to.
+pub(crate) struct TakenUp {
+    /// Its contract.
+    pub(crate) subject: String,
+    /// The right to write about it.
+    pub(crate) fence: Fence,
+    /// Its status.
+    pub(crate) status: Status,
+    /// How many reports of progress there are.
+    pub(crate) progress: u64,
+    /// The phases that are over.
+    pub(crate) phases: Vec<CallPhase>,
+    /// How long ago it came in, in microseconds.
+    pub(crate) age: u64,
+}
+
+impl Journal {
+    pub(crate) fn open(clock: Arc<dyn Clock>, store: Arc<dyn Store>, opening: Opening) -> Journal {
+        let taken_up = opening.taken_up.as_ref();
+        let age = taken_up.map_or(0, |taken| taken.age);
+        let now = Instant::now();
+        Journal {
+            began: now.checked_sub(std::time::Duration::from_micros(age)).unwrap_or(now),
+            facts: Vec::with_capacity(12),
+            blobs: Vec::new(),
+            phases: Vec::with_capacity(8),
+            phase_from: age,
+            seen: taken_up.map_or(0, |taken| {
+                taken.phases.iter().fold(0, |seen, phase| seen | (1 << phase.number()))
+            }),
+            fence: taken_up.map(|taken| taken.fence),
+            durable: taken_up.is_some(),
+            status: taken_up.map_or(Status::Planned, |taken| taken.status),
+            progress: taken_up.map_or(0, |taken| taken.progress),
+            subject: opening.taken_up.map(|taken| taken.subject),
+            id: opening.id,
+            actor: opening.actor,
+            clock,
+            store,
+        }
+    }
+
+    pub(crate) fn id(&self) -> &InvocationId {
+        &self.id
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status
+    }
+
+    pub(crate) fn fence(&self) -> Option<Fence> {
+        self.fence
+    }
+
+    /// Says which contract the call is about.
+    pub(crate) fn about(&mut self, subject: String) {
+        self.subject = Some(subject);
+    }
+
+    /// Notes that something happened.
+    pub(crate) fn note(&mut self, event: Event) {
+        if let Some(next) = event.status() {
+            // INVARIANT: every path through the rooms is one of the standard's table.
+            debug_assert!(
+                next == self.status || self.status.may_become(next),
+                "{} may not become {next}",
+                self.status
+            );
+            self.status = next;
+        }
+        let phases = std::mem::take(&mut self.phases);
+        self.facts.push(Fact { at: self.clock.now(), phases, event });
+    }
+
+    /// Notes bytes that facts name.
+    pub(crate) fn keep(&mut self, (kept, blob): (Kept, Blob)) -> Kept {
+        if !self.blobs.iter().any(|other| other.digest == blob.digest) {
+            self.blobs.push(blob);
+        }
+        kept
+    }
+
+    /// Notes that a phase is over.
+    pub(crate) fn phase(&mut self, phase: CallPhase, outcome: PhaseOutcome) {
+        let to = self.began.elapsed().as_micros() as u64;
+        self.phases.push(PhaseLine { phase, outcome, from: self.phase_from, to });
+        self.seen |= 1 << phase.number();
+        self.phase_from = to;
+    }
+
+    /// Notes how a phase ended, and hands its answer on.
+    pub(crate) fn phase_of<T, E>(
+        &mut self,
+        phase: CallPhase,
+        answer: Result<T, E>,
+    ) -> Result<T, E> {
+        let outcome = if answer.is_ok() { PhaseOutcome::Ok } else { PhaseOutcome::Failed };
+        self.phase(phase, outcome);
+        answer
+    }
+
+    /// Notes every phase up to one that was never entered.
+    pub(crate) fn skip_to(&mut self, last: CallPhase) {
+        for phase in CallPhase::ALL.iter().filter(|phase| **phase <= last) {
+            if self.seen & (1 << phase.number()) == 0 {
+                self.phase(*phase, PhaseOutcome::Skipped);
+            }
+        }
+    }
+
+    /// The next report of progress.
+    pub(crate) fn report(&mut self, fill: impl FnOnce(u64) -> Reported) -> Reported {
+        self.progress += 1;
+        fill(self.progress)
+    }
+
+    /// Takes the right to write about the call, which from now on has to be on the disk.
+    pub(crate) async fn claim(&mut self, owner: &str, until: Timestamp) -> Result<(), Stop> {
+        if self.fence.is_some() {
+            return Ok(());
+        }
+        let taken = self.store.lease(&self.id, owner, self.clock.now(), until).await;
+        self.fence = taken.map_err(unrecorded)?;
+        self.durable = true;
+        match self.fence {
+            Some(_) => Ok(()),
+            None => Err(Stop::new(Code::Internal, "another process holds this call")),
+        }
+    }
+
+    /// Puts everything noted so far on the disk, and waits for it.
+    pub(crate) async fn save(&mut self) -> Result<(), Stop> {
+        self.durable = true;
+        self.send(Wait::Disk).await
+    }
+
+    /// Hands everything noted so far to the ledger; waits for the disk only if the call needs it.
+    pub(crate) async fn post(&mut self) -> Result<(), Stop> {
+        let wait = if self.durable { Wait::Disk } else { Wait::Queue };
+        self.send(wait).await
+    }
+
+    /// Gives the right to write about the call back.
+    pub(crate) async fn release(&mut self) {
+        if let Some(fence) = self.fence.take() {
+            // A lease that cannot be given back runs out by itself.
+            let _ = self.store.release(&self.id, fence).await;
+        }
+    }
+
+    async fn send(&mut self, wait: Wait) -> Result<(), Stop> {
+        if self.facts.is_empty() {
+            return Ok(());
+        }
+        let mut guards = Vec::new();
+        if let Some(Fence(token)) = self.fence {
+            guards.push(Guard::Fence(token));
+        }
+        let draft = Draft {
+            invocation: Some(self.id.clone()),
+            actor: Some(Actor::clone(&self.actor)),
+            subject: self.subject.clone(),
+            facts: std::mem::take(&mut self.facts),
+            blobs: std::mem::take(&mut self.blobs),
+            guards,
+        };
+        self.store.append(draft, wait).await.map(|_| ()).map_err(unrecorded)
+    }
+}
+
+/// What a caller hears when the ledger cannot be written.
+pub(crate) fn unrecorded(fault: haft_ledger::Error) -> Stop {
+    Stop::new(Code::Internal, format!("the call cannot be recorded: {fault}"))
+        .help("`haft audit verify` tells what is wrong with the store")
+}

@@ -1,0 +1,105 @@
+//! The one window through which edges look at what was recorded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_ledger::{Entry, Run, RunFilter, Store};
+use haft_model::{Code, Digest, Envelope, Event, Fact, InvocationId, Stop};
+use serde::Deserialize;
+
+use crate::Runtime;
+use crate::journal::unrecorded;
+
+/// Reads what was recorded, and changes nothing.
+#[derive(Clone)]
+pub struct Reader {
+    store: Arc<dyn Store>,
+}
+
+impl Runtime {
+    /// A window on what was recorded.
+    pub fn reader(&self) -> Reader {
+        Reader { store: self.store.clone() }
+    }
+}
+
+impl Reader {
+    /// A window on a store.
+    pub fn new(store: Arc<dyn Store>) -> Reader {
+        Reader { store }
+    }
+
+    /// Invocations, newest first.
+    pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, Stop> {
+        self.store.runs(filter).await.map_err(unrecorded)
+    }
+
+    /// Every entry of one invocation, in order.
+    pub async fn story(&self, id: &InvocationId) -> Result<Vec<Entry>, Stop> {
+        let entries = self.store.story(id).await.map_err(unrecorded)?;
+        match entries.is_empty() {
+            false => Ok(entries),
+            true => Err(Stop::new(Code::ResourceNotFound, format!("there is no call `{id}`"))
+                .help("`haft runs` lists those that there are")),
+        }
+    }
+
+    /// The entries after one, in order.
+    pub async fn entries(&self, after: Option<u64>, most: usize) -> Result<Vec<Entry>, Stop> {
+        self.store.entries(after, most).await.map_err(unrecorded)
+    }
+
+    /// Waits a while for an entry after this one; gives the last there is.
+    pub async fn wait_past(
+        &self,
+        seq: Option<u64>,
+        at_most: Duration,
+    ) -> Result<Option<u64>, Stop> {
+        self.store.wait_past(seq, at_most).await.map_err(unrecorded)
+    }
+
+    /// Bytes that an invocation's entries name; none when they are gone.
+    pub async fn payload(
+        &self,
+        id: &InvocationId,
+        digest: &Digest,
+    ) -> Result<Option<Vec<u8>>, Stop> {
+        self.store.payload(id, digest).await.map_err(unrecorded)
+    }
+
+    /// The envelope of a call that is over; none while it is not, or when its bytes are gone.
+    pub async fn result(&self, id: &InvocationId) -> Result<Option<Envelope>, Stop> {
+        for entry in self.story(id).await?.iter().rev() {
+            for fact in Reader::facts(entry)?.iter().rev() {
+                let Event::ResultCreated(created) = &fact.event else { continue };
+                let bytes = self.payload(id, &created.result.digest).await?;
+                return Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The facts of an entry.
+    pub fn facts(entry: &Entry) -> Result<Vec<Fact>, Stop> {
+        let line: Line = serde_json::from_str(&entry.line).map_err(|fault| {
+            Stop::new(Code::Internal, format!("entry {} cannot be read: {fault}", entry.seq))
+                .help("`haft audit verify` tells what is wrong with the store")
+        })?;
+        Ok(line.metadata.haft.facts)
+    }
+}
+
+#[derive(Deserialize)]
+struct Line {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    haft: Facts,
+}
+
+#[derive(Deserialize)]
+struct Facts {
+    facts: Vec<Fact>,
+}

@@ -1,0 +1,215 @@
+//! Taking out what nobody may see: values at sensitive places, wherever they turn up again.
+
+use haft_model::{Content, Stop};
+use serde_json::Value;
+
+/// What stands in for a value that was taken out.
+pub(crate) const WITHHELD: &str = "[withheld]";
+
+/// Texts shorter than this turn up everywhere, so only their own place is cleaned.
+const SHORTEST: usize = 4;
+
+/// The sensitive values of one call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Redactor {
+    pointers: Vec<String>,
+    values: Vec<String>,
+}
+
+impl Redactor {
+    /// Nothing to hide yet, at these places.
+    pub(crate) fn new(pointers: &[String]) -> Redactor {
+        Redactor { pointers: pointers.to_vec(), values: Vec::new() }
+    }
+
+    /// Remembers what stands at the sensitive places of a value.
+    pub(crate) fn learn(&mut self, value: &Value) {
+        for pointer in &self.pointers {
+            if let Some(found) = value.pointer(pointer) {
+                leaves(found, &mut self.values);
+            }
+        }
+        // The longest first, so that a value inside another leaves no remains.
+        self.values.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        self.values.dedup();
+    }
+
+    /// Whether there is anything to hide.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.values.is_empty() && self.pointers.is_empty()
+    }
+
+    /// A text without sensitive values, and how many were taken out.
+    pub(crate) fn text(&self, text: &str) -> (String, u64) {
+        let mut clean = text.to_owned();
+        let mut count = 0;
+        for value in &self.values {
+            let found = clean.matches(value.as_str()).count() as u64;
+            if found > 0 {
+                clean = clean.replace(value.as_str(), WITHHELD);
+                count += found;
+            }
+        }
+        (clean, count)
+    }
+
+    /// A value with its sensitive places emptied and sensitive texts taken out.
+    pub(crate) fn value(&self, value: &mut Value) -> u64 {
+        let mut count = 0;
+        for pointer in &self.pointers {
+            if let Some(found) = value.pointer_mut(pointer) {
+                *found = Value::String(WITHHELD.to_owned());
+                count += 1;
+            }
+        }
+        count + self.everywhere(value)
+    }
+
+    /// A value with sensitive texts taken out wherever they stand, its own places left alone.
+    pub(crate) fn everywhere(&self, value: &mut Value) -> u64 {
+        match value {
+            Value::String(text) => {
+                let (clean, count) = self.text(text);
+                if count > 0 {
+                    *text = clean;
+                }
+                count
+            }
+            Value::Array(items) => items.iter_mut().map(|item| self.everywhere(item)).sum(),
+            Value::Object(fields) => fields.values_mut().map(|item| self.everywhere(item)).sum(),
+            Value::Number(number) => {
+                let hidden = self.values.contains(&number.to_string());
+                if hidden {
+                    *value = Value::String(WITHHELD.to_owned());
+                }
+                u64::from(hidden)
+            }
+            Value::Null | Value::Bool(_) => 0,
+        }
+    }
+
+    /// Pieces of a result with sensitive texts taken out.
+    pub(crate) fn content(&self, pieces: &mut [Content]) -> u64 {
+        pieces.iter_mut().map(|piece| self.piece(piece)).sum()
+    }
+
+    fn piece(&self, piece: &mut Content) -> u64 {
+        match piece {
+            Content::Text { text }
+            | Content::EmbeddedResource { text, .. }
+            | Content::Log { text, .. }
+            | Content::Diff { text, .. } => {
+                let (clean, count) = self.text(text);
+                *text = clean;
+                count
+            }
+            Content::StructuredContent { data } => self.everywhere(data),
+            Content::ResourceLink(link)
+            | Content::ArtifactRef(link)
+            | Content::PersistedOutputRef(link)
+            | Content::HandoffRef(link) => {
+                let (clean, count) = self.text(&link.uri);
+                link.uri = clean;
+                count
+            }
+            Content::Image(_) | Content::Audio(_) | Content::Video(_) | Content::File(_) => 0,
+        }
+    }
+
+    /// A refusal that repeats nothing sensitive.
+    pub(crate) fn stop(&self, mut stop: Stop) -> Stop {
+        if self.is_idle() {
+            return stop;
+        }
+        if stop.field.as_ref().is_some_and(|field| self.covers(field)) {
+            let field = stop.field.clone().unwrap_or_default();
+            stop.message =
+                format!("the value at `{field}` does not fit; it is sensitive and not shown");
+        }
+        stop.message = self.text(&stop.message).0;
+        stop.help = stop.help.map(|help| self.text(&help).0);
+        if let Some(violations) = stop.cause.get_mut("violations").and_then(Value::as_array_mut) {
+            for violation in violations {
+                let place = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();
+                let place = place.to_owned();
+                if self.covers(&place) {
+                    *violation = serde_json::json!({ "pointer": place, "message": WITHHELD });
+                }
+            }
+        }
+        self.everywhere(&mut stop.cause);
+        stop
+    }
+
+    /// Whether a place holds, or lies inside, something sensitive.
+    fn covers(&self, place: &str) -> bool {
+        self.pointers.iter().any(|pointer| {
+            let inside = |a: &str, b: &str| {
+                a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            inside(place, pointer) || inside(pointer, place)
+        })
+    }
+}
+
+fn leaves(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) if text.len() >= SHORTEST => {
+            found.push(text.clone());
+            // The same text inside JSON that was written as text.
+            let written = Value::String(text.clone()).to_string();
+            let inner = written.trim_matches('"').to_owned();
+            if inner != *text {
+                found.push(inner);
+            }
+        }
+        Value::Number(number) if number.to_string().len() >= SHORTEST => {
+            found.push(number.to_string());
+        }
+        Value::Array(items) => items.iter().for_each(|item| leaves(item, found)),
+        Value::Object(fields) => fields.values().for_each(|item| leaves(item, found)),
+        Value::String(_) | Value::Number(_) | Value::Null | Value::Bool(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_model::Code;
+    use serde_json::json;
+
+    use super::*;
+
+    fn redactor() -> Redactor {
+        let mut redactor = Redactor::new(&["/card".into(), "/pin".into()]);
+        redactor.learn(&json!({"card": {"number": "4111-canary"}, "pin": 12, "amount": 5}));
+        redactor
+    }
+
+    #[test]
+    fn a_sensitive_value_is_taken_out_wherever_it_turns_up() {
+        let mut value = json!({"card": 1, "pin": 12, "note": "paid with 4111-canary", "n": [5]});
+        let count = redactor().value(&mut value);
+        assert_eq!(
+            (value, count),
+            (
+                json!({"card": WITHHELD, "pin": WITHHELD, "note": "paid with [withheld]", "n": [5]}),
+                3
+            )
+        );
+    }
+
+    #[test]
+    fn a_refusal_about_a_sensitive_place_says_nothing_of_its_value() {
+        let stop = Stop::new(Code::InputSchema, "the input does not fit at `/pin`: 12 is odd")
+            .at("/pin")
+            .because(
+                json!({"violations": [{"pointer": "/pin", "message": "12 is odd", "value": 12}]}),
+            );
+        let clean = redactor().stop(stop);
+        assert_eq!(
+            clean.message,
+            "the value at `/pin` does not fit; it is sensitive and not shown"
+        );
+        assert_eq!(clean.cause, json!({"violations": [{"pointer": "/pin", "message": WITHHELD}]}));
+    }
+}

@@ -1,0 +1,168 @@
+//! The runtime: what is fixed, what is living, and the door through which calls come in.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use haft_catalog::Surface;
+use haft_driver::Cancel;
+use haft_ledger::Store;
+use haft_model::{
+    Actor, Code, DeferredSeen, Event, Fact, InvocationId, Stop, SurfaceSeen, Timestamp, utc_day,
+};
+
+use crate::journal::unrecorded;
+use crate::queue::Queue;
+use crate::{Clock, World};
+
+/// What is set once.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What this process is called in leases; no two may share it.
+    pub node: String,
+    /// How many calls run at once.
+    pub max_parallel: usize,
+    /// How long a lease lasts unless it is renewed: so long a dead process keeps its calls.
+    pub lease: Duration,
+    /// How long a question may be answered.
+    pub question: Duration,
+    /// How long a yes of the rules holds.
+    pub permit: Duration,
+    /// How long a driver that is to stop may take before it is stopped.
+    pub grace: Duration,
+    /// How often other processes' answers are looked for.
+    pub look: Duration,
+    /// What an ask becomes where nobody is at hand.
+    pub non_interactive: NonInteractive,
+}
+
+/// What an ask becomes where nobody is at hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NonInteractive {
+    /// It waits in the inbox.
+    Ask,
+    /// The call ends.
+    Deny,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            node: format!("node_{}", uuid::Uuid::now_v7().simple()),
+            max_parallel: 10,
+            lease: Duration::from_secs(10),
+            question: Duration::from_secs(24 * 60 * 60),
+            permit: Duration::from_secs(60 * 60),
+            grace: Duration::from_secs(5),
+            look: Duration::from_millis(100),
+            non_interactive: NonInteractive::Ask,
+        }
+    }
+}
+
+/// Takes calls through the rooms. Cheap to share.
+pub struct Runtime {
+    pub(crate) options: Options,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) queue: Queue,
+    world: RwLock<Arc<World>>,
+    surfaces: Mutex<HashMap<String, Surface>>,
+    running: Mutex<HashMap<InvocationId, Cancel>>,
+}
+
+impl Runtime {
+    /// A runtime over a world and a store.
+    pub fn new(
+        world: World,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Runtime {
+        Runtime {
+            queue: Queue::new(options.max_parallel),
+            options,
+            store,
+            clock,
+            world: RwLock::new(Arc::new(world)),
+            surfaces: Mutex::default(),
+            running: Mutex::default(),
+        }
+    }
+
+    /// Puts another world in place. Calls that are under way keep theirs.
+    pub fn replace_world(&self, world: World) {
+        *self.world.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(world);
+    }
+
+    /// The world as it is now.
+    pub fn world(&self) -> Arc<World> {
+        self.world.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Loads the schema of a deferred tool onto a surface, so that it can be called.
+    pub async fn load(&self, actor: &Actor, tool: &str) -> Result<Surface, Stop> {
+        let world = self.world();
+        let now = self.clock.now();
+        let entry = world.snapshot.select(tool, utc_day(now))?;
+        let before = self.surface(&world, actor, None);
+        let after = before.with(entry.contract.key());
+        if after.revision == before.revision {
+            return Ok(before);
+        }
+        self.surfaces().insert(after.scope.clone(), after.clone());
+        let seen =
+            DeferredSeen { surface: after.id.clone(), tool: entry.contract.key().to_string() };
+        let update = SurfaceSeen {
+            surface: after.id.clone(),
+            revision: after.revision,
+            scope: after.scope.clone(),
+            counts: after.counts(&world.snapshot, utc_day(now)),
+        };
+        let events = [Event::DeferredLoaded(seen), Event::SurfaceUpdated(update)]
+            .map(|event| Fact { at: now, phases: Vec::new(), event });
+        let draft = haft_ledger::Draft {
+            actor: Some(actor.clone()),
+            facts: events.to_vec(),
+            ..haft_ledger::Draft::default()
+        };
+        self.store.append(draft, haft_ledger::Wait::Disk).await.map_err(unrecorded)?;
+        Ok(after)
+    }
+
+    /// The surface of a call: the one it names, or its actor's.
+    pub(crate) fn surface(&self, world: &World, actor: &Actor, named: Option<&str>) -> Surface {
+        let base = match named {
+            Some(scope) => world.surfaces.iter().find(|surface| surface.scope == scope).cloned(),
+            None => None,
+        };
+        let base = base.unwrap_or_else(|| world.surface_of(actor));
+        self.surfaces().get(&base.scope).cloned().unwrap_or(base)
+    }
+
+    fn surfaces(&self) -> MutexGuard<'_, HashMap<String, Surface>> {
+        self.surfaces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The calls that run here, by id.
+    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<InvocationId, Cancel>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When a lease taken now runs out.
+    pub(crate) fn lease_end(&self) -> Timestamp {
+        later(self.clock.now(), self.options.lease)
+    }
+}
+
+/// A moment so much later.
+pub(crate) fn later(moment: Timestamp, by: Duration) -> Timestamp {
+    moment
+        .checked_add(haft_model::Span::new().microseconds(by.as_micros() as i64))
+        .unwrap_or(moment)
+}
+
+/// The refusal of a call that was called off.
+pub(crate) fn called_off(when: &str) -> Stop {
+    Stop::new(Code::CanceledCaller, format!("called off {when}"))
+}

@@ -1,0 +1,138 @@
+//! Phases 4 and 5: values, driver and preflight, and the copy of the input that others may see.
+
+use std::sync::Arc;
+
+use haft_catalog::{Entry, Sender};
+use haft_driver::Driver;
+use haft_model::{
+    ArgumentsReady, Call, CallPhase, Code, Event, FactRule, Mutation, MutationSource, Plan,
+    ResolvedFacts, Stop, Tri,
+};
+use haft_notation::Condition;
+use serde_json::{Value, json};
+
+use crate::World;
+use crate::inputs;
+use crate::walk::{Halt, Walk};
+
+/// A call that was understood: contract, plan and the code behind the driver.
+pub(crate) struct Understood {
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) plan: Plan,
+    pub(crate) driver: Arc<dyn Driver>,
+    pub(crate) driver_version: Arc<str>,
+    pub(crate) facts: ResolvedFacts,
+}
+
+impl Walk<'_> {
+    pub(crate) fn understand(
+        &mut self,
+        call: &Call,
+        entry: Arc<Entry>,
+        input: Value,
+    ) -> Result<Understood, Halt> {
+        let understood = self.bind(call, &entry, input.clone());
+        let kept = self.keep(&input);
+        let sent = haft_model::Digest::of_bytes(&sent_bytes(call));
+        let sent_value = match &call.sent {
+            Some(text) => serde_json::from_str(text).unwrap_or_default(),
+            None => call.input.clone(),
+        };
+        let mutation: Option<Mutation> = inputs::mutation(
+            MutationSource::Runtime,
+            "haft",
+            "defaults of the contract were filled in",
+            (&sent_value, &sent),
+            (&input, &kept),
+        );
+        let known = understood.as_ref().ok();
+        self.journal.note(Event::ArgumentsReady(Box::new(ArgumentsReady {
+            plan: known.map(|known| known.plan.digest.clone()),
+            driver: known.map(|known| known.plan.route.driver.clone()),
+            driver_version: known.map(|known| known.driver_version.to_string()),
+            effects: entry.fingerprint.clone(),
+            schema: entry.schema_digest().clone(),
+            observable_input: kept,
+            mutations: mutation.into_iter().collect(),
+            facts: known.map_or_else(|| facts(&entry, &input), |known| known.facts),
+        })));
+        let understood = self.journal.phase_of(CallPhase::ValidateValues, understood)?;
+        self.journal.phase(CallPhase::PrepareObservableInput, haft_model::PhaseOutcome::Ok);
+        self.plan = Some(understood.plan.clone());
+        Ok(understood)
+    }
+
+    /// The plan for an input that fits, and what would carry it out. Nothing happens here.
+    pub(crate) fn bind(
+        &self,
+        call: &Call,
+        entry: &Arc<Entry>,
+        input: Value,
+    ) -> Result<Understood, Stop> {
+        understood(&self.world, call, entry, input)
+    }
+
+    /// The same call with an input that the host changed.
+    pub(crate) fn rebind(
+        &self,
+        call: &Call,
+        entry: &Arc<Entry>,
+        input: Value,
+    ) -> Result<Understood, Stop> {
+        let input = entry.parse(input, Sender::Host)?;
+        self.bind(call, entry, input)
+    }
+}
+
+/// The plan for an input that fits, its driver's code, and the word of that code about the values.
+pub(crate) fn understood(
+    world: &World,
+    call: &Call,
+    entry: &Arc<Entry>,
+    input: Value,
+) -> Result<Understood, Stop> {
+    let (plan, binding) = world.snapshot.bind(entry, call, input)?;
+    let driver = world.drivers.get(&plan.route.driver).cloned().ok_or_else(|| {
+        let kind = binding.driver.kind.name();
+        Stop::new(
+            Code::SetupRequired,
+            format!("nothing here can run driver `{}` of kind {kind}", plan.route.driver),
+        )
+        .help("builtin drivers and those defined in code can be run")
+    })?;
+    driver.preflight(&plan)?;
+    Ok(Understood {
+        facts: facts(entry, &plan.input),
+        entry: entry.clone(),
+        driver_version: binding.driver.version.clone(),
+        driver,
+        plan,
+    })
+}
+
+/// The bytes that the caller sent.
+fn sent_bytes(call: &Call) -> Vec<u8> {
+    match &call.sent {
+        Some(text) => text.clone().into_bytes(),
+        None => serde_json::to_vec(&call.input).unwrap_or_default(),
+    }
+}
+
+/// The safety facts of this very input; what cannot be settled takes the unsafe value.
+pub(crate) fn facts(entry: &Entry, input: &Value) -> ResolvedFacts {
+    let effects = &entry.contract.effects;
+    let safe = match &effects.facts.concurrency_safe {
+        FactRule::Stated(safe) => *safe,
+        FactRule::Expression(text) => Condition::parse(text, &["input"])
+            .and_then(|condition| condition.holds(&json!({ "input": input })))
+            .unwrap_or(false),
+        FactRule::SameAs(field) if field == "is_read_only" => effects.facts.read_only == Tri::Yes,
+        FactRule::SameAs(_) | FactRule::Classifier(_) | FactRule::Unstated => false,
+    };
+    ResolvedFacts {
+        is_read_only: effects.facts.read_only,
+        is_destructive: effects.facts.destructive,
+        is_open_world: effects.facts.open_world,
+        is_concurrency_safe: safe,
+    }
+}

@@ -1,0 +1,189 @@
+//! The way of one call through the rooms.
+
+use std::sync::Arc;
+
+use haft_catalog::{Entry, Sender};
+use haft_driver::{Failure, Output};
+use haft_model::{
+    Call, CallPhase, Code, EffectState, Envelope, Event, InvocationId, Kept, Plan, Planned,
+    Question, Selected, Stop, ToolKey, utc_day,
+};
+use serde_json::Value;
+
+use crate::inputs::Discretion;
+use crate::journal::{Journal, Opening};
+use crate::redact::Redactor;
+use crate::{Manner, Runtime, World};
+
+/// Why a walk ended before the last room.
+pub(crate) enum Halt {
+    /// It was refused, or it failed.
+    Stopped(Box<Failure>),
+    /// A person has to answer first, and the caller does not wait.
+    Pending(Box<Question>),
+}
+
+impl From<Stop> for Halt {
+    /// A refusal before anything was sent.
+    fn from(stop: Stop) -> Halt {
+        Halt::Stopped(Box::new(Failure::new(stop, EffectState::None)))
+    }
+}
+
+/// One call on its way.
+pub(crate) struct Walk<'r> {
+    pub(crate) runtime: &'r Runtime,
+    pub(crate) world: Arc<World>,
+    pub(crate) journal: Journal,
+    pub(crate) discretion: Discretion,
+    pub(crate) redactor: Redactor,
+    /// The contract, once it is known.
+    pub(crate) entry: Option<Arc<Entry>>,
+    /// The plan that was judged last.
+    pub(crate) plan: Option<Plan>,
+    /// Whether a driver was reached.
+    pub(crate) executed: bool,
+    pub(crate) requested: String,
+}
+
+impl Runtime {
+    /// Takes one call through the rooms. Whatever happens, exactly one envelope comes out.
+    pub async fn call(&self, call: Call, manner: Manner<'_>) -> Envelope {
+        let mut walk = Walk::begin(self, &call);
+        let outcome = walk.through(&call, &manner).await;
+        walk.finish(outcome).await
+    }
+}
+
+impl<'r> Walk<'r> {
+    fn begin(runtime: &'r Runtime, call: &Call) -> Walk<'r> {
+        let opening = Opening {
+            id: InvocationId::from(format!("inv_{}", uuid::Uuid::now_v7().simple()).as_str()),
+            actor: call.actor.clone(),
+            taken_up: None,
+        };
+        let journal = Journal::open(runtime.clock.clone(), runtime.store.clone(), opening);
+        Walk::with(runtime, journal, &call.tool)
+    }
+
+    pub(crate) fn with(runtime: &'r Runtime, journal: Journal, requested: &str) -> Walk<'r> {
+        let world = runtime.world();
+        let known = world.snapshot.find(requested);
+        let discretion = match known {
+            Some(entry) => discretion(entry),
+            None => Discretion::of_a_stranger(),
+        };
+        let redactor = Redactor::new(&discretion.sensitive);
+        Walk {
+            runtime,
+            journal,
+            discretion,
+            redactor,
+            entry: None,
+            plan: None,
+            executed: false,
+            requested: requested.to_owned(),
+            world,
+        }
+    }
+
+    /// The story of a call.
+    async fn through(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Output, Halt> {
+        let entry = self.resolve(call, manner)?;
+        let input = self.parse(call, &entry)?;
+        let understood = self.understand(call, entry, input)?;
+        let heard = self.hear(call, understood).await?;
+        let cleared = self.clear(call, heard, manner).await?;
+        self.carry_out(cleared, manner).await
+    }
+
+    /// Phases 1 and 3: the tool, on the surface, its schema loaded.
+    fn resolve(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Arc<Entry>, Halt> {
+        let today = utc_day(self.journal.now());
+        let world = self.world.clone();
+        let surface = self.runtime.surface(&world, &call.actor, manner.surface.as_deref());
+        self.plan_noted(call, &surface);
+        let found =
+            world.snapshot.select(&call.tool, today).cloned().and_then(|entry| {
+                match surface.admit(&entry, &world.snapshot, today) {
+                    Err(stop) if stop.code == Code::ToolBlocked => Err(stop),
+                    Ok(()) | Err(_) => Ok(entry),
+                }
+            });
+        let entry = self.journal.phase_of(CallPhase::ResolveTool, found)?;
+        let key = entry.contract.key().clone();
+        self.journal.about(format!("{}@{}", key.id, entry.contract.tool.version));
+        self.journal.note(Event::Selected(selected(&entry, &key, &call.tool)));
+        self.entry = Some(entry.clone());
+        let loaded = surface.admit(&entry, &world.snapshot, today);
+        self.journal.phase_of(CallPhase::SchemaGate, loaded)?;
+        Ok(entry)
+    }
+
+    /// The first fact of all: a call came in.
+    fn plan_noted(&mut self, call: &Call, surface: &haft_catalog::Surface) {
+        let sent = call.sent.clone().map_or_else(
+            || serde_json::to_vec(&call.input).unwrap_or_default(),
+            String::into_bytes,
+        );
+        let model_input = self.discretion.keep(&call.input, sent);
+        let model_input = self.journal.keep(model_input);
+        let has_context = call.context.as_object().is_none_or(|fields| !fields.is_empty());
+        let context = has_context.then(|| {
+            let kept = Discretion::of_a_stranger().keep_value(&call.context);
+            self.journal.keep(kept)
+        });
+        self.journal.note(Event::Planned(Box::new(Planned {
+            requested: call.tool.clone(),
+            actor: haft_model::Actor::clone(&call.actor),
+            surface: surface.id.clone(),
+            revision: surface.revision,
+            model_input,
+            context,
+            pinned: call.pinned.clone(),
+            region: call.region.clone(),
+            native: call.native.clone(),
+            channel: call.channel.to_owned(),
+            key: call.key.clone(),
+            parent: call.parent.clone(),
+            compensates: None,
+        })));
+    }
+
+    /// Phase 2: the input, held against the schema.
+    fn parse(&mut self, call: &Call, entry: &Entry) -> Result<Value, Halt> {
+        let input = match &call.sent {
+            None => Ok(call.input.clone()),
+            Some(text) => serde_json::from_str(text).map_err(|fault| {
+                Stop::new(Code::InputSchema, format!("the input is not JSON: {fault}"))
+                    .help("send one JSON object")
+            }),
+        };
+        if let Ok(input) = &input {
+            self.redactor.learn(input);
+        }
+        let parsed = input.and_then(|input| entry.parse(input, Sender::Caller));
+        Ok(self.journal.phase_of(CallPhase::ParseSchema, parsed)?)
+    }
+
+    /// Bytes of a value, kept beside the log.
+    pub(crate) fn keep(&mut self, value: &Value) -> Kept {
+        let kept = self.discretion.keep_value(value);
+        self.journal.keep(kept)
+    }
+}
+
+fn selected(entry: &Entry, key: &ToolKey, requested: &str) -> Selected {
+    let (name, _) = ToolKey::split(requested);
+    Selected {
+        tool: key.to_string(),
+        version: entry.contract.tool.version.to_string(),
+        matched_by: if name == key.id.as_str() { "id" } else { "alias" }.to_owned(),
+        grant: entry.contract.grant_key(),
+    }
+}
+
+fn discretion(entry: &Entry) -> Discretion {
+    let extras = &entry.contract.tool.extras;
+    Discretion { sensitive: extras.sensitive.clone(), audit: extras.audit.clone(), unknown: false }
+}

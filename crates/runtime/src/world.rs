@@ -1,0 +1,76 @@
+//! What can change while the runtime runs: contracts, rules, drivers, hooks, surfaces.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use haft_catalog::{Snapshot, Surface};
+use haft_driver::{Driver, Hook};
+use haft_model::{Actor, DriverId, Glob, Role};
+use haft_policy::Rulebook;
+
+/// Everything a call is held against, at one moment. A reload makes a whole new one.
+#[derive(Default)]
+pub struct World {
+    /// Contracts and drivers.
+    pub snapshot: Arc<Snapshot>,
+    /// Who may do what.
+    pub rulebook: Arc<Rulebook>,
+    /// What carries calls out.
+    pub drivers: HashMap<DriverId, Arc<dyn Driver>>,
+    /// Who is heard.
+    pub hooks: Vec<Arc<dyn Hook>>,
+    /// Who sees what; a scope of nobody here sees everything.
+    pub surfaces: Vec<Surface>,
+    /// How often things may be done.
+    pub rates: Vec<Rate>,
+}
+
+/// A cap on calls in a period.
+#[derive(Clone, Debug)]
+pub struct Rate {
+    /// Of which tools.
+    pub tools: Glob,
+    /// How many.
+    pub most: u64,
+    /// In how many seconds.
+    pub seconds: i64,
+    /// Whose calls are counted together.
+    pub scope: RateScope,
+}
+
+/// Whose calls are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateScope {
+    /// Each actor's.
+    Actor,
+    /// Each tenant's.
+    Tenant,
+    /// Everybody's.
+    Workspace,
+}
+
+impl World {
+    /// The surface of an actor: the first whose scope they are in, or everything there is.
+    pub(crate) fn surface_of(&self, actor: &Actor) -> Surface {
+        let mine = |surface: &&Surface| in_scope(&surface.scope, actor);
+        self.surfaces.iter().find(mine).cloned().unwrap_or_else(|| Surface::whole("workspace"))
+    }
+}
+
+fn in_scope(scope: &str, actor: &Actor) -> bool {
+    match scope.split_once(':') {
+        Some(("role", role)) => {
+            let named = match role {
+                "agent" => Some(Role::Agent),
+                "approver" => Some(Role::Approver),
+                "admin" => Some(Role::Admin),
+                "auditor" => Some(Role::Auditor),
+                _ => None,
+            };
+            named.is_some_and(|role| actor.roles.contains(&role))
+        }
+        Some(("tenant", tenant)) => *actor.tenant == *tenant,
+        Some(_) => false,
+        None => scope == "workspace",
+    }
+}
