@@ -67,5 +67,7 @@ pub use rule::{Budget, PolicyRule, Rule, RuleDecision, Signer, Verdict};
 pub use situation::Situation;
 pub use status::{EffectState, QueueState, Status};
 pub use stop::Stop;
-pub use time::{Date, Span, Timestamp, parse_date, parse_duration, parse_timestamp, utc_day};
+pub use time::{
+    Date, Span, Timestamp, parse_date, parse_duration, parse_timestamp, utc_day, weekday_and_hour,
+};
 pub use tool_error::{RetryAdvice, ToolError};

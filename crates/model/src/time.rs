@@ -20,6 +20,13 @@ pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
+/// The day of the week (Monday is 1) and the hour that clocks show in a zone such as
+/// `Europe/Lisbon`; none for a zone that nobody knows. Zones are compiled in, not looked up.
+pub fn weekday_and_hour(instant: Timestamp, zone: &str) -> Option<(i8, i8)> {
+    let there = instant.to_zoned(jiff::tz::TimeZone::get(zone).ok()?);
+    Some((there.weekday().to_monday_one_offset(), there.hour()))
+}
+
 /// Reads an ISO 8601 duration such as `PT10M` or `P7D`; nothing else, and nothing negative.
 pub fn parse_duration(text: &str) -> Option<Span> {
     let span = text.starts_with('P').then(|| text.parse::<Span>().ok())??;
@@ -38,6 +45,17 @@ mod tests {
         for bad in ["7 days", "P", "PT", "-P1D", "P-1D", "10m", "Pjunk", ""] {
             assert!(parse_duration(bad).is_none(), "{bad}");
         }
+    }
+
+    #[test]
+    fn clocks_differ_between_zones_and_with_the_season() {
+        let at = |text: &str| parse_timestamp(text).unwrap();
+        let winter = at("2026-01-05T08:30:00Z");
+        assert_eq!(weekday_and_hour(winter, "UTC"), Some((1, 8)));
+        assert_eq!(weekday_and_hour(winter, "Europe/Berlin"), Some((1, 9)));
+        assert_eq!(weekday_and_hour(at("2026-07-06T08:30:00Z"), "Europe/Berlin"), Some((1, 10)));
+        assert_eq!(weekday_and_hour(winter, "Pacific/Auckland"), Some((1, 21)));
+        assert_eq!(weekday_and_hour(winter, "Mars/Olympus"), None);
     }
 
     #[test]

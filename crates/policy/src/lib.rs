@@ -3,11 +3,22 @@
 //! Owns who may do what, whom to ask, and whether an answer counts.
 //! Must never do anything: no clock, no disk, no network, no waiting. Start with [`decide`].
 
+mod autonomy;
+mod contract;
 mod decide;
+mod governance;
+mod grants;
+mod heard;
 mod matter;
+mod offers;
 mod permit;
+mod policies;
 mod rulebook;
+pub mod rules;
 mod settle;
+mod standing;
+mod values;
+mod weigh;
 
 pub use decide::decide;
 pub use matter::{Circumstances, Matter, Usage};

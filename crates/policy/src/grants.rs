@@ -1,0 +1,214 @@
+//! AIP-38: who may call at all. A grant is necessary and never enough.
+
+mod caps;
+mod conditions;
+mod principal;
+
+pub(crate) use principal::role_name;
+
+use haft_model::{
+    ActionGrant, DefaultDecision, Firmness, Glob, Grant, Layer, Needs, Opinion, Policy, Says,
+    Timestamp, parse_timestamp,
+};
+
+use crate::values::{paths, straight, urls};
+use crate::{Matter, Rulebook};
+use conditions::Held;
+
+/// What grants, limits and requirements say; nothing where no policy is loaded.
+pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Vec<Opinion> {
+    if rulebook.policies.is_empty() {
+        return Vec::new();
+    }
+    let mut opinions = granted(rulebook, matter, now);
+    opinions.extend(caps::limits(rulebook, matter));
+    opinions.extend(caps::requirements(rulebook, matter, now));
+    opinions
+}
+
+/// Whether a pattern of an action covers a key: exactly, by `prefix:*`, or by `*`.
+fn covers(pattern: &str, key: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) if prefix.is_empty() || prefix.ends_with(':') => key.starts_with(prefix),
+        Some(_) | None => pattern == key,
+    }
+}
+
+/// A grant at its place among all policies.
+struct Placed<'r> {
+    policy: &'r Policy,
+    index: usize,
+    grant: &'r Grant,
+}
+
+impl Placed<'_> {
+    fn place(&self) -> String {
+        format!("{}#{}", self.policy.id, self.index)
+    }
+}
+
+/// What a grant that names the caller and the action comes to, from least to most telling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// It does not reach this call.
+    Outside(String),
+    /// A condition does not hold.
+    Unmet(String),
+    /// Its time is over, or never began.
+    Expired(String),
+    /// It was taken back.
+    Revoked,
+    /// It holds once these people agree.
+    Pending(Vec<Needs>),
+    /// It holds.
+    Live,
+}
+
+fn granted(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Vec<Opinion> {
+    let all: Vec<Placed<'_>> = rulebook.policies.iter().flat_map(|policy| placed(policy)).collect();
+    let states: Vec<(&Placed<'_>, State)> = all
+        .iter()
+        .enumerate()
+        .filter(|(_, placed)| concerns(placed.grant, matter))
+        .map(|(at, placed)| (placed, state(placed.grant, all.get(at + 1..), matter, now)))
+        .collect();
+    let found = |wanted: fn(&State) -> bool| states.iter().find(|(_, state)| wanted(state));
+    let (key, caller) = (matter.grant, matter.plan.actor.principal());
+    if let Some((grant, _)) = found(|state| *state == State::Live) {
+        let reason = format!("matched-grant: `{key}` for `{}`", principal::name(grant.grant));
+        return vec![Opinion::new(Layer::Grant, Says::Allow, reason).by(grant.place())];
+    }
+    if let Some((grant, State::Pending(needs))) = found(|state| matches!(state, State::Pending(_)))
+    {
+        let asks = needs.iter().map(|needs| pending(grant, needs, key));
+        return asks.collect();
+    }
+    let revoked = found(|state| *state == State::Revoked).is_some();
+    let open = rulebook.policies.iter().all(|policy| policy.default == DefaultDecision::Allow);
+    if open && !revoked {
+        let reason = format!("no-grant: nothing speaks of `{key}`, and every default is `allow`");
+        return vec![Opinion::new(Layer::Grant, Says::Allow, reason)];
+    }
+    // The later grant wins among equals, as it does among policies.
+    let telling = states.iter().max_by_key(|(_, state)| rank(state));
+    let Some((grant, state)) = telling else {
+        let reason = format!("no-grant: nothing grants `{key}` to `{caller}`");
+        return vec![Opinion::new(Layer::Grant, Says::Deny, reason)];
+    };
+    let reason = match state {
+        State::Outside(why) => format!("no-grant: {why}"),
+        State::Unmet(why) => format!("condition-failed: {why}"),
+        State::Expired(why) => format!("ttl-expired: {why}"),
+        State::Revoked => format!("explicit-revoke: `{key}` was taken back from `{caller}`"),
+        State::Pending(_) | State::Live => "no-grant".to_owned(),
+    };
+    vec![Opinion::new(Layer::Grant, Says::Deny, reason).by(grant.place())]
+}
+
+fn placed(policy: &Policy) -> impl Iterator<Item = Placed<'_>> {
+    policy.grants.iter().enumerate().map(move |(index, grant)| Placed { policy, index, grant })
+}
+
+fn concerns(grant: &Grant, matter: &Matter<'_>) -> bool {
+    let named = grant.actions.iter().any(|action| covers(&action.action, matter.grant));
+    named && principal::is(&grant.principal, matter)
+}
+
+fn pending(grant: &Placed<'_>, needs: &Needs, key: &str) -> Opinion {
+    let who = crate::settle::in_words(needs);
+    let reason = format!("matched-grant: `{key}`, once approved by {who}");
+    let ask = Opinion::new(Layer::Grant, Says::Ask, reason).by(grant.place());
+    ask.firm(Firmness::Always).needing(needs.clone())
+}
+
+/// How much a state tells about why a call is denied.
+fn rank(state: &State) -> u8 {
+    match state {
+        State::Outside(_) => 0,
+        State::Unmet(_) => 1,
+        State::Expired(_) => 2,
+        State::Revoked => 3,
+        State::Pending(_) | State::Live => 4,
+    }
+}
+
+/// What a grant comes to, given those after it.
+fn state(
+    grant: &Grant,
+    later: Option<&[Placed<'_>]>,
+    matter: &Matter<'_>,
+    now: Timestamp,
+) -> State {
+    let naming = || grant.actions.iter().filter(|action| covers(&action.action, matter.grant));
+    if grant.revoked || naming().all(|action| taken_back(grant, action, later)) {
+        return State::Revoked;
+    }
+    if let Some(why) = expiry(grant, now) {
+        return State::Expired(why);
+    }
+    let standing = naming().filter(|action| !taken_back(grant, action, later));
+    let mut outside = None;
+    for action in standing {
+        match scope(action, matter) {
+            Ok(()) => return condition(grant, matter, now),
+            Err(why) => outside = Some(why),
+        }
+    }
+    State::Outside(outside.unwrap_or_default())
+}
+
+/// Whether a later grant takes the same action back from the same principal.
+fn taken_back(grant: &Grant, action: &ActionGrant, later: Option<&[Placed<'_>]>) -> bool {
+    let later = later.unwrap_or_default().iter().map(|placed| placed.grant);
+    let mut revoking = later.filter(|later| later.revoked && later.principal == grant.principal);
+    revoking.any(|later| later.actions.contains(action))
+}
+
+/// Why a grant's time is not now.
+fn expiry(grant: &Grant, now: Timestamp) -> Option<String> {
+    let began = grant.granted_at.as_deref().map(parse_timestamp);
+    if began.flatten().is_some_and(|began| began > now) {
+        return Some("the grant has not begun".to_owned());
+    }
+    let lasts = grant.ttl_seconds?;
+    let Some(began) = began.flatten() else {
+        return Some("nothing says when the grant began".to_owned());
+    };
+    let age = u64::try_from(now.duration_since(began).as_secs()).unwrap_or(u64::MAX);
+    (age >= lasts).then(|| format!("the grant lasted {lasts} seconds"))
+}
+
+/// Whether a grant's scope holds this call: the tool's id, or every path and address of the input.
+/// A scope without `*` holds a path and what lies below it.
+fn scope(action: &ActionGrant, matter: &Matter<'_>) -> Result<(), String> {
+    let Some(scope) = action.scope.as_deref() else { return Ok(()) };
+    let glob = Glob::new(scope);
+    if glob.matches(matter.plan.tool.id.as_str()) {
+        return Ok(());
+    }
+    let below = format!("{}/", straight(scope));
+    let holds = |value: &String| {
+        glob.matches(value) || *value == straight(scope) || value.starts_with(&below)
+    };
+    let (paths, urls) = (paths(&matter.plan.input), urls(&matter.plan.input));
+    if paths.is_empty() && urls.is_empty() {
+        return Err(format!("scope `{scope}` cannot be evaluated for this call"));
+    }
+    if paths.iter().chain(&urls).all(holds) {
+        return Ok(());
+    }
+    Err(format!("the call reaches beyond scope `{scope}`"))
+}
+
+/// What the conditions of a grant come to, all together.
+fn condition(grant: &Grant, matter: &Matter<'_>, now: Timestamp) -> State {
+    let mut needs = Vec::new();
+    for condition in &grant.conditions {
+        match conditions::judge(&condition.kind, &condition.parameters, matter.circumstances, now) {
+            Held::Yes => {}
+            Held::Once(people) => needs.push(people),
+            Held::No(why) => return State::Unmet(why),
+        }
+    }
+    if needs.is_empty() { State::Live } else { State::Pending(needs) }
+}

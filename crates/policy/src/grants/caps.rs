@@ -1,0 +1,88 @@
+//! AIP-38 limits and requirements: what holds for every grant.
+
+use haft_model::{Firmness, Layer, Limit, Opinion, Says, Timestamp};
+
+use super::conditions::{Held, judge};
+use super::covers;
+use crate::{Matter, Rulebook};
+
+/// The kinds of limits that somebody counts.
+const COUNTED: [&str; 3] =
+    ["rate-tool-calls", "max-concurrent-sandboxes", "max-egress-bytes-per-day"];
+
+/// The kinds of requirements that are judged.
+const JUDGED: [&str; 3] = ["mfa-recent", "approval-from", "signed-by"];
+
+/// What the limits say that apply to this call; one that is kept says nothing.
+pub(super) fn limits(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
+    let mut opinions = Vec::new();
+    for policy in &rulebook.policies {
+        for (index, limit) in policy.limits.iter().enumerate() {
+            if applies(&limit.applies_to, matter) {
+                opinions.extend(limited(limit, format!("{}#{index}", policy.id), matter));
+            }
+        }
+    }
+    opinions
+}
+
+/// A limit that cannot be counted is a source that failed, and not a rate that was exceeded: calling
+/// again later does not help.
+fn limited(limit: &Limit, place: String, matter: &Matter<'_>) -> Option<Opinion> {
+    let Limit { kind, value, .. } = limit;
+    let deny = |layer, reason| Some(Opinion::new(layer, Says::Deny, reason).by(place.clone()));
+    if !COUNTED.contains(&kind.as_str()) {
+        return deny(Layer::Fault, format!("nobody knows the limit `{kind}`"));
+    }
+    let Some((_, used)) = matter.usage.limits.iter().find(|(counted, _)| *counted == place) else {
+        return deny(Layer::Fault, format!("nobody counts the limit `{kind}`"));
+    };
+    if used < value {
+        return None;
+    }
+    let per = limit.per.as_deref().map(|per| format!(" per {per}")).unwrap_or_default();
+    deny(Layer::Limit, format!("limit-exceeded: `{kind}` is {value}{per}, and {used} were used"))
+}
+
+/// What the requirements say that apply to this call; one that is met says nothing.
+pub(super) fn requirements(
+    rulebook: &Rulebook,
+    matter: &Matter<'_>,
+    now: Timestamp,
+) -> Vec<Opinion> {
+    let mut opinions = Vec::new();
+    for policy in &rulebook.policies {
+        for (index, required) in policy.requirements.iter().enumerate() {
+            if !applies(&required.applies_to, matter) {
+                continue;
+            }
+            let held = if JUDGED.contains(&required.kind.as_str()) {
+                judge(&required.kind, &required.parameters, matter.circumstances, now)
+            } else {
+                Held::No(format!("nobody knows `{}`", required.kind))
+            };
+            let opinion = unmet(held).map(|opinion| opinion.by(format!("{}#{index}", policy.id)));
+            opinions.extend(opinion);
+        }
+    }
+    opinions
+}
+
+fn unmet(held: Held) -> Option<Opinion> {
+    let layer = Layer::Requirement;
+    match held {
+        Held::Yes => None,
+        Held::Once(needs) => {
+            let reason = format!("required: approval by {}", crate::settle::in_words(&needs));
+            let ask = Opinion::new(layer, Says::Ask, reason).firm(Firmness::Always);
+            Some(ask.needing(needs))
+        }
+        Held::No(why) => {
+            Some(Opinion::new(layer, Says::Deny, format!("requirement-failed: {why}")))
+        }
+    }
+}
+
+fn applies(to: &[String], matter: &Matter<'_>) -> bool {
+    to.is_empty() || to.iter().any(|pattern| covers(pattern, matter.grant))
+}

@@ -1,0 +1,22 @@
+//! Offers beside an ask: what would make it unnecessary. Nobody applies them but a person.
+
+use haft_model::{Decision, Firmness, Verdict};
+use serde_json::{Value, json};
+
+use crate::Matter;
+use crate::weigh::is_open;
+
+/// The changes that would answer every ask that is open; none where only a person can.
+pub(crate) fn of(decision: &Decision, matter: &Matter<'_>) -> Vec<Value> {
+    if decision.verdict != Verdict::Ask || !decision.rememberable() {
+        return Vec::new();
+    }
+    let mut offers = vec![json!({ "type": "remember" })];
+    let mut open = decision.opinions.iter().filter(|opinion| is_open(opinion));
+    if open.all(|ask| ask.firmness == Some(Firmness::Default)) {
+        let (tool, actor) = (&matter.plan.tool.id, &matter.plan.actor.id);
+        let rule = json!({ "verdict": "allow", "tool": tool, "actor": actor });
+        offers.push(json!({ "type": "add_rule", "rule": rule }));
+    }
+    offers
+}

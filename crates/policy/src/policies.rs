@@ -1,0 +1,136 @@
+//! AIP-7 policies: what is decided about a class of actions, and by whom.
+
+mod bind;
+mod scope;
+
+pub(crate) use bind::{missing, named};
+
+use haft_model::{Budget, Firmness, Layer, Needs, Opinion, PolicyRule, RuleDecision, Says, Signer};
+
+use crate::{Matter, Rulebook, autonomy};
+use bind::Severity;
+
+/// What the policies say that match this call, the most specific first.
+pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
+    let mut bound = bind::bound(rulebook, matter);
+    bound.retain(|(rule, _)| scope::matches(rule, matter));
+    bound.sort_by_key(|(rule, _)| std::cmp::Reverse(scope::specificity(rule)));
+    let mut opinions = Vec::new();
+    for (rule, severity) in bound {
+        let said = judge(rulebook, matter, rule);
+        match severity {
+            Severity::Blocks => opinions.extend(said),
+            Severity::Shows => opinions.extend(said.into_iter().map(shown)),
+        }
+    }
+    opinions
+}
+
+/// What a policy says that somebody has to heed because they named it, whatever it matches itself.
+///
+/// Where it matches and is in force, it has spoken already. Its allow is left to others: naming a
+/// lenient policy lets nothing through.
+pub(crate) fn obliged(
+    rulebook: &Rulebook,
+    matter: &Matter<'_>,
+    layer: Layer,
+    rule: &PolicyRule,
+) -> Vec<Opinion> {
+    let mut bound = bind::bound(rulebook, matter).into_iter();
+    let in_force =
+        bound.any(|(bound, severity)| bound.slug == rule.slug && severity == Severity::Blocks);
+    if in_force && scope::matches(rule, matter) {
+        return Vec::new();
+    }
+    let name = format!("policy:{}", rule.slug);
+    if autonomy::risk(matter) < rule.risk_level_min {
+        let reason =
+            format!("`{}` begins at risk {}: others decide", rule.slug, rule.risk_level_min);
+        return vec![Opinion::new(layer, Says::Passthrough, reason).by(name)];
+    }
+    let said = judge(rulebook, matter, rule).into_iter().map(|opinion| match opinion.says {
+        Says::Allow => {
+            let reason = format!("`{}` has nothing against it: others decide", rule.slug);
+            Opinion::new(layer, Says::Passthrough, reason).by(name.clone())
+        }
+        Says::Passthrough | Says::Ask | Says::Deny => Opinion { layer, ..opinion }.by(name.clone()),
+    });
+    said.collect()
+}
+
+/// What one policy says of a call that it is about.
+fn judge(rulebook: &Rulebook, matter: &Matter<'_>, rule: &PolicyRule) -> Vec<Opinion> {
+    let slug = &rule.slug;
+    let level = autonomy::level(rulebook);
+    let beyond = u64::from(level.level()) > rule.autonomy;
+    let exhausted = exhausted(rule, matter);
+    let deny = || Opinion::new(Layer::Policy, Says::Deny, format!("`{slug}` denies it"));
+    let mut said = Vec::new();
+    match rule.decision {
+        RuleDecision::Deny => return vec![deny().by(slug)],
+        RuleDecision::Escalate => {
+            said.push(escalated(rulebook, format!("`{slug}` escalates it")));
+        }
+        RuleDecision::RequireApproval => {
+            said.push(approved(rule, format!("`{slug}` requires approval")));
+        }
+        RuleDecision::Allow => {}
+    }
+    if beyond && rule.decision != RuleDecision::Escalate {
+        let reason = format!("autonomy {level} is above the {} of `{slug}`", rule.autonomy);
+        said.push(escalated(rulebook, reason));
+    }
+    if let Some(why) = exhausted.filter(|_| rule.decision == RuleDecision::Allow) {
+        said.push(approved(rule, format!("the budget of `{slug}` is used up: {why}")));
+    }
+    if said.is_empty() {
+        said.push(Opinion::new(Layer::Policy, Says::Allow, format!("`{slug}` allows it")));
+    }
+    said.into_iter().map(|opinion| opinion.by(slug)).collect()
+}
+
+/// The ask of a policy that wants signatures, never the caller's own.
+fn approved(rule: &PolicyRule, reason: String) -> Opinion {
+    let needs =
+        Needs { count: rule.quorum.max(1), signers: rule.signers.clone(), not_the_caller: true };
+    Opinion::new(Layer::Policy, Says::Ask, reason).firm(Firmness::Always).needing(needs)
+}
+
+/// The ask for whoever decides when nobody else can, or for any approver but the caller.
+fn escalated(rulebook: &Rulebook, reason: String) -> Opinion {
+    let signers = rulebook.governance.escalate_to.as_deref().map(signer).into_iter().collect();
+    let needs = Needs { count: 1, signers, not_the_caller: true };
+    Opinion::new(Layer::Policy, Says::Ask, reason).firm(Firmness::Always).needing(needs)
+}
+
+/// Whoever `escalateTo` means: `role:x` is a role, everything else a person.
+fn signer(name: &str) -> Signer {
+    match name.strip_prefix("role:") {
+        Some(role) => Signer::Role(role.trim_start_matches('/').to_owned()),
+        None => Signer::User(name.to_owned()),
+    }
+}
+
+/// Why a policy's budget is used up. What nobody counts is.
+fn exhausted(rule: &PolicyRule, matter: &Matter<'_>) -> Option<String> {
+    let Budget { max_per_hour, max_per_day, max_amount_cents, .. } = rule.budget;
+    let used = matter.usage.budgets.iter().find(|(slug, ..)| *slug == rule.slug);
+    let spent = |most: Option<u64>, used: Option<u64>, per: &str| {
+        let most = most?;
+        match used {
+            Some(used) => (used >= most).then(|| format!("{used} of {most} {per}")),
+            None => Some(format!("nobody counts calls {per}")),
+        }
+    };
+    let money = max_amount_cents.map(|_| "nobody counts money".to_owned());
+    spent(max_per_hour, used.map(|(_, hour, _)| *hour), "an hour")
+        .or_else(|| spent(max_per_day, used.map(|(.., day)| *day), "a day"))
+        .or(money)
+}
+
+/// A policy that only warns or informs: what it would have said, left to others.
+fn shown(opinion: Opinion) -> Opinion {
+    let reason = format!("only shown: {}", opinion.reason);
+    let pass = Opinion::new(opinion.layer, Says::Passthrough, reason);
+    Opinion { rule: opinion.rule, ..pass }
+}

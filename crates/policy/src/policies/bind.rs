@@ -1,0 +1,118 @@
+//! Which AIP-7 policies are in force: those that the governance names, or all where it names none.
+
+use haft_model::{GovernedPolicy, Layer, Opinion, PolicyRule, Says};
+
+use super::scope;
+use crate::{Matter, Rulebook};
+
+/// What a policy that matches does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Severity {
+    /// It counts.
+    Blocks,
+    /// It is written into the decision and holds nothing back.
+    Shows,
+}
+
+/// The policies that are in force for a call, in the order of their files.
+pub(super) fn bound<'r>(
+    rulebook: &'r Rulebook,
+    matter: &Matter<'_>,
+) -> Vec<(&'r PolicyRule, Severity)> {
+    let governed = &rulebook.governance.policies;
+    let rules = rulebook.policy_rules.iter().map(|rule| &**rule);
+    if governed.is_empty() {
+        return rules.map(|rule| (rule, Severity::Blocks)).collect();
+    }
+    let severity_of = |rule: &PolicyRule| {
+        let naming = governed.values().filter(|governed| {
+            document(rulebook, governed).is_some_and(|named| named.slug == rule.slug)
+        });
+        naming.filter(|governed| applies(governed, matter)).map(severity).reduce(strictest)
+    };
+    rules.filter_map(|rule| Some((rule, severity_of(rule)?))).collect()
+}
+
+/// The policy that `policy:<name>` means: an id of the governance, a slug, or a slug with `-` for
+/// each `/`.
+pub(crate) fn named<'r>(rulebook: &'r Rulebook, name: &str) -> Option<&'r PolicyRule> {
+    match rulebook.governance.policies.get(name) {
+        Some(governed) => document(rulebook, governed),
+        None => by_slug(rulebook, name).or_else(|| by_slug(rulebook, &name.replace('/', "-"))),
+    }
+}
+
+/// A no for each policy that the governance counts on for this call and that nobody has: what it
+/// forbids is not known.
+pub(crate) fn missing(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
+    let governed = rulebook.governance.policies.values();
+    governed
+        .filter(|governed| severity(governed) == Severity::Blocks && applies(governed, matter))
+        .filter(|governed| document(rulebook, governed).is_none() && !grants(rulebook, governed))
+        .map(|governed| {
+            let reason = format!("no policy was read that `{}` could mean", governed.reference);
+            Opinion::new(Layer::Governance, Says::Deny, reason).by(&governed.id)
+        })
+        .collect()
+}
+
+/// The document of a governed policy: by its folder or the last part of its reference, and where
+/// nothing is called so, by its id.
+fn document<'r>(rulebook: &'r Rulebook, governed: &GovernedPolicy) -> Option<&'r PolicyRule> {
+    by_slug(rulebook, last_part(&governed.reference)).or_else(|| by_slug(rulebook, &governed.id))
+}
+
+fn by_slug<'r>(rulebook: &'r Rulebook, slug: &str) -> Option<&'r PolicyRule> {
+    rulebook.policy_rules.iter().map(|rule| &**rule).find(|rule| rule.slug == slug)
+}
+
+/// Whether a governed policy is one of grants, which have a layer of their own.
+fn grants(rulebook: &Rulebook, governed: &GovernedPolicy) -> bool {
+    let name = last_part(&governed.reference);
+    rulebook.policies.iter().any(|policy| policy.id == governed.id || last_part(&policy.id) == name)
+}
+
+/// `spend` of `./policies/spend/POLICY.md`, `policies/spend.md` and `@acme/spend@1.0.0`.
+fn last_part(reference: &str) -> &str {
+    let folder = reference.strip_suffix("/POLICY.md").unwrap_or(reference);
+    let last = folder.rsplit('/').next().unwrap_or(folder);
+    let last = last.split_once('@').map_or(last, |(name, _)| name);
+    last.strip_suffix(".md").unwrap_or(last)
+}
+
+fn applies(governed: &GovernedPolicy, matter: &Matter<'_>) -> bool {
+    governed.applies_to.as_deref().is_none_or(|action| scope::is_action(action, matter))
+}
+
+/// A severity that nobody defined blocks.
+fn severity(governed: &GovernedPolicy) -> Severity {
+    match governed.severity.as_str() {
+        "warn" | "info" => Severity::Shows,
+        _ => Severity::Blocks,
+    }
+}
+
+fn strictest(one: Severity, other: Severity) -> Severity {
+    match (one, other) {
+        (Severity::Shows, Severity::Shows) => Severity::Shows,
+        (Severity::Blocks, _) | (_, Severity::Blocks) => Severity::Blocks,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_part;
+
+    #[test]
+    fn a_reference_is_known_by_its_folder_or_last_part() {
+        for reference in [
+            "./policies/spend/POLICY.md",
+            "policies/spend.md",
+            "@acme/spend",
+            "@acme/policies/spend@1.0.0",
+            "spend",
+        ] {
+            assert_eq!(last_part(reference), "spend", "{reference}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Which calls an AIP-7 policy is about: its action, its subject and its least risk.
+
+use haft_model::{Glob, PolicyRule, Risk};
+
+use crate::values::{paths, straight};
+use crate::{Matter, autonomy};
+
+/// What every call of a tool is called in AIP-7.
+const CALL: &str = "tool.call";
+
+/// Whether a policy is about a call.
+pub(super) fn matches(rule: &PolicyRule, matter: &Matter<'_>) -> bool {
+    is_action(&rule.action, matter)
+        && rule.subject.as_deref().is_none_or(|subject| is_subject(subject, matter))
+        && autonomy::risk(matter) >= rule.risk_level_min
+}
+
+/// How exactly a policy says what it is about: exact before wildcard, with a subject before
+/// without, higher risk before lower.
+pub(super) fn specificity(rule: &PolicyRule) -> (bool, u8, Risk) {
+    let subject = match &rule.subject {
+        Some(subject) if !subject.contains('*') => 2,
+        Some(_) => 1,
+        None => 0,
+    };
+    (!rule.action.contains('*'), subject, rule.risk_level_min)
+}
+
+/// Whether a pattern names the call's tool, its action or its grant.
+///
+/// Actions of AIP-7 have no colons, so those of AIP-39 are compared with dots: `payments:charge` is
+/// `payments.charge`.
+pub(super) fn is_action(pattern: &str, matter: &Matter<'_>) -> bool {
+    let dotted = |name: &str| name.replace(':', ".");
+    let pattern = dotted(pattern);
+    let tool = matter.plan.tool.id.as_str();
+    let names = [Some(CALL), Some(tool), Some(matter.grant), matter.action];
+    names.into_iter().flatten().any(|name| has_segments(&pattern, &dotted(name)))
+}
+
+/// A segment `*` is any one segment, and as the last one it is any number from one on.
+fn has_segments(pattern: &str, name: &str) -> bool {
+    let mut names = name.split('.');
+    let mut patterns = pattern.split('.').peekable();
+    while let Some(wanted) = patterns.next() {
+        let Some(segment) = names.next() else { return false };
+        if wanted == "*" && patterns.peek().is_none() {
+            return true;
+        }
+        if !Glob::new(wanted).matches(segment) {
+            return false;
+        }
+    }
+    names.next().is_none()
+}
+
+/// Whether a subject is the call's: a path, where it begins with `/` or `workspace:`, and otherwise
+/// the tool's id. One path of several is enough: a policy that holds back must not be missed.
+fn is_subject(subject: &str, matter: &Matter<'_>) -> bool {
+    let paths = || paths(&matter.plan.input);
+    if let Some(inside) = subject.strip_prefix("workspace:") {
+        let glob = Glob::new(inside.trim_start_matches('/'));
+        let changes = matter.plan.effects.mutates.iter();
+        let changed = changes.filter_map(|entry| entry.strip_prefix("workspace:")).map(straight);
+        return paths()
+            .into_iter()
+            .chain(changed)
+            .any(|path| glob.matches(path.trim_start_matches('/')));
+    }
+    let glob = Glob::new(subject);
+    if subject.starts_with('/') {
+        return paths().iter().any(|path| glob.matches(path));
+    }
+    glob.matches(matter.plan.tool.id.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_segments;
+
+    #[test]
+    fn a_star_is_one_segment_and_at_the_end_any_number() {
+        for (pattern, name, expected) in [
+            ("payment.charge", "payment.charge", true),
+            ("payment.charge", "payment.refund", false),
+            ("payment.*", "payment.charge", true),
+            ("payment.*", "payment.charge.late", true),
+            ("payment.*", "payment", false),
+            ("*.charge", "payment.charge", true),
+            ("*.charge", "shop.payment.charge", false),
+            ("payment.*.late", "payment.charge.late", true),
+            ("payment.ch*", "payment.charge", true),
+            ("*", "anything.at.all", true),
+            ("payment", "payment.charge", false),
+        ] {
+            assert_eq!(has_segments(pattern, name), expected, "{pattern} on {name}");
+        }
+    }
+}

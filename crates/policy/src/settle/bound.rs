@@ -1,0 +1,62 @@
+//! Whether what would run is what was asked about.
+
+use haft_model::{Answer, Bound, Digest, Plan, Question};
+
+/// The input that an answer says yes to.
+pub(super) fn approved_input<'a>(question: &'a Question, answer: &'a Answer) -> &'a Digest {
+    answer.edited_input.as_ref().unwrap_or(&question.bound.call_input)
+}
+
+/// What is different from what was asked about, if anything is.
+pub(super) fn difference(
+    question: &Question,
+    answers: &[&Answer],
+    plan: &Plan,
+    bound: &Bound,
+) -> Option<String> {
+    let mut parts = parts(&question.bound, bound);
+    parts.extend(strangers(plan, bound));
+    if !parts.is_empty() {
+        return Some(format!("{} changed since it was asked", parts.join(", ")));
+    }
+    let wanted = |answer: &&&Answer| approved_input(question, answer) == &bound.call_input;
+    let edited = answers.iter().any(|answer| answer.edited_input.is_some());
+    match answers.iter().find(wanted) {
+        Some(_) => None,
+        None if edited => Some("input edited".to_owned()),
+        None if question.bound.call_input != bound.call_input => {
+            Some("the input changed since it was asked".to_owned())
+        }
+        None => None,
+    }
+}
+
+/// Everything but the input, which answers may put another in place of.
+fn parts(asked: &Bound, now: &Bound) -> Vec<&'static str> {
+    let Bound { invocation, tool, driver, call_input: _, effects, actor, tenant } = asked;
+    [
+        ("the call", *invocation != now.invocation),
+        ("the tool or its version", *tool != now.tool),
+        ("the driver", *driver != now.driver),
+        ("the effects", *effects != now.effects),
+        ("the actor", *actor != now.actor),
+        ("the tenant", *tenant != now.tenant),
+    ]
+    .into_iter()
+    .filter_map(|(part, differs)| differs.then_some(part))
+    .collect()
+}
+
+/// Where the plan is not the one that was bound: the permit would name the plan.
+fn strangers(plan: &Plan, bound: &Bound) -> Vec<&'static str> {
+    [
+        ("the plan's tool", format!("{}@{}", plan.tool.id, plan.version) != bound.tool),
+        ("the plan's driver", plan.route.driver != bound.driver),
+        ("the plan's effects", plan.effects.fingerprint() != bound.effects),
+        ("the plan's actor", plan.actor.id != bound.actor),
+        ("the plan's tenant", *plan.actor.tenant != *bound.tenant),
+    ]
+    .into_iter()
+    .filter_map(|(part, differs)| differs.then_some(part))
+    .collect()
+}

@@ -1,0 +1,133 @@
+//! Who somebody is when they answer: a person, in roles, whom the governance may know.
+
+use haft_model::{Actor, ActorId, Answer, Approver, Bound, Glob, Needs, Signer};
+
+use crate::Rulebook;
+use crate::grants::role_name;
+
+/// Somebody who answers, or has answered.
+#[derive(Clone, Debug)]
+pub(super) struct Voter<'a> {
+    /// Whose answer it is.
+    by: &'a ActorId,
+    /// Who really typed it.
+    speaking: Option<&'a ActorId>,
+    /// Their roles, as the edge knows or knew them.
+    roles: Vec<&'a str>,
+}
+
+impl<'a> Voter<'a> {
+    pub(super) fn of_actor(actor: &'a Actor) -> Voter<'a> {
+        let roles = actor.roles.iter().map(|role| role_name(*role)).collect();
+        Voter { by: &actor.id, speaking: actor.speaking.as_ref(), roles }
+    }
+
+    pub(super) fn of_answer(answer: &'a Answer) -> Voter<'a> {
+        let roles = answer.roles.iter().map(String::as_str).collect();
+        Voter { by: &answer.by, speaking: answer.speaking.as_ref(), roles }
+    }
+
+    /// Both names under which they act.
+    fn names(&self) -> impl Iterator<Item = &ActorId> {
+        [Some(self.by), self.speaking].into_iter().flatten()
+    }
+
+    /// Whether neither name is an agent's.
+    pub(super) fn is_person(&self) -> bool {
+        self.names().all(|id| id.as_str().starts_with("user:"))
+    }
+
+    /// Whether one of them could be the other: nobody counts twice by speaking as somebody else.
+    pub(super) fn is_same_person(&self, other: &Voter<'_>) -> bool {
+        self.names().any(|id| other.names().any(|other| other == id))
+    }
+
+    /// Whether one of their names is this one.
+    pub(super) fn is(&self, actor: &ActorId) -> bool {
+        self.names().any(|id| id == actor)
+    }
+
+    /// Whether they may approve calls of a tool at all.
+    pub(super) fn may_approve(&self, rulebook: &Rulebook, tool: &str) -> bool {
+        let admin = self.holds("admin");
+        match self.listed(rulebook) {
+            Some(listed) if listed.can_approve.is_empty() => false,
+            Some(listed) => admin || approves(listed, tool),
+            None => admin || self.holds("approver"),
+        }
+    }
+
+    /// Whether their answer counts for what somebody needs.
+    pub(super) fn counts_for(&self, rulebook: &Rulebook, needs: &Needs, bound: &Bound) -> bool {
+        let allowed = !(needs.not_the_caller && self.is(&bound.actor));
+        let signer = |signer: &Signer| match signer {
+            Signer::User(name) => is_user(self.by, name),
+            Signer::Role(role) => self.plays(rulebook, role),
+        };
+        allowed && (needs.signers.is_empty() || needs.signers.iter().any(signer))
+    }
+
+    /// How many have to agree where this person does, by the governance.
+    pub(super) fn quorum(&self, rulebook: &Rulebook) -> u64 {
+        let quorum = self.listed(rulebook).and_then(|listed| listed.quorum);
+        quorum.map_or(1, |quorum| quorum.need)
+    }
+
+    fn holds(&self, role: &str) -> bool {
+        self.roles.iter().any(|held| is_role(held, role))
+    }
+
+    /// Whether they hold a role, by what the edge knows or by what the governance says.
+    fn plays(&self, rulebook: &Rulebook, role: &str) -> bool {
+        let listed = self.listed(rulebook).and_then(|listed| listed.role.as_deref());
+        self.holds(role) || listed.is_some_and(|listed| is_role(listed, role))
+    }
+
+    fn listed<'r>(&self, rulebook: &'r Rulebook) -> Option<&'r Approver> {
+        rulebook.governance.approvers.values().find(|approver| is_user(self.by, &approver.id))
+    }
+}
+
+/// Whether a role that somebody holds is the one that is wanted, by our names or by those of the
+/// specs: an owner is an `admin`, an editor an `approver`, a viewer an `auditor`.
+pub(crate) fn is_role(held: &str, wanted: &str) -> bool {
+    let ours = |role: &str| match role {
+        "owner" => "admin".to_owned(),
+        "editor" => "approver".to_owned(),
+        "viewer" => "auditor".to_owned(),
+        _ => role.to_owned(),
+    };
+    ours(held) == ours(wanted)
+}
+
+/// Who has to answer, in words.
+pub(crate) fn in_words(needs: &Needs) -> String {
+    let signers: Vec<String> = needs
+        .signers
+        .iter()
+        .map(|signer| match signer {
+            Signer::Role(role) => format!("role `{role}`"),
+            Signer::User(name) => format!("`{name}`"),
+        })
+        .collect();
+    let from = if signers.is_empty() { "any approver".to_owned() } else { signers.join(" or ") };
+    let count = if needs.count > 1 { format!("{} of ", needs.count) } else { String::new() };
+    let apart = if needs.not_the_caller { ", not the caller" } else { "" };
+    format!("{count}{from}{apart}")
+}
+
+/// Whether a name such as `ana`, `user:ana` or `user://ana` is this person's.
+fn is_user(id: &ActorId, name: &str) -> bool {
+    let bare = |name: &str| {
+        let rest = name.strip_prefix("user:").unwrap_or(name);
+        rest.strip_prefix("//").unwrap_or(rest).to_owned()
+    };
+    id.as_str().starts_with("user:") && bare(id.as_str()) == bare(name)
+}
+
+/// Whether what the governance lets somebody approve covers a tool.
+fn approves(approver: &Approver, tool: &str) -> bool {
+    let grant = format!("tool:{tool}");
+    let covers = |glob: Glob| glob.matches(tool) || glob.matches(&grant);
+    approver.can_approve.iter().any(|pattern| covers(Glob::new(pattern)))
+}
