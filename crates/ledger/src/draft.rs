@@ -2,6 +2,8 @@
 
 use haft_model::{Actor, Digest, Fact, InvocationId, QuestionId, Timestamp};
 
+use crate::Error;
+
 /// One entry to be. Its facts share one link of the chain.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
@@ -55,4 +57,14 @@ pub enum Guard {
     },
     /// The standing answer is in force.
     Stands(QuestionId),
+}
+
+/// Bytes that are not those of their digest would look like damage for ever after.
+pub(crate) fn checked(blobs: &[Blob]) -> Result<(), Error> {
+    match blobs.iter().find(|blob| Digest::of_bytes(&blob.bytes) != blob.digest) {
+        Some(blob) => Err(Error::Unwritable {
+            cause: format!("the bytes handed in are not those of `{}`", blob.digest),
+        }),
+        None => Ok(()),
+    }
 }

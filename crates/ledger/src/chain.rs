@@ -1,0 +1,255 @@
+//! One link of the chain: an AIP-7 audit event in canonical JSON, written once and never through a tree.
+//!
+//! Everything that needs no knowledge of the link before is made by whoever appends; only the small
+//! rest (`hash`, `prevHash`, `seq`, `ts`) is left for the one who holds the end of the chain.
+
+use haft_model::{Actor, Digest, Event, Fact, Role, Timestamp, canonical};
+use serde::Serialize;
+
+use crate::{Draft, Error};
+
+/// What the first link names as the one before it.
+pub(crate) const GENESIS: &str = "GENESIS";
+
+/// What stands before the hash in every line.
+const BEFORE_HASH: &str = "\"doctype\":\"audit-event\",";
+
+/// Who is named where nobody else is behind an entry.
+const HOUSE: &str = "system:haft";
+
+/// The action of an entry that says which bytes were forgotten.
+const FORGOTTEN: &str = "payload.forgotten";
+
+/// The longest id and reference that the published schema takes.
+const LONGEST: usize = 256;
+
+/// The end of the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) seq: u64,
+    pub(crate) hash: String,
+    pub(crate) ts: Timestamp,
+}
+
+/// A line that lacks nothing but its place in the chain.
+#[derive(Clone, Debug)]
+pub(crate) struct Loose {
+    /// From the opening brace to where the hash goes.
+    before: String,
+    /// From behind the hash to where `prevHash` goes.
+    after: String,
+    /// The subject, which stands between `seq` and `ts`.
+    subject: String,
+    at: Option<Timestamp>,
+}
+
+/// What an entry holds in our own name.
+#[derive(Serialize)]
+struct Metadata<'a> {
+    haft: &'a House<'a>,
+}
+
+#[derive(Serialize)]
+struct House<'a> {
+    facts: &'a [Fact],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forgot: Option<&'a Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    invocation: Option<&'a str>,
+    /// The digests of the bytes that came with the entry.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kept: Vec<&'a Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<&'a str>,
+}
+
+impl Loose {
+    /// The line of a draft.
+    pub(crate) fn of(draft: &Draft) -> Result<Loose, Error> {
+        let house = House {
+            facts: &draft.facts,
+            forgot: None,
+            invocation: draft.invocation.as_ref().map(|id| id.as_str()),
+            kept: draft.blobs.iter().map(|blob| &blob.digest).collect(),
+            tenant: draft.actor.as_ref().map(|actor| &*actor.tenant),
+        };
+        let action = match draft.invocation {
+            Some(_) => "tool.call",
+            None => draft.facts.first().map_or("audit.note", |fact| action(&fact.event)),
+        };
+        let planned = draft.facts.iter().any(|fact| matches!(fact.event, Event::Planned(_)));
+        let at = draft.facts.iter().map(|fact| fact.at).max();
+        Loose::written(draft.actor.as_ref(), action, planned, &subject(draft), &house, at)
+    }
+
+    /// The line that says that bytes were forgotten. It has the time of the line before it, since
+    /// nobody here knows another.
+    pub(crate) fn forgetting(invocation: &str, digest: &Digest) -> Result<Loose, Error> {
+        let house = House {
+            facts: &[],
+            forgot: Some(digest),
+            invocation: Some(invocation).filter(|id| !id.is_empty()),
+            kept: Vec::new(),
+            tenant: None,
+        };
+        let subject = Subject { kind: "payload", reference: Some(digest.as_str()) };
+        Loose::written(None, FORGOTTEN, false, &subject, &house, None)
+    }
+
+    fn written(
+        actor: Option<&Actor>,
+        action: &str,
+        planned: bool,
+        subject: &Subject<'_>,
+        house: &House<'_>,
+        at: Option<Timestamp>,
+    ) -> Result<Loose, Error> {
+        let metadata = text(&Metadata { haft: house })?;
+        exact(&metadata, house.facts)?;
+        let id = actor.map_or(HOUSE, |actor| actor.id.as_str());
+        let id = text(&cut(if id.is_empty() { HOUSE } else { id }))?;
+        let role = actor.and_then(role).map(|role| format!(",\"role\":\"{role}\""));
+        let role = role.unwrap_or_default();
+        let input = if planned { REDACTED } else { "" };
+        let reference = match subject.reference {
+            Some(reference) => format!(",\"ref\":{}", text(&cut(reference))?),
+            None => String::new(),
+        };
+        Ok(Loose {
+            before: format!(
+                "{{\"$schema\":\"agentgovernance/v1\",\"action\":\"{action}\",\
+                 \"actor\":{{\"id\":{id}{role}}},{BEFORE_HASH}"
+            ),
+            after: format!("\"hashAlg\":\"sha256\",{input}\"metadata\":{metadata},"),
+            subject: format!("\"subject\":{{\"kind\":\"{}\"{reference}}}", subject.kind),
+            at,
+        })
+    }
+
+    /// The line as the next link after `head`, and the new end of the chain.
+    pub(crate) fn link(&self, head: Option<&Head>) -> (String, Head) {
+        let seq = head.map_or(0, |head| head.seq + 1);
+        let ts = stamp(self.at, head);
+        let previous = head.map_or(GENESIS, |head| head.hash.as_str());
+        let Loose { before, after, subject, .. } = self;
+        let rest = format!(
+            "{after}\"prevHash\":\"{previous}\",\"seq\":{seq},{subject},\"ts\":\"{ts:.3}\"}}"
+        );
+        let mut line = String::with_capacity(before.len() + rest.len() + 80);
+        line.push_str(before);
+        line.push_str(&rest);
+        let hash = hash(&line);
+        line.truncate(before.len());
+        line.push_str("\"hash\":\"");
+        line.push_str(&hash);
+        line.push_str("\",");
+        line.push_str(&rest);
+        (line, Head { seq, hash, ts })
+    }
+}
+
+/// The input of a call is never in the chain; its digest is, in the facts.
+const REDACTED: &str =
+    "\"input\":{\"$redacted\":true,\"reason\":\"kept beside the log, named by digest\"},";
+
+/// A line without its hash, and the hash; none when the line is not of our making.
+pub(crate) fn unhashed(line: &str) -> Option<(String, &str)> {
+    let at = line.find(BEFORE_HASH)? + BEFORE_HASH.len();
+    let (before, rest) = line.split_at_checked(at)?;
+    let (hash, rest) = rest.strip_prefix("\"hash\":\"")?.split_once("\",")?;
+    Some((format!("{before}{rest}"), hash))
+}
+
+/// The hash of a line that lacks it.
+pub(crate) fn hash(unhashed: &str) -> String {
+    let digest = Digest::of_bytes(unhashed.as_bytes());
+    digest.as_str().trim_start_matches("sha256:").to_owned()
+}
+
+/// The time of a link: whole milliseconds, and never before the link before it.
+fn stamp(at: Option<Timestamp>, head: Option<&Head>) -> Timestamp {
+    let least = head.map_or(Timestamp::UNIX_EPOCH, |head| head.ts);
+    let at = at.and_then(|at| Timestamp::from_millisecond(at.as_millisecond()).ok());
+    at.map_or(least, |at| if head.is_some() { at.max(least) } else { at })
+}
+
+/// What an entry is about.
+struct Subject<'a> {
+    kind: &'static str,
+    reference: Option<&'a str>,
+}
+
+fn subject(draft: &Draft) -> Subject<'_> {
+    if let Some(contract) = &draft.subject {
+        return Subject { kind: "tool", reference: Some(contract) };
+    }
+    let house = draft.facts.first().filter(|_| draft.invocation.is_none());
+    match house.map(|fact| &fact.event) {
+        Some(Event::SurfaceCreated(seen) | Event::SurfaceUpdated(seen)) => {
+            Subject { kind: "surface", reference: Some(&seen.surface) }
+        }
+        Some(Event::Note(_)) => Subject { kind: "log", reference: None },
+        _ => Subject { kind: "tool", reference: None },
+    }
+}
+
+/// The action of an entry that is about the house, by its first fact.
+fn action(event: &Event) -> &'static str {
+    match event {
+        Event::Declared(_) => "tool.declared",
+        Event::SurfaceCreated(_) => "tool.surface.created",
+        Event::SurfaceUpdated(_) => "tool.surface.updated",
+        Event::DeferredDiscovered(_) => "tool.deferred.discovered",
+        Event::DeferredLoaded(_) => "tool.deferred.loaded",
+        Event::StandingGiven(_) => "approval.standing",
+        Event::StandingRevoked(_) => "approval.revoked",
+        Event::PermissionRequested(_) => "approval.requested",
+        Event::Answered(_) => "approval.answered",
+        Event::Closed(_) => "approval.closed",
+        _ => "audit.note",
+    }
+}
+
+/// The roles of an actor in one word, as the published schema has room for one.
+fn role(actor: &Actor) -> Option<String> {
+    let names = actor.roles.iter().map(|role| match role {
+        Role::Agent => "agent",
+        Role::Approver => "approver",
+        Role::Admin => "admin",
+        Role::Auditor => "auditor",
+    });
+    let names = names.collect::<Vec<_>>().join("+");
+    (!names.is_empty()).then_some(names)
+}
+
+fn cut(text: &str) -> &str {
+    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or(text)
+}
+
+/// Canonical JSON knows no whole numbers beyond 2^53: a fact that holds one would be read back as
+/// another fact, or not at all, and is not written.
+fn exact(metadata: &str, facts: &[Fact]) -> Result<(), Error> {
+    let mut run = 0;
+    let long = metadata.bytes().any(|byte| {
+        run = if byte.is_ascii_digit() { run + 1 } else { 0 };
+        run > 15
+    });
+    let same = || {
+        let read = crate::line::facts(metadata);
+        read.is_ok_and(|read| read == facts)
+    };
+    if long && !same() {
+        return Err(Error::Unwritable { cause: "a number in a fact is too large".to_owned() });
+    }
+    Ok(())
+}
+
+/// The canonical text of a value.
+fn text<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
+    let text = String::from_utf8(canonical(&value)).unwrap_or_default();
+    if text.is_empty() {
+        return Err(Error::Unwritable { cause: "a fact has no canonical form".to_owned() });
+    }
+    Ok(text)
+}

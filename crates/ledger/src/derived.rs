@@ -1,0 +1,145 @@
+//! What follows from the facts of one entry for the lists that every store keeps beside the log.
+//!
+//! A store applies the [`Changes`] when an entry is written; whoever doubts the lists applies all of
+//! them again to an empty [`State`] and compares.
+
+mod state;
+
+use haft_model::{
+    Answer, Digest, EffectState, Event, Fact, InvocationId, Question, QuestionId, QuestionState,
+    StandingAnswer, Status, Timestamp, Tri,
+};
+
+use crate::Run;
+
+pub(crate) use state::State;
+
+/// What an entry changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Changes {
+    pub(crate) run: Option<RunChange>,
+    pub(crate) others: Vec<Change>,
+}
+
+/// What an entry changes beside the run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Change {
+    Asked(Box<Question>),
+    Answered(Box<Answer>),
+    /// A question that is open becomes this.
+    Settled(QuestionId, QuestionState),
+    Stands(StandingAnswer),
+    Revoked(QuestionId),
+    Declared(String, Digest),
+}
+
+/// What an entry changes of its run. Nothing here is undone by a later entry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct RunChange {
+    /// Set by the fact that the call came in: the run as it begins.
+    pub(crate) began: Option<Box<Run>>,
+    pub(crate) tool: Option<String>,
+    pub(crate) status: Option<Status>,
+    pub(crate) effect: Option<EffectState>,
+    /// The question that is open now, where that changed.
+    pub(crate) approval: Option<Option<QuestionId>>,
+    pub(crate) ended: Option<Ending>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ending {
+    pub(crate) code: Option<haft_model::Code>,
+    pub(crate) at: Timestamp,
+}
+
+impl Changes {
+    /// What follows from some facts of one invocation, or of the house.
+    pub(crate) fn of(invocation: Option<&InvocationId>, facts: &[Fact]) -> Changes {
+        let mut run = RunChange::default();
+        let mut others = Vec::new();
+        for fact in facts {
+            if let Some(id) = invocation {
+                run.hear(id, fact);
+            }
+            others.extend(change(&fact.event));
+        }
+        Changes { run: (run != RunChange::default()).then_some(run), others }
+    }
+}
+
+fn change(event: &Event) -> Option<Change> {
+    match event {
+        Event::PermissionRequested(question) => Some(Change::Asked(question.clone())),
+        Event::Answered(answer) => Some(Change::Answered(answer.clone())),
+        Event::PermissionDecided(decided) => {
+            let question = decided.question.clone().filter(|_| decided.call_input.is_some());
+            question.map(|id| Change::Settled(id, QuestionState::Approved))
+        }
+        Event::Closed(closed) => Some(Change::Settled(closed.question.clone(), closed.state)),
+        Event::StandingGiven(answer) => Some(Change::Stands(answer.clone())),
+        Event::StandingRevoked(revoked) => Some(Change::Revoked(revoked.id.clone())),
+        Event::Declared(declared) => {
+            Some(Change::Declared(declared.tool.clone(), declared.declaration.digest.clone()))
+        }
+        _ => None,
+    }
+}
+
+impl RunChange {
+    fn hear(&mut self, id: &InvocationId, fact: &Fact) {
+        if let Some(status) = fact.event.status() {
+            self.status = Some(status);
+        }
+        if let Some(end) = fact.event.end() {
+            self.effect = Some(end.effect);
+            self.approval = Some(None);
+            self.ended = Some(Ending { code: end.code, at: fact.at });
+        }
+        match &fact.event {
+            Event::Planned(planned) => {
+                self.began = Some(Box::new(Run {
+                    invocation_id: id.clone(),
+                    tool_id: format!("unresolved:{}", planned.requested),
+                    actor: planned.actor.id.to_string(),
+                    tenant: planned.actor.tenant.to_string(),
+                    status: Status::Planned,
+                    // Whether there is an effect to have is not known before the tool is.
+                    effect_state: EffectState::NotSubmitted,
+                    error_code: None,
+                    approval_id: None,
+                    created_at: fact.at,
+                    ended_at: None,
+                }));
+            }
+            Event::Selected(selected) => self.tool = Some(selected.tool.clone()),
+            Event::ArgumentsReady(ready) if ready.facts.is_read_only == Tri::Yes => {
+                self.effect = Some(EffectState::None);
+            }
+            Event::PermissionRequested(question) => {
+                self.approval = Some(Some(question.id.clone()));
+            }
+            Event::PermissionDecided(_) | Event::Closed(_) => self.approval = Some(None),
+            Event::Answered(answer) if !answer.approves => self.approval = Some(None),
+            Event::Submitted(_) => self.effect = Some(EffectState::Submitted),
+            Event::AttemptEnded(ended) => self.effect = Some(ended.effect),
+            _ => {}
+        }
+    }
+
+    /// Puts the change into a run.
+    pub(crate) fn apply(&self, run: &mut Run) {
+        if let Some(tool) = &self.tool {
+            run.tool_id.clone_from(tool);
+        }
+        run.status = self.status.unwrap_or(run.status);
+        run.effect_state = self.effect.unwrap_or(run.effect_state);
+        if let Some(approval) = &self.approval {
+            run.approval_id.clone_from(approval);
+        }
+        if let Some(ended) = &self.ended {
+            run.error_code = ended.code;
+            run.ended_at = Some(ended.at);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! All the lists at once: what a store in memory keeps, and what a rebuild from the log gives.
+
+use std::collections::{BTreeMap, HashMap};
+
+use haft_model::{
+    Digest, EffectState, InvocationId, QuestionId, QuestionState, StandingAnswer, ToolKey,
+};
+
+use super::{Change, Changes, RunChange};
+use crate::{QuestionFilter, QuestionRecord, Run, RunFilter, UsageFilter};
+
+/// How many runs are given where nobody says.
+pub(crate) const USUAL: usize = 50;
+
+/// The lists.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct State {
+    /// In the order in which they came in.
+    pub(crate) runs: Vec<Run>,
+    run_at: HashMap<InvocationId, usize>,
+    /// In the order in which they were asked.
+    pub(crate) questions: Vec<QuestionRecord>,
+    question_at: HashMap<QuestionId, usize>,
+    pub(crate) standing: BTreeMap<QuestionId, StandingAnswer>,
+    pub(crate) declared: BTreeMap<String, Digest>,
+}
+
+impl State {
+    /// The lists with these runs and questions.
+    pub(crate) fn with(runs: Vec<Run>, questions: Vec<QuestionRecord>) -> State {
+        let run_at = runs.iter().map(|run| run.invocation_id.clone()).zip(0..).collect();
+        let ids = questions.iter().map(|record| record.question.id.clone());
+        let question_at = ids.zip(0..).collect();
+        State { runs, run_at, questions, question_at, ..State::default() }
+    }
+
+    /// Takes over what an entry changes.
+    pub(crate) fn apply(&mut self, invocation: Option<&InvocationId>, changes: &Changes) {
+        if let (Some(id), Some(change)) = (invocation, &changes.run) {
+            self.apply_run(id, change);
+        }
+        for change in &changes.others {
+            self.apply_other(change);
+        }
+    }
+
+    fn apply_run(&mut self, id: &InvocationId, change: &RunChange) {
+        if let Some(began) = &change.began
+            && !self.run_at.contains_key(id)
+        {
+            self.run_at.insert(id.clone(), self.runs.len());
+            self.runs.push(began.as_ref().clone());
+        }
+        if let Some(run) = self.run_at.get(id).and_then(|at| self.runs.get_mut(*at)) {
+            change.apply(run);
+        }
+    }
+
+    fn apply_other(&mut self, change: &Change) {
+        match change {
+            Change::Asked(question) => {
+                if !self.question_at.contains_key(&question.id) {
+                    self.question_at.insert(question.id.clone(), self.questions.len());
+                    self.questions.push(QuestionRecord {
+                        question: question.as_ref().clone(),
+                        state: QuestionState::Open,
+                        answers: Vec::new(),
+                    });
+                }
+            }
+            Change::Answered(answer) => {
+                if let Some(record) = self.question_mut(&answer.question) {
+                    record.answers.push(answer.as_ref().clone());
+                    if !answer.approves && record.state == QuestionState::Open {
+                        record.state = QuestionState::Rejected;
+                    }
+                }
+            }
+            Change::Settled(id, state) => {
+                let open = |record: &&mut QuestionRecord| record.state == QuestionState::Open;
+                if let Some(record) = self.question_mut(id).filter(open) {
+                    record.state = *state;
+                }
+            }
+            Change::Stands(answer) => {
+                self.standing.insert(answer.id.clone(), answer.clone());
+            }
+            Change::Revoked(id) => {
+                self.standing.remove(id);
+            }
+            Change::Declared(tool, digest) => {
+                self.declared.insert(tool.clone(), digest.clone());
+            }
+        }
+    }
+
+    fn question_mut(&mut self, id: &QuestionId) -> Option<&mut QuestionRecord> {
+        self.question_at.get(id).and_then(|at| self.questions.get_mut(*at))
+    }
+
+    /// One run.
+    pub(crate) fn run(&self, id: &InvocationId) -> Option<&Run> {
+        self.run_at.get(id).and_then(|at| self.runs.get(*at))
+    }
+
+    /// One question.
+    pub(crate) fn question(&self, id: &QuestionId) -> Option<&QuestionRecord> {
+        self.question_at.get(id).and_then(|at| self.questions.get(*at))
+    }
+
+    /// The runs that a filter lets through, newest first. Before a run that nobody knows there is
+    /// none.
+    pub(crate) fn runs(&self, filter: &RunFilter) -> Vec<Run> {
+        let end = match &filter.before {
+            Some(before) => self.run_at.get(before).copied().unwrap_or(0),
+            None => self.runs.len(),
+        };
+        let older = self.runs.iter().take(end).rev();
+        older.filter(|run| wanted(run, filter)).take(most(filter)).cloned().collect()
+    }
+
+    /// The questions that a filter lets through, oldest first.
+    pub(crate) fn questions(&self, filter: &QuestionFilter) -> Vec<QuestionRecord> {
+        let wanted = |record: &&QuestionRecord| {
+            let bound = &record.question.bound;
+            filter.id.as_ref().is_none_or(|id| *id == record.question.id)
+                && filter.invocation.as_ref().is_none_or(|id| *id == bound.invocation)
+                && filter.tenant.as_ref().is_none_or(|tenant| *tenant == bound.tenant)
+                && (!filter.open || record.state == QuestionState::Open)
+        };
+        self.questions.iter().filter(wanted).cloned().collect()
+    }
+
+    /// How many runs began since a time.
+    pub(crate) fn usage(&self, filter: &UsageFilter) -> u64 {
+        let counts = |run: &&Run| {
+            run.created_at >= filter.since
+                && filter.tools.as_ref().is_none_or(|tools| tools.contains(&run.tool_id))
+                && filter.actor.as_ref().is_none_or(|actor| *actor == run.actor)
+                && filter.tenant.as_ref().is_none_or(|tenant| *tenant == run.tenant)
+        };
+        self.runs.iter().filter(counts).count() as u64
+    }
+}
+
+/// At most how many runs.
+pub(crate) fn most(filter: &RunFilter) -> usize {
+    if filter.most == 0 { USUAL } else { filter.most }
+}
+
+/// A tool's id without its major.
+pub(crate) fn bare(tool: &str) -> &str {
+    ToolKey::split(tool).0
+}
+
+fn wanted(run: &Run, filter: &RunFilter) -> bool {
+    let named = |tool: &String| *tool == run.tool_id || *tool == bare(&run.tool_id);
+    filter.id.as_ref().is_none_or(|id| *id == run.invocation_id)
+        && filter.tenant.as_ref().is_none_or(|tenant| *tenant == run.tenant)
+        && filter.tool.as_ref().is_none_or(named)
+        && filter.actor.as_ref().is_none_or(|actor| *actor == run.actor)
+        && (filter.status.is_empty() || filter.status.contains(&run.status))
+        && (!filter.open || run.ended_at.is_none())
+        && (!filter.unknown || run.effect_state == EffectState::Unknown)
+}

@@ -1,0 +1,84 @@
+//! A stored line read back into what it says.
+
+use haft_model::{Digest, Fact, InvocationId, Timestamp};
+use serde::Deserialize;
+
+use crate::{Entry, Error};
+
+/// What a line says.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) seq: u64,
+    pub(crate) ts: Timestamp,
+    pub(crate) hash: String,
+    pub(crate) prev_hash: String,
+    pub(crate) subject: Option<String>,
+    pub(crate) invocation: Option<InvocationId>,
+    pub(crate) tenant: Option<String>,
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) kept: Vec<Digest>,
+    pub(crate) forgot: Option<Digest>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    seq: u64,
+    ts: Timestamp,
+    hash: String,
+    prev_hash: String,
+    subject: Subject,
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Subject {
+    #[serde(rename = "ref")]
+    reference: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    haft: House,
+}
+
+#[derive(Deserialize)]
+struct House {
+    facts: Vec<Fact>,
+    forgot: Option<Digest>,
+    invocation: Option<InvocationId>,
+    #[serde(default)]
+    kept: Vec<Digest>,
+    tenant: Option<String>,
+}
+
+impl Line {
+    /// Reads an entry.
+    pub(crate) fn read(entry: &Entry) -> Result<Line, Error> {
+        Line::parse(&entry.line)
+            .map_err(|fault| Error::Damaged { seq: entry.seq, what: fault.to_string() })
+    }
+
+    /// Reads a line.
+    pub(crate) fn parse(line: &str) -> Result<Line, serde_json::Error> {
+        let Written { seq, ts, hash, prev_hash, subject, metadata } = serde_json::from_str(line)?;
+        let House { facts, forgot, invocation, kept, tenant } = metadata.haft;
+        Ok(Line {
+            seq,
+            ts,
+            hash,
+            prev_hash,
+            subject: subject.reference,
+            invocation,
+            tenant,
+            facts,
+            kept,
+            forgot,
+        })
+    }
+}
+
+/// The facts in the metadata of a line.
+pub(crate) fn facts(metadata: &str) -> Result<Vec<Fact>, serde_json::Error> {
+    serde_json::from_str(metadata).map(|metadata: Metadata| metadata.haft.facts)
+}

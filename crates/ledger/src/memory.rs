@@ -1,0 +1,275 @@
+//! A store that keeps everything in memory: for tests, and for those who want nothing on disk.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use haft_model::{Digest, InvocationId, QuestionState, StandingAnswer, Timestamp};
+use tokio::sync::watch;
+
+use crate::chain::{Head, Loose};
+use crate::derived::{Changes, State};
+use crate::draft::checked;
+use crate::{
+    BoxFuture, Draft, Entry, Error, Fence, Guard, QuestionFilter, QuestionRecord, Receipt, Run,
+    RunFilter, Store, UsageFilter, Wait,
+};
+
+/// A store in memory. It keeps the same chain as the others and forgets it when it is dropped.
+#[derive(Debug)]
+pub struct MemoryStore {
+    kept: Mutex<Kept>,
+    last: watch::Sender<Option<u64>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    entries: Vec<Entry>,
+    stories: HashMap<InvocationId, Vec<usize>>,
+    head: Option<Head>,
+    state: State,
+    payloads: HashMap<(InvocationId, Digest), Vec<u8>>,
+    leases: HashMap<InvocationId, Lease>,
+    token: u64,
+}
+
+#[derive(Debug)]
+struct Lease {
+    owner: String,
+    until: Timestamp,
+    token: u64,
+}
+
+impl Default for MemoryStore {
+    fn default() -> MemoryStore {
+        MemoryStore::new()
+    }
+}
+
+impl MemoryStore {
+    /// A store with nothing in it.
+    pub fn new() -> MemoryStore {
+        MemoryStore { kept: Mutex::default(), last: watch::channel(None).0 }
+    }
+
+    /// Whatever happens under the lock cannot leave half an entry behind, so a thread that died
+    /// there spoils nothing.
+    fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
+        work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Two who append at once may tell in the other order; the larger number counts.
+    fn tell(&self, seq: u64) {
+        self.last.send_if_modified(|last| {
+            let newer = *last < Some(seq);
+            *last = (*last).max(Some(seq));
+            newer
+        });
+    }
+
+    fn take(&self, draft: Draft) -> Result<u64, Error> {
+        checked(&draft.blobs)?;
+        let loose = Loose::of(&draft)?;
+        let changes = Changes::of(draft.invocation.as_ref(), &draft.facts);
+        let seq = self.with(|kept| kept.take(draft, &loose, &changes))?;
+        self.tell(seq);
+        Ok(seq)
+    }
+}
+
+/// Where the bytes lie that came with an entry of the house.
+fn house() -> InvocationId {
+    InvocationId::from("")
+}
+
+impl Kept {
+    fn take(&mut self, draft: Draft, loose: &Loose, changes: &Changes) -> Result<u64, Error> {
+        let refused = draft.guards.iter().find(|guard| !self.holds(&draft, guard));
+        if let Some(guard) = refused {
+            return Err(Error::Forbidden(guard.clone()));
+        }
+        let seq = self.link(loose, draft.invocation.as_ref());
+        self.state.apply(draft.invocation.as_ref(), changes);
+        let id = draft.invocation.unwrap_or_else(house);
+        for blob in draft.blobs {
+            self.payloads.insert((id.clone(), blob.digest), blob.bytes);
+        }
+        Ok(seq)
+    }
+
+    fn link(&mut self, loose: &Loose, invocation: Option<&InvocationId>) -> u64 {
+        let (line, head) = loose.link(self.head.as_ref());
+        let seq = head.seq;
+        if let Some(id) = invocation {
+            self.stories.entry(id.clone()).or_default().push(self.entries.len());
+        }
+        self.entries.push(Entry { seq, line });
+        self.head = Some(head);
+        seq
+    }
+
+    fn holds(&self, draft: &Draft, guard: &Guard) -> bool {
+        let id = draft.invocation.as_ref();
+        match guard {
+            Guard::Fence(token) => {
+                id.and_then(|id| self.leases.get(id)).is_some_and(|lease| lease.token == *token)
+            }
+            Guard::Unanswered { question, answered_by, at } => {
+                self.state.question(question).is_some_and(|record| {
+                    record.state == QuestionState::Open
+                        && *at < record.question.expires_at
+                        && record.answers.iter().all(|answer| answer.by.as_str() != answered_by)
+                })
+            }
+            Guard::NotEnded => {
+                id.and_then(|id| self.state.run(id)).is_none_or(|run| run.ended_at.is_none())
+            }
+            Guard::NewDeclaration { tool, digest } => self.state.declared.get(tool) != Some(digest),
+            Guard::Stands(id) => self.state.standing.contains_key(id),
+        }
+    }
+
+    fn lease(
+        &mut self,
+        id: &InvocationId,
+        owner: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Option<Fence> {
+        let other = self.leases.get(id).filter(|lease| lease.owner != owner);
+        if other.is_some_and(|lease| lease.until > now) {
+            return None;
+        }
+        self.token += 1;
+        let lease = Lease { owner: owner.to_owned(), until, token: self.token };
+        self.leases.insert(id.clone(), lease);
+        Some(Fence(self.token))
+    }
+}
+
+fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
+    Box::pin(std::future::ready(value))
+}
+
+impl Store for MemoryStore {
+    fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>> {
+        let seq = self.take(draft);
+        ready(match (seq, wait) {
+            (Ok(seq), Wait::Disk) => Ok(Receipt { seq: Some(seq) }),
+            // Nobody waits for what is queued, so nobody hears that it was refused.
+            (Ok(_) | Err(Error::Forbidden(_)), Wait::Queue) => Ok(Receipt { seq: None }),
+            (Err(fault), Wait::Disk | Wait::Queue) => Err(fault),
+        })
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), Error>> {
+        ready(Ok(()))
+    }
+
+    fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+        let skipped = after.map_or(0, |after| after.saturating_add(1) as usize);
+        ready(Ok(self.with(|kept| kept.entries.iter().skip(skipped).take(most).cloned().collect())))
+    }
+
+    fn wait_past(
+        &self,
+        seq: Option<u64>,
+        at_most: Duration,
+    ) -> BoxFuture<'_, Result<Option<u64>, Error>> {
+        let mut last = self.last.subscribe();
+        Box::pin(async move {
+            drop(tokio::time::timeout(at_most, last.wait_for(|last| *last > seq)).await);
+            Ok(*last.borrow())
+        })
+    }
+
+    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<Entry>, Error>> {
+        ready(Ok(self.with(|kept| {
+            let places = kept.stories.get(id).into_iter().flatten();
+            places.filter_map(|at| kept.entries.get(*at)).cloned().collect()
+        })))
+    }
+
+    fn payload<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        digest: &'a Digest,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, Error>> {
+        let key = (id.clone(), digest.clone());
+        ready(Ok(self.with(|kept| kept.payloads.get(&key).cloned())))
+    }
+
+    fn forget<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        digest: &'a Digest,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        let forgotten = Loose::forgetting(id.as_str(), digest).map(|loose| {
+            self.with(|kept| {
+                let gone = kept.payloads.remove(&(id.clone(), digest.clone())).is_some();
+                gone.then(|| kept.link(&loose, Some(id).filter(|id| **id != house())))
+            })
+        });
+        if let Ok(Some(seq)) = forgotten {
+            self.tell(seq);
+        }
+        ready(forgotten.map(|seq| seq.is_some()))
+    }
+
+    fn runs<'a>(&'a self, filter: &'a RunFilter) -> BoxFuture<'a, Result<Vec<Run>, Error>> {
+        ready(Ok(self.with(|kept| kept.state.runs(filter))))
+    }
+
+    fn questions<'a>(
+        &'a self,
+        filter: &'a QuestionFilter,
+    ) -> BoxFuture<'a, Result<Vec<QuestionRecord>, Error>> {
+        ready(Ok(self.with(|kept| kept.state.questions(filter))))
+    }
+
+    fn standing<'a>(
+        &'a self,
+        tenant: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Vec<StandingAnswer>, Error>> {
+        ready(Ok(self.with(|kept| {
+            let all = kept.state.standing.values();
+            all.filter(|answer| tenant.is_none_or(|one| one == answer.tenant)).cloned().collect()
+        })))
+    }
+
+    fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>> {
+        ready(Ok(self.with(|kept| kept.state.usage(filter))))
+    }
+
+    fn lease<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        owner: &'a str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Fence>, Error>> {
+        ready(Ok(self.with(|kept| kept.lease(id, owner, now, until))))
+    }
+
+    fn renew<'a>(&'a self, owner: &'a str, until: Timestamp) -> BoxFuture<'a, Result<(), Error>> {
+        self.with(|kept| {
+            for lease in kept.leases.values_mut().filter(|lease| lease.owner == owner) {
+                lease.until = lease.until.max(until);
+            }
+        });
+        ready(Ok(()))
+    }
+
+    fn release<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        fence: Fence,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.with(|kept| {
+            if kept.leases.get(id).is_some_and(|lease| lease.token == fence.0) {
+                kept.leases.remove(id);
+            }
+        });
+        ready(Ok(()))
+    }
+}
