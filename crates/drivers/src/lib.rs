@@ -1,4 +1,8 @@
 //! What stands behind the ports: one module for each kind of driver.
 //!
 //! Owns how each kind carries a call out.
-//! Must never know the runtime; only the wiring names both. Start with the builtin tools.
+//! Must never know the runtime; only the wiring names both. Start with [`Builtin`].
+
+mod builtin;
+
+pub use builtin::Builtin;

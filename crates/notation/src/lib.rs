@@ -17,7 +17,7 @@ mod visible;
 pub use condition::Condition;
 pub use fault::Fault;
 pub use path::Path;
-pub use pattern::{Pattern, ecma_fault};
+pub use pattern::{Pattern, SearchPattern, ecma_fault};
 pub use schema::{Library, Schema, Violation, inspect};
 pub use template::{Expression, Filter, Piece, Template};
 pub use visible::{internal_fields, model_facing, without_internal};

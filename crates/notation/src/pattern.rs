@@ -4,6 +4,9 @@ use std::sync::OnceLock;
 
 use crate::Fault;
 
+/// The longest pattern that is read, in bytes.
+const LONGEST: usize = 1000;
+
 /// A pattern that a table of ours holds: compiled at its first use, shown in schemas as written.
 pub struct Pattern {
     source: &'static str,
@@ -35,12 +38,38 @@ impl Pattern {
     }
 }
 
+/// A pattern that somebody searches texts with. It takes time linear in the text, whatever it says:
+/// there is no lookaround and no backreference.
+#[derive(Clone, Debug)]
+pub struct SearchPattern(regex::Regex);
+
+impl SearchPattern {
+    /// Reads a pattern.
+    pub fn parse(source: &str) -> Result<SearchPattern, Fault> {
+        if source.len() > LONGEST {
+            return Err(Fault::new(format!("the pattern has more than {LONGEST} characters")));
+        }
+        match regex::Regex::new(source) {
+            Ok(regex) => Ok(SearchPattern(regex)),
+            Err(regex::Error::Syntax(text)) => Err(Fault::new(format!(
+                "the pattern does not compile: {}",
+                text.lines().last().unwrap_or_default().trim_start_matches("error: ")
+            ))),
+            Err(_) => Err(Fault::new("the pattern is too large when it is compiled")),
+        }
+    }
+
+    /// Whether some part of a text fits.
+    pub fn finds(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+}
+
 /// What is wrong with an author's ECMAScript pattern, as `version_check.parse` holds one.
 ///
 /// Lookaround and backreferences are allowed here: the pattern runs over a few lines of a
 /// program's output, with a bound on backtracking.
 pub fn ecma_fault(source: &str) -> Option<Fault> {
-    const LONGEST: usize = 1000;
     if source.len() > LONGEST {
         return Some(Fault::new(format!("the pattern has more than {LONGEST} characters")));
     }
@@ -51,5 +80,24 @@ pub fn ecma_fault(source: &str) -> Option<Fault> {
         ),
         Ok(_) => None,
         Err(cause) => Some(Fault::new(format!("the pattern does not compile: {cause}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_pattern_is_linear_or_refused_in_one_line() {
+        assert!(SearchPattern::parse("(a+)+$").unwrap().finds("xaaa"));
+        let message = |source: &str| SearchPattern::parse(source).unwrap_err().message;
+        assert_eq!(message("a("), "the pattern does not compile: unclosed group");
+        assert_eq!(
+            message("(?=a)"),
+            "the pattern does not compile: look-around, including look-ahead and look-behind, \
+             is not supported"
+        );
+        assert_eq!(message(&"a".repeat(1001)), "the pattern has more than 1000 characters");
+        assert_eq!(message("(a{1000}){1000}"), "the pattern is too large when it is compiled");
     }
 }

@@ -1,0 +1,163 @@
+//! The builtin tools: functions of this program, one file each.
+
+mod fetch;
+mod folder;
+mod fs_list;
+mod fs_read;
+mod fs_write;
+mod place;
+mod refusal;
+mod root;
+mod shown;
+mod text_search;
+mod time_now;
+mod watch;
+
+use std::path::PathBuf;
+
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
+use haft_model::{Code, EffectState, Plan, Stop, Timestamp};
+use haft_sandbox::AddressGuard;
+use serde_json::{Value, json};
+
+use root::Root;
+use watch::Watch;
+
+/// The driver of the builtin tools. Its files are those of one workspace, and its addresses those
+/// that the guard leaves open.
+#[derive(Debug)]
+pub struct Builtin {
+    root: Root,
+    guard: AddressGuard,
+    clock: fn() -> Timestamp,
+}
+
+/// The tools, by the names that contracts call them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tool {
+    FsList,
+    FsRead,
+    FsWrite,
+    HttpFetch,
+    TextSearch,
+    TimeNow,
+}
+
+const NAMES: &[&str] = &["fs.list", "fs.read", "fs.write", "http.fetch", "text.search", "time.now"];
+
+impl Builtin {
+    /// The builtin tools over a workspace's folder. The clock is asked by `time.now` alone.
+    pub fn new(root: PathBuf, guard: AddressGuard, clock: fn() -> Timestamp) -> Builtin {
+        Builtin { root: Root::new(root), guard, clock }
+    }
+
+    /// The ids of the tools it carries out.
+    pub fn tools() -> &'static [&'static str] {
+        NAMES
+    }
+}
+
+impl Tool {
+    fn of(plan: &Plan) -> Result<Tool, Stop> {
+        match plan.tool.id.as_str() {
+            "fs.list" => Ok(Tool::FsList),
+            "fs.read" => Ok(Tool::FsRead),
+            "fs.write" => Ok(Tool::FsWrite),
+            "http.fetch" => Ok(Tool::HttpFetch),
+            "text.search" => Ok(Tool::TextSearch),
+            "time.now" => Ok(Tool::TimeNow),
+            other => Err(Stop::new(Code::RouteNone, format!("there is no builtin tool `{other}`"))),
+        }
+    }
+}
+
+impl Driver for Builtin {
+    fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
+        let input = plan.mapped();
+        match Tool::of(plan)? {
+            Tool::FsList => fs_list::Asked::of(&input).map(drop),
+            Tool::FsRead => fs_read::Asked::of(&input).map(drop),
+            Tool::FsWrite => fs_write::Asked::of(&input).map(drop),
+            Tool::HttpFetch => fetch::asked(&input, &self.guard).map(drop),
+            Tool::TextSearch => text_search::Asked::of(&input).map(drop),
+            Tool::TimeNow => Ok(()),
+        }
+    }
+
+    fn reports_submission(&self, plan: &Plan) -> bool {
+        matches!(Tool::of(plan), Ok(Tool::FsWrite | Tool::HttpFetch))
+    }
+
+    fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            let tool = Tool::of(attempt.plan).map_err(unsent)?;
+            Watch::of(&attempt).check().map_err(unsent)?;
+            match tool {
+                Tool::FsList => fs_list::run(&self.root, &attempt).await,
+                Tool::FsRead => fs_read::run(&self.root, &attempt).await,
+                Tool::FsWrite => fs_write::run(&self.root, &attempt).await,
+                Tool::HttpFetch => fetch::run(&self.guard, &attempt).await,
+                Tool::TextSearch => text_search::run(&self.root, &attempt).await,
+                Tool::TimeNow => time_now::run((self.clock)()),
+            }
+        })
+    }
+}
+
+/// A failure before anything happened.
+fn unsent(stop: Stop) -> Failure {
+    Failure::new(stop, EffectState::NotSubmitted)
+}
+
+/// A failure of a tool that only looks.
+fn unread(stop: Stop) -> Failure {
+    Failure::new(stop, EffectState::None)
+}
+
+fn called_off() -> Stop {
+    running(Code::CanceledCaller, "it was called off")
+}
+
+fn late() -> Stop {
+    running(Code::TimeoutBeforeSubmit, "time ran out")
+}
+
+/// Why a running tool ends without a result.
+fn running(code: Code, message: impl Into<String>) -> Stop {
+    Stop::new(code, message).because(json!({"phase": "run"}))
+}
+
+/// A refusal that preflight would have given, met while running.
+fn while_running(stop: Stop) -> Stop {
+    stop.because(json!({"phase": "run"}))
+}
+
+/// Does work on a thread that may wait for the disk. It is never left behind: who asks, waits.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stop> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| running(Code::Internal, "the work on a file broke off"))
+}
+
+/// A text of the input. Contracts require it; an input that was never held to one may lack it.
+fn text<'a>(input: &'a Value, name: &str) -> Result<&'a str, Stop> {
+    input.get(name).and_then(Value::as_str).ok_or_else(|| wrong(name, "is not a text"))
+}
+
+/// A whole number of the input, within bounds, or what stands in for it.
+fn number(
+    input: &Value,
+    name: &str,
+    bounds: std::ops::RangeInclusive<u64>,
+    otherwise: u64,
+) -> Result<u64, Stop> {
+    let Some(value) = input.get(name) else { return Ok(otherwise) };
+    value.as_u64().filter(|number| bounds.contains(number)).ok_or_else(|| {
+        let (least, most) = (bounds.start(), bounds.end());
+        wrong(name, &format!("is no whole number from {least} to {most}"))
+    })
+}
+
+/// A value that cannot be right.
+fn wrong(name: &str, why: &str) -> Stop {
+    Stop::new(Code::InputValue, format!("`{name}` {why}")).at(format!("/{name}"))
+}

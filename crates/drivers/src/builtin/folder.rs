@@ -1,0 +1,88 @@
+//! What lies in an open folder, in order, without what belongs to Haft itself.
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, FileType};
+use rustix::io::Errno;
+
+use super::place::is_house;
+
+/// How many names of one folder are looked at.
+const MOST_NAMES: usize = 100_000;
+
+/// One name in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+}
+
+/// What a name stands for; links are not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Folder,
+    Link,
+    Other,
+}
+
+/// The items of a folder.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    pub(super) sorted: Vec<Item>,
+    /// Whether there are more than are looked at.
+    pub(super) more: bool,
+}
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::File => "file",
+            Kind::Folder => "folder",
+            Kind::Link => "link",
+            Kind::Other => "other",
+        }
+    }
+
+    fn of(kind: FileType) -> Kind {
+        match kind {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Folder,
+            FileType::Symlink => Kind::Link,
+            _ => Kind::Other,
+        }
+    }
+}
+
+/// Reads a folder. Names that are no text are left out: no path could name them.
+pub(super) fn items(folder: &OwnedFd) -> Result<Items, Errno> {
+    let mut items = Items::default();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        if matches!(name, "." | "..") || is_house(name) {
+            continue;
+        }
+        if items.sorted.len() == MOST_NAMES {
+            items.more = true;
+            break;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => kind_of(folder, name),
+            known => Kind::of(known),
+        };
+        items.sorted.push(Item { name: name.to_owned(), kind });
+    }
+    items.sorted.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(items)
+}
+
+/// How large a file of a folder is, if it is still there.
+pub(super) fn size(folder: &OwnedFd, name: &str) -> Option<u64> {
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    u64::try_from(stat.st_size).ok()
+}
+
+fn kind_of(folder: &OwnedFd, name: &str) -> Kind {
+    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        .map_or(Kind::Other, |stat| Kind::of(FileType::from_raw_mode(stat.st_mode)))
+}

@@ -1,0 +1,102 @@
+//! `fs.list`: what lies in a folder of the workspace.
+
+use haft_driver::{Attempt, Failure, Output};
+use haft_model::Stop;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use serde_json::{Value, json};
+
+use super::folder::{Kind, items, size};
+use super::place::Place;
+use super::refusal::Refusal;
+use super::root::{Root, Spot, open_folder};
+use super::watch::Watch;
+use super::{blocking, number, unread, while_running};
+
+/// How many entries an answer holds.
+const MOST: usize = 1000;
+
+/// What a call asks for.
+pub(super) struct Asked {
+    place: Place,
+    depth: u64,
+}
+
+impl Asked {
+    pub(super) fn of(input: &Value) -> Result<Asked, Stop> {
+        Ok(Asked { place: Place::of(input)?, depth: number(input, "depth", 1..=5, 1)? })
+    }
+}
+
+/// The list so far.
+#[derive(Default)]
+struct Listing {
+    entries: Vec<Value>,
+    more: bool,
+}
+
+pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
+    let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unread)?;
+    let (root, watch) = (root.clone(), Watch::of(attempt));
+    blocking(move || list(&root, &asked, &watch))
+        .await
+        .and_then(|listed| listed)
+        .map(Output::read)
+        .map_err(unread)
+}
+
+fn list(root: &Root, asked: &Asked, watch: &Watch) -> Result<Value, Stop> {
+    let refused = |refusal: Refusal| refusal.about(&asked.place);
+    let folder = match root.find(&asked.place).map_err(refused)? {
+        Spot::Folder(folder) => folder,
+        Spot::Entry(_) => return Err(refused(Refusal::IsFile)),
+        Spot::Missing(..) => return Err(refused(Errno::NOENT.into())),
+    };
+    let mut listing = Listing::default();
+    listing.add(&folder, "", asked.depth, watch)?.map_err(|errno| refused(errno.into()))?;
+    Ok(json!({
+        "path": asked.place.written,
+        "entries": listing.entries,
+        "more": listing.more,
+    }))
+}
+
+impl Listing {
+    /// Adds what lies in a folder. The outer error ends the call, the inner one is about the folder.
+    fn add(
+        &mut self,
+        folder: &OwnedFd,
+        before: &str,
+        depth: u64,
+        watch: &Watch,
+    ) -> Result<Result<(), Errno>, Stop> {
+        watch.check()?;
+        let found = match items(folder) {
+            Ok(found) => found,
+            Err(errno) => return Ok(Err(errno)),
+        };
+        self.more |= found.more;
+        for item in found.sorted {
+            if self.entries.len() == MOST {
+                self.more = true;
+                break;
+            }
+            let name = format!("{before}{}", item.name);
+            let kind = item.kind.name();
+            let size = (item.kind == Kind::File).then(|| size(folder, &item.name)).flatten();
+            self.entries.push(match size {
+                Some(size) => json!({"name": name, "kind": kind, "size": size}),
+                None => json!({"name": name, "kind": kind}),
+            });
+            if item.kind == Kind::Folder && depth > 1 {
+                let below = match open_folder(folder, &item.name) {
+                    Ok(below) => self.add(&below, &format!("{name}/"), depth - 1, watch)?,
+                    Err(errno) => Err(errno),
+                };
+                // A folder below that cannot be read is not shown; that there is more, is.
+                self.more |= below.is_err();
+            }
+        }
+        Ok(Ok(()))
+    }
+}

@@ -1,0 +1,78 @@
+//! `fs.read`: a file of the workspace, or a part of it.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use haft_driver::{Attempt, Failure, Output};
+use haft_model::Stop;
+use serde_json::{Value, json};
+
+use super::place::Place;
+use super::refusal::Refusal;
+use super::root::Root;
+use super::shown::{End, show};
+use super::{blocking, number, unread, while_running};
+
+const USUAL: u64 = 1024 * 1024;
+const MOST: u64 = 10 * 1024 * 1024;
+
+/// What is read without handing it to another thread, which would take longer than reading it.
+const QUICK: u64 = 64 * 1024;
+
+/// What a call asks for.
+pub(super) struct Asked {
+    place: Place,
+    offset: u64,
+    length: u64,
+}
+
+impl Asked {
+    pub(super) fn of(input: &Value) -> Result<Asked, Stop> {
+        Ok(Asked {
+            place: Place::of(input)?,
+            offset: number(input, "offset", 0..=u64::MAX, 0)?,
+            length: number(input, "length", 1..=MOST, USUAL)?,
+        })
+    }
+}
+
+pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
+    let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unread)?;
+    let refused = |refusal: Refusal| unread(refusal.about(&asked.place));
+    let (file, size) = root.open_file(&asked.place).map_err(refused)?;
+    let offset = asked.offset;
+    let wanted = asked.length.min(size.saturating_sub(offset));
+    let read = if wanted <= QUICK {
+        part(&file, offset, wanted)
+    } else {
+        blocking(move || part(&file, offset, wanted)).await.map_err(unread)?
+    };
+    let bytes = read.map_err(|fault| refused(fault.into()))?;
+    let cut = offset.saturating_add(bytes.len() as u64) < size;
+    let shown = show(bytes, if cut { End::Cut } else { End::Whole });
+    Ok(Output::read(json!({
+        "path": asked.place.written,
+        "content": shown.content,
+        "encoding": shown.encoding,
+        "size": size,
+        "offset": offset,
+        "more": offset.saturating_add(shown.bytes as u64) < size,
+    })))
+}
+
+/// The bytes from an offset on; fewer where the file ends earlier than it did.
+fn part(file: &File, offset: u64, wanted: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(wanted).unwrap_or_default()];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(fault) if fault.kind() == io::ErrorKind::Interrupted => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}

@@ -1,0 +1,132 @@
+//! `fs.write`: a file of the workspace, made, replaced or added to.
+
+mod put;
+mod scene;
+
+use std::fs::File;
+
+use haft_driver::{Attempt, Failure, Output};
+use haft_model::{Code, Stop};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use serde_json::Value;
+
+use super::place::{Place, is_rule};
+use super::refusal::Refusal;
+use super::root::{Entry, Root, Spot};
+use super::shown::unwrapped;
+use super::watch::Watch;
+use super::{blocking, text, unsent, while_running, wrong};
+
+/// What a call asks for.
+pub(super) struct Asked {
+    place: Place,
+    bytes: Vec<u8>,
+    how: How,
+}
+
+/// What becomes of a file that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// It gets other contents, all at once.
+    Replace,
+    /// It stands in the way.
+    Create,
+    /// It gets longer.
+    Append,
+}
+
+impl Asked {
+    pub(super) fn of(input: &Value) -> Result<Asked, Stop> {
+        let place = Place::of(input)?;
+        if place.is_folder() {
+            return Err(wrong("path", "names a folder, and a file is needed"));
+        }
+        if is_rule(place.names.iter().map(String::as_str)) {
+            let Stop { message, .. } = Refusal::Rules.about(&place);
+            return Err(Stop::new(Code::SandboxViolation, message).at("/path"));
+        }
+        let content = text(input, "content")?;
+        let bytes = match choice(input, "encoding", "utf-8")? {
+            "utf-8" => content.as_bytes().to_vec(),
+            "base64" => unwrapped(content).ok_or_else(|| wrong("content", "is not base64"))?,
+            _ => return Err(wrong("encoding", "is neither `utf-8` nor `base64`")),
+        };
+        let how = match choice(input, "mode", "replace")? {
+            "replace" => How::Replace,
+            "create" => How::Create,
+            "append" => How::Append,
+            _ => return Err(wrong("mode", "is none of `replace`, `create` and `append`")),
+        };
+        Ok(Asked { place, bytes, how })
+    }
+}
+
+fn choice<'a>(input: &'a Value, name: &str, otherwise: &'static str) -> Result<&'a str, Stop> {
+    if input.get(name).is_none() { Ok(otherwise) } else { text(input, name) }
+}
+
+/// Everything that a write needs and that changes nothing.
+struct Prepared {
+    asked: Asked,
+    /// Where the file is or will be.
+    at: Entry,
+    /// The folders to make on the way there.
+    between: Vec<String>,
+    /// The file that exists, open for writing.
+    existing: Option<File>,
+    /// The same folder as in `at`, in a form that can be told to settle on the disk.
+    settling: OwnedFd,
+}
+
+pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
+    let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unsent)?;
+    let (root, watch) = (root.clone(), Watch::of(attempt));
+    let prepared = blocking(move || prepare(&root, asked)).await.and_then(|done| done);
+    let prepared = prepared.map_err(unsent)?;
+    watch.check().map_err(unsent)?;
+    attempt.link.submit().await?;
+    let done = blocking(move || prepared.carry_out(&watch)).await;
+    done.map_err(|stop| Failure::new(stop, haft_model::EffectState::Unknown))?
+}
+
+fn prepare(root: &Root, asked: Asked) -> Result<Prepared, Stop> {
+    let refused = |refusal: Refusal| refusal.about(&asked.place);
+    let (at, between, existing) = match root.find(&asked.place).map_err(refused)? {
+        Spot::Folder(_) => return Err(refused(Refusal::IsFolder)),
+        Spot::Missing(at, between) => (at, between, None),
+        Spot::Entry(at) => {
+            if asked.how == How::Create {
+                return Err(refused(Errno::EXIST.into()));
+            }
+            let file = open_existing(&at.folder, &at.name).map_err(refused)?;
+            (at, Vec::new(), Some(file))
+        }
+    };
+    // A link may lead to what its own name does not show.
+    if is_rule(at.trail.iter().map(String::as_str)) {
+        return Err(refused(Refusal::Rules));
+    }
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let settling = rustix::fs::openat(&at.folder, ".", flags, Mode::empty())
+        .map_err(|errno| refused(errno.into()))?;
+    Ok(Prepared { asked, at, between, existing, settling })
+}
+
+/// Opens a file that exists, also to replace it: one that may not be written is not replaced either.
+fn open_existing(folder: impl AsFd, name: &str) -> Result<File, Refusal> {
+    let flags = OFlags::WRONLY
+        | OFlags::APPEND
+        | OFlags::NOFOLLOW
+        | OFlags::NONBLOCK
+        | OFlags::NOCTTY
+        | OFlags::CLOEXEC;
+    let opened = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
+        // A pipe that nobody reads, or a socket.
+        Err(Errno::NXIO) => return Err(Refusal::IsOther),
+        opened => opened?,
+    };
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
+    if kind == FileType::RegularFile { Ok(File::from(opened)) } else { Err(Refusal::IsOther) }
+}

@@ -1,0 +1,210 @@
+//! The part of a write that changes something. It begins after the submission was recorded.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use haft_driver::{Failure, Output};
+use haft_model::{Code, Digest, EffectState};
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use serde_json::json;
+
+use super::scene::Scene;
+use super::{How, Prepared, open_existing};
+use crate::builtin::refusal::Refusal;
+use crate::builtin::running;
+use crate::builtin::watch::Watch;
+
+/// How much is written before somebody may call it off.
+const PIECE: usize = 1024 * 1024;
+
+/// How many names for a file in the making are tried.
+const TRIES: usize = 16;
+
+/// Makes names different within this process.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+const NEW: OFlags = OFlags::WRONLY
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// Whether a file was there before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    There,
+    Absent,
+}
+
+impl Prepared {
+    /// Writes, and says what is known of the effect.
+    pub(super) fn carry_out(self, watch: &Watch) -> Result<Output, Failure> {
+        match self.asked.how {
+            How::Replace | How::Create => self.put(watch),
+            How::Append => self.append(watch),
+        }
+    }
+
+    /// Writes the whole file beside its place, then puts it there in one step.
+    fn put(&self, watch: &Watch) -> Result<Output, Failure> {
+        let mut scene = Scene::new(&self.at.folder);
+        let placed = self.place(&mut scene, watch);
+        if let Err(failed) = placed {
+            return Err(self.failed(failed, &mut scene));
+        }
+        let settled = scene.settle(&self.settling);
+        scene.keep();
+        settled.map_err(|errno| self.unsettled(errno))?;
+        let before = if self.existing.is_some() { Before::There } else { Before::Absent };
+        Ok(self.output(self.asked.bytes.len() as u64, before))
+    }
+
+    fn place(&self, scene: &mut Scene<'_>, watch: &Watch) -> Result<(), Failed> {
+        self.between.iter().try_for_each(|name| scene.enter(name))?;
+        let mut file = self.beside(scene)?;
+        for piece in self.asked.bytes.chunks(PIECE) {
+            watch.check().map_err(Failed::Stopped)?;
+            file.write_all(piece).map_err(Refusal::from)?;
+        }
+        if let Some(existing) = &self.existing {
+            let mode = rustix::fs::fstat(existing)?.st_mode & 0o777;
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+        }
+        rustix::fs::fsync(&file)?;
+        watch.check().map_err(Failed::Stopped)?;
+        self.rename(scene)
+    }
+
+    /// A new file in the same folder. What replaces another is closed to everybody else until it has
+    /// that one's permissions.
+    fn beside(&self, scene: &mut Scene<'_>) -> Result<File, Failed> {
+        let mode = if self.existing.is_some() { 0o600 } else { 0o666 };
+        for _ in 0..TRIES {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!(".haft-write-{}-{count}", std::process::id());
+            match rustix::fs::openat(scene.folder(), &name, NEW, Mode::from_raw_mode(mode)) {
+                Err(Errno::EXIST) => {}
+                opened => {
+                    let file = File::from(opened?);
+                    scene.made(name);
+                    return Ok(file);
+                }
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+
+    fn rename(&self, scene: &mut Scene<'_>) -> Result<(), Failed> {
+        let Some(from) = scene.file().map(str::to_owned) else { return Err(Errno::NOENT.into()) };
+        let (folder, to) = (scene.folder(), &self.at.name);
+        match self.asked.how {
+            How::Replace | How::Append => rustix::fs::renameat(folder, from, folder, to)?,
+            How::Create => rename_new(folder, &from, to)?,
+        }
+        Ok(())
+    }
+
+    /// Adds to the end of the file in one write, so that others who add do not end up in between.
+    fn append(&self, watch: &Watch) -> Result<Output, Failure> {
+        let mut scene = Scene::new(&self.at.folder);
+        let stopped = watch.check().map_err(Failed::Stopped);
+        let opened = stopped.and_then(|()| self.open_end(&mut scene));
+        let (mut file, before) = opened.map_err(|failed| self.failed(failed, &mut scene))?;
+        let wanted = self.asked.bytes.len();
+        match file.write(&self.asked.bytes) {
+            Ok(written) if written == wanted => {}
+            Ok(written) => {
+                scene.keep();
+                let why =
+                    format!("`{}` took {written} of {wanted} bytes", self.asked.place.written);
+                let stop = running(Code::EffectPartial, why).at("/path");
+                return Err(Failure::new(stop, EffectState::PartiallyCommitted));
+            }
+            Err(fault) => return Err(self.failed(Refusal::from(fault).into(), &mut scene)),
+        }
+        let settled = rustix::fs::fsync(&file).and_then(|()| scene.settle(&self.settling));
+        scene.keep();
+        settled.map_err(|errno| self.unsettled(errno))?;
+        let size = file.metadata().map_or(wanted as u64, |metadata| metadata.len());
+        Ok(self.output(size, before))
+    }
+
+    /// The file to add to. Where there was none, it is made.
+    fn open_end(&self, scene: &mut Scene<'_>) -> Result<(File, Before), Failed> {
+        if let Some(existing) = &self.existing {
+            let again = existing.try_clone().map_err(Refusal::from)?;
+            return Ok((again, Before::There));
+        }
+        self.between.iter().try_for_each(|name| scene.enter(name))?;
+        let flags = NEW | OFlags::APPEND;
+        let mode = Mode::from_raw_mode(0o666);
+        match rustix::fs::openat(scene.folder(), &self.at.name, flags, mode) {
+            // Somebody else was faster; theirs is added to.
+            Err(Errno::EXIST) => Ok((open_existing(scene.folder(), &self.at.name)?, Before::There)),
+            opened => {
+                let file = File::from(opened?);
+                scene.made(self.at.name.clone());
+                Ok((file, Before::Absent))
+            }
+        }
+    }
+
+    fn output(&self, size: u64, before: Before) -> Output {
+        Output::committed(json!({
+            "path": self.asked.place.written,
+            "size": size,
+            "created": before == Before::Absent,
+            "digest": Digest::of_bytes(&self.asked.bytes),
+        }))
+    }
+
+    /// A failure before anything was in its place: what was made is taken back.
+    fn failed(&self, failed: Failed, scene: &mut Scene<'_>) -> Failure {
+        let stop = match failed {
+            Failed::Stopped(stop) => stop,
+            Failed::Refused(refusal) => refusal.about(&self.asked.place),
+        };
+        Failure::new(stop, scene.take_back())
+    }
+
+    /// It is in its place, and the disk does not promise to keep it there.
+    fn unsettled(&self, errno: Errno) -> Failure {
+        let stop = Refusal::from(errno).about(&self.asked.place);
+        Failure::new(stop, EffectState::Unknown)
+    }
+}
+
+/// Why a file did not get to its place.
+enum Failed {
+    Stopped(haft_model::Stop),
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Failed {
+    fn from(refusal: Refusal) -> Failed {
+        Failed::Refused(refusal)
+    }
+}
+
+impl From<Errno> for Failed {
+    fn from(errno: Errno) -> Failed {
+        Failed::Refused(errno.into())
+    }
+}
+
+/// Gives a file a name that nothing has yet.
+fn rename_new(folder: impl AsFd, from: &str, to: &str) -> Result<(), Errno> {
+    let folder = folder.as_fd();
+    match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
+        // Not every file system can; a second name for the file is as safe.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            rustix::fs::linkat(folder, from, folder, to, AtFlags::empty())?;
+            // Should this fail, the scene tries again when it is taken back.
+            rustix::fs::unlinkat(folder, from, AtFlags::empty())
+        }
+        done => done,
+    }
+}

@@ -1,0 +1,80 @@
+//! What the system says about a file, in our words. No message holds a path of the machine.
+
+use haft_model::{Code, Stop};
+use rustix::io::Errno;
+use serde_json::json;
+
+use super::place::Place;
+use super::running;
+
+/// Why a place could not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// A link on the way leads out of the workspace.
+    Outside,
+    /// It is the folder of Haft itself.
+    House,
+    /// It is something that the workspace is governed by.
+    Rules,
+    /// It is a folder, and a file is needed.
+    IsFolder,
+    /// It is a file, and a folder is needed.
+    IsFile,
+    /// It is neither a file nor a folder.
+    IsOther,
+    /// The system says no.
+    System(Errno),
+}
+
+impl From<Errno> for Refusal {
+    fn from(errno: Errno) -> Refusal {
+        match errno {
+            Errno::ISDIR => Refusal::IsFolder,
+            Errno::NOTDIR => Refusal::IsFile,
+            other => Refusal::System(other),
+        }
+    }
+}
+
+impl From<std::io::Error> for Refusal {
+    fn from(fault: std::io::Error) -> Refusal {
+        Errno::from_io_error(&fault).unwrap_or(Errno::IO).into()
+    }
+}
+
+impl Refusal {
+    /// The refusal as an answer about a place.
+    pub(super) fn about(self, place: &Place) -> Stop {
+        let path = &place.written;
+        let (code, why) = match self {
+            Refusal::Outside => (Code::SandboxViolation, "leads out of the workspace"),
+            Refusal::House => (Code::SandboxViolation, "belongs to Haft itself"),
+            Refusal::Rules => {
+                (Code::SandboxViolation, "governs the workspace, so no tool may write it")
+            }
+            Refusal::IsFolder => (Code::InputValue, "is a folder"),
+            Refusal::IsFile => (Code::InputValue, "is not a folder, or lies below a file"),
+            Refusal::IsOther => (Code::InputValue, "is neither a file nor a folder"),
+            Refusal::System(errno) => return system(errno, path),
+        };
+        running(code, format!("`{path}` {why}")).at("/path")
+    }
+}
+
+fn system(errno: Errno, path: &str) -> Stop {
+    let (code, why) = match errno {
+        Errno::NOENT => (Code::ResourceNotFound, "does not exist"),
+        Errno::ACCESS | Errno::PERM => {
+            (Code::PermissionDenied, "is not open to the user that Haft runs as")
+        }
+        Errno::ROFS => (Code::PermissionDenied, "lies where nothing can be written"),
+        Errno::EXIST => (Code::Conflict, "exists already"),
+        Errno::LOOP => (Code::InputValue, "goes through too many links"),
+        Errno::NAMETOOLONG => (Code::InputValue, "is longer than a file name can be"),
+        Errno::NOSPC | Errno::DQUOT => (Code::ExecutionFailed, "needs more space than is left"),
+        Errno::FBIG => (Code::ExecutionFailed, "would be larger than a file can be"),
+        _ => (Code::ExecutionFailed, "could not be used"),
+    };
+    let cause = json!({"phase": "run", "errno": errno.raw_os_error()});
+    Stop::new(code, format!("`{path}` {why}")).at("/path").because(cause)
+}

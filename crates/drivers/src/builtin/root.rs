@@ -1,0 +1,235 @@
+//! The workspace's folder, and the only way to what lies in it.
+//!
+//! Everything is opened from a descriptor of the folder, one name at a time or by a kernel that
+//! promises to stay beneath it. A link that somebody puts in place meanwhile leads nowhere.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::place::{HOUSE, Place, is_house};
+use super::refusal::Refusal;
+
+/// How many links a path may go through.
+const MOST_LINKS: usize = 40;
+
+/// A folder that is only walked through. Where the system can, it need not even be readable.
+#[cfg(target_os = "linux")]
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+/// A file that is read. A pipe or a device must not keep us waiting, nor become our terminal.
+const READ: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// The folder of a workspace.
+#[derive(Clone, Debug)]
+pub(super) struct Root {
+    path: PathBuf,
+}
+
+/// Where a path leads, all links followed.
+#[derive(Debug)]
+pub(super) enum Spot {
+    /// To a folder.
+    Folder(OwnedFd),
+    /// To something in a folder that is neither a folder nor a link.
+    Entry(Entry),
+    /// To nothing, with the folders that do not exist either.
+    Missing(Entry, Vec<String>),
+}
+
+/// A name in a folder that is held open.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// The folder.
+    pub(super) folder: OwnedFd,
+    /// The name in it.
+    pub(super) name: String,
+    /// The names that lead there from the root, its own included.
+    pub(super) trail: Vec<String>,
+}
+
+/// What one name in a folder turned out to be.
+enum Step {
+    Folder(OwnedFd),
+    Link(String),
+    File,
+    Nothing,
+}
+
+impl Root {
+    pub(super) fn new(path: PathBuf) -> Root {
+        Root { path }
+    }
+
+    /// Opens a file to read it, and says how large it is.
+    pub(super) fn open_file(&self, place: &Place) -> Result<(File, u64), Refusal> {
+        let base = self.open()?;
+        if let Some(opened) = beneath(&base, place) {
+            return regular(opened?);
+        }
+        match walk(base, place)? {
+            Spot::Folder(_) => Err(Refusal::IsFolder),
+            Spot::Missing(..) => Err(Errno::NOENT.into()),
+            Spot::Entry(entry) => open_entry(&entry.folder, &entry.name),
+        }
+    }
+
+    /// Finds out where a place is.
+    pub(super) fn find(&self, place: &Place) -> Result<Spot, Refusal> {
+        walk(self.open()?, place)
+    }
+
+    fn open(&self) -> Result<OwnedFd, Refusal> {
+        Ok(rustix::fs::open(&self.path, FOLDER, Mode::empty())?)
+    }
+}
+
+/// Opens a file of a folder to read it, unless it is a link.
+pub(super) fn open_entry(folder: impl AsFd, name: &str) -> Result<(File, u64), Refusal> {
+    regular(rustix::fs::openat(folder, name, READ | OFlags::NOFOLLOW, Mode::empty())?)
+}
+
+/// Opens a folder of a folder, unless it is a link.
+pub(super) fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
+}
+
+fn regular(opened: OwnedFd) -> Result<(File, u64), Refusal> {
+    let stat = rustix::fs::fstat(&opened)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            Ok((File::from(opened), u64::try_from(stat.st_size).unwrap_or_default()))
+        }
+        FileType::Directory => Err(Refusal::IsFolder),
+        _ => Err(Refusal::IsOther),
+    }
+}
+
+/// Opens a file in one step, if the kernel can and no link is on the way: then the names as written
+/// are the names it has, and nothing else needs to be compared. Nothing if that cannot be told.
+#[cfg(target_os = "linux")]
+fn beneath(base: &OwnedFd, place: &Place) -> Option<Result<OwnedFd, Refusal>> {
+    use rustix::fs::ResolveFlags;
+
+    // Some file systems take names with other letters for the same, so those are walked.
+    let told = place.names.iter().all(|name| name.is_ascii() && !is_house(name));
+    if place.names.is_empty() || !told || house_is_link(base) {
+        return None;
+    }
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+    match rustix::fs::openat2(base, place.names.join("/"), READ, Mode::empty(), resolve) {
+        Ok(opened) => Some(Ok(opened)),
+        Err(errno @ (Errno::NOENT | Errno::ACCESS | Errno::NOTDIR)) => Some(Err(errno.into())),
+        Err(_) => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn beneath(_: &OwnedFd, _: &Place) -> Option<Result<OwnedFd, Refusal>> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn house_is_link(base: &OwnedFd) -> bool {
+    rustix::fs::statat(base, HOUSE, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+}
+
+/// Walks name by name, holding every folder open, so that `..` in a link goes back to where we came
+/// from and never above the root, whatever is moved meanwhile.
+fn walk(base: OwnedFd, place: &Place) -> Result<Spot, Refusal> {
+    // The folder itself as well as its name: a file system may know it by other spellings.
+    let house = rustix::fs::statat(&base, HOUSE, AtFlags::empty()).ok();
+    let mut ahead: Vec<String> = place.names.iter().rev().cloned().collect();
+    let mut trail: Vec<(String, OwnedFd)> = Vec::new();
+    let mut links = 0;
+    while let Some(name) = ahead.pop() {
+        if name == ".." {
+            trail.pop().ok_or(Refusal::Outside)?;
+            continue;
+        }
+        if is_house(&name) {
+            return Err(Refusal::House);
+        }
+        let here = trail.last().map_or(&base, |(_, folder)| folder);
+        match step(here, &name)? {
+            Step::Folder(folder) => {
+                refuse_house(&folder, house.as_ref())?;
+                trail.push((name, folder));
+            }
+            Step::Link(target) => {
+                links += 1;
+                if links > MOST_LINKS {
+                    return Err(Errno::LOOP.into());
+                }
+                follow(&target, &mut ahead)?;
+            }
+            Step::File if ahead.is_empty() => return Ok(Spot::Entry(entry(base, trail, name))),
+            Step::File => return Err(Refusal::IsFile),
+            Step::Nothing => return missing(entry(base, trail, name), ahead),
+        }
+    }
+    Ok(Spot::Folder(trail.pop().map_or(base, |(_, folder)| folder)))
+}
+
+fn step(here: &OwnedFd, name: &str) -> Result<Step, Refusal> {
+    match open_folder(here, name) {
+        Ok(folder) => return Ok(Step::Folder(folder)),
+        Err(Errno::NOTDIR | Errno::LOOP) => {}
+        Err(Errno::NOENT) => return Ok(Step::Nothing),
+        Err(errno) => return Err(errno.into()),
+    }
+    match rustix::fs::readlinkat(here, name, Vec::new()) {
+        Ok(target) => target.into_string().map(Step::Link).map_err(|_| Errno::ILSEQ.into()),
+        Err(Errno::INVAL) => Ok(Step::File),
+        Err(Errno::NOENT) => Ok(Step::Nothing),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Puts the names of a link's target before those that are still ahead.
+fn follow(target: &str, ahead: &mut Vec<String>) -> Result<(), Refusal> {
+    if target.starts_with('/') {
+        return Err(Refusal::Outside);
+    }
+    let names = target.split('/').filter(|name| !matches!(*name, "" | "."));
+    ahead.extend(names.rev().map(str::to_owned));
+    Ok(())
+}
+
+fn refuse_house(folder: &OwnedFd, house: Option<&Stat>) -> Result<(), Refusal> {
+    let Some(house) = house else { return Ok(()) };
+    let stat = rustix::fs::fstat(folder)?;
+    if (stat.st_dev, stat.st_ino) == (house.st_dev, house.st_ino) {
+        return Err(Refusal::House);
+    }
+    Ok(())
+}
+
+fn entry(base: OwnedFd, mut trail: Vec<(String, OwnedFd)>, name: String) -> Entry {
+    let mut names: Vec<String> = trail.iter().map(|(name, _)| name.clone()).collect();
+    names.push(name.clone());
+    Entry { folder: trail.pop().map_or(base, |(_, folder)| folder), name, trail: names }
+}
+
+/// Something that does not exist, below folders that may not exist either.
+fn missing(at: Entry, mut ahead: Vec<String>) -> Result<Spot, Refusal> {
+    ahead.reverse();
+    if ahead.iter().any(|name| name == "..") {
+        return Err(Errno::NOENT.into());
+    }
+    if ahead.iter().any(|name| is_house(name)) {
+        return Err(Refusal::House);
+    }
+    let Some(last) = ahead.pop() else { return Ok(Spot::Missing(at, Vec::new())) };
+    let mut trail = at.trail;
+    trail.extend(ahead.iter().cloned());
+    trail.push(last.clone());
+    let between = std::iter::once(at.name).chain(ahead).collect();
+    Ok(Spot::Missing(Entry { folder: at.folder, name: last, trail }, between))
+}

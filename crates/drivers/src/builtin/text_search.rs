@@ -1,0 +1,166 @@
+//! `text.search`: the lines of the workspace's text files that fit a pattern.
+
+use haft_driver::{Attempt, Failure, Link, Output};
+use haft_model::{Code, Progress, Stop};
+use haft_notation::SearchPattern;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::folder::{Kind, items};
+use super::place::Place;
+use super::refusal::Refusal;
+use super::root::{Root, Spot, open_entry, open_folder};
+use super::watch::Watch;
+use super::{blocking, text, unread, while_running};
+
+mod lines;
+
+/// How many matches an answer holds.
+const MOST: usize = 500;
+
+/// How deep folders are searched; each level holds a descriptor.
+const DEEPEST: usize = 64;
+
+/// After how many files or bytes progress is reported.
+const STEP: (u64, u64) = (200, 16 * 1024 * 1024);
+
+/// What a call asks for.
+pub(super) struct Asked {
+    place: Place,
+    source: String,
+    pattern: SearchPattern,
+}
+
+impl Asked {
+    pub(super) fn of(input: &Value) -> Result<Asked, Stop> {
+        let place = Place::of(input)?;
+        let source = text(input, "pattern")?.to_owned();
+        let pattern = SearchPattern::parse(&source)
+            .map_err(|fault| Stop::new(Code::InputValue, fault.message).at("/pattern"))?;
+        Ok(Asked { place, source, pattern })
+    }
+}
+
+/// How much was searched.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    files: u64,
+    bytes: u64,
+}
+
+/// A search under way.
+struct Search {
+    asked: Asked,
+    watch: Watch,
+    told: watch::Sender<Tally>,
+    tally: Tally,
+    matches: Vec<Value>,
+    more: bool,
+}
+
+pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
+    let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unread)?;
+    let (told, heard) = watch::channel(Tally::default());
+    let search = Search {
+        asked,
+        watch: Watch::of(attempt),
+        told,
+        tally: Tally::default(),
+        matches: Vec::new(),
+        more: false,
+    };
+    let root = root.clone();
+    let (found, ()) =
+        tokio::join!(blocking(move || search.run(&root)), pass_on(heard, &attempt.link));
+    let found = found.and_then(|found| found);
+    if attempt.cancel.is_cancelled() && found.is_err() {
+        attempt.link.cancel_heard().await;
+    }
+    found.map(Output::read).map_err(unread)
+}
+
+/// Passes the tally on whenever it has grown, until the search is over.
+async fn pass_on(mut heard: watch::Receiver<Tally>, link: &Link) {
+    while heard.changed().await.is_ok() {
+        let Tally { files, bytes } = *heard.borrow_and_update();
+        let progress = Progress {
+            message: Some(format!("{files} files searched")),
+            step_index: Some(files),
+            bytes_read: Some(bytes),
+            ..Progress::default()
+        };
+        link.progress(progress).await;
+    }
+}
+
+impl Search {
+    fn run(mut self, root: &Root) -> Result<Value, Stop> {
+        let refused = |refusal: Refusal, place: &Place| refusal.about(place);
+        match root.find(&self.asked.place).map_err(|why| refused(why, &self.asked.place))? {
+            Spot::Folder(folder) => self.folder(&folder, "", 0)?,
+            Spot::Entry(entry) => {
+                let path = self.asked.place.below("");
+                let opened = open_entry(&entry.folder, &entry.name);
+                let (file, _) = opened.map_err(|why| refused(why, &self.asked.place))?;
+                self.file(&path, file)?;
+            }
+            Spot::Missing(..) => return Err(refused(Errno::NOENT.into(), &self.asked.place)),
+        }
+        Ok(json!({
+            "pattern": self.asked.source,
+            "matches": self.matches,
+            "files": self.tally.files,
+            "more": self.more,
+        }))
+    }
+
+    /// Searches a folder and what is below. What cannot be read is passed over.
+    fn folder(&mut self, folder: &OwnedFd, before: &str, depth: usize) -> Result<(), Stop> {
+        let Ok(found) = items(folder) else { return Ok(()) };
+        self.more |= found.more || depth > DEEPEST;
+        for item in found.sorted {
+            self.watch.check()?;
+            if self.matches.len() == MOST || depth > DEEPEST {
+                return Ok(());
+            }
+            let path = format!("{before}{}", item.name);
+            match item.kind {
+                Kind::File => {
+                    if let Ok((file, _)) = open_entry(folder, &item.name) {
+                        self.file(&self.asked.place.below(&path), file)?;
+                    }
+                }
+                Kind::Folder if item.name == ".git" => {}
+                Kind::Folder => {
+                    if let Ok(below) = open_folder(folder, &item.name) {
+                        self.folder(&below, &format!("{path}/"), depth + 1)?;
+                    }
+                }
+                Kind::Link | Kind::Other => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &str, file: std::fs::File) -> Result<(), Stop> {
+        let left = MOST - self.matches.len();
+        let pattern = &self.asked.pattern;
+        let Some(found) = lines::matching(file, pattern, left, &self.watch)? else {
+            return Ok(());
+        };
+        let shown = found.lines.iter();
+        self.matches
+            .extend(shown.map(|(line, text)| json!({"path": path, "line": line, "text": text})));
+        self.more |= found.more;
+        let before = self.tally;
+        self.tally = Tally { files: before.files + 1, bytes: before.bytes + found.bytes };
+        let grown = self.tally.files / STEP.0 > before.files / STEP.0
+            || self.tally.bytes / STEP.1 > before.bytes / STEP.1;
+        if grown {
+            self.told.send_replace(self.tally);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! The lines of one file that fit a pattern.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+
+use haft_model::Stop;
+use haft_notation::SearchPattern;
+
+use crate::builtin::watch::Watch;
+
+/// How much of a file is looked at to tell text from other files.
+const SAMPLE: usize = 8 * 1024;
+
+/// A line that is longer is searched in pieces.
+const LONGEST: u64 = 1024 * 1024;
+
+/// How many characters of a line are shown.
+const SHOWN: usize = 500;
+
+/// After how many lines somebody may call the search off.
+const BREATH: u64 = 1024;
+
+/// What a file has to offer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The number of each line that fits, and what it says.
+    pub(super) lines: Vec<(u64, String)>,
+    /// Whether there are more than were wanted.
+    pub(super) more: bool,
+    /// How much was read.
+    pub(super) bytes: u64,
+}
+
+/// The lines that fit, `most` of them; nothing for a file that is no text or cannot be read.
+pub(super) fn matching(
+    file: File,
+    pattern: &SearchPattern,
+    most: usize,
+    watch: &Watch,
+) -> Result<Option<Found>, Stop> {
+    let mut reader = BufReader::with_capacity(64 * 1024, file);
+    match reader.fill_buf() {
+        Ok(start) if !start.iter().take(SAMPLE).any(|byte| *byte == 0) => {}
+        Ok(_) | Err(_) => return Ok(None),
+    }
+    let mut found = Found::default();
+    let mut piece = Vec::new();
+    let mut line = 1;
+    let mut listed = 0;
+    for turn in 0_u64.. {
+        piece.clear();
+        let read = reader.by_ref().take(LONGEST).read_until(b'\n', &mut piece);
+        let Ok(count @ 1..) = read else { break };
+        found.bytes += count as u64;
+        if turn % BREATH == 0 {
+            watch.check()?;
+        }
+        let text = String::from_utf8_lossy(&piece);
+        let text = text.trim_end_matches(['\n', '\r']);
+        if listed != line && pattern.finds(text) {
+            if found.lines.len() == most {
+                found.more = true;
+                break;
+            }
+            found.lines.push((line, text.chars().take(SHOWN).collect()));
+            listed = line;
+        }
+        line += u64::from(piece.ends_with(b"\n"));
+    }
+    Ok(Some(found))
+}

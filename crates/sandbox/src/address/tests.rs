@@ -1,0 +1,135 @@
+//! Every spelling of a closed address is closed, and nothing else is.
+
+use super::*;
+
+fn refusal(url: &str) -> Option<Forbidden> {
+    AddressGuard::public().check_url(url).err()
+}
+
+#[test]
+fn a_closed_address_is_closed_in_every_spelling() {
+    let closed = [
+        "http://127.0.0.1/",
+        "http://127.0.0.1./",
+        "http://127.1/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://0x7f000001/",
+        "http://017700000001/",
+        "http://0177.0.0.1/",
+        "http://%31%32%37.0.0.1/",
+        "http://①②⑦.⓪.⓪.①/",
+        "http://127。0。0。1/",
+        "http:127.0.0.1",
+        "http:\\\\127.0.0.1\\",
+        "http://127.0.0.1:8080/",
+        "http://[::1]/",
+        "http://[::]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::ffff:7f00:1]/",
+        "http://[::127.0.0.1]/",
+        "http://[64:ff9b::127.0.0.1]/",
+        "http://[2002:7f00:1::]/",
+        "http://[fd00:ec2::254]/",
+        "http://[fe80::1]/",
+        "http://0.0.0.0/",
+        "http://0/",
+        "http://10.0.0.1/",
+        "http://100.64.0.1/",
+        "http://169.254.169.254/latest/meta-data",
+        "http://2852039166/",
+        "http://192.168.0.1/",
+        "http://224.0.0.1/",
+        "http://255.255.255.255/",
+        "http://localhost/",
+        "http://LOCALHOST/",
+        "http://localhost./",
+        "http://ⓛocalhost/",
+        "http://a.localhost/",
+        "https://a.b.localhost.:8443/",
+    ];
+    for url in closed {
+        let refused = refusal(url);
+        assert!(refused.as_ref().is_some_and(Forbidden::is_address), "{url}: {refused:?}");
+    }
+}
+
+#[test]
+fn what_is_no_plain_web_address_is_refused_by_its_reason() {
+    let cases = [
+        ("file:///etc/passwd", Forbidden::Scheme("file".into())),
+        ("gopher://example.com/", Forbidden::Scheme("gopher".into())),
+        ("ftp://example.com/", Forbidden::Scheme("ftp".into())),
+        ("data:text/plain,x", Forbidden::Scheme("data".into())),
+        ("http://name@example.com/", Forbidden::Credentials),
+        ("http://:word@example.com/", Forbidden::Credentials),
+        ("http://example.com@127.0.0.1/", Forbidden::Credentials),
+        ("example.com", Forbidden::Malformed("relative URL without a base".into())),
+        ("http://", Forbidden::Malformed("empty host".into())),
+        ("http://1.2.3.4.5/", Forbidden::Malformed("invalid IPv4 address".into())),
+    ];
+    for (url, expected) in cases {
+        assert_eq!(refusal(url), Some(expected), "{url}");
+    }
+}
+
+#[test]
+fn public_hosts_pass_and_are_known_by_host_and_port() {
+    let cases = [
+        ("https://example.com", ("https://example.com/", "example.com", 443, true)),
+        ("HTTP://Example.COM:8080/a", ("http://example.com:8080/a", "example.com", 8080, true)),
+        (
+            "http://münchen.example/",
+            ("http://xn--mnchen-3ya.example/", "xn--mnchen-3ya.example", 80, true),
+        ),
+        ("http://0x08080808/", ("http://8.8.8.8/", "8.8.8.8", 80, false)),
+        (
+            "http://[2606:4700::1111]/",
+            ("http://[2606:4700::1111]/", "[2606:4700::1111]", 80, false),
+        ),
+    ];
+    for (url, expected) in cases {
+        let checked = AddressGuard::public().check_url(url).unwrap();
+        let seen = (checked.as_str(), checked.host(), checked.port(), checked.is_name());
+        assert_eq!(seen, expected, "{url}");
+    }
+}
+
+#[test]
+fn one_closed_address_closes_a_name() {
+    let guard = AddressGuard::public();
+    let url = guard.check_url("http://rebound.example/").unwrap();
+    let public: IpAddr = "8.8.8.8".parse().unwrap();
+    let private: IpAddr = "10.0.0.1".parse().unwrap();
+    assert_eq!(guard.check_addresses(&url, &[public]), Ok(()));
+    let refused = guard.check_addresses(&url, &[public, private]).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "`rebound.example` may not be reached: it is a private address"
+    );
+    assert_eq!(guard.check_addresses(&url, &[]), Err(Forbidden::Nowhere("rebound.example".into())));
+}
+
+#[test]
+fn opening_one_host_and_port_opens_no_other() {
+    let guard = AddressGuard::public().allowing("127.0.0.1", 8080).allowing("localhost.", 9090);
+    for open in ["http://127.0.0.1:8080/", "http://127.1:8080/", "http://localhost:9090/"] {
+        let url = guard.check_url(open).unwrap();
+        assert_eq!(guard.check_addresses(&url, &["127.0.0.1".parse().unwrap()]), Ok(()), "{open}");
+    }
+    for closed in ["http://127.0.0.1:8081/", "http://127.0.0.1/", "http://localhost:8080/"] {
+        assert!(guard.check_url(closed).is_err(), "{closed}");
+    }
+    let other = guard.check_url("http://example.com:8080/").unwrap();
+    assert!(guard.check_addresses(&other, &["127.0.0.1".parse().unwrap()]).is_err());
+}
+
+#[test]
+fn a_redirect_is_checked_like_a_url() {
+    let guard = AddressGuard::public();
+    let from = guard.check_url("https://example.com/a/b").unwrap();
+    assert_eq!(guard.check_next(&from, "../c").unwrap().as_str(), "https://example.com/c");
+    for bad in ["//127.0.0.1/", "http://0x7f.1/", "file:///etc/passwd", "//a:b@example.com/"] {
+        assert!(guard.check_next(&from, bad).is_err(), "{bad}");
+    }
+}
