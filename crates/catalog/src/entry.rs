@@ -108,6 +108,11 @@ impl Entry {
         self.standing == Standing::New
     }
 
+    /// Whether the contract comes with the program, so that nobody has to accept it.
+    pub fn is_given(&self) -> bool {
+        self.standing == Standing::Given
+    }
+
     /// The schemas, compiled at the first call.
     pub(crate) fn schemas(&self) -> Result<&Schemas, &Fault> {
         let compile = || {
