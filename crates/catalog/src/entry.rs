@@ -124,6 +124,11 @@ impl Entry {
         self.schema_digest.get_or_init(|| self.contract.schema_digest())
     }
 
+    /// Whether the contract comes with the program, so that nobody has to accept it.
+    pub fn is_given(&self) -> bool {
+        self.standing == Standing::Given
+    }
+
     /// The schemas, compiled at the first call.
     pub(crate) fn schemas(&self) -> Result<&Schemas, &Fault> {
         let compile = || {

@@ -58,7 +58,7 @@ pub(crate) fn entry(making: Making<'_>, earlier: Option<&Arc<Entry>>) -> Arc<Ent
 fn drift(contract: &Contract, standing: &Standing, findings: &mut Vec<Finding>) -> Option<Block> {
     let key = contract.key();
     let accepted = match standing {
-        Standing::New => return None,
+        Standing::New | Standing::Given => return None,
         Standing::Lost => {
             return Some(Block {
                 reason: "lock_damaged",

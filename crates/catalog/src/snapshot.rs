@@ -1,9 +1,9 @@
 //! The snapshot: everything that is known at one moment, indexed and never changed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use haft_contract::{Action, Driver, Finding, Lock, Tool, rules};
+use haft_contract::{Action, Driver, Finding, Lock, Standing, Tool, rules};
 use haft_model::{ToolId, ToolKey};
 
 use crate::Entry;
@@ -23,6 +23,8 @@ pub struct Parts {
     pub actions: Vec<Arc<Action>>,
     /// Contracts that exist and cannot be used: their ids, and the files that say why.
     pub unusable: HashMap<String, Arc<str>>,
+    /// Contracts that come with the program and not from a file: the lock has no say in them.
+    pub given: HashSet<ToolKey>,
     /// What people accepted.
     pub lock: Arc<Lock>,
     /// What the workspace allows drivers to be.
@@ -80,12 +82,11 @@ impl Snapshot {
         let actions = Actions::new(&parts.actions);
         let mut entries = BTreeMap::new();
         for (key, tool) in &tools {
-            let making = Making {
-                tool,
-                claims: claims.of(key),
-                actions: &actions,
-                standing: parts.lock.standing(key),
+            let standing = match parts.given.contains(key) {
+                true => Standing::Given,
+                false => parts.lock.standing(key),
             };
+            let making = Making { tool, claims: claims.of(key), actions: &actions, standing };
             let earlier = earlier.and_then(|earlier| earlier.entries.get(key));
             entries.insert(key.clone(), made::entry(making, earlier));
         }

@@ -65,7 +65,7 @@ fn snapshot(tool: &str, driver: &str) -> Snapshot {
 }
 
 fn plan_with(snapshot: &Snapshot, input: Value, context: Value) -> Result<Plan, Stop> {
-    let mut call = Call::new("agent:coder".into(), "mail.post", input);
+    let mut call = Call::new(haft_model::ActorId::from("agent:coder"), "mail.post", input);
     call.context = context;
     snapshot.plan(call, parse_date("2026-01-01").unwrap())
 }

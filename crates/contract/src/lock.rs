@@ -143,6 +143,8 @@ pub enum Standing {
     Accepted(Arc<Accepted>),
     /// Nothing: it is accepted at first sight.
     New,
+    /// It comes with the program and not from a file, so whoever runs the program accepted it.
+    Given,
     /// The lock is damaged, and what it said of the contract may be lost.
     Lost,
 }

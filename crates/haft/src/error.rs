@@ -46,6 +46,12 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A contract that nobody has to accept.
+    #[error("`{name}` comes with the program, and haft.lock has no say in it")]
+    Given {
+        /// Which.
+        name: String,
+    },
     /// A tool that is not there.
     #[error("there is no tool `{name}`")]
     NoTool {
@@ -65,6 +71,9 @@ impl Error {
             Error::DamagedLock => Some(
                 "restore haft.lock from git, or `haft accept --all` after looking at every tool",
             ),
+            Error::Given { .. } => {
+                Some("write a TOOL.md of the same id to have a contract of your own")
+            }
             Error::Invalid { .. } => Some("mend the contract first; `haft check` shows where"),
             Error::Unreadable { .. } | Error::Unwritable { .. } | Error::NoSchemas { .. } => None,
         }

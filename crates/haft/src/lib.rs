@@ -4,10 +4,12 @@
 //! Must never know a wire or a terminal; commands and servers stand on it.
 //! Start with [`Workspace::load`].
 
+mod builtin;
 mod error;
 mod files;
 mod published;
 mod workspace;
 
+pub use builtin::BUILTIN_DRIVER;
 pub use error::Error;
 pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};

@@ -1,5 +1,6 @@
 //! A workspace: its files read, its manifests held against each other, ready to be asked.
 
+mod given;
 mod lock;
 mod parts;
 mod rulebook;

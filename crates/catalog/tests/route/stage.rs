@@ -32,7 +32,8 @@ pub(crate) fn route(tool: &str, drivers: &[&str], call: &str) -> String {
     for line in drivers {
         parts.drivers.push(read_driver(line, &mut parts.states));
     }
-    let mut asked = Call::new("agent:local".into(), "shop.find", json!({ "item": "lamp" }));
+    let mut asked =
+        Call::new(haft_model::ActorId::from("agent:local"), "shop.find", json!({ "item": "lamp" }));
     for word in call.split_whitespace() {
         said(word, &mut asked, &mut parts.routing);
     }

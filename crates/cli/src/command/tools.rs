@@ -44,13 +44,10 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     if rows.is_empty() && broken.is_empty() {
-        output::line(if arguments.words.is_empty() {
-            "no tools yet: write .tools/<id>/TOOL.md, or run `haft init`"
-        } else {
-            "no tool matches"
-        })?;
+        output::line("no tool matches")?;
         return Ok(Exit::Done);
     }
+    let own = broken.len() + rows.iter().filter(|row| !row.entry.is_given()).count();
     let mut table = Table::new(&["TOOL", "VERSION", "RISK", "STATE", "DRIVERS", "ABOUT"]);
     for row in &rows {
         table.row(row.cells());
@@ -61,6 +58,9 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         table.row(cells.into());
     }
     table.print()?;
+    if own == 0 && arguments.words.is_empty() {
+        output::remark("no tools of your own yet: write .tools/<id>/TOOL.md, or run `haft init`");
+    }
     Ok(Exit::Done)
 }
 

@@ -2,7 +2,7 @@
 
 use haft_testkit::Folder;
 
-use crate::stage::{READS, check, driver, tool};
+use crate::stage::{READS, check, check_own, driver, tool};
 
 const ACTION: &str = "---\nschema: action/v1\nid: stock:change\ndescription: Changes the stock.\n\
     category: stock\nmutates: [\"external:stock\"]\nrisk_level: 2\napproval: on-mutate\n---\n";
@@ -153,7 +153,7 @@ checked 9 manifests: 5 errors, no warnings
 
 #[test]
 fn the_good_ones_are_still_listed() {
-    check(
+    check_own(
         &workspace(),
         "tools",
         r"

@@ -32,9 +32,15 @@ next: `haft -C [folder] tools`, `haft -C [folder] why git.log`
         "tools",
         r"
 exit 0
-TOOL        VERSION  RISK  STATE  DRIVERS  ABOUT
-git.commit  1.0.0    1     ready  git      Commits what is staged in the repository of this folder, with a message.
-git.log     1.0.0    0     ready  git      Lists the latest commits of the repository in this folder, newest first.
+TOOL         VERSION  RISK  STATE  DRIVERS       ABOUT
+fs.list      1.0.0    0     ready  haft-builtin  Lists what lies in a folder of the workspace, with kinds and sizes.
+fs.read      1.0.0    0     ready  haft-builtin  Reads a file of the workspace, or a part of it.
+fs.write     1.0.0    1     ready  haft-builtin  Writes a file of the workspace: the whole of it, a new one, or more at its end.
+git.commit   1.0.0    1     ready  git           Commits what is staged in the repository of this folder, with a message.
+git.log      1.0.0    0     ready  git           Lists the latest commits of the repository in this folder, newest first.
+http.fetch   1.0.0    2     ready  haft-builtin  Fetches what lies at a web address with one GET request.
+text.search  1.0.0    0     ready  haft-builtin  Finds every line of a file, or of all files below a folder, that a regular expression matches.
+time.now     1.0.0    0     ready  haft-builtin  Says what time it is, in UTC.
 ",
     );
     check(

@@ -3,7 +3,7 @@
 use haft_testkit::Folder;
 use serde_json::json;
 
-use crate::stage::{READS, check, done, driver, json as answer, tool};
+use crate::stage::{READS, check, check_own, done, driver, json as answer, tool};
 
 fn writes(places: &str) -> String {
     let fields = format!(
@@ -26,7 +26,7 @@ fn a_wider_contract_is_blocked_until_it_is_accepted() {
     let folder = seen(&writes("\"workspace:/notes\""));
     let wider = writes("\"workspace:/notes\", \"external:mail\"").replace("1.0.0", "1.1.0");
     let folder = folder.file(".tools/note.write/TOOL.md", wider);
-    check(
+    check_own(
         &folder,
         "tools",
         r"
@@ -100,7 +100,7 @@ exit 0
 checked 2 manifests: no errors, no warnings
 ",
     );
-    check(
+    check_own(
         &folder,
         "tools",
         r"

@@ -4,7 +4,7 @@ use haft_testkit::Folder;
 
 use serde_json::json;
 
-use crate::stage::{READS, check, driver, json as answer, tool};
+use crate::stage::{READS, check, check_own, driver, json as answer, tool};
 
 fn with(lifecycle: &str) -> Folder {
     let old = format!("{READS}\nmetadata: {{ haft: {{ lifecycle: {{ {lifecycle} }} }} }}");
@@ -28,7 +28,7 @@ exit 0
 checked 3 manifests: no errors, no warnings
 ",
     );
-    check(
+    check_own(
         &folder,
         "tools",
         r"
@@ -109,7 +109,7 @@ sender  cli   1.0.0    -     bound
 #[test]
 fn a_contract_of_the_future_is_a_draft() {
     let folder = with("introduced: 9000-01-01");
-    check(
+    check_own(
         &folder,
         "tools",
         r"
@@ -139,7 +139,7 @@ grant     tool:fax.send
 
 #[test]
 fn a_deprecated_contract_can_be_called() {
-    check(
+    check_own(
         &with("deprecated: 2020-06-30, removal: 9000-01-01"),
         "tools",
         r"

@@ -3,7 +3,7 @@
 use haft_testkit::Folder;
 use serde_json::json;
 
-use crate::stage::{READS, check, driver, json as answer, tool};
+use crate::stage::{READS, check, check_own, driver, json as answer, tool};
 
 fn two_majors(second: &str) -> Folder {
     Folder::new()
@@ -24,7 +24,7 @@ exit 0
 checked 4 manifests: no errors, no warnings
 ",
     );
-    check(
+    check_own(
         &folder,
         "tools",
         r"

@@ -2,7 +2,9 @@
 
 use haft_testkit::Folder;
 
-use crate::stage::{READS, check, driver, prices, tool};
+use serde_json::json;
+
+use crate::stage::{READS, check, driver, json as answer, prices, tool};
 
 #[test]
 fn one_contract_is_shown_with_what_it_means() {
@@ -279,33 +281,43 @@ exit 4
 
 #[test]
 fn the_list_is_data_for_machines() {
-    check(
-        &prices("^1"),
-        "tools --json",
-        r#"
-exit 0
-{
-  "tools": [
-    {
-      "id": "price.lookup",
-      "key": "price.lookup@1",
-      "version": "1.2.0",
-      "name": "Look up a price",
-      "description": "Says what an article costs today. Each answer is taken off the daily allowance.",
-      "risk_level": 1,
-      "state": "ready",
-      "reason": null,
-      "drivers": [
-        {
-          "id": "prices",
-          "kind": "http",
-          "refused": null
-        }
-      ]
-    }
-  ]
-}
-"#,
+    let (exit, mut said) = answer(&prices("^1"), "tools --json");
+    let tools = said["tools"].as_array_mut().unwrap();
+    let ids: Vec<&str> = tools.iter().filter_map(|tool| tool["id"].as_str()).collect();
+    assert_eq!(
+        ids,
+        ["fs.list", "fs.read", "fs.write", "http.fetch", "price.lookup", "text.search", "time.now"]
+    );
+    tools.retain(|tool| tool["drivers"][0]["id"] != "haft-builtin" || tool["id"] == "time.now");
+    assert_eq!(exit, 0);
+    assert_eq!(
+        said,
+        json!({
+            "tools": [
+                {
+                    "id": "price.lookup",
+                    "key": "price.lookup@1",
+                    "version": "1.2.0",
+                    "name": "Look up a price",
+                    "description": "Says what an article costs today. Each answer is taken off the daily allowance.",
+                    "risk_level": 1,
+                    "state": "ready",
+                    "reason": null,
+                    "drivers": [{ "id": "prices", "kind": "http", "refused": null }]
+                },
+                {
+                    "id": "time.now",
+                    "key": "time.now@1",
+                    "version": "1.0.0",
+                    "name": "What time it is",
+                    "description": "Says what time it is, in UTC. Use it whenever today or now matters; do not guess, and do not rely on a time from earlier in the conversation.",
+                    "risk_level": 0,
+                    "state": "ready",
+                    "reason": null,
+                    "drivers": [{ "id": "haft-builtin", "kind": "builtin", "refused": null }]
+                }
+            ]
+        })
     );
 }
 
@@ -353,7 +365,14 @@ fn a_workspace_without_tools_says_how_to_write_one() {
         "tools",
         r"
 exit 0
-no tools yet: write .tools/<id>/TOOL.md, or run `haft init`
+TOOL         VERSION  RISK  STATE  DRIVERS       ABOUT
+fs.list      1.0.0    0     ready  haft-builtin  Lists what lies in a folder of the workspace, with kinds and sizes.
+fs.read      1.0.0    0     ready  haft-builtin  Reads a file of the workspace, or a part of it.
+fs.write     1.0.0    1     ready  haft-builtin  Writes a file of the workspace: the whole of it, a new one, or more at its end.
+http.fetch   1.0.0    2     ready  haft-builtin  Fetches what lies at a web address with one GET request.
+text.search  1.0.0    0     ready  haft-builtin  Finds every line of a file, or of all files below a folder, that a regular expression matches.
+time.now     1.0.0    0     ready  haft-builtin  Says what time it is, in UTC.
+! no tools of your own yet: write .tools/<id>/TOOL.md, or run `haft init`
 ",
     );
 }

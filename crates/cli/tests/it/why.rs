@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::stage::{check, driver, json as answer, prices};
+use crate::stage::{check, check_own, driver, json as answer, prices};
 
 #[test]
 fn a_missing_secret_and_an_unasked_change_are_warnings() {
@@ -172,7 +172,7 @@ prices    candidates  the driver serves `^2` of `price.lookup`, and the contract
             }
         })
     );
-    check(
+    check_own(
         &folder,
         "tools",
         r"

@@ -23,13 +23,16 @@ impl Workspace {
         let wanted = name.map(ToolKey::split);
         let mut lock = Lock { damaged: false, ..Lock::clone(&self.lock.value) };
         let mut accepted = Vec::new();
+        let mut given = None;
         for entry in self.snapshot().entries() {
             let key = entry.contract.key();
             let meant = match wanted {
                 None => true,
                 Some((id, major)) => key.id.as_str() == id && major.is_none_or(|m| m == key.major),
             };
-            if meant {
+            if meant && entry.is_given() {
+                given = Some(key);
+            } else if meant {
                 let invalid =
                     entry.block.as_ref().filter(|block| block.reason == "contract_invalid");
                 if let (Some(block), Some(_)) = (invalid, name) {
@@ -43,7 +46,10 @@ impl Workspace {
             }
         }
         if let (Some(name), true) = (name, accepted.is_empty()) {
-            return Err(Error::NoTool { name: name.to_owned() });
+            return Err(match given {
+                Some(key) => Error::Given { name: key.to_string() },
+                None => Error::NoTool { name: name.to_owned() },
+            });
         }
         self.write_lock(&lock)?;
         Ok(accepted)

@@ -13,7 +13,7 @@ use haft_contract::{
 use rayon::prelude::*;
 
 use crate::files::Known;
-use crate::workspace::{Broken, LoadOptions};
+use crate::workspace::{Broken, LoadOptions, given};
 
 /// The parts of a snapshot, in the order of their files, so that the same workspace always gives
 /// the same snapshot.
@@ -60,6 +60,7 @@ pub(super) fn gather(
             | None => {}
         }
     }
+    given::add_builtin(&mut parts);
     for interface in interfaces {
         findings.extend(describe(&mut parts.tools, &interface));
     }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 
+mod builtin;
 mod files;
 mod reload;
 
@@ -32,14 +33,14 @@ fn driver(id: &str, tool: &str) -> String {
     )
 }
 
-/// What stands in the catalog, as `id@major by drivers`.
+/// What the workspace itself put into the catalog, as `id@major by drivers`.
 fn catalog(workspace: &Workspace) -> Vec<String> {
     let line = |entry: &Arc<Entry>| {
         let drivers: Vec<&str> =
             entry.bindings.iter().map(|binding| binding.driver.id.as_str()).collect();
         format!("{} by {}", entry.contract.key(), drivers.join(", ")).trim_end().to_owned()
     };
-    workspace.snapshot().entries().map(line).collect()
+    workspace.snapshot().entries().filter(|entry| !entry.is_given()).map(line).collect()
 }
 
 /// What is wrong, as `code file:line: message`.
@@ -55,7 +56,7 @@ fn kept(before: &Workspace, after: &Workspace) -> Vec<String> {
         let same = before.snapshot().find(&key).is_some_and(|earlier| Arc::ptr_eq(earlier, entry));
         format!("{key} {}", if same { "kept" } else { "new" })
     };
-    after.snapshot().entries().map(line).collect()
+    after.snapshot().entries().filter(|entry| !entry.is_given()).map(line).collect()
 }
 
 fn remove(folder: &Folder, path: &str) {

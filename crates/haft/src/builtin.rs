@@ -1,0 +1,75 @@
+//! The contracts that are in every catalog without a file, and the driver that serves them.
+
+use std::sync::{Arc, LazyLock};
+
+use haft_contract::{Driver, Manifest, Reading, Report, Source, Tool, read};
+
+/// The driver's id.
+pub const BUILTIN_DRIVER: &str = "haft-builtin";
+
+macro_rules! texts {
+    ($($path:literal)*) => {
+        [$((concat!("builtin:", $path), include_str!(concat!("../builtin/", $path)))),*]
+    };
+}
+
+/// The texts, as they would lie in a workspace.
+const TEXTS: [(&str, &str); 7] = texts! {
+    "tools/fs.list/TOOL.md"
+    "tools/fs.read/TOOL.md"
+    "tools/fs.write/TOOL.md"
+    "tools/http.fetch/TOOL.md"
+    "tools/text.search/TOOL.md"
+    "tools/time.now/TOOL.md"
+    "drivers/haft-builtin/DRIVER.md"
+};
+
+/// Read once: every workspace of the process has the same ones.
+static READINGS: LazyLock<Vec<Reading>> = LazyLock::new(|| {
+    let reading = |(file, text): (&str, &str)| {
+        let source = Source::new(file, text);
+        let report = Report::new(&source);
+        read(&source, report)
+    };
+    TEXTS.into_iter().map(reading).collect()
+});
+
+/// The contracts.
+pub(crate) fn tools() -> impl Iterator<Item = &'static Arc<Tool>> {
+    READINGS.iter().filter_map(|reading| match &reading.manifest {
+        Some(Manifest::Tool(tool)) => Some(tool),
+        _ => None,
+    })
+}
+
+/// The driver that serves them.
+pub(crate) fn driver() -> Option<&'static Arc<Driver>> {
+    READINGS.iter().find_map(|reading| match &reading.manifest {
+        Some(Manifest::Driver(driver)) => Some(driver),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_wrong_with_a_builtin_contract() {
+        for reading in READINGS.iter() {
+            assert_eq!(reading.diagnostics, [], "{}", reading.source.file());
+            assert!(reading.manifest.is_some(), "{}", reading.source.file());
+        }
+    }
+
+    #[test]
+    fn the_builtin_driver_serves_every_builtin_contract_and_nothing_else() {
+        let driver = driver().unwrap();
+        assert_eq!((driver.id.as_str(), driver.host_id.as_deref()), (BUILTIN_DRIVER, Some("haft")));
+        let mut served: Vec<&str> =
+            driver.implements.iter().map(|entry| entry.tool.as_str()).collect();
+        served.sort_unstable();
+        let promised: Vec<&str> = tools().map(|tool| tool.key.id.as_str()).collect();
+        assert_eq!(served, promised);
+    }
+}

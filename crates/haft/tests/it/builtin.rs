@@ -1,0 +1,135 @@
+//! What is in every catalog without a file.
+
+use haft::Error;
+use haft_catalog::Entry;
+use haft_model::{ActorId, Call, Timestamp, utc_day};
+use haft_testkit::Folder;
+use serde_json::json;
+
+use crate::{catalog, driver, load, said, tool};
+
+/// The drivers that claim a contract of a workspace.
+fn drivers(entry: &Entry) -> Vec<&str> {
+    entry.bindings.iter().map(|binding| binding.driver.id.as_str()).collect()
+}
+
+#[test]
+fn an_empty_workspace_has_the_builtin_contracts_and_plans_calls_of_them() {
+    let workspace = load(&Folder::new().file("haft.toml", ""));
+    let given: Vec<String> = workspace
+        .snapshot()
+        .entries()
+        .map(|entry| {
+            let effects = &entry.contract.effects;
+            let classes: Vec<&str> = effects.classes.iter().map(|class| class.name()).collect();
+            let key = entry.contract.key();
+            format!("{key} {} {} {}", classes.join(" "), effects.risk, effects.approval)
+        })
+        .collect();
+    assert_eq!(
+        given,
+        [
+            "fs.list@1 read-only 0 auto",
+            "fs.read@1 read-only 0 auto",
+            "fs.write@1 irreversible 1 on-mutate",
+            "http.fetch@1 external-communication 2 auto",
+            "text.search@1 read-only 0 auto",
+            "time.now@1 read-only 0 auto",
+        ]
+    );
+    assert_eq!((said(&workspace), workspace.manifest_count()), (Vec::new(), 0));
+    let call = Call::new(ActorId::from("agent:a"), "fs.read", json!({ "path": "a.txt" }));
+    let plan = workspace.snapshot().plan(call, utc_day(Timestamp::now())).unwrap();
+    assert_eq!(plan.route.driver.as_str(), haft::BUILTIN_DRIVER);
+    assert_eq!(plan.input, json!({ "path": "a.txt", "offset": 0 }));
+}
+
+#[test]
+fn builtin_contracts_are_never_written_to_the_lock() {
+    let folder = Folder::new().file(".tools/a.one/TOOL.md", tool("a.one", "1.0.0", "First."));
+    assert_eq!(load(&folder).accept_unseen().unwrap(), 1);
+    let keys = load(&folder).accept(None).unwrap();
+    assert_eq!(keys.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a.one@1"]);
+    assert_eq!(folder.read("haft.lock").matches("[[tool]]").count(), 1);
+    let refused = load(&folder).accept(Some("fs.read")).unwrap_err();
+    assert!(matches!(&refused, Error::Given { name } if name == "fs.read@1"), "{refused}");
+}
+
+#[test]
+fn builtin_contracts_can_be_called_under_a_damaged_lock() {
+    let folder = Folder::new().file("haft.toml", "").file("haft.lock", "[[tool");
+    let workspace = load(&folder);
+    assert!(workspace.snapshot().entries().all(|entry| entry.block.is_none()));
+}
+
+#[test]
+fn a_contract_of_the_workspace_wins_over_the_builtin_one_without_a_word() {
+    let folder = Folder::new().file(".tools/fs.read/TOOL.md", tool("fs.read", "1.3.0", "Ours."));
+    let workspace = load(&folder);
+    let entry = workspace.snapshot().find("fs.read").unwrap();
+    assert_eq!(&*entry.contract.tool.description, "Ours.");
+    assert_eq!(drivers(entry), [""; 0], "the builtin code may not do what ours says");
+    assert_eq!((said(&workspace), catalog(&workspace)), (vec![], vec!["fs.read@1 by".to_owned()]));
+    assert_eq!(drivers(workspace.snapshot().find("fs.write").unwrap()), ["haft-builtin"]);
+}
+
+#[test]
+fn a_contract_of_the_workspace_that_names_the_builtin_driver_is_served_by_it() {
+    let ours = tool("fs.read", "1.3.0", "Ours.")
+        .replace("mutates", "default_implementation: haft-builtin\nmutates");
+    let workspace = load(&Folder::new().file(".tools/fs.read/TOOL.md", ours));
+    assert_eq!(drivers(workspace.snapshot().find("fs.read").unwrap()), ["haft-builtin"]);
+    assert_eq!(said(&workspace), [""; 0]);
+}
+
+#[test]
+fn a_broken_contract_of_the_workspace_is_not_replaced_by_the_builtin_one() {
+    let broken = "---\nid: fs.write\nname: [\n---\n";
+    let workspace = load(&Folder::new().file(".tools/fs.write/TOOL.md", broken));
+    assert!(workspace.snapshot().find("fs.write").is_none());
+    assert!(workspace.snapshot().find("fs.read").is_some());
+}
+
+#[test]
+fn another_major_stands_beside_the_builtin_one() {
+    let folder = Folder::new().file(".tools/fs.read/TOOL.md", tool("fs.read", "2.0.0", "Ours."));
+    let workspace = load(&folder);
+    let find = |name| drivers(workspace.snapshot().find(name).unwrap());
+    assert_eq!((find("fs.read@1"), find("fs.read")), (vec!["haft-builtin"], vec![]));
+}
+
+#[test]
+fn a_driver_of_the_workspace_may_serve_a_builtin_contract() {
+    let folder = Folder::new()
+        .file("haft.toml", "")
+        .file(".drivers/remote/DRIVER.md", driver("remote", "time.now"));
+    let workspace = load(&folder);
+    let entry = workspace.snapshot().find("time.now").unwrap();
+    assert_eq!(drivers(entry), ["haft-builtin", "remote"]);
+    assert_eq!(said(&workspace), [""; 0]);
+}
+
+#[test]
+fn the_id_of_the_builtin_driver_is_taken() {
+    let folder = Folder::new()
+        .file("haft.toml", "")
+        .file(".drivers/haft-builtin/DRIVER.md", driver("haft-builtin", "time.now"));
+    assert_eq!(
+        said(&load(&folder)),
+        [
+            "D045 .drivers/haft-builtin/DRIVER.md:3: `haft-builtin` is already defined in builtin:drivers/haft-builtin/DRIVER.md"
+        ]
+    );
+}
+
+#[test]
+fn a_reload_keeps_the_builtin_contracts() {
+    let folder = Folder::new().file("haft.toml", "");
+    let before = load(&folder);
+    let after = before.reload().unwrap();
+    let same = |name| {
+        let find = |workspace: &haft::Workspace| workspace.snapshot().find(name).unwrap().clone();
+        std::sync::Arc::ptr_eq(&find(&before), &find(&after))
+    };
+    assert!(same("fs.read") && same("http.fetch"));
+}
