@@ -52,6 +52,17 @@ pub enum Error {
         /// Which.
         name: String,
     },
+    /// A place to keep facts that this build does not know.
+    #[error("`{url}` is not a store that can be used: {reason}")]
+    NoStore {
+        /// What haft.toml says.
+        url: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The ledger cannot be opened or written.
+    #[error(transparent)]
+    Ledger(#[from] haft_ledger::Error),
     /// A tool that is not there.
     #[error("there is no tool `{name}`")]
     NoTool {
@@ -75,6 +86,8 @@ impl Error {
                 Some("write a TOOL.md of the same id to have a contract of your own")
             }
             Error::Invalid { .. } => Some("mend the contract first; `haft check` shows where"),
+            Error::NoStore { .. } => Some("write `url = \"sqlite:.haft/haft.db\"` under [store]"),
+            Error::Ledger(_) => Some("`haft audit verify` tells what is wrong with the store"),
             Error::Unreadable { .. } | Error::Unwritable { .. } | Error::NoSchemas { .. } => None,
         }
     }

@@ -2,14 +2,16 @@
 //!
 //! Owns the workspace on disk: which files are read, and what becomes of them.
 //! Must never know a wire or a terminal; commands and servers stand on it.
-//! Start with [`Workspace::load`].
+//! Start with [`Host::open`], or with [`Workspace::load`] to look and not to call.
 
 mod builtin;
 mod error;
 mod files;
+mod host;
 mod published;
 mod workspace;
 
 pub use builtin::BUILTIN_DRIVER;
 pub use error::Error;
+pub use host::{Host, HostOptions, StoreChoice, Subscription};
 pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};

@@ -10,6 +10,7 @@ pub use rulebook::Rulebook;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use haft_catalog::{DriverStates, Snapshot};
 use haft_contract::settings::Settings;
@@ -38,7 +39,7 @@ pub struct Workspace {
     settings: Side<Settings>,
     lock: Side<Lock>,
     rulebook: Rulebook,
-    snapshot: Snapshot,
+    snapshot: Arc<Snapshot>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -105,7 +106,7 @@ impl Workspace {
         let (parts, mut findings) =
             parts::gather(root, &known, &lock.value, &settings.value, &options);
         let (rulebook, governing) = rulebook::gather(root, &known, &mut diagnostics);
-        let snapshot = Snapshot::build(parts, earlier.map(|earlier| &earlier.snapshot));
+        let snapshot = Snapshot::build(parts, earlier.map(|earlier| &*earlier.snapshot));
         findings.extend(governing);
         findings.extend(rulebook.unknown_policies(&snapshot));
         parts::report(&known, &findings, &snapshot, &mut diagnostics);
@@ -116,6 +117,7 @@ impl Workspace {
         diagnostics
             .sort_by(|a, b| (&a.file, a.span.start, a.code).cmp(&(&b.file, b.span.start, b.code)));
         let root = root.to_owned();
+        let snapshot = Arc::new(snapshot);
         Ok(Workspace { root, options, known, settings, lock, rulebook, snapshot, diagnostics })
     }
 
@@ -127,6 +129,18 @@ impl Workspace {
     /// Its contracts and drivers.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// The same, to keep beyond the workspace.
+    pub fn shared_snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.clone()
+    }
+
+    /// Whether its haft.toml could be read without a mistake. One that could not may lack a rule
+    /// that says no.
+    pub fn settings_are_sound(&self) -> bool {
+        let error = |found: &Diagnostic| found.severity == Severity::Error;
+        !self.settings.diagnostics.iter().any(error)
     }
 
     /// What its haft.toml says; defaults stand in for what cannot be read.

@@ -1,0 +1,155 @@
+//! A workspace that can be called: its catalog, its rules, its drivers and its ledger joined.
+
+mod hooks;
+mod store;
+mod subscription;
+mod world;
+
+pub use store::StoreChoice;
+pub use subscription::Subscription;
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use haft_driver::Hook;
+use haft_ledger::Store;
+use haft_model::{Actor, ActorId, Call, Envelope, Role};
+use haft_runtime::{Clock, Manner, NonInteractive, Options, Reader, Runtime, WallClock};
+use haft_sandbox::AddressGuard;
+
+use crate::{Error, LoadOptions, Workspace};
+
+/// How a host is opened.
+pub struct HostOptions {
+    /// How the workspace is loaded.
+    pub load: LoadOptions,
+    /// Where facts are kept.
+    pub store: StoreChoice,
+    /// Who is heard about calls, beside the hooks of the workspace.
+    pub hooks: Vec<Arc<dyn Hook>>,
+    /// Which addresses builtin tools may reach.
+    pub addresses: AddressGuard,
+    /// What tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// What the runtime is set to, before the workspace has its say.
+    pub runtime: Options,
+}
+
+impl Default for HostOptions {
+    fn default() -> HostOptions {
+        HostOptions {
+            load: LoadOptions::default(),
+            store: StoreChoice::default(),
+            hooks: Vec::new(),
+            addresses: AddressGuard::public(),
+            clock: Arc::new(WallClock),
+            runtime: Options::default(),
+        }
+    }
+}
+
+/// A workspace that can be called.
+pub struct Host {
+    runtime: Runtime,
+    store: Arc<dyn Store>,
+    workspace: RwLock<Arc<Workspace>>,
+    hooks: Vec<Arc<dyn Hook>>,
+    addresses: AddressGuard,
+}
+
+impl Host {
+    /// Loads a workspace and opens its ledger.
+    pub fn open(root: impl AsRef<Path>, options: HostOptions) -> Result<Host, Error> {
+        let workspace = Workspace::load(root, options.load)?;
+        let store = options.store.open(&workspace)?;
+        let settings = workspace.settings();
+        let runtime_options = Options {
+            max_parallel: settings.limits.max_parallel as usize,
+            non_interactive: match settings.workspace.non_interactive {
+                haft_contract::settings::NonInteractive::Ask => options.runtime.non_interactive,
+                haft_contract::settings::NonInteractive::Deny => NonInteractive::Deny,
+            },
+            ..options.runtime
+        };
+        let world = world::build(&workspace, &options.hooks, &options.addresses);
+        Ok(Host {
+            runtime: Runtime::new(world, store.clone(), options.clock, runtime_options),
+            store,
+            workspace: RwLock::new(Arc::new(workspace)),
+            hooks: options.hooks,
+            addresses: options.addresses,
+        })
+    }
+
+    /// Makes one call and waits for its end.
+    pub async fn call(&self, call: Call) -> Envelope {
+        self.runtime.call(call, Manner::default()).await
+    }
+
+    /// The pipeline, for those who want to say how they wait.
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// What was recorded.
+    pub fn reader(&self) -> Reader {
+        self.runtime.reader()
+    }
+
+    /// The workspace as it was last read.
+    pub fn workspace(&self) -> Arc<Workspace> {
+        self.workspace.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads the workspace again. Calls that are under way keep what they began with.
+    pub fn reload(&self) -> Result<(), Error> {
+        let workspace = self.workspace().reload()?;
+        self.runtime.replace_world(world::build(&workspace, &self.hooks, &self.addresses));
+        *self.workspace.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(workspace);
+        Ok(())
+    }
+
+    /// Everything that is recorded from now on, or from an entry on.
+    pub fn subscribe(&self, after: Option<u64>) -> Subscription {
+        Subscription::new(self.reader(), after)
+    }
+
+    /// Waits until everything is on the disk.
+    pub async fn flush(&self) -> Result<(), Error> {
+        Ok(self.store.flush().await?)
+    }
+
+    /// The name of the tenant that callers are of unless haft.toml says otherwise.
+    pub fn tenant(&self) -> String {
+        let workspace = self.workspace();
+        let folder =
+            || workspace.root().canonicalize().ok()?.file_name()?.to_str().map(str::to_owned);
+        let named = workspace.settings().workspace.name.clone();
+        named.or_else(folder).unwrap_or_else(|| "workspace".to_owned())
+    }
+
+    /// Somebody as haft.toml knows them. A person whom it does not know may call and not answer.
+    pub fn actor(&self, id: &str) -> Actor {
+        let workspace = self.workspace();
+        let known = workspace.settings().actors.iter().find(|actor| actor.id.as_str() == id);
+        let tenant = || self.tenant();
+        match known {
+            Some(known) => Actor::new(
+                known.id.clone(),
+                &known.tenant.clone().unwrap_or_else(tenant),
+                known.roles.iter().copied(),
+            ),
+            None => {
+                let role = id.starts_with("agent:").then_some(Role::Agent);
+                Actor::new(ActorId::from(id), &tenant(), role)
+            }
+        }
+    }
+
+    /// The person who runs this process: owner of the workspace, and approver.
+    pub fn owner(&self, login: &str) -> Actor {
+        let mut actor = self.actor(&format!("user:{login}"));
+        actor.roles.extend([Role::Admin, Role::Approver]);
+        actor
+    }
+}

@@ -1,0 +1,76 @@
+//! The living part of a host: what a workspace says, as the runtime wants it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use haft_catalog::Surface;
+use haft_contract::settings::{Period, RateScope as Counted};
+use haft_driver::{Driver, Hook};
+use haft_drivers::Builtin;
+use haft_model::{DriverId, Glob, Timestamp};
+use haft_policy::Rulebook;
+use haft_runtime::{Rate, RateScope, World};
+use haft_sandbox::AddressGuard;
+
+use super::hooks::UnheardHook;
+use crate::{BUILTIN_DRIVER, Workspace};
+
+pub(super) fn build(
+    workspace: &Workspace,
+    hooks: &[Arc<dyn Hook>],
+    addresses: &AddressGuard,
+) -> World {
+    let settings = workspace.settings();
+    let wished =
+        settings.hooks.iter().map(|wished| Arc::new(UnheardHook::new(wished)) as Arc<dyn Hook>);
+    let surfaces = settings.surfaces.iter().map(|surface| {
+        let most = usize::try_from(surface.defer_above).unwrap_or(usize::MAX);
+        Surface::new(&surface.scope, &surface.tools, most)
+    });
+    World {
+        snapshot: workspace.shared_snapshot(),
+        rulebook: Arc::new(rulebook(workspace)),
+        drivers: drivers(workspace, addresses),
+        hooks: hooks.iter().cloned().chain(wished).collect(),
+        surfaces: surfaces.collect(),
+        rates: settings.limits.rates.iter().map(rate).collect(),
+    }
+}
+
+fn drivers(workspace: &Workspace, addresses: &AddressGuard) -> HashMap<DriverId, Arc<dyn Driver>> {
+    let builtin = Builtin::new(workspace.root().to_owned(), addresses.clone(), Timestamp::now);
+    let mut drivers: HashMap<DriverId, Arc<dyn Driver>> = HashMap::new();
+    drivers.insert(DriverId::from(BUILTIN_DRIVER), Arc::new(builtin));
+    drivers
+}
+
+fn rulebook(workspace: &Workspace) -> Rulebook {
+    let read = workspace.rulebook();
+    let settings = workspace.settings();
+    Rulebook {
+        policies: read.policies.clone(),
+        policy_rules: read.rules.clone(),
+        governance: read.governance.clone(),
+        rules: settings.rules.clone(),
+        autonomy: settings.workspace.autonomy,
+        complete: read.complete && workspace.settings_are_sound(),
+    }
+}
+
+fn rate(written: &haft_contract::settings::RateLimit) -> Rate {
+    Rate {
+        tools: Glob::new(&written.tool),
+        most: written.value,
+        seconds: match written.per {
+            Period::Second => 1,
+            Period::Minute => 60,
+            Period::Hour => 3600,
+            Period::Day => 86_400,
+        },
+        scope: match written.scope {
+            Counted::Actor => RateScope::Actor,
+            Counted::Tenant => RateScope::Tenant,
+            Counted::Workspace => RateScope::Workspace,
+        },
+    }
+}
