@@ -2,14 +2,22 @@
 //!
 //! Owns the workspace on disk: which files are read, and what becomes of them.
 //! Must never know a wire or a terminal; commands and servers stand on it.
-//! Start with [`Workspace::load`].
+//! Start with [`Workspace::load`]; contracts and drivers of your own begin with [`Tool::builder`] and
+//! [`define_driver`].
 
 mod builtin;
+mod define;
 mod error;
 mod files;
 mod published;
 mod workspace;
 
 pub use builtin::BUILTIN_DRIVER;
+pub use define::{
+    Args, DefineError, Definitions, DriverBuilder, DriverHandle, Tool, ToolBuilder, ToolDefinition,
+    ToolFailure, ToolHandle, define_driver, define_tool,
+};
 pub use error::Error;
+pub use haft_driver::{Cancel, Link};
+pub use schemars;
 pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};
