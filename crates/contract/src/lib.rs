@@ -52,7 +52,7 @@ pub use governance::GovernanceFile;
 pub use inherit::inherit;
 pub use io::check_io;
 pub use lock::{Accepted, Lock, Standing};
-pub use manifest::{Kind, Manifest, Reading, read};
+pub use manifest::{Kind, Manifest, Reading, read, read_as};
 pub use runner::check_runner;
 pub use sandbox::{check_sandbox, mount_point};
 pub use secrets::{Exposure, Grantee, SecretAudit, SecretEntry, SecretKind, SecretsFile};

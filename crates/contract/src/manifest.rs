@@ -133,9 +133,24 @@ impl Kind {
     }
 }
 
-/// Reads one file.
+/// Reads one file, whose name says what it is.
 pub fn read(source: &Source, mut report: Report) -> Reading {
-    let manifest = parsed(source, &mut report).map(|(kind, node)| {
+    let kind = if report.has_errors() { None } else { Kind::of(source.file()) };
+    if kind.is_none() && !report.has_errors() {
+        report.add(&rules::Y012, 0..0, "this file's name is not one of a manifest");
+    }
+    read_kind(source, kind, report)
+}
+
+/// Reads a text that is known to be of a kind and comes from no file.
+pub fn read_as(kind: Kind, source: &Source) -> Reading {
+    read_kind(source, Some(kind), Report::new(source))
+}
+
+fn read_kind(source: &Source, kind: Option<Kind>, mut report: Report) -> Reading {
+    let parsed =
+        kind.and_then(|kind| Some((kind, source::parse(source, kind.syntax(), &mut report)?)));
+    let manifest = parsed.map(|(kind, node)| {
         // Half a document would be faulted for its other half.
         let whole = !report.is_cut_short();
         let id = match kind {
@@ -152,18 +167,6 @@ pub fn read(source: &Source, mut report: Report) -> Reading {
         id,
         diagnostics: report.into_diagnostics(),
     }
-}
-
-fn parsed(source: &Source, report: &mut Report) -> Option<(Kind, Node)> {
-    if report.has_errors() {
-        return None;
-    }
-    let Some(kind) = Kind::of(source.file()) else {
-        report.add(&rules::Y012, 0..0, "this file's name is not one of a manifest");
-        return None;
-    };
-    let node = source::parse(source, kind.syntax(), report)?;
-    Some((kind, node))
 }
 
 fn manifest(kind: Kind, source: &Source, node: &Node, report: &mut Report) -> Option<Manifest> {

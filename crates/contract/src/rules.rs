@@ -27,6 +27,7 @@ rules! {
     Y010 error "A file or folder that is read lies inside the workspace, symbolic links followed.";
     Y011 error "A file can be read.";
     Y012 error "A file's name or its `schema` says what it is.";
+    Y013 warning "What code says of a tool or driver is what the file of the same id says.";
     Y020 error "With `--strict-published-schema`, a manifest fits the schema that the AIP publishes.";
 
     T040 warning "A tool that changes something does not say `approval: auto`.";

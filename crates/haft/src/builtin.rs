@@ -2,35 +2,31 @@
 
 use std::sync::{Arc, LazyLock};
 
-use haft_contract::{Driver, Manifest, Reading, Report, Source, Tool, read};
+use haft_contract::{Driver, Kind, Manifest, Reading, Source, Tool, read_as};
 
 /// The driver's id.
 pub const BUILTIN_DRIVER: &str = "haft-builtin";
 
 macro_rules! texts {
-    ($($path:literal)*) => {
-        [$((concat!("builtin:", $path), include_str!(concat!("../builtin/", $path)))),*]
+    ($($kind:ident $id:literal $path:literal)*) => {
+        [$((Kind::$kind, concat!("builtin:", $id), include_str!(concat!("../builtin/", $path)))),*]
     };
 }
 
-/// The texts, as they would lie in a workspace.
-const TEXTS: [(&str, &str); 7] = texts! {
-    "tools/fs.list/TOOL.md"
-    "tools/fs.read/TOOL.md"
-    "tools/fs.write/TOOL.md"
-    "tools/http.fetch/TOOL.md"
-    "tools/text.search/TOOL.md"
-    "tools/time.now/TOOL.md"
-    "drivers/haft-builtin/DRIVER.md"
+/// The texts, with the names that stand in for those of files.
+const TEXTS: [(Kind, &str, &str); 7] = texts! {
+    Tool "fs.list" "tools/fs.list/TOOL.md"
+    Tool "fs.read" "tools/fs.read/TOOL.md"
+    Tool "fs.write" "tools/fs.write/TOOL.md"
+    Tool "http.fetch" "tools/http.fetch/TOOL.md"
+    Tool "text.search" "tools/text.search/TOOL.md"
+    Tool "time.now" "tools/time.now/TOOL.md"
+    Driver "haft-builtin" "drivers/haft-builtin/DRIVER.md"
 };
 
 /// Read once: every workspace of the process has the same ones.
 static READINGS: LazyLock<Vec<Reading>> = LazyLock::new(|| {
-    let reading = |(file, text): (&str, &str)| {
-        let source = Source::new(file, text);
-        let report = Report::new(&source);
-        read(&source, report)
-    };
+    let reading = |(kind, file, text)| read_as(kind, &Source::new(file, text));
     TEXTS.into_iter().map(reading).collect()
 });
 

@@ -2,9 +2,11 @@
 //!
 //! Owns the workspace on disk: which files are read, and what becomes of them.
 //! Must never know a wire or a terminal; commands and servers stand on it.
-//! Start with [`Host::open`], or with [`Workspace::load`] to look and not to call.
+//! Start with [`Host::open`], or with [`Workspace::load`] to look and not to call; contracts and
+//! drivers of your own begin with [`Tool::builder`] and [`define_driver`].
 
 mod builtin;
+mod define;
 mod error;
 mod files;
 mod host;
@@ -12,6 +14,12 @@ mod published;
 mod workspace;
 
 pub use builtin::BUILTIN_DRIVER;
+pub use define::{
+    Args, DefineError, Definitions, DriverBuilder, DriverHandle, Tool, ToolBuilder, ToolDefinition,
+    ToolFailure, ToolHandle, define_driver, define_tool,
+};
 pub use error::Error;
 pub use host::{Host, HostOptions, StoreChoice, Subscription};
+pub use haft_driver::{Cancel, Link};
+pub use schemars;
 pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};

@@ -15,8 +15,10 @@ use std::sync::Arc;
 use haft_catalog::{DriverStates, Snapshot};
 use haft_contract::settings::Settings;
 use haft_contract::{Diagnostic, Lock, Severity, Source};
+use haft_model::DriverId;
 
 use crate::Error;
+use crate::define::{Definitions, DriverHandle};
 use crate::files::{self, Known};
 use crate::published::PublishedSchemas;
 use crate::workspace::side::Side;
@@ -28,6 +30,8 @@ pub struct LoadOptions {
     pub published_schemas: Option<PathBuf>,
     /// What is known of drivers.
     pub states: DriverStates,
+    /// What the program defines beside the files.
+    pub definitions: Definitions,
 }
 
 /// A workspace at one moment. Reloading makes a new one.
@@ -40,6 +44,7 @@ pub struct Workspace {
     lock: Side<Lock>,
     rulebook: Rulebook,
     snapshot: Arc<Snapshot>,
+    code: Vec<DriverHandle>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -103,13 +108,13 @@ impl Workspace {
         let settings = side::SETTINGS.load(root, earlier.map(|earlier| &earlier.settings))?;
         let lock = side::LOCK.load(root, earlier.map(|earlier| &earlier.lock))?;
         let mut diagnostics = [settings.diagnostics.as_slice(), &lock.diagnostics].concat();
-        let (parts, mut findings) =
+        let parts::Gathered { parts, mut findings, code } =
             parts::gather(root, &known, &lock.value, &settings.value, &options);
         let (rulebook, governing) = rulebook::gather(root, &known, &mut diagnostics);
         let snapshot = Snapshot::build(parts, earlier.map(|earlier| &*earlier.snapshot));
         findings.extend(governing);
         findings.extend(rulebook.unknown_policies(&snapshot));
-        parts::report(&known, &findings, &snapshot, &mut diagnostics);
+        parts::report(&known, &options.definitions, &findings, &snapshot, &mut diagnostics);
         if let Some(folder) = &options.published_schemas {
             let schemas = PublishedSchemas::read(folder)?;
             diagnostics.extend(known.values().flat_map(|known| schemas.check(&known.reading)));
@@ -118,7 +123,17 @@ impl Workspace {
             .sort_by(|a, b| (&a.file, a.span.start, a.code).cmp(&(&b.file, b.span.start, b.code)));
         let root = root.to_owned();
         let snapshot = Arc::new(snapshot);
-        Ok(Workspace { root, options, known, settings, lock, rulebook, snapshot, diagnostics })
+        Ok(Workspace {
+            root,
+            options,
+            known,
+            settings,
+            lock,
+            rulebook,
+            snapshot,
+            code,
+            diagnostics,
+        })
     }
 
     /// Where it lies.
@@ -131,6 +146,7 @@ impl Workspace {
         &self.snapshot
     }
 
+<<<<<<< HEAD
     /// The same, to keep beyond the workspace.
     pub fn shared_snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.clone()
@@ -141,6 +157,10 @@ impl Workspace {
     pub fn settings_are_sound(&self) -> bool {
         let error = |found: &Diagnostic| found.severity == Severity::Error;
         !self.settings.diagnostics.iter().any(error)
+=======
+    /// What carries out the calls of drivers that the program defines, by their ids.
+    pub fn code_drivers(&self) -> HashMap<DriverId, Arc<dyn haft_driver::Driver>> {
+        self.code.iter().map(|driver| (driver.id().clone(), driver.code().clone())).collect()
     }
 
     /// What its haft.toml says; defaults stand in for what cannot be read.
@@ -168,13 +188,14 @@ impl Workspace {
         self.known.len()
     }
 
-    /// The text of a manifest, to show a diagnostic in.
+    /// The text of a manifest, or what stands in for it, to show a diagnostic in.
     pub fn text(&self, file: &str) -> Option<&str> {
         let aside = || {
             let sources = [&self.settings.source, &self.lock.source];
             sources.into_iter().find(|source| &**source.file() == file)
         };
-        self.known.get(file).map(|known| &known.reading.source).or_else(aside).map(Source::text)
+        let written = self.known.get(file).map(|known| &known.reading.source).or_else(aside);
+        written.or_else(|| self.options.definitions.source(file)).map(Source::text)
     }
 
     /// The contracts that cannot be used.

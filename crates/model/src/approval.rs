@@ -70,6 +70,12 @@ impl Approval {
     }
 }
 
+impl From<ApprovalClass> for Approval {
+    fn from(class: ApprovalClass) -> Approval {
+        Approval { class, policies: BTreeSet::new() }
+    }
+}
+
 impl fmt::Display for Approval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let class = match self.class {

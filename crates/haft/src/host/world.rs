@@ -39,7 +39,7 @@ pub(super) fn build(
 
 fn drivers(workspace: &Workspace, addresses: &AddressGuard) -> HashMap<DriverId, Arc<dyn Driver>> {
     let builtin = Builtin::new(workspace.root().to_owned(), addresses.clone(), Timestamp::now);
-    let mut drivers: HashMap<DriverId, Arc<dyn Driver>> = HashMap::new();
+    let mut drivers = workspace.code_drivers();
     drivers.insert(DriverId::from(BUILTIN_DRIVER), Arc::new(builtin));
     drivers
 }

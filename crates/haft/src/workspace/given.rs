@@ -1,13 +1,111 @@
 //! What is in a catalog without a file: contracts and drivers that come with the program.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use haft_catalog::Parts;
-use haft_contract::{Driver, Implements, Tool};
-use haft_model::ToolKey;
+use haft_contract::{Driver, Finding, Implements, Kind, Tool, rules};
+use haft_model::{Digest, DriverKind, ToolKey};
 
-use crate::builtin;
+use crate::define::{Definitions, DriverHandle};
+use crate::files::Known;
+use crate::{BUILTIN_DRIVER, builtin};
+
+/// Adds what the program defines. A file of the same id wins, and says so where it says something
+/// else. Gives the drivers whose code counts here.
+pub(super) fn add_defined(
+    parts: &mut Parts,
+    definitions: &Definitions,
+    known: &HashMap<String, Known>,
+    findings: &mut Vec<Finding>,
+) -> Vec<DriverHandle> {
+    for defined in definitions.tools.iter().map(|defined| &defined.value) {
+        let own = parts
+            .tools
+            .iter()
+            .find(|tool| tool.key == defined.key && !parts.given.contains(&tool.key));
+        if let Some(own) = own {
+            findings.extend(conflict(&own.file, "/id", &told_apart(own, defined)));
+        } else if !parts.unusable.contains_key(defined.key.id.as_str()) {
+            parts.given.insert(defined.key.clone());
+            parts.tools.push(defined.clone());
+        }
+    }
+    let files = parts.drivers.len();
+    let mut counting = Vec::new();
+    for handle in &definitions.drivers {
+        let defined = handle.manifest();
+        let own = parts.drivers.iter().take(files).find(|driver| driver.id == defined.id);
+        // The code of a driver whose file is of another kind is not what that file speaks of.
+        let counts = match own {
+            Some(own) => {
+                findings.extend(conflict(&own.file, "/id", &differences(own, defined)));
+                own.kind == DriverKind::Builtin
+            }
+            None if is_broken(known, defined.id.as_str()) => false,
+            None => {
+                parts.drivers.push(defined.clone());
+                defined.id.as_str() != BUILTIN_DRIVER
+            }
+        };
+        let first = counting.iter().all(|other: &DriverHandle| other.id() != handle.id());
+        counting.extend((counts && first).then(|| handle.clone()));
+    }
+    counting
+}
+
+/// Whether there is a driver's file of an id that cannot be used.
+fn is_broken(known: &HashMap<String, Known>, id: &str) -> bool {
+    known.iter().any(|(file, known)| {
+        matches!(Kind::of(file), Some(Kind::Driver | Kind::Cli))
+            && known.reading.manifest.is_none()
+            && known.reading.id.as_deref() == Some(id)
+    })
+}
+
+fn conflict(file: &Arc<str>, place: &str, fields: &[&str]) -> Option<Finding> {
+    if fields.is_empty() {
+        return None;
+    }
+    let message = format!("code defines the same id with another `{}`", fields.join("`, `"));
+    Some(
+        Finding::new(rules::Y013, file, place, message)
+            .help("the file counts; let both say the same, or take one away"),
+    )
+}
+
+/// The fields in which a contract of a file and one of code differ.
+fn told_apart(file: &Tool, code: &Tool) -> Vec<&'static str> {
+    let fields = [
+        ("version", file.version != code.version),
+        ("description", file.description != code.description),
+        ("inputs", Digest::of(&file.inputs) != Digest::of(&code.inputs)),
+        ("outputs", Digest::of(&file.outputs) != Digest::of(&code.outputs)),
+        ("mutates", file.mutates != code.mutates),
+        ("requires", file.requires != code.requires),
+        ("approval", file.approval != code.approval),
+        ("risk_level", file.risk != code.risk),
+        ("timeout_ms", file.timeout_ms != code.timeout_ms),
+        ("class", file.extras.classes != code.extras.classes),
+    ];
+    fields.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+}
+
+/// The fields in which a driver of a file and one of code differ.
+fn differences(file: &Driver, code: &Driver) -> Vec<&'static str> {
+    let served = |driver: &Driver| {
+        let entries = driver.implements.iter();
+        entries.map(|entry| (entry.tool.clone(), entry.range_text.clone())).collect::<HashSet<_>>()
+    };
+    let fields = [
+        ("kind", file.kind != code.kind),
+        ("version", file.version != code.version),
+        ("implements", served(file) != served(code)),
+        ("region", file.region != code.region),
+        ("policy_tags", file.policy_tags != code.policy_tags),
+    ];
+    fields.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+}
 
 /// Adds the builtin contracts that the workspace has not its own of, and their driver.
 pub(super) fn add_builtin(parts: &mut Parts) {

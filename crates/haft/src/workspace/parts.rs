@@ -7,13 +7,22 @@ use std::sync::Arc;
 use haft_catalog::{Parts, RoutingPolicy, Snapshot};
 use haft_contract::settings::Settings;
 use haft_contract::{
-    Diagnostic, Driver, Finding, Interface, Kind, Lock, Manifest, Severity, Tool, agent_tool,
-    beside, rules,
+    Diagnostic, Driver, Finding, Interface, Kind, Lock, Manifest, Severity, Syntax, Tool,
+    agent_tool, beside, rules,
 };
 use rayon::prelude::*;
 
+use crate::define::{Definitions, DriverHandle};
 use crate::files::Known;
 use crate::workspace::{Broken, LoadOptions, given};
+
+/// What a workspace's files and its program come to.
+pub(super) struct Gathered {
+    pub(super) parts: Parts,
+    pub(super) findings: Vec<Finding>,
+    /// The drivers whose code counts.
+    pub(super) code: Vec<DriverHandle>,
+}
 
 /// The parts of a snapshot, in the order of their files, so that the same workspace always gives
 /// the same snapshot.
@@ -23,7 +32,7 @@ pub(super) fn gather(
     lock: &Arc<Lock>,
     settings: &Settings,
     options: &LoadOptions,
-) -> (Parts, Vec<Finding>) {
+) -> Gathered {
     let mut parts = Parts {
         lock: lock.clone(),
         routing: routing(settings),
@@ -60,11 +69,12 @@ pub(super) fn gather(
             | None => {}
         }
     }
+    let code = given::add_defined(&mut parts, &options.definitions, known, &mut findings);
     given::add_builtin(&mut parts);
     for interface in interfaces {
         findings.extend(describe(&mut parts.tools, &interface));
     }
-    (parts, findings)
+    Gathered { parts, findings, code }
 }
 
 /// What the workspace allows drivers to be.
@@ -122,6 +132,7 @@ fn secrets_reference(root: &Path, driver: &Arc<Driver>) -> Option<Finding> {
 /// Every diagnostic: those of the files and those of the files against each other.
 pub(super) fn report(
     known: &HashMap<String, Known>,
+    definitions: &Definitions,
     findings: &[Finding],
     snapshot: &Snapshot,
     diagnostics: &mut Vec<Diagnostic>,
@@ -129,10 +140,13 @@ pub(super) fn report(
     for known in known.values() {
         diagnostics.extend(known.reading.diagnostics.iter().cloned());
     }
+    diagnostics.extend(definitions.diagnostics().cloned());
     let across: Vec<&Finding> = findings.iter().chain(snapshot.findings()).collect();
     let located = across.par_iter().filter_map(|finding| {
-        let source = &known.get(&*finding.file)?.reading.source;
-        Some(finding.locate(source, Kind::of(source.file())?.syntax()))
+        let file = &*finding.file;
+        let written = known.get(file).map(|known| &known.reading.source);
+        let source = written.or_else(|| definitions.source(file))?;
+        Some(finding.locate(source, Kind::of(file).map_or(Syntax::Markdown, Kind::syntax)))
     });
     diagnostics.extend(located.collect::<Vec<_>>());
 }

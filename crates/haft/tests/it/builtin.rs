@@ -117,7 +117,7 @@ fn the_id_of_the_builtin_driver_is_taken() {
     assert_eq!(
         said(&load(&folder)),
         [
-            "D045 .drivers/haft-builtin/DRIVER.md:3: `haft-builtin` is already defined in builtin:drivers/haft-builtin/DRIVER.md"
+            "D045 .drivers/haft-builtin/DRIVER.md:3: `haft-builtin` is already defined in builtin:haft-builtin"
         ]
     );
 }

@@ -1,0 +1,134 @@
+//! A driver whose bodies are functions of this program.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use haft_driver::{Attempt, BoxFuture, Cancel, Driver, Failure, Output};
+use haft_model::{Code, EffectState, Plan, Stop, ToolId};
+use serde_json::Value;
+
+use super::body::{Args, Body, ToolFailure};
+
+/// How long a body may take to end once it was told to.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Bodies by the id of the tool they are for.
+pub(super) struct CodeDriver {
+    pub(super) bodies: HashMap<ToolId, Body>,
+}
+
+impl Driver for CodeDriver {
+    fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
+        match self.bodies.get(&plan.tool.id) {
+            Some(body) => body.check(&plan.mapped()),
+            None => Err(no_body(plan)),
+        }
+    }
+
+    fn reports_submission(&self, plan: &Plan) -> bool {
+        self.bodies.get(&plan.tool.id).is_some_and(|body| body.reports_submission)
+    }
+
+    fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            let plan = attempt.plan;
+            let may_mutate = plan.effects.may_mutate();
+            let Some(body) = self.bodies.get(&plan.tool.id) else {
+                return Err(nothing_sent(no_body(plan), may_mutate));
+            };
+            let told = attempt.cancel.child_token();
+            let work = body.run(Args {
+                input: attempt.input,
+                context: plan.context.clone(),
+                cancel: told.clone(),
+                link: attempt.link,
+                deadline: attempt.deadline,
+            });
+            let ended = ended(work, &attempt.cancel, attempt.deadline, &told).await;
+            match ended {
+                Ended::Done(Ok(value)) if may_mutate => Ok(Output::committed(value)),
+                Ended::Done(Ok(value)) => Ok(Output::read(value)),
+                Ended::Done(Err(failure)) => Err(failure.of_attempt(may_mutate)),
+                Ended::Panicked(cause) => {
+                    let message = format!("`{}` panicked: {cause}", plan.tool.id);
+                    Err(ToolFailure::new(message).of_attempt(may_mutate))
+                }
+                Ended::Dropped(end) => Err(dropped(plan, end, may_mutate)),
+            }
+        })
+    }
+}
+
+/// How a body ended.
+enum Ended {
+    /// By itself.
+    Done(Result<Value, ToolFailure>),
+    /// By a panic, with what it said.
+    Panicked(String),
+    /// Not in time, so that it was dropped.
+    Dropped(End),
+}
+
+/// Why a body had to end.
+#[derive(Clone, Copy)]
+enum End {
+    CalledOff,
+    OutOfTime,
+}
+
+async fn ended(
+    mut work: BoxFuture<'static, Result<Value, ToolFailure>>,
+    cancel: &Cancel,
+    deadline: Instant,
+    told: &Cancel,
+) -> Ended {
+    // A body may panic between any two waits, and takes nobody along.
+    let mut guarded =
+        poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+            Ok(Poll::Ready(done)) => Poll::Ready(Ended::Done(done)),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(panic) => Poll::Ready(Ended::Panicked(said(&*panic))),
+        });
+    let end = tokio::select! {
+        biased;
+        done = &mut guarded => return done,
+        () = cancel.cancelled() => End::CalledOff,
+        () = tokio::time::sleep_until(deadline.into()) => End::OutOfTime,
+    };
+    told.cancel();
+    tokio::time::timeout(GRACE, guarded).await.unwrap_or(Ended::Dropped(end))
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no words".into())
+}
+
+fn dropped(plan: &Plan, end: End, may_mutate: bool) -> Failure {
+    let tool = &plan.tool.id;
+    let stop = match (end, may_mutate) {
+        (End::CalledOff, _) => Stop::new(Code::CanceledCaller, format!("`{tool}` was called off")),
+        (End::OutOfTime, true) => Stop::new(
+            Code::TimeoutUnknownCommit,
+            format!("`{tool}` ran out of time, and may have changed something"),
+        ),
+        (End::OutOfTime, false) => {
+            Stop::new(Code::TimeoutBeforeSubmit, format!("`{tool}` ran out of time"))
+        }
+    };
+    ToolFailure::from(stop).of_attempt(may_mutate)
+}
+
+fn no_body(plan: &Plan) -> Stop {
+    let Plan { tool, route, .. } = plan;
+    let message = format!("`{}` has no body for `{}`", route.driver, tool.id);
+    Stop::new(Code::DependencyUnavailable, message)
+}
+
+fn nothing_sent(stop: Stop, may_mutate: bool) -> Failure {
+    ToolFailure::from(stop).effect(EffectState::NotSubmitted).of_attempt(may_mutate)
+}

@@ -1,0 +1,210 @@
+//! Bodies that run: what they are given, what comes of their answers, failures and panics.
+
+use std::time::{Duration, Instant};
+
+use haft::{Args, Cancel, Definitions, DriverHandle, Link, ToolFailure, ToolHandle, define_driver};
+use haft_driver::{Attempt, Failure, Output, Said};
+use haft_model::{Code, Decision, EffectState, InvocationId, Progress, Stop, Timestamp, Verdict};
+use haft_policy::Permit;
+use haft_testkit::Folder;
+use serde_json::{Value, json};
+
+use crate::{Area, Kept, Note, Sides, area, host, keep, load, plan};
+
+/// How an attempt is begun.
+struct Given {
+    deadline: Instant,
+    cancel: Cancel,
+    link: Link,
+}
+
+impl Given {
+    /// With plenty of time, and nobody listening.
+    fn plenty() -> Given {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        Given { deadline, cancel: Cancel::new(), link: Link::new().0 }
+    }
+}
+
+/// Plans a call and lets the driver carry it out.
+async fn run<In, Out>(
+    tool: &ToolHandle<In, Out>,
+    driver: &DriverHandle,
+    input: Value,
+    given: Given,
+) -> Result<Output, Failure> {
+    let folder = Folder::new().file("haft.toml", "");
+    let workspace = load(&folder, Definitions::new().tool(tool).driver(driver));
+    let plan = plan(workspace.snapshot(), tool.contract().key.id.as_str(), input).unwrap();
+    let now = Timestamp::now();
+    let allowed = Decision {
+        verdict: Verdict::Allow,
+        deciding: None,
+        opinions: Vec::new(),
+        needs: Vec::new(),
+        code: None,
+        suggested_updates: Vec::new(),
+        decided_at: now,
+    };
+    let permit = Permit::of_decision(&allowed, &plan, &InvocationId::from("one"), now).unwrap();
+    let Given { deadline, cancel, link } = given;
+    let code = workspace.code_drivers().remove(driver.id()).unwrap();
+    code.preflight(&plan).unwrap();
+    code.run(Attempt::new(&permit, &plan, 1, deadline, cancel, link).unwrap()).await
+}
+
+/// A driver of `note.keep` whose body ends as it is told.
+fn keeping<Running>(body: impl Fn(Args<Note>) -> Running + Send + Sync + 'static) -> DriverHandle
+where
+    Running: Future<Output = Result<Kept, ToolFailure>> + Send + 'static,
+{
+    define_driver("host-notes").implement(&keep(), body).define().unwrap()
+}
+
+fn failed(code: Code, message: &str, effect: EffectState) -> Result<Output, Failure> {
+    Err(Failure::new(Stop::new(code, message), effect))
+}
+
+#[tokio::test]
+async fn what_a_body_gives_is_the_output_and_its_effect_is_what_the_contract_says() {
+    let given = json!({ "width": 3, "height": 5 });
+    assert_eq!(
+        run(&area(), &host(), given, Given::plenty()).await,
+        Ok(Output::read(json!({ "area": 15 })))
+    );
+    assert_eq!(
+        run(&keep(), &host(), json!({ "text": "four" }), Given::plenty()).await,
+        Ok(Output::committed(json!({ "length": 4 })))
+    );
+}
+
+#[tokio::test]
+async fn a_body_that_panics_is_a_failure_and_its_effect_unknown() {
+    let writes = keeping(|args| async move { panic!("no {}", args.input.text) });
+    assert_eq!(
+        run(&keep(), &writes, json!({ "text": "ink" }), Given::plenty()).await,
+        failed(Code::ExecutionFailed, "`note.keep` panicked: no ink", EffectState::Unknown)
+    );
+    let reads = define_driver("host-shapes")
+        .implement(&area(), |args: Args<Sides>| {
+            assert!(args.input.width > 9, "too small");
+            async { Ok(Area { area: 0 }) }
+        })
+        .define()
+        .unwrap();
+    assert_eq!(
+        run(&area(), &reads, json!({ "width": 1 }), Given::plenty()).await,
+        failed(Code::ExecutionFailed, "`shape.area` panicked: too small", EffectState::None)
+    );
+}
+
+#[tokio::test]
+async fn a_failure_is_a_sentence_a_stop_or_what_is_known_of_the_effect() {
+    let end = |driver: DriverHandle| async move {
+        run(&keep(), &driver, json!({ "text": "x" }), Given::plenty()).await
+    };
+    assert_eq!(
+        end(keeping(|_| async { Err("the shelf is full".into()) })).await,
+        failed(Code::ExecutionFailed, "the shelf is full", EffectState::Unknown)
+    );
+    assert_eq!(
+        end(keeping(|_| async { Err(Stop::new(Code::Conflict, "it is there").into()) })).await,
+        failed(Code::Conflict, "it is there", EffectState::Unknown)
+    );
+    let known = keeping(|_| async {
+        Err(ToolFailure::new("the shelf is locked").effect(EffectState::NotCommitted))
+    });
+    assert_eq!(
+        end(known).await,
+        failed(Code::ExecutionFailed, "the shelf is locked", EffectState::NotCommitted)
+    );
+    let caused = keeping(|_| async {
+        let number: u32 = serde_json::from_str("seven")?;
+        Ok(Kept { length: number as usize })
+    });
+    assert_eq!(end(caused).await.unwrap_err().stop.code, Code::ExecutionFailed);
+}
+
+#[tokio::test]
+async fn a_body_reports_progress_and_the_point_of_no_return() {
+    let handle = define_driver("host-notes")
+        .implement(&keep(), |args: Args<Note>| async move {
+            let half = Progress { percent: Some(50.0), ..Progress::default() };
+            args.link.progress(half).await;
+            args.link.submit().await?;
+            Ok(Kept { length: 1 })
+        })
+        .reports_submission()
+        .define()
+        .unwrap();
+    let (link, mut heard) = Link::new();
+    let given = Given { link, ..Given::plenty() };
+    let listening = async {
+        let first = heard.recv().await;
+        assert!(matches!(&first, Some(Said::Progress(said)) if said.percent == Some(50.0)));
+        let Some(Said::Submit(recorded)) = heard.recv().await else { panic!("no submission") };
+        recorded.send(Err(Stop::new(Code::Internal, "the disk is full"))).unwrap();
+    };
+    let tool = keep();
+    let running = run(&tool, &handle, json!({ "text": "x" }), given);
+    let (ended, ()) = tokio::join!(running, listening);
+    assert_eq!(ended, failed(Code::Internal, "the disk is full", EffectState::NotSubmitted));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_hears_of_its_end_may_still_answer() {
+    let hears = keeping(|args| async move {
+        args.cancel.cancelled().await;
+        Ok(Kept { length: 0 })
+    });
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let given = Given { cancel, ..Given::plenty() };
+    assert_eq!(
+        run(&keep(), &hears, json!({ "text": "x" }), given).await,
+        Ok(Output::committed(json!({ "length": 0 })))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_end_is_dropped() {
+    let never = keeping(|_| async { std::future::pending().await });
+    let cancel = Cancel::new();
+    cancel.cancel();
+    assert_eq!(
+        run(&keep(), &never, json!({ "text": "x" }), Given { cancel, ..Given::plenty() }).await,
+        failed(Code::CanceledCaller, "`note.keep` was called off", EffectState::Unknown)
+    );
+    assert_eq!(
+        run(&keep(), &never, json!({ "text": "x" }), Given::plenty()).await,
+        failed(
+            Code::TimeoutUnknownCommit,
+            "`note.keep` ran out of time, and may have changed something",
+            EffectState::Unknown
+        )
+    );
+}
+
+#[tokio::test]
+async fn an_input_that_fits_the_schema_and_not_the_type_is_refused_before_anything_happens() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Strict {
+        #[schemars(with = "String")]
+        #[expect(dead_code, reason = "reading it is what is tested")]
+        address: std::net::IpAddr,
+    }
+    let tool = haft::Tool::<Strict, Value>::builder("host.name")
+        .description("Names a host.")
+        .read_only()
+        .define()
+        .unwrap();
+    let driver = define_driver("host-names")
+        .implement(&tool, |_: Args<Strict>| async { Ok(json!({})) })
+        .define()
+        .unwrap();
+    let folder = Folder::new().file("haft.toml", "");
+    let workspace = load(&folder, Definitions::new().tool(&tool).driver(&driver));
+    let plan = plan(workspace.snapshot(), "host.name", json!({ "address": "here" })).unwrap();
+    let stop = driver.code().preflight(&plan).unwrap_err();
+    assert_eq!(stop.code, Code::InputValue);
+}
