@@ -146,7 +146,6 @@ impl Workspace {
         &self.snapshot
     }
 
-<<<<<<< HEAD
     /// The same, to keep beyond the workspace.
     pub fn shared_snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.clone()
@@ -157,7 +156,8 @@ impl Workspace {
     pub fn settings_are_sound(&self) -> bool {
         let error = |found: &Diagnostic| found.severity == Severity::Error;
         !self.settings.diagnostics.iter().any(error)
-=======
+    }
+
     /// What carries out the calls of drivers that the program defines, by their ids.
     pub fn code_drivers(&self) -> HashMap<DriverId, Arc<dyn haft_driver::Driver>> {
         self.code.iter().map(|driver| (driver.id().clone(), driver.code().clone())).collect()
