@@ -19,7 +19,7 @@ pub use define::{
     ToolFailure, ToolHandle, define_driver, define_tool,
 };
 pub use error::Error;
-pub use host::{Host, HostOptions, StoreChoice, Subscription};
 pub use haft_driver::{Cancel, Link};
+pub use host::{Host, HostOptions, StoreChoice, Subscription};
 pub use schemars;
 pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};
