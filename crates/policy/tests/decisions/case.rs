@@ -17,8 +17,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Case {
-    #[serde(rename = "name")]
-    _name: String,
+    pub(crate) name: String,
     pub(crate) now: Option<String>,
     pub(crate) call: CallFacts,
     pub(crate) policies: Vec<PolicyFacts>,

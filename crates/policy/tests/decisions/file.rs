@@ -16,10 +16,9 @@ pub(crate) fn check(path: &Path) -> (usize, Vec<String>) {
     let cases = document["case"].as_array_of_tables_mut().unwrap();
     let mut wrong = Vec::new();
     for table in cases.iter_mut() {
-        let json = table_json(table);
-        let title = json["name"].as_str().unwrap().to_owned();
-        let case: Case =
-            serde_json::from_value(json).unwrap_or_else(|fault| panic!("{name}, {title}: {fault}"));
+        let case: Case = serde_json::from_value(table_json(table))
+            .unwrap_or_else(|fault| panic!("{name}: {fault} in\n{table}"));
+        let title = &case.name;
         let found = case.judge();
         if case.expect == found {
             continue;

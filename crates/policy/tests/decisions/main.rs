@@ -1,5 +1,12 @@
 //! Decisions as data: the cases of `fixtures/decisions` and the table of who may do what.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be read fails the test"
+)]
+
 mod case;
 mod file;
 mod matrix;
