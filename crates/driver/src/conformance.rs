@@ -20,7 +20,7 @@ pub const SOON: Duration = Duration::from_secs(2);
 const SHORTLY: Duration = Duration::from_millis(20);
 
 /// How long a case may take when it is left alone.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// One call to hold a driver to. It is carried out more than once, so it has to bear that.
 #[derive(Clone, Copy)]
