@@ -99,7 +99,9 @@ impl Search {
     fn run(mut self, root: &Root) -> Result<Value, Stop> {
         let refused = |refusal: Refusal, place: &Place| refusal.about(place);
         match root.find(&self.asked.place).map_err(|why| refused(why, &self.asked.place))? {
-            Spot::Folder(folder) => self.folder(&folder, "", 0)?,
+            Spot::Folder(folder) => self
+                .folder(&folder, "", 0)?
+                .map_err(|errno| refused(errno.into(), &self.asked.place))?,
             Spot::Entry(entry) => {
                 let path = self.asked.place.below("");
                 let opened = open_entry(&entry.folder, &entry.name);
@@ -116,14 +118,23 @@ impl Search {
         }))
     }
 
-    /// Searches a folder and what is below. What cannot be read is passed over.
-    fn folder(&mut self, folder: &OwnedFd, before: &str, depth: usize) -> Result<(), Stop> {
-        let Ok(found) = items(folder) else { return Ok(()) };
+    /// Searches a folder and what is below; what cannot be read there is passed over. The outer error
+    /// ends the call, the inner one is about the folder.
+    fn folder(
+        &mut self,
+        folder: &OwnedFd,
+        before: &str,
+        depth: usize,
+    ) -> Result<Result<(), Errno>, Stop> {
+        let found = match items(folder) {
+            Ok(found) => found,
+            Err(errno) => return Ok(Err(errno)),
+        };
         self.more |= found.more || depth > DEEPEST;
         for item in found.sorted {
             self.watch.check()?;
-            if self.matches.len() == MOST || depth > DEEPEST {
-                return Ok(());
+            if self.more || depth > DEEPEST {
+                break;
             }
             let path = format!("{before}{}", item.name);
             match item.kind {
@@ -135,13 +146,13 @@ impl Search {
                 Kind::Folder if item.name == ".git" => {}
                 Kind::Folder => {
                     if let Ok(below) = open_folder(folder, &item.name) {
-                        self.folder(&below, &format!("{path}/"), depth + 1)?;
+                        let _ = self.folder(&below, &format!("{path}/"), depth + 1)?;
                     }
                 }
                 Kind::Link | Kind::Other => {}
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     fn file(&mut self, path: &str, file: std::fs::File) -> Result<(), Stop> {

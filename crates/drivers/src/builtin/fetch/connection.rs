@@ -4,7 +4,7 @@
 //! was checked is what is used, and no call sees anything of another.
 
 use std::future::Future;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -18,7 +18,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::refused;
-use crate::builtin::{blocking, running, while_running};
+use crate::builtin::{Lookup, blocking, running, while_running};
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;
 
@@ -75,43 +75,48 @@ impl Sending {
     }
 }
 
-/// Sends one request and gives back the head of its answer.
-pub(super) async fn send(
-    guard: &AddressGuard,
-    url: &CheckedUrl,
-    sending: &Arc<Sending>,
-) -> Result<Response, Stop> {
-    let addresses = addresses(guard, url).await?;
-    let client = client(addresses, sending)
-        .map_err(|_| running(Code::Internal, "the http client could not be set up"))?;
-    let answer = client.get(url.as_str()).send().await.map_err(|fault| {
-        let host = url.host();
-        let (code, message) = if fault.is_connect() {
-            (Code::DependencyUnavailable, format!("`{host}` cannot be reached"))
-        } else {
-            (Code::ExecutionFailed, format!("`{host}` did not answer as a web server does"))
-        };
-        running(code, message).at("/url")
-    })?;
-    sending.reached(Stage::Answered);
-    Ok(answer)
+/// How a call gets to an address.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'a> {
+    pub(super) guard: &'a AddressGuard,
+    pub(super) lookup: Lookup,
+    pub(super) sending: &'a Arc<Sending>,
 }
 
-/// What a name stands for, checked. A host that is an address was checked as it was written.
-async fn addresses(guard: &AddressGuard, url: &CheckedUrl) -> Result<Vec<SocketAddr>, Stop> {
-    if !url.is_name() {
-        return Ok(Vec::new());
+impl Way<'_> {
+    /// Sends one request and gives back the head of its answer.
+    pub(super) async fn send(self, url: &CheckedUrl) -> Result<Response, Stop> {
+        let addresses = self.addresses(url).await?;
+        let client = client(addresses, self.sending)
+            .map_err(|_| running(Code::Internal, "the http client could not be set up"))?;
+        let answer = client.get(url.as_str()).send().await.map_err(|fault| {
+            let host = url.host();
+            let (code, message) = if fault.is_connect() {
+                (Code::DependencyUnavailable, format!("`{host}` cannot be reached"))
+            } else {
+                (Code::ExecutionFailed, format!("`{host}` did not answer as a web server does"))
+            };
+            running(code, message).at("/url")
+        })?;
+        self.sending.reached(Stage::Answered);
+        Ok(answer)
     }
-    let asked = (url.host().to_owned(), url.port());
-    let unknown = || {
-        let message = format!("`{}` cannot be looked up", url.host());
-        running(Code::DependencyUnavailable, message).at("/url")
-    };
-    let found = blocking(move || asked.to_socket_addrs()).await?.map_err(|_| unknown())?;
-    let found: Vec<SocketAddr> = found.collect();
-    let plain: Vec<_> = found.iter().map(SocketAddr::ip).collect();
-    guard.check_addresses(url, &plain).map_err(|forbidden| while_running(refused(&forbidden)))?;
-    Ok(found)
+
+    /// What a name stands for, checked. A host that is an address was checked as it was written.
+    async fn addresses(self, url: &CheckedUrl) -> Result<Vec<SocketAddr>, Stop> {
+        if !url.is_name() {
+            return Ok(Vec::new());
+        }
+        let (host, port, lookup) = (url.host().to_owned(), url.port(), self.lookup);
+        let found = blocking(move || lookup(&host, port)).await?.map_err(|_| {
+            let message = format!("`{}` cannot be looked up", url.host());
+            running(Code::DependencyUnavailable, message).at("/url")
+        })?;
+        let plain: Vec<_> = found.iter().map(SocketAddr::ip).collect();
+        let checked = self.guard.check_addresses(url, &plain);
+        checked.map_err(|forbidden| while_running(refused(&forbidden)))?;
+        Ok(found)
+    }
 }
 
 fn client(addresses: Vec<SocketAddr>, sending: &Arc<Sending>) -> Result<Client, reqwest::Error> {
