@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_ledger::{MemoryStore, Store};
+use haft_ledger::{MemoryStore, SqliteOptions, SqliteStore, Store};
 
 use crate::{Error, Workspace};
 
@@ -24,11 +24,20 @@ impl StoreChoice {
         match self {
             StoreChoice::Memory => Ok(Arc::new(MemoryStore::new())),
             StoreChoice::Given(store) => Ok(store),
-            StoreChoice::Settings => {
-                let _ = place(workspace.root(), &workspace.settings().store.url, "sqlite:")?;
-                Ok(Arc::new(MemoryStore::new()))
-            }
+            StoreChoice::Settings => Ok(Arc::new(SqliteStore::open(workspace.store_files()?)?)),
         }
+    }
+}
+
+impl Workspace {
+    /// The files of its store.
+    pub fn store_files(&self) -> Result<SqliteOptions, Error> {
+        let store = &self.settings().store;
+        Ok(SqliteOptions {
+            db: place(self.root(), &store.url, "sqlite:")?,
+            payloads: place(self.root(), &store.payloads, "file:")?,
+            ..SqliteOptions::at(self.root())
+        })
     }
 }
 
