@@ -122,7 +122,7 @@ impl Host {
 
     /// Everything that is recorded from now on, or from an entry on.
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
-        Subscription::new(self.reader(), after)
+        Subscription::new(self.store.clone(), after)
     }
 
     /// Waits until everything is on the disk.

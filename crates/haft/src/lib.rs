@@ -20,6 +20,8 @@ pub use define::{
 };
 pub use error::Error;
 pub use haft_driver::{Cancel, Link};
+pub use haft_model as model;
+pub use haft_runtime as runtime;
 pub use host::{Host, HostOptions, StoreChoice, Subscription};
 pub use schemars;
 pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};

@@ -90,6 +90,7 @@ impl<'r> Walk<'r> {
     /// The story of a call.
     async fn through(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Output, Halt> {
         let entry = self.resolve(call, manner)?;
+        self.runtime.declare(&entry).await;
         let input = self.parse(call, &entry)?;
         let understood = self.understand(call, entry, input)?;
         let heard = self.hear(call, understood).await?;
