@@ -103,15 +103,16 @@ impl Journal {
         self.subject = Some(subject);
     }
 
+    /// Whether a status may be noted now.
+    pub(crate) fn may_note(&self, next: Status) -> bool {
+        self.status == next || self.status.may_become(next)
+    }
+
     /// Notes that something happened.
     pub(crate) fn note(&mut self, event: Event) {
         if let Some(next) = event.status() {
             // INVARIANT: every path through the rooms is one of the standard's table.
-            debug_assert!(
-                next == self.status || self.status.may_become(next),
-                "{} may not become {next}",
-                self.status
-            );
+            debug_assert!(self.may_note(next), "{} may not become {next}", self.status);
             self.status = next;
         }
         let phases = std::mem::take(&mut self.phases);
