@@ -228,10 +228,7 @@ impl Walk<'_> {
     /// stop.
     async fn look_around(&mut self, running: &mut Running) {
         let _ = self.journal.post().await;
-        if self.journal.fence().is_some() {
-            let until = self.runtime.lease_end();
-            let _ = self.runtime.store.renew(&self.runtime.options.node, until).await;
-        }
+        let _ = self.journal.prolong(&self.runtime.options).await;
         if !running.wished {
             let id = self.journal.id().clone();
             if let Ok(true) = self.runtime.cancel_requested(&id).await {

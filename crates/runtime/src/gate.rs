@@ -390,9 +390,7 @@ impl Walk<'_> {
         if self.runtime.cancel_requested(&id).await? {
             return Err(self.withdrawn(question).into());
         }
-        let until = self.runtime.lease_end();
-        self.runtime.store.renew(&self.runtime.options.node, until).await.map_err(unrecorded)?;
-        Ok(())
+        Ok(self.journal.prolong(&self.runtime.options).await?)
     }
 
     fn withdrawn(&mut self, question: &Question) -> Stop {

@@ -17,10 +17,7 @@ fn check(rule: &str, expected: &[&str]) {
 
 #[test]
 fn an_example_is_held_against_class_and_path() {
-    check(
-        "class = \"read-only\"\nmatch = ['time.now {}']\nnot_match = ['fs.write {}']\n",
-        &[],
-    );
+    check("class = \"read-only\"\nmatch = ['time.now {}']\nnot_match = ['fs.write {}']\n", &[]);
     check(
         "path = \"keys/*\"\nmatch = ['fs.read {\"path\": \"keys/a\"}']\nnot_match = ['fs.read {\"path\": \"a\"}']\n",
         &[],
@@ -35,6 +32,8 @@ fn an_example_that_says_otherwise_is_an_error_and_nothing_may_run() {
     );
     check(
         "path = \"*\"\nnot_match = ['fs.read {\"path\": \"a\"}']\n",
-        &["W052 haft.toml:4 the rule matches `fs.read {\"path\": \"a\"}`, which it says it does not"],
+        &[
+            "W052 haft.toml:4 the rule matches `fs.read {\"path\": \"a\"}`, which it says it does not",
+        ],
     );
 }
