@@ -12,7 +12,7 @@ use haft_model::{
 
 use crate::Run;
 
-pub(crate) use state::State;
+pub(crate) use state::{State, bare, most};
 
 /// What an entry changes.
 #[derive(Clone, Debug, Default, PartialEq)]

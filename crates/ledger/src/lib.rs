@@ -8,14 +8,21 @@ mod chain;
 mod derived;
 mod draft;
 mod error;
+mod head;
+mod keys;
 mod line;
 mod memory;
+mod seal;
+mod sqlite;
 mod store;
+mod verify;
 
 pub use draft::{Blob, Draft, Guard};
 pub use error::Error;
 pub use memory::MemoryStore;
+pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
     BoxFuture, Entry, Fence, QuestionFilter, QuestionRecord, Receipt, Run, RunFilter, Store,
     UsageFilter, Wait,
 };
+pub use verify::{Finding, Verification, export, verify_folder, verify_store};

@@ -1,0 +1,81 @@
+//! Key files: 32 random bytes that only their owner may read, made when they are first needed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// A secret key.
+pub(crate) type Key = [u8; 32];
+
+/// Reads the key of a file, or makes one. Of several who make it at once, one wins.
+pub(crate) fn load_or_make(path: &Path) -> io::Result<Key> {
+    match load(path) {
+        Err(fault) if fault.kind() == ErrorKind::NotFound => {}
+        found => return found,
+    }
+    let mut key = Key::default();
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    let beside = beside(path)?;
+    let written = write_new(&beside, hex(&key).as_bytes());
+    // A link, unlike a rename, never takes the place of a file that is there.
+    let linked = written.and_then(|()| fs::hard_link(&beside, path));
+    fs::remove_file(&beside)?;
+    match linked {
+        Err(fault) if fault.kind() != ErrorKind::AlreadyExists => Err(fault),
+        Ok(()) | Err(_) => load(path),
+    }
+}
+
+/// Reads the key of a file.
+pub(crate) fn load(path: &Path) -> io::Result<Key> {
+    let mut text = String::new();
+    File::open(path)?.read_to_string(&mut text)?;
+    unhex(text.trim())
+        .and_then(|bytes| Key::try_from(bytes).ok())
+        .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the file holds no key"))
+}
+
+/// Writes a file whole: beside it, to the disk, and then over it.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = beside(path)?;
+    write_new(&beside, bytes)?;
+    fs::rename(&beside, path)
+}
+
+/// A name in the same folder that nobody else uses.
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let mut tag = [0; 8];
+    getrandom::fill(&mut tag).map_err(io::Error::other)?;
+    Ok(path.with_extension(format!("{}.part", hex(&tag))))
+}
+
+/// Writes a new file to the disk that only its owner may read.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        for nibble in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
+        }
+        text
+    })
+}
+
+/// The bytes of a text in hexadecimal.
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
+    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+    Some(
+        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect(),
+    )
+}

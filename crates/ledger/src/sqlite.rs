@@ -1,0 +1,320 @@
+//! A store on disk: SQLite in one file, large payloads beside it. Several processes may share it.
+
+mod apply;
+pub(crate) mod lists;
+pub(crate) mod payloads;
+mod readers;
+pub(crate) mod schema;
+mod task;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use haft_model::{Digest, InvocationId, StandingAnswer, Timestamp};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use self::payloads::{Files, Stored, pack};
+use self::readers::Readers;
+use self::task::{Answer, Ready, Task};
+use self::writer::Writer;
+use crate::chain::Loose;
+use crate::draft::checked;
+use crate::seal::Seal;
+use crate::{
+    BoxFuture, Draft, Entry, Error, Fence, QuestionFilter, QuestionRecord, Receipt, Run, RunFilter,
+    Store, UsageFilter, Wait,
+};
+
+/// How often other processes are asked for news.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Where a store lies and how it works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// The file of the database. Keys and the signed end of the chain lie in its folder.
+    pub db: PathBuf,
+    /// The folder of large payloads.
+    pub payloads: PathBuf,
+    /// How much may queue up before whoever appends has to wait.
+    pub queue: usize,
+    /// How much is written in one transaction at most.
+    pub batch: usize,
+    /// The largest payload, in bytes, that lies in the database.
+    pub inline: usize,
+    /// How many read at the same time.
+    pub readers: usize,
+}
+
+impl SqliteOptions {
+    /// A store in a folder of its own, with the usual settings.
+    pub fn at(folder: impl AsRef<Path>) -> SqliteOptions {
+        let folder = folder.as_ref();
+        SqliteOptions {
+            db: folder.join("ledger.db"),
+            payloads: folder.join("payloads"),
+            queue: 1024,
+            batch: 512,
+            inline: 32 * 1024,
+            readers: 4,
+        }
+    }
+
+    /// The folder that the database lies in.
+    pub(crate) fn folder(&self) -> PathBuf {
+        let parent = self.db.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.unwrap_or(Path::new(".")).to_owned()
+    }
+}
+
+/// A store on disk. Dropping it writes and signs what is left, which may take a moment.
+#[derive(Debug)]
+pub struct SqliteStore {
+    options: SqliteOptions,
+    tasks: Option<mpsc::Sender<Task>>,
+    thread: Option<JoinHandle<()>>,
+    readers: Arc<Readers>,
+    files: Files,
+    seal: Arc<OnceLock<Seal>>,
+    last: watch::Receiver<Option<u64>>,
+}
+
+impl SqliteStore {
+    /// Opens a store, or makes one; the folders on the way are made too.
+    pub fn open(options: SqliteOptions) -> Result<SqliteStore, Error> {
+        let unopenable =
+            |cause: String| Error::Unopenable { place: options.db.display().to_string(), cause };
+        for folder in [&options.folder(), &options.payloads] {
+            std::fs::create_dir_all(folder).map_err(|fault| unopenable(fault.to_string()))?;
+        }
+        let (tell, last) = watch::channel(None);
+        let (tasks, asked) = mpsc::channel(options.queue.max(1));
+        let writer = Writer::open(&options, tell).map_err(unopenable)?;
+        let thread = std::thread::Builder::new()
+            .name("haft-ledger".to_owned())
+            .spawn(move || writer.run(asked))
+            .map_err(|fault| unopenable(fault.to_string()))?;
+        Ok(SqliteStore {
+            readers: Arc::new(Readers::new(&options)),
+            files: Files::new(&options.payloads),
+            tasks: Some(tasks),
+            thread: Some(thread),
+            seal: Arc::default(),
+            last,
+            options,
+        })
+    }
+
+    /// Where it lies and how it works.
+    pub fn options(&self) -> &SqliteOptions {
+        &self.options
+    }
+
+    /// Writes and signs what is left, and says whether that went well.
+    pub async fn close(self) -> Result<(), Error> {
+        let flushed = self.flush().await;
+        // Waiting for the thread would hold up everybody else on this one.
+        let closed = tokio::task::spawn_blocking(move || drop(self)).await;
+        flushed.and(closed.map_err(|_| Error::Closed))
+    }
+
+    async fn ask<T>(&self, task: impl FnOnce(Answer<T>) -> Task) -> Result<T, Error> {
+        let (answer, answered) = oneshot::channel();
+        self.queue(task(answer)).await?;
+        answered.await.unwrap_or(Err(Error::Closed))
+    }
+
+    async fn queue(&self, task: Task) -> Result<(), Error> {
+        let tasks = self.tasks.as_ref().ok_or(Error::Closed)?;
+        tasks.send(task).await.map_err(|_| Error::Closed)
+    }
+
+    /// Makes of a draft whatever can be made here, large payloads on the disk included.
+    async fn ready(&self, draft: Draft) -> Result<Ready, Error> {
+        checked(&draft.blobs)?;
+        let mut ready = Ready::new(&draft)?;
+        ready.guards = draft.guards;
+        let mut small = Vec::new();
+        for blob in draft.blobs {
+            let fits = blob.bytes.len() <= self.options.inline;
+            let seal = if blob.sensitive { Some(self.seal()?) } else { None };
+            let stored = Stored::of(blob, seal)?;
+            if fits {
+                small.push(stored);
+            } else {
+                ready.files.push((stored.digest.clone(), stored.sealed));
+                let files = self.files.clone();
+                let written = tokio::task::spawn_blocking(move || files.write(&stored)).await;
+                written.map_err(|fault| Error::Unwritable { cause: fault.to_string() })??;
+            }
+        }
+        ready.packed = pack(&small);
+        Ok(ready)
+    }
+
+    /// The seal, whose key is made when it is first needed.
+    fn seal(&self) -> Result<&Seal, Error> {
+        if let Some(seal) = self.seal.get() {
+            return Ok(seal);
+        }
+        let seal = Seal::load_or_make(&self.options.folder()).map_err(|fault| {
+            Error::Unwritable { cause: format!("no key to seal with: {fault}") }
+        })?;
+        Ok(self.seal.get_or_init(|| seal))
+    }
+
+    async fn news(&self, seq: Option<u64>, until: Instant) -> Result<Option<u64>, Error> {
+        let mut last = self.last.clone();
+        loop {
+            let known = *last.borrow_and_update();
+            if known > seq {
+                return Ok(known);
+            }
+            let stored = self.readers.read_here(lists::last)?;
+            let now = Instant::now();
+            if stored > seq || now >= until {
+                return Ok(stored);
+            }
+            let pause = GLANCE.min(until - now);
+            // A thread that is gone tells nobody; the glances go on.
+            if let Ok(Err(_)) = tokio::time::timeout(pause, last.changed()).await {
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        drop(self.tasks.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>> {
+        Box::pin(async move {
+            let ready = Box::new(self.ready(draft).await?);
+            match wait {
+                Wait::Disk => {
+                    let seq = self.ask(|answer| Task::Append(ready, Some(answer))).await?;
+                    Ok(Receipt { seq: Some(seq) })
+                }
+                Wait::Queue => {
+                    self.queue(Task::Append(ready, None)).await?;
+                    Ok(Receipt { seq: None })
+                }
+            }
+        })
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(self.ask(Task::Flush))
+    }
+
+    fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+        Box::pin(self.readers.read(move |db| lists::entries(db, after, most)))
+    }
+
+    fn wait_past(
+        &self,
+        seq: Option<u64>,
+        at_most: Duration,
+    ) -> BoxFuture<'_, Result<Option<u64>, Error>> {
+        Box::pin(self.news(seq, Instant::now() + at_most))
+    }
+
+    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<Entry>, Error>> {
+        let id = id.clone();
+        Box::pin(self.readers.read(move |db| lists::story(db, &id)))
+    }
+
+    fn payload<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        digest: &'a Digest,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, Error>> {
+        let (id, digest, files) = (id.clone(), digest.clone(), self.files.clone());
+        let (seal, folder) = (Arc::clone(&self.seal), self.options.folder());
+        Box::pin(self.readers.read(move |db| {
+            let Some(stored) = payloads::find(db, &files, &id, &digest)? else { return Ok(None) };
+            if stored.sealed
+                && seal.get().is_none()
+                && let Ok(found) = Seal::load(&folder)
+            {
+                drop(seal.set(found));
+            }
+            let changed = || format!("the payload `{digest}` is not what was stored");
+            let bytes = stored.opened(seal.get()).ok_or_else(|| payloads::fault(changed()))?;
+            Ok(Some(bytes))
+        }))
+    }
+
+    fn forget<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        digest: &'a Digest,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(async move {
+            let loose = Box::new(Loose::forgetting(id.as_str(), digest)?);
+            let (id, digest) = (id.clone(), digest.clone());
+            self.ask(|answer| Task::Forget { id, digest, loose, answer }).await
+        })
+    }
+
+    fn runs<'a>(&'a self, filter: &'a RunFilter) -> BoxFuture<'a, Result<Vec<Run>, Error>> {
+        let filter = filter.clone();
+        Box::pin(self.readers.read(move |db| lists::runs(db, &filter)))
+    }
+
+    fn questions<'a>(
+        &'a self,
+        filter: &'a QuestionFilter,
+    ) -> BoxFuture<'a, Result<Vec<QuestionRecord>, Error>> {
+        let filter = filter.clone();
+        Box::pin(self.readers.read(move |db| lists::questions(db, &filter)))
+    }
+
+    fn standing<'a>(
+        &'a self,
+        tenant: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Vec<StandingAnswer>, Error>> {
+        // A short list, asked for by every call: sending it to another thread costs more.
+        Box::pin(async move { self.readers.read_here(|db| lists::standing(db, tenant)) })
+    }
+
+    fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>> {
+        let filter = filter.clone();
+        Box::pin(self.readers.read(move |db| lists::usage(db, &filter)))
+    }
+
+    fn lease<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        owner: &'a str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Fence>, Error>> {
+        let (id, owner, times) = (id.clone(), owner.to_owned(), [now, until]);
+        Box::pin(self.ask(move |answer| Task::Lease { id, owner, times, answer }))
+    }
+
+    fn renew<'a>(&'a self, owner: &'a str, until: Timestamp) -> BoxFuture<'a, Result<(), Error>> {
+        let owner = owner.to_owned();
+        Box::pin(self.ask(move |answer| Task::Renew { owner, until, answer }))
+    }
+
+    fn release<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        fence: Fence,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let id = id.clone();
+        Box::pin(self.ask(move |answer| Task::Release { id, fence, answer }))
+    }
+}

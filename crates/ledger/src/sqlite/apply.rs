@@ -1,0 +1,199 @@
+//! What one entry does to the tables, and what the tables say to its guards.
+
+use haft_model::{EffectState, InvocationId, QuestionState, Status, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Result, params};
+
+use crate::derived::{Change, Changes, RunChange, bare};
+use crate::{Guard, Run};
+
+/// A time as the tables have it: nanoseconds, which last until the year 2262.
+pub(crate) fn nanos(at: Timestamp) -> i64 {
+    i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX)
+}
+
+/// Whether a guard holds for an entry of this invocation.
+pub(crate) fn holds(db: &Connection, id: Option<&InvocationId>, guard: &Guard) -> Result<bool> {
+    let id = id.map(InvocationId::as_str);
+    match guard {
+        Guard::Fence(token) => {
+            let text = "SELECT 1 FROM leases WHERE invocation = ?1 AND token = ?2";
+            db.prepare_cached(text)?.exists(params![id, *token as i64])
+        }
+        Guard::Unanswered { question, answered_by, at } => {
+            let text = "SELECT 1 FROM questions AS q WHERE id = ?1 AND state = 'open'
+                AND expires > ?3 AND NOT EXISTS
+                (SELECT 1 FROM answers AS a WHERE a.question = q.id AND a.person = ?2)";
+            db.prepare_cached(text)?.exists(params![question.as_str(), answered_by, nanos(*at)])
+        }
+        Guard::NotEnded => {
+            let text = "SELECT 1 FROM runs WHERE invocation = ?1 AND ended IS NOT NULL";
+            db.prepare_cached(text)?.exists([id]).map(|ended| !ended)
+        }
+        Guard::NewDeclaration { tool, digest } => {
+            let text = "SELECT 1 FROM declared WHERE tool = ?1 AND digest = ?2";
+            db.prepare_cached(text)?.exists([tool, digest.as_str()]).map(|known| !known)
+        }
+        Guard::Stands(id) => {
+            db.prepare_cached("SELECT 1 FROM standing WHERE id = ?1")?.exists([id.as_str()])
+        }
+    }
+}
+
+/// Applies what an entry changes.
+pub(crate) fn apply(
+    db: &Connection,
+    seq: u64,
+    id: Option<&InvocationId>,
+    changes: &Changes,
+) -> Result<()> {
+    if let (Some(id), Some(change)) = (id, &changes.run) {
+        let began = match &change.began {
+            Some(began) => begin(db, seq, began, change)?,
+            None => false,
+        };
+        if !began {
+            go_on(db, id, change)?;
+        }
+    }
+    changes.others.iter().try_for_each(|change| other(db, change))
+}
+
+/// Inserts a run, with all that its first entry says; false when there is one already.
+fn begin(db: &Connection, seq: u64, began: &Run, change: &RunChange) -> Result<bool> {
+    let mut run = began.clone();
+    change.apply(&mut run);
+    let text = "INSERT OR IGNORE INTO runs
+        (seq, invocation, tool, name, actor, tenant, status, effect, code, approval, created, ended)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    let rows = db.prepare_cached(text)?.execute(params![
+        seq as i64,
+        run.invocation_id.as_str(),
+        run.tool_id,
+        bare(&run.tool_id),
+        run.actor,
+        run.tenant,
+        run.status.name(),
+        run.effect_state.name(),
+        run.error_code.map(|code| code.name()),
+        run.approval_id.as_ref().map(|id| id.as_str()),
+        nanos(run.created_at),
+        run.ended_at.map(nanos),
+    ])?;
+    Ok(rows > 0)
+}
+
+fn go_on(db: &Connection, id: &InvocationId, change: &RunChange) -> Result<()> {
+    // On its own, since setting a column that is indexed costs even if it stays the same.
+    if let Some(tool) = &change.tool {
+        let text = "UPDATE runs SET tool = ?2, name = ?3 WHERE invocation = ?1";
+        db.prepare_cached(text)?.execute([id.as_str(), tool, bare(tool)])?;
+    }
+    let text = "UPDATE runs SET
+        status = coalesce(?2, status), effect = coalesce(?3, effect),
+        approval = iif(?4, ?5, approval), code = iif(?6, ?7, code), ended = coalesce(?8, ended)
+        WHERE invocation = ?1";
+    let ended = change.ended.as_ref();
+    let approval = change.approval.as_ref();
+    db.prepare_cached(text)?.execute(params![
+        id.as_str(),
+        change.status.map(Status::name),
+        change.effect.map(EffectState::name),
+        approval.is_some(),
+        approval.and_then(Option::as_ref).map(|id| id.as_str()),
+        ended.is_some(),
+        ended.and_then(|ended| ended.code).map(|code| code.name()),
+        ended.map(|ended| nanos(ended.at)),
+    ])?;
+    Ok(())
+}
+
+fn other(db: &Connection, change: &Change) -> Result<()> {
+    match change {
+        Change::Asked(question) => {
+            let text = "INSERT OR IGNORE INTO questions
+                (id, invocation, tenant, state, expires, question)
+                VALUES (?1, ?2, ?3, 'open', ?4, ?5)";
+            db.prepare_cached(text)?.execute(params![
+                question.id.as_str(),
+                question.bound.invocation.as_str(),
+                question.bound.tenant,
+                nanos(question.expires_at),
+                json(question)?,
+            ])
+        }
+        Change::Answered(answer) => {
+            let known = "SELECT 1 FROM questions WHERE id = ?1";
+            if !db.prepare_cached(known)?.exists([answer.question.as_str()])? {
+                return Ok(());
+            }
+            let text = "INSERT INTO answers(question, person, answer) VALUES (?1, ?2, ?3)";
+            let person = answer.by.as_str();
+            let text_of_it = json(answer)?;
+            db.prepare_cached(text)?.execute([answer.question.as_str(), person, &text_of_it])?;
+            if answer.approves {
+                return Ok(());
+            }
+            settle(db, answer.question.as_str(), QuestionState::Rejected)
+        }
+        Change::Settled(id, state) => settle(db, id.as_str(), *state),
+        Change::Stands(answer) => {
+            let text = "INSERT OR REPLACE INTO standing(id, tenant, answer) VALUES (?1, ?2, ?3)";
+            let text_of_it = json(answer)?;
+            db.prepare_cached(text)?.execute([answer.id.as_str(), &answer.tenant, &text_of_it])
+        }
+        Change::Revoked(id) => {
+            db.prepare_cached("DELETE FROM standing WHERE id = ?1")?.execute([id.as_str()])
+        }
+        Change::Declared(tool, digest) => {
+            let text = "INSERT OR REPLACE INTO declared(tool, digest) VALUES (?1, ?2)";
+            db.prepare_cached(text)?.execute([tool, digest.as_str()])
+        }
+    }
+    .map(|_rows| ())
+}
+
+fn settle(db: &Connection, id: &str, state: QuestionState) -> Result<usize> {
+    let text = "UPDATE questions SET state = ?2 WHERE id = ?1 AND state = 'open'";
+    db.prepare_cached(text)?.execute([id, state.name()])
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value)
+        .map_err(|fault| rusqlite::Error::ToSqlConversionFailure(Box::new(fault)))
+}
+
+/// Takes a lease; none while somebody else holds it.
+pub(crate) fn lease(
+    db: &Connection,
+    id: &str,
+    owner: &str,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<Option<u64>> {
+    let text = "SELECT 1 FROM leases WHERE invocation = ?1 AND owner <> ?2 AND until > ?3";
+    if db.prepare_cached(text)?.exists(params![id, owner, nanos(now)])? {
+        return Ok(None);
+    }
+    let text = "INSERT INTO marks(name, value) VALUES ('token', 1)
+        ON CONFLICT(name) DO UPDATE SET value = value + 1 RETURNING value";
+    let token: Option<i64> = db.prepare_cached(text)?.query_row([], |row| row.get(0)).optional()?;
+    let token = token.unwrap_or_default();
+    let text = "INSERT OR REPLACE INTO leases(invocation, owner, until, token)
+        VALUES (?1, ?2, ?3, ?4)";
+    db.prepare_cached(text)?.execute(params![id, owner, nanos(until), token])?;
+    Ok(u64::try_from(token).ok())
+}
+
+/// Prolongs the leases of an owner.
+pub(crate) fn renew(db: &Connection, owner: &str, until: Timestamp) -> Result<()> {
+    let text = "UPDATE leases SET until = max(until, ?2) WHERE owner = ?1";
+    db.prepare_cached(text)?.execute(params![owner, nanos(until)])?;
+    Ok(())
+}
+
+/// Gives a lease back, if it is still the same.
+pub(crate) fn release(db: &Connection, id: &str, token: u64) -> Result<()> {
+    let text = "DELETE FROM leases WHERE invocation = ?1 AND token = ?2";
+    db.prepare_cached(text)?.execute(params![id, token as i64])?;
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! Reading the tables.
+
+mod runs;
+
+use haft_model::{
+    Answer, Digest, EffectState, InvocationId, QuestionState, StandingAnswer, Timestamp,
+};
+use rusqlite::types::{Type, Value};
+use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
+
+use super::apply::nanos;
+use crate::{Entry, QuestionFilter, QuestionRecord, UsageFilter};
+
+pub(crate) use runs::{all_runs, runs};
+
+/// The entries after one.
+pub(crate) fn entries(db: &Connection, after: Option<u64>, most: usize) -> Result<Vec<Entry>> {
+    let after = after.map_or(-1, |after| i64::try_from(after).unwrap_or(i64::MAX));
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let text = "SELECT seq, line FROM entries WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+    db.prepare_cached(text)?.query_map([after, most], entry)?.collect()
+}
+
+/// The entries of an invocation.
+pub(crate) fn story(db: &Connection, id: &InvocationId) -> Result<Vec<Entry>> {
+    let text = "SELECT seq, line FROM entries WHERE invocation = ?1 ORDER BY seq";
+    db.prepare_cached(text)?.query_map([id.as_str()], entry)?.collect()
+}
+
+fn entry(row: &Row<'_>) -> Result<Entry> {
+    Ok(Entry { seq: row.get::<_, i64>(0)? as u64, line: row.get(1)? })
+}
+
+/// The last entry there is.
+pub(crate) fn last(db: &Connection) -> Result<Option<u64>> {
+    let text = "SELECT max(seq) FROM entries";
+    let last: Option<i64> = db.prepare_cached(text)?.query_row([], |row| row.get(0))?;
+    Ok(last.and_then(|last| u64::try_from(last).ok()))
+}
+
+/// The payloads in the rows of an invocation; an empty id stands for the house.
+pub(crate) fn packed(db: &Connection, id: &InvocationId) -> Result<Vec<(i64, Vec<u8>)>> {
+    let text = "SELECT seq, blobs FROM entries
+        WHERE invocation IS ?1 AND blobs IS NOT NULL ORDER BY seq";
+    let id = Some(id.as_str()).filter(|id| !id.is_empty());
+    db.prepare_cached(text)?.query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// Whether bytes of an invocation lie in a file, and whether they are sealed there.
+pub(crate) fn in_file(db: &Connection, id: &InvocationId, digest: &Digest) -> Result<Option<bool>> {
+    let text = "SELECT sealed FROM files WHERE digest = ?1 AND invocation = ?2 LIMIT 1";
+    db.prepare_cached(text)?.query_row([digest.as_str(), id.as_str()], |row| row.get(0)).optional()
+}
+
+/// Questions, oldest first.
+pub(crate) fn questions(db: &Connection, filter: &QuestionFilter) -> Result<Vec<QuestionRecord>> {
+    let mut text = "SELECT question, state, id FROM questions".to_owned();
+    let mut values = Vec::new();
+    let index = if filter.id.is_some() {
+        ""
+    } else if filter.invocation.is_some() {
+        " INDEXED BY questions_of"
+    } else if filter.open {
+        " INDEXED BY questions_open"
+    } else {
+        ""
+    };
+    text.push_str(index);
+    text.push_str(" WHERE 1");
+    let mut only = |column: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            text.push_str(&format!(" AND {column} = ?"));
+            values.push(Value::Text(value.to_owned()));
+        }
+    };
+    only("id", filter.id.as_ref().map(|id| id.as_str()));
+    only("invocation", filter.invocation.as_ref().map(|id| id.as_str()));
+    only("tenant", filter.tenant.as_deref());
+    if filter.open {
+        text.push_str(" AND state = 'open'");
+    }
+    text.push_str(" ORDER BY number");
+    let mut statement = db.prepare_cached(&text)?;
+    let found = statement.query_map(params_from_iter(values), |row| {
+        let id: String = row.get(2)?;
+        Ok(QuestionRecord {
+            question: json(row, 0)?,
+            state: word(row, 1, QuestionState::parse)?,
+            answers: answers(db, &id)?,
+        })
+    })?;
+    found.collect()
+}
+
+fn answers(db: &Connection, question: &str) -> Result<Vec<Answer>> {
+    let text = "SELECT answer FROM answers WHERE question = ?1 ORDER BY number";
+    db.prepare_cached(text)?.query_map([question], |row| json(row, 0))?.collect()
+}
+
+/// The answers that stand.
+pub(crate) fn standing(db: &Connection, tenant: Option<&str>) -> Result<Vec<StandingAnswer>> {
+    let text = "SELECT answer FROM standing WHERE ?1 IS NULL OR tenant = ?1 ORDER BY id";
+    db.prepare_cached(text)?.query_map([tenant], |row| json(row, 0))?.collect()
+}
+
+/// The declarations on record.
+pub(crate) fn declared(db: &Connection) -> Result<Vec<(String, Digest)>> {
+    let text = "SELECT tool, digest FROM declared";
+    let pair = |row: &Row<'_>| Ok((row.get(0)?, Digest::from(row.get::<_, String>(1)?.as_str())));
+    db.prepare_cached(text)?.query_map([], pair)?.collect()
+}
+
+/// How many runs began since a time.
+pub(crate) fn usage(db: &Connection, filter: &UsageFilter) -> Result<u64> {
+    let mut text = "SELECT count(*) FROM runs INDEXED BY runs_since WHERE created >= ?".to_owned();
+    let mut values = vec![Value::Integer(nanos(filter.since))];
+    for (column, value) in [("tenant", &filter.tenant), ("actor", &filter.actor)] {
+        if let Some(value) = value {
+            text.push_str(&format!(" AND {column} = ?"));
+            values.push(Value::Text(value.clone()));
+        }
+    }
+    if let Some(tools) = &filter.tools {
+        let places = vec!["?"; tools.len()].join(", ");
+        text.push_str(&format!(" AND tool IN ({places})"));
+        values.extend(tools.iter().cloned().map(Value::Text));
+    }
+    let count: i64 =
+        db.prepare_cached(&text)?.query_row(params_from_iter(values), |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or_default())
+}
+
+/// A value that is kept as JSON.
+fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|fault| unreadable(column, Box::new(fault)))
+}
+
+/// A value that is kept as its word.
+fn word<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> Result<T> {
+    let text: String = row.get(column)?;
+    parse(&text).ok_or_else(|| unreadable(column, format!("`{text}` is no word we know").into()))
+}
+
+fn effect(row: &Row<'_>, column: usize) -> Result<EffectState> {
+    word(row, column, EffectState::parse)
+}
+
+/// A value that is kept as nanoseconds.
+fn time(column: usize, nanos: i64) -> Result<Timestamp> {
+    Timestamp::from_nanosecond(i128::from(nanos))
+        .map_err(|fault| unreadable(column, fault.to_string().into()))
+}
+
+fn unreadable(column: usize, why: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, why)
+}

@@ -1,0 +1,196 @@
+//! Where bytes lie: small ones in the row of their entry, large ones in files named by their digest.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use haft_model::{Digest, InvocationId};
+use rusqlite::Connection;
+
+use super::lists;
+use crate::seal::Seal;
+use crate::{Blob, Error, keys};
+
+/// Bytes as they lie on the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) digest: Digest,
+    pub(crate) sealed: bool,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Stored {
+    /// A blob as it will lie on the disk, under a seal if one is given.
+    pub(crate) fn of(blob: Blob, seal: Option<&Seal>) -> Result<Stored, Error> {
+        let Blob { digest, bytes, .. } = blob;
+        let large = || Error::Unwritable { cause: "a payload is too large to seal".to_owned() };
+        let bytes = match seal {
+            Some(seal) => seal.close(&digest, &bytes).ok_or_else(large)?,
+            None => bytes,
+        };
+        Ok(Stored { digest, sealed: seal.is_some(), bytes })
+    }
+
+    /// The bytes as they were handed in; none when they are not what they were.
+    pub(crate) fn opened(self, seal: Option<&Seal>) -> Option<Vec<u8>> {
+        let bytes = if self.sealed { seal?.open(&self.digest, &self.bytes)? } else { self.bytes };
+        (Digest::of_bytes(&bytes) == self.digest).then_some(bytes)
+    }
+}
+
+/// Packs what lies in a row: for each its kind, the length of its digest, the digest, the number of
+/// its bytes, and the bytes.
+pub(crate) fn pack(all: &[Stored]) -> Option<Vec<u8>> {
+    let mut packed = Vec::new();
+    for stored in all {
+        let digest = stored.digest.as_str().as_bytes();
+        packed.push(u8::from(stored.sealed));
+        packed.push(u8::try_from(digest.len()).ok()?);
+        packed.extend_from_slice(digest);
+        packed.extend_from_slice(&u32::try_from(stored.bytes.len()).ok()?.to_be_bytes());
+        packed.extend_from_slice(&stored.bytes);
+    }
+    (!packed.is_empty()).then_some(packed)
+}
+
+/// Unpacks a row; none when it is damaged.
+pub(crate) fn unpack(mut packed: &[u8]) -> Option<Vec<Stored>> {
+    let mut all = Vec::new();
+    while let Some((kind, rest)) = packed.split_first() {
+        let (length, rest) = rest.split_first()?;
+        let (digest, rest) = rest.split_at_checked(usize::from(*length))?;
+        let (size, rest) = rest.split_first_chunk::<4>()?;
+        let (bytes, rest) = rest.split_at_checked(u32::from_be_bytes(*size) as usize)?;
+        packed = rest;
+        all.push(Stored {
+            digest: Digest::from(std::str::from_utf8(digest).ok()?),
+            sealed: match kind {
+                0 => false,
+                1 => true,
+                _ => return None,
+            },
+            bytes: bytes.to_vec(),
+        });
+    }
+    Some(all)
+}
+
+/// The folder of files.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    folder: PathBuf,
+}
+
+impl Files {
+    /// The files of a folder.
+    pub(crate) fn new(folder: &Path) -> Files {
+        Files { folder: folder.to_owned() }
+    }
+
+    /// Where bytes lie; none for a digest that is not written as ours are.
+    pub(crate) fn path(&self, digest: &Digest, sealed: bool) -> Option<PathBuf> {
+        let hex = digest.as_str().strip_prefix("sha256:")?;
+        let plain = hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let first = hex.get(..2).filter(|_| plain)?;
+        let ending = if sealed { ".sealed" } else { "" };
+        Some(self.folder.join(first).join(format!("{hex}{ending}")))
+    }
+
+    /// Puts bytes on the disk, under their name only once they are whole.
+    pub(crate) fn write(&self, stored: &Stored) -> Result<(), Error> {
+        let failed = |fault: io::Error| Error::Unwritable { cause: fault.to_string() };
+        let path = self.path(&stored.digest, stored.sealed);
+        let path = path.ok_or_else(|| failed(ErrorKind::InvalidInput.into()))?;
+        let parent = path.parent().unwrap_or(&self.folder);
+        if !parent.is_dir() {
+            fs::create_dir_all(parent).map_err(failed)?;
+            sync(&self.folder).map_err(failed)?;
+        }
+        if !path.is_file() {
+            keys::replace(&path, &stored.bytes).map_err(failed)?;
+        }
+        sync(parent).map_err(failed)
+    }
+
+    /// Whether the bytes are there.
+    pub(crate) fn has(&self, digest: &Digest, sealed: bool) -> bool {
+        self.path(digest, sealed).is_some_and(|path| path.is_file())
+    }
+
+    /// Reads bytes; none when there are none.
+    pub(crate) fn read(&self, digest: &Digest, sealed: bool) -> io::Result<Option<Stored>> {
+        let Some(path) = self.path(digest, sealed) else { return Ok(None) };
+        match fs::read(path) {
+            Ok(bytes) => Ok(Some(Stored { digest: digest.clone(), sealed, bytes })),
+            Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Takes a file away; it is fine when there is none.
+    pub(crate) fn remove(&self, digest: &Digest, sealed: bool) -> io::Result<()> {
+        let Some(path) = self.path(digest, sealed) else { return Ok(()) };
+        match fs::remove_file(path) {
+            Err(fault) if fault.kind() != ErrorKind::NotFound => Err(fault),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// The bytes that came with an entry of an invocation, wherever they lie.
+pub(crate) fn find(
+    db: &Connection,
+    files: &Files,
+    id: &InvocationId,
+    digest: &Digest,
+) -> rusqlite::Result<Option<Stored>> {
+    for (seq, packed) in lists::packed(db, id)? {
+        let all = unpack(&packed);
+        let all = all.ok_or_else(|| fault(format!("the payloads of entry {seq} are damaged")))?;
+        if let Some(stored) = all.into_iter().find(|stored| stored.digest == *digest) {
+            return Ok(Some(stored));
+        }
+    }
+    let Some(sealed) = lists::in_file(db, id, digest)? else { return Ok(None) };
+    let stored = files.read(digest, sealed).map_err(|cause| fault(cause.to_string()))?;
+    let gone = || fault(format!("the file of the payload `{digest}` is gone"));
+    stored.ok_or_else(gone).map(Some)
+}
+
+/// A fault that is none of SQLite's own.
+pub(crate) fn fault(what: String) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(what.into())
+}
+
+/// Makes sure that the names in a folder are on the disk.
+fn sync(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_comes_out_and_a_damaged_row_is_none() {
+        let stored = |text: &str, sealed| Stored {
+            digest: Digest::of_bytes(text.as_bytes()),
+            sealed,
+            bytes: text.as_bytes().to_vec(),
+        };
+        let all = [stored("one", false), stored("", true), stored("three", false)];
+        let packed = pack(&all).unwrap();
+        assert_eq!(unpack(&packed), Some(all.to_vec()));
+        assert_eq!(unpack(&packed[..packed.len() - 1]), None);
+        assert_eq!(unpack(&[7; 9]), None);
+        assert_eq!(pack(&[]), None);
+    }
+
+    #[test]
+    fn a_digest_is_never_a_way_out_of_the_folder() {
+        let files = Files::new(Path::new("payloads"));
+        for digest in ["sha256:../../etc/passwd", "../x", "sha256:", "md5:00"] {
+            assert_eq!(files.path(&Digest::from(digest), false), None, "{digest}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Connections for reading, shared by all who read.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+use super::{SqliteOptions, schema};
+use crate::Error;
+
+/// Connections that nobody uses at the moment, and how many may be in use.
+#[derive(Debug)]
+pub(crate) struct Readers {
+    db: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+    room: Semaphore,
+}
+
+impl Readers {
+    /// Connections to a store, none of them open yet.
+    pub(crate) fn new(options: &SqliteOptions) -> Readers {
+        Readers {
+            db: options.db.clone(),
+            idle: Mutex::default(),
+            room: Semaphore::new(options.readers.max(1)),
+        }
+    }
+
+    /// Reads on a thread that may take its time.
+    pub(crate) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let _room = self.room.acquire().await.map_err(|_| Error::Closed)?;
+        let readers = Arc::clone(self);
+        let read = tokio::task::spawn_blocking(move || readers.read_here(work));
+        read.await.map_err(|fault| Error::Unreadable { cause: fault.to_string() })?
+    }
+
+    /// Reads on this thread; only for what is quick.
+    pub(crate) fn read_here<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        let unreadable = |fault: rusqlite::Error| Error::Unreadable { cause: fault.to_string() };
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => schema::reader(&self.db).map_err(unreadable)?,
+        };
+        let read = work(&connection).map_err(unreadable);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        read
+    }
+}

@@ -1,0 +1,148 @@
+//! The tables, how they came to be, and how a connection to them is made.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+/// How long anybody waits for a turn before giving up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Each text takes the tables from the version before it to its own, which is its place from 1.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE entries(
+        seq INTEGER PRIMARY KEY, line TEXT NOT NULL, invocation TEXT, blobs BLOB);
+    CREATE INDEX entries_of ON entries(invocation, seq);
+
+    -- `seq` is that of the entry with which the call came in, so the order is that of the log.
+    CREATE TABLE runs(
+        seq INTEGER PRIMARY KEY, invocation TEXT NOT NULL UNIQUE, tool TEXT NOT NULL,
+        name TEXT NOT NULL, actor TEXT NOT NULL, tenant TEXT NOT NULL, status TEXT NOT NULL,
+        effect TEXT NOT NULL, code TEXT, approval TEXT, created INTEGER NOT NULL, ended INTEGER);
+    CREATE INDEX runs_name ON runs(name);
+    CREATE INDEX runs_actor ON runs(actor);
+    CREATE INDEX runs_tenant ON runs(tenant);
+    CREATE INDEX runs_open ON runs(seq) WHERE ended IS NULL;
+    CREATE INDEX runs_ill ON runs(status) WHERE ended IS NOT NULL AND status <> 'succeeded';
+    CREATE INDEX runs_unknown ON runs(seq) WHERE effect = 'unknown';
+    CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
+
+    CREATE TABLE questions(
+        number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, invocation TEXT NOT NULL,
+        tenant TEXT NOT NULL, state TEXT NOT NULL, expires INTEGER NOT NULL,
+        question TEXT NOT NULL);
+    CREATE INDEX questions_open ON questions(number) WHERE state = 'open';
+    CREATE INDEX questions_of ON questions(invocation);
+    CREATE TABLE answers(
+        number INTEGER PRIMARY KEY, question TEXT NOT NULL, person TEXT NOT NULL,
+        answer TEXT NOT NULL);
+    CREATE INDEX answers_of ON answers(question);
+
+    CREATE TABLE standing(
+        id TEXT PRIMARY KEY, tenant TEXT NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE declared(tool TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;
+
+    -- What follows is in no fact.
+    CREATE TABLE leases(
+        invocation TEXT PRIMARY KEY, owner TEXT NOT NULL, until INTEGER NOT NULL,
+        token INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX leases_of ON leases(owner);
+    CREATE TABLE files(
+        digest TEXT NOT NULL, sealed INTEGER NOT NULL, invocation TEXT NOT NULL,
+        PRIMARY KEY(digest, sealed, invocation)) WITHOUT ROWID;
+    CREATE TABLE heads(seq INTEGER PRIMARY KEY, head TEXT NOT NULL);
+    CREATE TABLE marks(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"];
+
+/// The version of the tables that this code works with.
+pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// The connection that writes; the tables are made or brought up to date.
+pub(crate) fn writer(db: &Path) -> Result<Connection, String> {
+    patiently(|| {
+        let mut connection = Connection::open_with_flags(
+            db,
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+                | OpenFlags::SQLITE_OPEN_CREATE
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        queue_up(&mut connection)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        // What is forgotten is overwritten and not merely let go.
+        connection.pragma_update(None, "secure_delete", "ON")?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(connection)
+    })
+    .map_err(|fault| fault.to_string())
+    .and_then(migrated)
+}
+
+fn migrated(mut connection: Connection) -> Result<Connection, String> {
+    let failed = |fault: rusqlite::Error| fault.to_string();
+    let now = version(&connection).map_err(failed)?;
+    if now > VERSION {
+        return Err(format!("its tables are of version {now}, and this haft knows {VERSION}"));
+    }
+    if now < VERSION {
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        // Another process may have been faster.
+        let done = usize::try_from(version(&transaction).map_err(failed)?).unwrap_or(0);
+        for text in MIGRATIONS.iter().skip(done) {
+            transaction.execute_batch(text).map_err(failed)?;
+        }
+        transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+    }
+    Ok(connection)
+}
+
+/// A connection that reads.
+pub(crate) fn reader(db: &Path) -> rusqlite::Result<Connection> {
+    patiently(|| {
+        let mut connection = Connection::open_with_flags(
+            db,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        queue_up(&mut connection)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        Ok(connection)
+    })
+}
+
+/// The version of the tables.
+pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Whoever finds the store busy waits its turn in small steps: the usual long steps would starve it
+/// beside a process that writes without a pause.
+fn queue_up(connection: &mut Connection) -> rusqlite::Result<()> {
+    let mut since = Instant::now();
+    connection.busy_handler(Some(move |times: i32| {
+        if times == 0 {
+            since = Instant::now();
+        }
+        let step = u64::try_from(times).unwrap_or(0).clamp(1, 8);
+        std::thread::sleep(Duration::from_millis(step));
+        since.elapsed() < PATIENCE
+    }))
+}
+
+/// Tries again for as long as the store is merely busy: not everything asks the handler above.
+pub(crate) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let since = Instant::now();
+    loop {
+        match work() {
+            Err(fault) if is_busy(&fault) && since.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            done => return done,
+        }
+    }
+}
+
+fn is_busy(fault: &rusqlite::Error) -> bool {
+    matches!(fault.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}

@@ -1,0 +1,102 @@
+//! What the writing thread is asked to do, and how whoever asked is told.
+
+use haft_model::{Digest, InvocationId, Timestamp};
+use tokio::sync::oneshot;
+
+use crate::chain::Loose;
+use crate::derived::Changes;
+use crate::{Draft, Error, Fence, Guard};
+
+/// Where an answer goes. Nobody may be listening any more, which is fine.
+pub(crate) type Answer<T> = oneshot::Sender<Result<T, Error>>;
+
+/// One thing to do inside a transaction.
+#[derive(Debug)]
+pub(crate) enum Task {
+    Append(Box<Ready>, Option<Answer<u64>>),
+    Lease { id: InvocationId, owner: String, times: [Timestamp; 2], answer: Answer<Option<Fence>> },
+    Renew { owner: String, until: Timestamp, answer: Answer<()> },
+    Release { id: InvocationId, fence: Fence, answer: Answer<()> },
+    Forget { id: InvocationId, digest: Digest, loose: Box<Loose>, answer: Answer<bool> },
+    Flush(Answer<()>),
+}
+
+/// What came of a task, provided that the transaction is kept.
+#[derive(Debug)]
+pub(crate) enum Done {
+    Appended(Result<u64, Error>),
+    Leased(Option<Fence>),
+    Forgot(bool),
+    Nothing,
+}
+
+/// A draft of which everything was made that needs no knowledge of the store.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) invocation: Option<InvocationId>,
+    pub(crate) guards: Vec<Guard>,
+    pub(crate) loose: Loose,
+    pub(crate) changes: Changes,
+    /// What lies in the row.
+    pub(crate) packed: Option<Vec<u8>>,
+    /// What lies in files: the digest, and whether it is sealed.
+    pub(crate) files: Vec<(Digest, bool)>,
+}
+
+impl Ready {
+    /// A draft without its guards and payloads.
+    pub(crate) fn new(draft: &Draft) -> Result<Ready, Error> {
+        Ok(Ready {
+            loose: Loose::of(draft)?,
+            changes: Changes::of(draft.invocation.as_ref(), &draft.facts),
+            invocation: draft.invocation.clone(),
+            guards: Vec::new(),
+            packed: None,
+            files: Vec::new(),
+        })
+    }
+}
+
+impl Task {
+    /// Whether somebody wants to be sure of everything before it.
+    pub(crate) fn is_flush(&self) -> bool {
+        matches!(self, Task::Flush(_))
+    }
+
+    /// Whether nobody would hear that it was lost.
+    pub(crate) fn is_unheard(&self) -> bool {
+        matches!(self, Task::Append(_, None))
+    }
+
+    /// Tells that it is done.
+    pub(crate) fn finish(self, done: Done) {
+        match (self, done) {
+            (Task::Append(_, Some(answer)), Done::Appended(seq)) => drop(answer.send(seq)),
+            (Task::Lease { answer, .. }, Done::Leased(fence)) => drop(answer.send(Ok(fence))),
+            (Task::Forget { answer, .. }, Done::Forgot(gone)) => drop(answer.send(Ok(gone))),
+            (
+                Task::Renew { answer, .. } | Task::Release { answer, .. } | Task::Flush(answer),
+                Done::Nothing,
+            ) => drop(answer.send(Ok(()))),
+            // Whoever gets no answer learns that the store is closed.
+            (_, _) => {}
+        }
+    }
+
+    /// Tells that nothing of it was kept.
+    pub(crate) fn fail(self, cause: &str) {
+        let fault = Error::Unwritable { cause: cause.to_owned() };
+        match self {
+            Task::Append(_, answer) => {
+                if let Some(answer) = answer {
+                    drop(answer.send(Err(fault)));
+                }
+            }
+            Task::Lease { answer, .. } => drop(answer.send(Err(fault))),
+            Task::Forget { answer, .. } => drop(answer.send(Err(fault))),
+            Task::Renew { answer, .. } | Task::Release { answer, .. } | Task::Flush(answer) => {
+                drop(answer.send(Err(fault)));
+            }
+        }
+    }
+}

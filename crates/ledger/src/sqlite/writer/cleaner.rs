@@ -1,0 +1,67 @@
+//! A thread beside the writing one that carries SQLite's log of changes over into the tables, so
+//! that nobody who waits for the disk waits for that too.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection;
+
+use crate::sqlite::schema;
+
+/// How many bytes are written between two rounds.
+const ROUND: usize = 4 << 20;
+
+/// If the thread cannot keep up, the writing one helps after this many pages.
+const TOO_MANY: i64 = 16_384;
+
+/// The thread.
+pub(super) struct Cleaner {
+    wake: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+    written: usize,
+}
+
+impl Cleaner {
+    /// Starts the thread; the connection that writes leaves the work to it.
+    pub(super) fn start(path: &Path, writer: &Connection) -> Result<Cleaner, String> {
+        writer
+            .pragma_update(None, "wal_autocheckpoint", TOO_MANY)
+            .map_err(|fault| fault.to_string())?;
+        let db = schema::writer(path)?;
+        let (wake, woken) = sync_channel(1);
+        let thread = thread::Builder::new()
+            .name("haft-ledger-cleaner".to_owned())
+            .spawn(move || clean(&db, &woken))
+            .map_err(|fault| fault.to_string())?;
+        Ok(Cleaner { wake: Some(wake), thread: Some(thread), written: 0 })
+    }
+
+    /// Counts bytes that were written.
+    pub(super) fn wrote(&mut self, bytes: usize) {
+        self.written += bytes;
+        if self.written >= ROUND
+            && let Some(wake) = &self.wake
+        {
+            self.written = 0;
+            // If a round is due already, that one will do.
+            let _due = wake.try_send(());
+        }
+    }
+}
+
+impl Drop for Cleaner {
+    fn drop(&mut self) {
+        drop(self.wake.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+fn clean(db: &Connection, woken: &Receiver<()>) {
+    while woken.recv().is_ok() {
+        // A round that fails is made up for by the next, or by the writing thread.
+        drop(db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
+    }
+}

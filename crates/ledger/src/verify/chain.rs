@@ -1,0 +1,113 @@
+//! Walking a chain link by link.
+
+use super::{Finding, Verification};
+use crate::chain::{GENESIS, hash, unhashed};
+use crate::head::{Keyring, SignedHead};
+use crate::line::Line;
+
+/// How much is reported at most: a log that is all wrong needs no list of a million lines.
+const MOST: usize = 1000;
+
+/// A chain as far as it was walked.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    pub(super) found: Verification,
+    /// The number that the next link has to have.
+    next: u64,
+    /// The hash of the link before; none where that link cannot be trusted.
+    previous: Option<String>,
+    time: Option<haft_model::Timestamp>,
+    /// Links that signed ends speak of, with what they say.
+    claims: Vec<SignedHead>,
+}
+
+impl Walk {
+    /// A walk past these signed ends.
+    pub(super) fn new(mut heads: Vec<SignedHead>, ring: &Keyring) -> Walk {
+        let mut found = Verification::default();
+        heads.retain(|signed| {
+            let genuine = ring.vouches_for(signed);
+            if !genuine {
+                let message =
+                    format!("nobody whose key is published signed it as {}", signed.head.key);
+                found.findings.push(Finding::at("head.unsigned", signed.head.seq, message));
+            }
+            genuine
+        });
+        heads.sort_by_key(|signed| signed.head.seq);
+        Walk { found, claims: heads, previous: Some(GENESIS.to_owned()), ..Walk::default() }
+    }
+
+    /// Reports something.
+    pub(super) fn report(&mut self, finding: Finding) {
+        if self.found.findings.len() < MOST {
+            self.found.findings.push(finding);
+        }
+    }
+
+    /// Takes one line, stored under a number where it has one; gives what it says if it is genuine.
+    pub(super) fn take(&mut self, stored: Option<u64>, line: &[u8]) -> Option<Line> {
+        let genuine = std::str::from_utf8(line).ok().and_then(genuine);
+        let seq = stored.or(genuine.as_ref().map(|line| line.seq)).unwrap_or(self.next);
+        if seq != self.next {
+            let message = format!("entry {} is followed by entry {seq}", self.next.wrapping_sub(1));
+            let message =
+                if self.next == 0 { format!("the first entry is {seq}") } else { message };
+            self.report(Finding::at("chain.seq_gap", self.next, message));
+            // Whatever is gone cannot be compared with what follows.
+            self.previous = None;
+        }
+        self.next = seq.saturating_add(1);
+        self.found.entries += 1;
+        let Some(line) = genuine.filter(|line| line.seq == seq) else {
+            self.report(Finding::at("chain.tampered", seq, "the entry is not what was written"));
+            self.previous = None;
+            self.found.head = None;
+            return None;
+        };
+        self.compare(&line);
+        Some(line)
+    }
+
+    fn compare(&mut self, line: &Line) {
+        if self.previous.as_ref().is_some_and(|previous| *previous != line.prev_hash) {
+            let message = "the entry before it is not the one it was written after";
+            self.report(Finding::at("chain.broken", line.seq, message));
+        }
+        if self.time.is_some_and(|time| line.ts < time) {
+            let message = "it is older than the entry before it";
+            self.report(Finding::at("chain.time", line.seq, message));
+        }
+        let claims = self.claims.iter().filter(|signed| signed.head.seq == line.seq);
+        if claims.into_iter().any(|signed| signed.head.hash != line.hash) {
+            let message = "another entry was here when the end of the log was signed";
+            self.report(Finding::at("chain.tampered", line.seq, message));
+        }
+        self.time = Some(line.ts);
+        self.previous = Some(line.hash.clone());
+        self.found.head = Some(line.hash.clone());
+    }
+
+    /// Holds the end of the walk against the last signed end.
+    pub(super) fn end(&mut self) {
+        let last = self.claims.last().map(|signed| signed.head.seq);
+        match last {
+            Some(last) if last >= self.next => {
+                let message = format!("entries {} to {last} were cut off", self.next);
+                self.report(Finding::at("chain.truncated", self.next, message));
+            }
+            None if self.next > 0 => {
+                let message = "no signed end of the log is there, so a cut would not show";
+                self.report(Finding::of_all("head.missing", message));
+            }
+            Some(_) | None => {}
+        }
+        self.found.findings.sort_by_key(|finding| finding.seq);
+    }
+}
+
+/// What a line says, if its hash is that of its bytes.
+fn genuine(line: &str) -> Option<Line> {
+    let (rest, stated) = unhashed(line)?;
+    (hash(&rest) == stated).then(|| Line::parse(line).ok())?
+}

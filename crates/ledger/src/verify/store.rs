@@ -1,0 +1,246 @@
+//! Checking a store on disk.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+use haft_model::{Digest, InvocationId};
+use rusqlite::Connection;
+
+use super::chain::Walk;
+use super::{Finding, Verification};
+use crate::derived::{Changes, State};
+use crate::head::{HEAD, Keyring, SignedHead};
+use crate::line::Line;
+use crate::seal::Seal;
+use crate::sqlite::payloads::{Files, Stored, unpack};
+use crate::sqlite::{SqliteOptions, lists, schema};
+
+/// Checks a store: SQLite's own pages, every link of the chain, every payload, the signed ends, and
+/// whether the lists are those that follow from the log. Others may write to it meanwhile.
+pub fn verify_store(options: &SqliteOptions) -> Verification {
+    let corrupt = |what: String| Verification {
+        findings: vec![Finding::of_all("store.corrupt", what)],
+        ..Verification::default()
+    };
+    if !options.db.is_file() {
+        return corrupt(format!("there is no store at `{}`", options.db.display()));
+    }
+    // Read before the log, which can only be longer by then.
+    let (heads, unreadable) = published_head(&options.folder());
+    let opened = schema::reader(&options.db).and_then(|db| {
+        db.execute_batch("BEGIN")?;
+        Ok(db)
+    });
+    match opened {
+        Ok(db) => Check::new(&db, options, heads, unreadable).run(),
+        Err(fault) => corrupt(format!("the store cannot be opened: {fault}")),
+    }
+}
+
+/// The signed end in a folder, and what is wrong with its file.
+pub(super) fn published_head(folder: &Path) -> (Vec<SignedHead>, Option<Finding>) {
+    let Ok(bytes) = fs::read(folder.join(HEAD)) else { return (Vec::new(), None) };
+    match serde_json::from_slice(&bytes) {
+        Ok(signed) => (vec![signed], None),
+        Err(fault) => {
+            let message = format!("`{HEAD}` cannot be read: {fault}");
+            (Vec::new(), Some(Finding::of_all("head.unsigned", message)))
+        }
+    }
+}
+
+struct Check<'a> {
+    db: &'a Connection,
+    files: Files,
+    seal: Option<Seal>,
+    walk: Walk,
+    state: State,
+    /// What nobody has to find any more: invocation and digest.
+    forgotten: HashSet<(String, Digest)>,
+    /// What was not found: entry, invocation and digest.
+    missing: Vec<(u64, String, Digest)>,
+}
+
+impl<'a> Check<'a> {
+    fn new(
+        db: &'a Connection,
+        options: &SqliteOptions,
+        mut heads: Vec<SignedHead>,
+        unreadable: Option<Finding>,
+    ) -> Check<'a> {
+        let folder = options.folder();
+        let stored = signed_heads(db);
+        let problem = stored.as_ref().err().map(ToString::to_string);
+        heads.extend(stored.unwrap_or_default());
+        let mut walk = Walk::new(heads, &Keyring::load(&folder));
+        let problem = problem.map(|what| Finding::of_all("store.corrupt", what));
+        unreadable.into_iter().chain(problem).for_each(|finding| walk.report(finding));
+        Check {
+            db,
+            files: Files::new(&options.payloads),
+            seal: Seal::load(&folder).ok(),
+            walk,
+            state: State::default(),
+            forgotten: HashSet::new(),
+            missing: Vec::new(),
+        }
+    }
+
+    fn run(mut self) -> Verification {
+        self.check_pages();
+        if let Err(fault) = self.check_entries() {
+            self.corrupt(format!("the log cannot be read to its end: {fault}"));
+        }
+        for (seq, id, digest) in std::mem::take(&mut self.missing) {
+            if !self.forgotten.contains(&(id, digest.clone())) {
+                let message =
+                    format!("the payload `{digest}` is gone, and nobody had it forgotten");
+                self.walk.report(Finding::at("payload.missing", seq, message));
+            }
+        }
+        // Lists follow from entries: where those are wrong there is nothing to compare with.
+        if self.walk.found.is_sound() {
+            self.check_lists();
+        }
+        self.walk.end();
+        self.walk.found
+    }
+
+    fn corrupt(&mut self, what: String) {
+        self.walk.report(Finding::of_all("store.corrupt", what));
+    }
+
+    fn check_pages(&mut self) {
+        match schema::version(self.db) {
+            Ok(schema::VERSION) => {}
+            Ok(other) => self.corrupt(format!("the tables are of version {other}")),
+            Err(fault) => self.corrupt(fault.to_string()),
+        }
+        let complaints = self.db.prepare("PRAGMA integrity_check(20)").and_then(|mut statement| {
+            statement
+                .query_map([], |row| row.get::<_, String>(0))?
+                .collect::<rusqlite::Result<Vec<_>>>()
+        });
+        match complaints {
+            Ok(lines) => {
+                for line in lines.into_iter().filter(|line| line != "ok") {
+                    self.corrupt(line);
+                }
+            }
+            Err(fault) => self.corrupt(fault.to_string()),
+        }
+    }
+
+    fn check_entries(&mut self) -> rusqlite::Result<()> {
+        let db = self.db;
+        let mut statement =
+            db.prepare("SELECT seq, line, invocation, blobs FROM entries ORDER BY seq")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let seq = u64::try_from(row.get::<_, i64>(0)?).unwrap_or(u64::MAX);
+            let text = row.get_ref(1)?;
+            let line = text.as_bytes_or_null().ok().flatten().unwrap_or_default();
+            let line = self.walk.take(Some(seq), line);
+            let id = row.get_ref(2)?.as_bytes_or_null().ok().flatten().map(<[u8]>::to_vec);
+            let packed = row.get_ref(3)?.as_bytes_or_null().ok().flatten().unwrap_or_default();
+            if let Some(line) = line {
+                self.take(&line, id.as_deref(), packed);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, line: &Line, stored_under: Option<&[u8]>, packed: &[u8]) {
+        let id = line.invocation.as_ref().map(InvocationId::as_str);
+        if stored_under != id.map(str::as_bytes) {
+            let message = "it is filed under another invocation than its own";
+            self.walk.report(Finding::at("lists.differ", line.seq, message));
+        }
+        self.check_payloads(line, id.unwrap_or_default(), packed);
+        if let Some(digest) = &line.forgot {
+            self.forgotten.insert((id.unwrap_or_default().to_owned(), digest.clone()));
+        }
+        let changes = Changes::of(line.invocation.as_ref(), &line.facts);
+        self.state.apply(line.invocation.as_ref(), &changes);
+    }
+
+    fn check_payloads(&mut self, line: &Line, id: &str, packed: &[u8]) {
+        let seq = line.seq;
+        let Some(inline) = unpack(packed) else {
+            let message = "the payloads in its row are damaged";
+            self.walk.report(Finding::at("payload.changed", seq, message));
+            return;
+        };
+        let mut inline: BTreeMap<Digest, Stored> =
+            inline.into_iter().map(|stored| (stored.digest.clone(), stored)).collect();
+        for digest in &line.kept {
+            let stored = inline.remove(digest).or_else(|| self.in_file(digest));
+            let Some(stored) = stored else {
+                self.missing.push((seq, id.to_owned(), digest.clone()));
+                continue;
+            };
+            if stored.opened(self.seal.as_ref()).is_none() {
+                let message = format!("the payload `{digest}` is not what was stored");
+                self.walk.report(Finding::at("payload.changed", seq, message));
+            }
+        }
+        for digest in inline.keys() {
+            let message = format!("the payload `{digest}` did not come with the entry");
+            self.walk.report(Finding::at("payload.stray", seq, message));
+        }
+    }
+
+    fn in_file(&self, digest: &Digest) -> Option<Stored> {
+        let found = |sealed| self.files.read(digest, sealed).ok().flatten();
+        found(false).or_else(|| found(true))
+    }
+
+    /// Compares the lists with those that follow from the log.
+    fn check_lists(&mut self) {
+        match stored_state(self.db) {
+            Ok(stored) => {
+                for what in differences(&stored, &self.state) {
+                    let message = format!("the {what} are not those that follow from the log");
+                    self.walk.report(Finding::of_all("lists.differ", message));
+                }
+            }
+            Err(fault) => {
+                let message = format!("the lists cannot be read: {fault}");
+                self.walk.report(Finding::of_all("lists.differ", message));
+            }
+        }
+    }
+}
+
+fn differences(stored: &State, rebuilt: &State) -> Vec<&'static str> {
+    let pairs = [
+        (stored.runs == rebuilt.runs, "runs"),
+        (stored.questions == rebuilt.questions, "questions"),
+        (stored.standing == rebuilt.standing, "standing answers"),
+        (stored.declared == rebuilt.declared, "declarations"),
+    ];
+    pairs.into_iter().filter(|(same, _)| !same).map(|(_, what)| what).collect()
+}
+
+/// The lists as the tables have them.
+fn stored_state(db: &Connection) -> rusqlite::Result<State> {
+    let runs = lists::all_runs(db)?;
+    let questions = lists::questions(db, &crate::QuestionFilter::default())?;
+    let mut state = State::with(runs, questions);
+    let standing = lists::standing(db, None)?;
+    state.standing = standing.into_iter().map(|answer| (answer.id.clone(), answer)).collect();
+    state.declared = lists::declared(db)?.into_iter().collect();
+    Ok(state)
+}
+
+/// The signed ends that the store itself has.
+fn signed_heads(db: &Connection) -> rusqlite::Result<Vec<SignedHead>> {
+    let mut statement = db.prepare("SELECT head FROM heads ORDER BY seq")?;
+    let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let text = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let parsed = text.iter().map(|text| serde_json::from_str(text));
+    parsed
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|fault| rusqlite::Error::ToSqlConversionFailure(Box::new(fault)))
+}

@@ -1,0 +1,61 @@
+//! What every store can do: one list of cases, run for each of them.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may fail")]
+
+mod cases;
+mod damage;
+mod lists;
+mod processes;
+mod sample;
+
+use haft_ledger::{MemoryStore, SqliteOptions, SqliteStore};
+use haft_testkit::Folder;
+
+macro_rules! every_store {
+    ($($module:ident::$case:ident,)*) => {
+        mod memory {
+            use super::*;
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                $module::$case(&MemoryStore::new()).await;
+            })*
+        }
+
+        mod sqlite {
+            use super::*;
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let folder = Folder::new();
+                let options = SqliteOptions::at(folder.path());
+                let store = SqliteStore::open(options.clone()).unwrap();
+                $module::$case(&store).await;
+                store.close().await.unwrap();
+                damage::sound(&options);
+            })*
+        }
+    };
+}
+
+every_store! {
+    cases::entries_come_out_in_order_and_form_one_chain,
+    cases::time_never_goes_back,
+    cases::a_fence_keeps_out_whoever_lost_the_lease,
+    cases::nobody_answers_twice_or_too_late,
+    cases::nothing_follows_an_end,
+    cases::a_declaration_is_written_once,
+    cases::a_standing_answer_stands_until_it_is_taken_back,
+    cases::a_lease_is_exclusive_runs_out_and_is_given_back,
+    cases::payloads_come_back_as_they_were,
+    cases::what_is_forgotten_is_gone_and_its_entry_stays,
+    cases::bytes_that_are_not_those_of_their_digest_are_refused,
+    cases::a_number_that_canonical_json_cannot_hold_is_refused,
+    cases::waiting_ends_with_the_next_entry_or_with_the_time,
+    cases::sixty_four_may_append_at_once,
+    cases::what_is_queued_is_there_after_a_flush,
+    lists::runs_are_listed_newest_first_and_in_pages,
+    lists::runs_are_filtered,
+    lists::a_run_follows_its_facts,
+    lists::questions_follow_their_facts,
+    lists::usage_counts_what_began,
+    lists::a_story_holds_the_entries_of_one_call,
+}
