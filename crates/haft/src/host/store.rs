@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_ledger::{MemoryStore, Store};
+use haft_ledger::{MemoryStore, SqliteOptions, SqliteStore, Store};
 
 use crate::{Error, Workspace};
 
@@ -13,6 +13,9 @@ pub enum StoreChoice {
     /// The one that haft.toml names.
     #[default]
     Settings,
+    /// The one that haft.toml names, where it exists. Where it does not, nothing was recorded yet,
+    /// and looking does not make it.
+    IfPresent,
     /// Nothing is kept beyond this process.
     Memory,
     /// One that is there already.
@@ -24,11 +27,27 @@ impl StoreChoice {
         match self {
             StoreChoice::Memory => Ok(Arc::new(MemoryStore::new())),
             StoreChoice::Given(store) => Ok(store),
-            StoreChoice::Settings => {
-                let _ = place(workspace.root(), &workspace.settings().store.url, "sqlite:")?;
-                Ok(Arc::new(MemoryStore::new()))
+            StoreChoice::Settings => Ok(Arc::new(SqliteStore::open(workspace.store_files()?)?)),
+            StoreChoice::IfPresent => {
+                let files = workspace.store_files()?;
+                match files.db.is_file() {
+                    true => Ok(Arc::new(SqliteStore::open(files)?)),
+                    false => Ok(Arc::new(MemoryStore::new())),
+                }
             }
         }
+    }
+}
+
+impl Workspace {
+    /// The files of its store.
+    pub fn store_files(&self) -> Result<SqliteOptions, Error> {
+        let store = &self.settings().store;
+        Ok(SqliteOptions {
+            db: place(self.root(), &store.url, "sqlite:")?,
+            payloads: place(self.root(), &store.payloads, "file:")?,
+            ..SqliteOptions::at(self.root())
+        })
     }
 }
 
