@@ -3,16 +3,20 @@
 pub(crate) mod accept;
 pub(crate) mod approvals;
 pub(crate) mod approve;
+pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod cancel;
 pub(crate) mod check;
+pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod init;
 pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod show;
+pub(crate) mod test;
 pub(crate) mod tools;
+pub(crate) mod trace;
 pub(crate) mod why;
 
 use anyhow::Result;

@@ -17,8 +17,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use command::{
-    accept, approvals, approve, call, cancel, check, explain, export, init, runs, schema, show,
-    tools, why,
+    accept, approvals, approve, audit, call, cancel, check, events, explain, export, init, runs,
+    schema, show, test, tools, trace, why,
 };
 use exit::Exit;
 
@@ -58,8 +58,17 @@ enum Command {
     Reject(approve::Reject),
     /// List the calls that were made.
     Runs(runs::Arguments),
+    /// Tell everything that happened to one call.
+    Trace(trace::Arguments),
     /// Call a call off.
     Cancel(cancel::Arguments),
+    /// Print what is recorded, as it is recorded.
+    Events(events::Arguments),
+    /// Prove what was recorded, or hand it to somebody else.
+    #[command(subcommand)]
+    Audit(audit::Arguments),
+    /// Run the examples of contracts against every driver that claims them.
+    Test(test::Arguments),
     /// Accept a changed contract.
     Accept(accept::Arguments),
     /// Print the surface in other people's formats.
@@ -104,7 +113,11 @@ fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Approve(arguments) => wait(approve::approve(context, arguments)),
         Command::Reject(arguments) => wait(approve::reject(context, arguments)),
         Command::Runs(arguments) => wait(runs::run(context, arguments)),
+        Command::Trace(arguments) => wait(trace::run(context, arguments)),
         Command::Cancel(arguments) => wait(cancel::run(context, arguments)),
+        Command::Events(arguments) => wait(events::run(context, arguments)),
+        Command::Audit(arguments) => wait(audit::run(context, arguments)),
+        Command::Test(arguments) => wait(test::run(context, arguments)),
         Command::Accept(arguments) => accept::run(context, arguments),
         Command::Export(arguments) => export::run(context, arguments),
         Command::Schema(arguments) => schema::run(arguments),

@@ -6,6 +6,7 @@ mod envelope;
 mod moment;
 mod sarif;
 mod table;
+mod trace;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -17,12 +18,13 @@ use serde_json::{Value, json};
 use crate::arguments::Misuse;
 use crate::exit::Exit;
 
-pub(crate) use decision::{decision, mark, needs};
+pub(crate) use decision::{decision, needs};
 pub(crate) use diagnostics::{show as show_diagnostics, summary};
 pub(crate) use envelope::{effect_words, envelope, pieces};
 pub(crate) use moment::{ago, clock, span, until};
 pub(crate) use sarif::sarif;
 pub(crate) use table::Table;
+pub(crate) use trace::{Told, inputs};
 
 /// Prints JSON on standard output.
 pub(crate) fn json(value: &Value) -> Result<()> {

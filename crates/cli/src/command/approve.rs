@@ -87,40 +87,49 @@ async fn yes(
 }
 
 async fn answer(host: &Host, record: &QuestionRecord, reply: Reply) -> Result<Led, Stop> {
-    let question = &record.question;
-    let by = reply.by.id.clone();
-    match host.runtime().answer_and_run(&question.id, reply).await {
-        Ok(Answered::CarriedOut(envelope)) => Ok(Led::To(envelope)),
-        Ok(Answered::StillOpen) => Ok(Led::ToOthers),
+    let agreed = record.answers.iter().any(|one| one.approves && one.by == reply.by.id);
+    if agreed || record.state == QuestionState::Approved {
+        return take_over(host, record).await;
+    }
+    still_open(record)?;
+    match host.runtime().answer_and_run(&record.question.id, reply).await? {
+        Answered::CarriedOut(envelope) => Ok(Led::To(envelope)),
+        Answered::StillOpen => Ok(Led::ToOthers),
         // The caller's process keeps the call whether the answer was the last it needs or not.
-        Ok(Answered::Passed) if waits(host, record).await? => Ok(Led::ToOthers),
-        Ok(Answered::Passed) => Ok(Led::On),
-        Err(stop) if stop.code == Code::Conflict => {
-            let said_yes = record.answers.iter().any(|answer| answer.approves && answer.by == by);
-            match said_yes {
-                true => take_over(host, record, stop).await,
-                false => Err(stop),
-            }
-        }
-        Err(stop) => Err(stop),
+        Answered::Passed if waits(host, record).await? => Ok(Led::ToOthers),
+        Answered::Passed => Ok(Led::On),
     }
 }
 
+/// A question that is settled is answered by nobody any more.
+fn still_open(record: &QuestionRecord) -> Result<(), Stop> {
+    match record.state {
+        QuestionState::Open => Ok(()),
+        state @ (QuestionState::Approved
+        | QuestionState::Rejected
+        | QuestionState::Expired
+        | QuestionState::Withdrawn) => Err(settled(record, state.name())),
+    }
+}
+
+fn settled(record: &QuestionRecord, how: &str) -> Stop {
+    let question = &record.question;
+    Stop::new(Code::Conflict, format!("`{}` is settled already: {how}", question.id))
+        .help(format!("`haft trace {}` tells it all", question.bound.invocation))
+}
+
 /// Somebody said yes before, and nobody may have been there to carry the call out.
-async fn take_over(host: &Host, record: &QuestionRecord, stop: Stop) -> Result<Led, Stop> {
+async fn take_over(host: &Host, record: &QuestionRecord) -> Result<Led, Stop> {
     let id = &record.question.bound.invocation;
     let filter = RunFilter { id: Some(id.clone()), ..RunFilter::default() };
     let runs = host.reader().runs(&filter).await?;
     if let Some(ended) = runs.iter().find(|run| run.status.is_terminal()) {
-        let words = format!("`{}` was answered already: {}", record.question.id, ended.status);
-        return Err(
-            Stop::new(Code::Conflict, words).help(format!("`haft trace {id}` tells it all"))
-        );
+        return Err(settled(record, &format!("approved, and the call has {}", ended.status)));
     }
     match host.runtime().take_over(id).await? {
         Recovered::Finished(envelope) => Ok(Led::To(envelope)),
         Recovered::StillWaiting => Ok(Led::ToOthers),
-        Recovered::Elsewhere => Err(stop),
+        Recovered::Elsewhere => Err(settled(record, "approved, and another process has the call")),
     }
 }
 
@@ -181,6 +190,7 @@ pub(crate) async fn reject(context: &Context, arguments: Reject) -> Result<Exit>
 async fn no(context: &Context, host: &Host, arguments: Reject) -> Result<QuestionRecord, Stop> {
     let by = arguments.by.actor(context, host);
     let record = find::question(host, &by, &arguments.id).await?;
+    still_open(&record)?;
     let reply = Reply {
         by,
         approves: false,

@@ -23,11 +23,11 @@ pub(crate) fn decision(decision: &Decision) -> Result<()> {
         return Ok(());
     }
     line("")?;
-    opinions(&decision.opinions)
+    opinions(&decision.opinions, "")
 }
 
 /// The sign of a verdict.
-pub(crate) fn mark(verdict: Verdict) -> &'static str {
+pub(super) fn mark(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Allow => "\x1b[32m✔\x1b[0m",
         Verdict::Ask => "\x1b[33m?\x1b[0m",
@@ -54,15 +54,17 @@ pub(crate) fn needs(needs: &Needs) -> String {
     format!("{people} of {whom}{others}")
 }
 
-fn opinions(opinions: &[Opinion]) -> Result<()> {
-    let mut table = Table::new(&["LAYER", "SAYS", "RULE", "REASON"]);
+/// Prints who said what, each line behind an indent.
+pub(super) fn opinions(opinions: &[Opinion], indent: &str) -> Result<()> {
+    let layer = format!("{indent}LAYER");
+    let mut table = Table::new(&[&layer, "SAYS", "RULE", "REASON"]);
     for opinion in opinions {
         let mut reason = opinion.reason.clone();
         if let Some(by) = &opinion.answered_by {
             reason.push_str(&format!(" (answered by {by})"));
         }
         table.row(vec![
-            opinion.layer.to_string(),
+            format!("{indent}{}", opinion.layer),
             format!("{} {}", sign(opinion.says), opinion.says),
             opinion.rule.clone().unwrap_or_else(|| "-".into()),
             reason,

@@ -59,7 +59,7 @@ fn about(envelope: &Envelope, took: Duration) -> String {
 /// What is known of an effect, in words.
 pub(crate) fn effect_words(effect: EffectState) -> &'static str {
     match effect {
-        EffectState::None => "there was nothing to change",
+        EffectState::None => "nothing changed",
         EffectState::NotSubmitted => "nothing was sent",
         EffectState::Submitted => "it was sent",
         EffectState::Unknown => "nobody knows whether it took effect",

@@ -81,7 +81,7 @@ impl Story {
                 self.tool_version = Some(selected.version.clone());
             }
             Event::ArgumentsReady(ready) => {
-                self.driver = Some((ready.driver.clone(), ready.driver_version.clone()));
+                self.driver = ready.driver.clone().zip(ready.driver_version.clone());
                 self.inputs.observable = Some(ready.observable_input.clone());
                 self.mutations.extend(ready.mutations.iter().map(|one| (at, one.clone())));
                 self.facts = Some(ready.facts);
