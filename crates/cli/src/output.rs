@@ -1,8 +1,12 @@
 //! Words and tables for people, JSON for machines.
 
+mod decision;
 mod diagnostics;
+mod envelope;
+mod moment;
 mod sarif;
 mod table;
+mod trace;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -14,9 +18,13 @@ use serde_json::{Value, json};
 use crate::arguments::Misuse;
 use crate::exit::Exit;
 
+pub(crate) use decision::{decision, needs};
 pub(crate) use diagnostics::{show as show_diagnostics, summary};
+pub(crate) use envelope::{effect_words, envelope, pieces};
+pub(crate) use moment::{ago, clock, span, until};
 pub(crate) use sarif::sarif;
 pub(crate) use table::Table;
+pub(crate) use trace::{Told, inputs};
 
 /// Prints JSON on standard output.
 pub(crate) fn json(value: &Value) -> Result<()> {
@@ -29,6 +37,12 @@ pub(crate) fn json(value: &Value) -> Result<()> {
 /// Prints a line on standard output.
 pub(crate) fn line(text: impl AsRef<str>) -> Result<()> {
     writeln!(anstream::stdout(), "{}", text.as_ref())?;
+    Ok(())
+}
+
+/// Prints one line of JSON on standard output.
+pub(crate) fn json_line(value: &Value) -> Result<()> {
+    writeln!(anstream::stdout(), "{value}")?;
     Ok(())
 }
 
@@ -94,8 +108,8 @@ pub(crate) fn fault(fault: &anyhow::Error, as_json: bool) -> ExitCode {
     }
     match known {
         _ if fault.is::<Misuse>() => Exit::Usage.code(),
-        Some(haft::Error::NoTool { .. }) => Exit::Invalid.code(),
+        Some(haft::Error::NoTool { .. }) => Exit::INVALID.code(),
         Some(haft::Error::NoWorkspace { .. } | haft::Error::NoSchemas { .. }) => Exit::Usage.code(),
-        _ => Exit::Failed.code(),
+        _ => Exit::FAILED.code(),
     }
 }
