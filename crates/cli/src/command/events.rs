@@ -37,7 +37,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
             () = cancel.cancelled() => return Ok(Exit::Done),
         };
         match next {
-            Err(stop) => return output::stop(&stop, context.json),
+            Err(fault) => return Err(fault.into()),
             Ok(None) if arguments.follow => {}
             Ok(None) => return Ok(Exit::Done),
             Ok(Some(entry)) => match events(&entry) {
