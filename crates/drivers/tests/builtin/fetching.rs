@@ -222,21 +222,21 @@ fn a_host_that_cannot_be_reached_was_sent_nothing() {
 }
 
 #[test]
-fn a_server_that_cannot_prove_who_it_is_was_sent_nothing() {
-    let server = Server::new(|_, stream| send(stream, "200 OK", b"secret"));
-    let url = format!("https://127.0.0.1:{}/", server.port);
-    let ended = {
-        let stage = open_to(&server);
-        let around = Around {
-            patience: Duration::from_secs(5),
-            cancel: Cancel::new(),
-            on_submit: &mut |_| Ok(()),
-        };
-        // It waits for an empty line that a handshake does not have.
-        stage.run_with("http.fetch", json!({"url": url}), around)
-    };
-    assert_eq!((ended.submissions, server.hits()), (0, 0));
-    assert_eq!(ended.failure().effect, EffectState::NotSubmitted);
+fn a_server_that_does_not_speak_tls_was_sent_nothing() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answering = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        send(&mut stream, "200 OK", b"secret");
+    });
+    let guard = AddressGuard::public().allowing("127.0.0.1", port);
+    let stage = Stage::guarded(Folder::new(), guard);
+    let ended = fetch(&stage, &format!("https://127.0.0.1:{port}/"));
+    answering.join().unwrap();
+    assert_eq!(ended.submissions, 0);
+    let message = "`127.0.0.1` cannot be reached".to_owned();
+    let expected = (Code::DependencyUnavailable, message, EffectState::NotSubmitted);
+    assert_eq!(ended.refusal(), expected);
 }
 
 #[test]

@@ -157,6 +157,12 @@ fn a_folder_of_haft_that_is_a_link_is_closed_under_its_other_name() {
     }
     let (code, ..) = stage.run("fs.list", json!({"path": "state"})).refusal();
     assert_eq!(code, Code::SandboxViolation);
+    let listed = stage.run("fs.list", json!({"path": ".", "depth": 5})).value().0;
+    let expected = json!([{"name": "in.txt", "kind": "file", "size": 6},
+                          {"name": "state", "kind": "folder"}]);
+    assert_eq!((&listed["entries"], &listed["more"]), (&expected, &json!(false)));
+    let found = stage.run("text.search", json!({"path": ".", "pattern": "kept"})).value().0;
+    assert_eq!(found["matches"], json!([]));
 }
 
 /// Swaps `w/a` between a folder inside and a link to the folder outside while something runs.

@@ -15,52 +15,52 @@ use haft_testkit::Folder;
 use serde_json::{Value, json};
 
 /// A workspace and its tools.
-pub struct Stage {
-    pub folder: Folder,
-    pub builtin: Builtin,
+pub(crate) struct Stage {
+    pub(crate) folder: Folder,
+    pub(crate) builtin: Builtin,
 }
 
 /// What became of a call.
 #[derive(Debug)]
-pub struct Ended {
-    pub result: Result<Output, Failure>,
-    pub submissions: usize,
-    pub progress: Vec<Progress>,
-    pub cancel_heard: bool,
+pub(crate) struct Ended {
+    pub(crate) result: Result<Output, Failure>,
+    pub(crate) submissions: usize,
+    pub(crate) progress: Vec<Progress>,
+    pub(crate) cancel_heard: bool,
 }
 
 /// What happens besides the call itself.
-pub struct Around<'a> {
-    pub patience: Duration,
-    pub cancel: Cancel,
-    pub on_submit: &'a mut dyn FnMut(&Cancel) -> Result<(), Stop>,
+pub(crate) struct Around<'a> {
+    pub(crate) patience: Duration,
+    pub(crate) cancel: Cancel,
+    pub(crate) on_submit: &'a mut dyn FnMut(&Cancel) -> Result<(), Stop>,
 }
 
 impl Stage {
-    pub fn new() -> Stage {
+    pub(crate) fn new() -> Stage {
         Stage::of(Folder::new())
     }
 
-    pub fn of(folder: Folder) -> Stage {
+    pub(crate) fn of(folder: Folder) -> Stage {
         Stage::guarded(folder, AddressGuard::public())
     }
 
-    pub fn guarded(folder: Folder, guard: AddressGuard) -> Stage {
+    pub(crate) fn guarded(folder: Folder, guard: AddressGuard) -> Stage {
         let clock = || Timestamp::from_millisecond(1_769_860_800_123).unwrap();
         let builtin = Builtin::new(folder.path().to_owned(), guard, clock);
         Stage { folder, builtin }
     }
 
-    pub fn preflight(&self, tool: &str, input: Value) -> Result<(), Stop> {
+    pub(crate) fn preflight(&self, tool: &str, input: Value) -> Result<(), Stop> {
         self.builtin.preflight(&plan(tool, input))
     }
 
-    pub fn run(&self, tool: &str, input: Value) -> Ended {
+    pub(crate) fn run(&self, tool: &str, input: Value) -> Ended {
         self.run_around(tool, input, &mut |_| Ok(()))
     }
 
     /// Runs a call and does something at the moment it submits.
-    pub fn run_around(
+    pub(crate) fn run_around(
         &self,
         tool: &str,
         input: Value,
@@ -70,7 +70,7 @@ impl Stage {
         self.run_with(tool, input, around)
     }
 
-    pub fn run_with(&self, tool: &str, input: Value, around: Around<'_>) -> Ended {
+    pub(crate) fn run_with(&self, tool: &str, input: Value, around: Around<'_>) -> Ended {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(self.call(tool, input, around))
     }
@@ -108,24 +108,24 @@ impl Stage {
 
 impl Ended {
     /// The value and the effect of a call that went well.
-    pub fn value(self) -> (Value, EffectState) {
+    pub(crate) fn value(self) -> (Value, EffectState) {
         let output = self.result.unwrap();
         (output.structured.unwrap(), output.effect)
     }
 
-    pub fn failure(self) -> Failure {
+    pub(crate) fn failure(self) -> Failure {
         self.result.unwrap_err()
     }
 
     /// The code, the message and the effect of a call that failed while it ran.
-    pub fn refusal(self) -> (Code, String, EffectState) {
+    pub(crate) fn refusal(self) -> (Code, String, EffectState) {
         let failure = self.failure();
         assert_eq!(failure.stop.cause["phase"], json!("run"), "{failure:?}");
         (failure.stop.code, failure.stop.message, failure.effect)
     }
 }
 
-pub fn plan(tool: &str, input: Value) -> Plan {
+pub(crate) fn plan(tool: &str, input: Value) -> Plan {
     let digest = Digest::of(&(tool, &input));
     Plan {
         actor: Arc::new(Actor::from(ActorId::from("agent:test"))),
@@ -159,7 +159,7 @@ fn unstated() -> EffectProfile {
     }
 }
 
-pub fn permit(plan: &Plan) -> Permit {
+pub(crate) fn permit(plan: &Plan) -> Permit {
     let decision = Decision {
         verdict: Verdict::Allow,
         deciding: None,
