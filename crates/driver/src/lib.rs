@@ -4,6 +4,7 @@
 //! Must never know which drivers there are, nor who calls them. Start with [`Driver`].
 
 mod attempt;
+pub mod conformance;
 mod hook;
 mod link;
 mod output;

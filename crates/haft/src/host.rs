@@ -8,12 +8,13 @@ mod world;
 pub use store::StoreChoice;
 pub use subscription::Subscription;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use haft_driver::Hook;
+use haft_driver::{Driver, Hook};
 use haft_ledger::Store;
-use haft_model::{Actor, ActorId, Call, Envelope, Role};
+use haft_model::{Actor, ActorId, Call, DriverId, Envelope, Role};
 use haft_runtime::{Clock, Manner, NonInteractive, Options, Reader, Runtime, WallClock};
 use haft_sandbox::AddressGuard;
 
@@ -27,6 +28,8 @@ pub struct HostOptions {
     pub store: StoreChoice,
     /// Who is heard about calls, beside the hooks of the workspace.
     pub hooks: Vec<Arc<dyn Hook>>,
+    /// Code behind drivers of the workspace, by their ids.
+    pub drivers: HashMap<DriverId, Arc<dyn Driver>>,
     /// Which addresses builtin tools may reach.
     pub addresses: AddressGuard,
     /// What tells the time.
@@ -41,6 +44,7 @@ impl Default for HostOptions {
             load: LoadOptions::default(),
             store: StoreChoice::default(),
             hooks: Vec::new(),
+            drivers: HashMap::new(),
             addresses: AddressGuard::public(),
             clock: Arc::new(WallClock),
             runtime: Options::default(),
@@ -53,7 +57,13 @@ pub struct Host {
     runtime: Runtime,
     store: Arc<dyn Store>,
     workspace: RwLock<Arc<Workspace>>,
+    given: Given,
+}
+
+/// What the program hands in beside the workspace.
+struct Given {
     hooks: Vec<Arc<dyn Hook>>,
+    drivers: HashMap<DriverId, Arc<dyn Driver>>,
     addresses: AddressGuard,
 }
 
@@ -71,13 +81,14 @@ impl Host {
             },
             ..options.runtime
         };
-        let world = world::build(&workspace, &options.hooks, &options.addresses);
+        let given =
+            Given { hooks: options.hooks, drivers: options.drivers, addresses: options.addresses };
+        let world = world::build(&workspace, &given);
         Ok(Host {
             runtime: Runtime::new(world, store.clone(), options.clock, runtime_options),
             store,
             workspace: RwLock::new(Arc::new(workspace)),
-            hooks: options.hooks,
-            addresses: options.addresses,
+            given,
         })
     }
 
@@ -104,14 +115,14 @@ impl Host {
     /// Reads the workspace again. Calls that are under way keep what they began with.
     pub fn reload(&self) -> Result<(), Error> {
         let workspace = self.workspace().reload()?;
-        self.runtime.replace_world(world::build(&workspace, &self.hooks, &self.addresses));
+        self.runtime.replace_world(world::build(&workspace, &self.given));
         *self.workspace.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(workspace);
         Ok(())
     }
 
     /// Everything that is recorded from now on, or from an entry on.
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
-        Subscription::new(self.reader(), after)
+        Subscription::new(self.store.clone(), after)
     }
 
     /// Waits until everything is on the disk.

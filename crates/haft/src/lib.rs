@@ -19,7 +19,9 @@ pub use define::{
     ToolFailure, ToolHandle, define_driver, define_tool,
 };
 pub use error::Error;
-pub use host::{Host, HostOptions, StoreChoice, Subscription};
 pub use haft_driver::{Cancel, Link};
+pub use haft_model as model;
+pub use haft_runtime as runtime;
+pub use host::{Host, HostOptions, StoreChoice, Subscription};
 pub use schemars;
 pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};

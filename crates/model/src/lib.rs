@@ -12,6 +12,7 @@ mod decision;
 mod digest;
 mod effect;
 mod envelope;
+mod event;
 mod fact;
 mod glob;
 mod governance;
@@ -27,6 +28,7 @@ pub mod record;
 mod rule;
 mod situation;
 mod status;
+mod step;
 mod stop;
 mod time;
 mod tool_error;
@@ -42,12 +44,9 @@ pub use effect::{
     EffectClass, EffectProfile, FactRule, Facts, InferredFact, MutationClass, Requires, Risk, Tri,
 };
 pub use envelope::{Envelope, ResultStatus};
+pub use event::Event;
 pub use fact::{
-    ArgumentsReady, AttemptEnded, CallPhase, CancelNote, CancelRequested, Closed, Decided,
-    Declared, DeferredSeen, Ended, Event, Fact, HookPoint, HookRun, HookStarted, Kept, Mutation,
-    MutationSource, Note, Persisted, PhaseLine, PhaseOutcome, Planned, Queued, Redacted, Reported,
-    ResolvedFacts, ResultCreated, Selected, StandingRevoked, Started, Submitted, SurfaceSeen,
-    TakenOver, Yielded,
+    CallPhase, Fact, HookPoint, Kept, Mutation, MutationSource, PhaseLine, PhaseOutcome,
 };
 pub use glob::Glob;
 pub use governance::{
@@ -66,6 +65,12 @@ pub use question::{Answer, Bound, Question, QuestionState, StandingAnswer};
 pub use rule::{Budget, PolicyRule, Rule, RuleDecision, Signer, Verdict};
 pub use situation::Situation;
 pub use status::{EffectState, QueueState, Status};
+pub use step::{
+    ArgumentsReady, AttemptEnded, CancelNote, CancelRequested, Closed, Decided, Declared,
+    DeferredSeen, Ended, HookRun, HookStarted, Note, Persisted, Planned, Queued, Redacted,
+    Reported, ResolvedFacts, ResultCreated, Selected, StandingRevoked, Started, Submitted,
+    SurfaceSeen, TakenOver, Yielded,
+};
 pub use stop::Stop;
 pub use time::{
     Date, Span, Timestamp, parse_date, parse_duration, parse_timestamp, utc_day, weekday_and_hour,

@@ -11,7 +11,7 @@ use haft_model::{
     Timestamp, parse_timestamp,
 };
 
-use crate::values::{paths, straight, urls};
+use crate::values::{lies_in, paths, urls};
 use crate::{Matter, Rulebook};
 use conditions::Held;
 
@@ -73,15 +73,14 @@ fn granted(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Vec<Opin
         .map(|(at, placed)| (placed, state(placed.grant, all.get(at + 1..), matter, now)))
         .collect();
     let found = |wanted: fn(&State) -> bool| states.iter().find(|(_, state)| wanted(state));
-    let (key, caller) = (matter.grant, matter.plan.actor.principal());
+    let key = matter.grant;
     if let Some((grant, _)) = found(|state| *state == State::Live) {
         let reason = format!("matched-grant: `{key}` for `{}`", principal::name(grant.grant));
         return vec![Opinion::new(Layer::Grant, Says::Allow, reason).by(grant.place())];
     }
     if let Some((grant, State::Pending(needs))) = found(|state| matches!(state, State::Pending(_)))
     {
-        let asks = needs.iter().map(|needs| pending(grant, needs, key));
-        return asks.collect();
+        return needs.iter().map(|needs| pending(grant, needs, key)).collect();
     }
     let revoked = found(|state| *state == State::Revoked).is_some();
     let open = rulebook.policies.iter().all(|policy| policy.default == DefaultDecision::Allow);
@@ -89,20 +88,24 @@ fn granted(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Vec<Opin
         let reason = format!("no-grant: nothing speaks of `{key}`, and every default is `allow`");
         return vec![Opinion::new(Layer::Grant, Says::Allow, reason)];
     }
-    // The later grant wins among equals, as it does among policies.
-    let telling = states.iter().max_by_key(|(_, state)| rank(state));
-    let Some((grant, state)) = telling else {
-        let reason = format!("no-grant: nothing grants `{key}` to `{caller}`");
-        return vec![Opinion::new(Layer::Grant, Says::Deny, reason)];
+    vec![denied(&states, matter)]
+}
+
+/// The no, with the most telling reason; the later grant tells among equals.
+fn denied(states: &[(&Placed<'_>, State)], matter: &Matter<'_>) -> Opinion {
+    let (key, caller) = (matter.grant, matter.plan.actor.principal());
+    let deny = |reason| Opinion::new(Layer::Grant, Says::Deny, reason);
+    let Some((grant, state)) = states.iter().max_by_key(|(_, state)| rank(state)) else {
+        return deny(format!("no-grant: nothing grants `{key}` to `{caller}`"));
     };
     let reason = match state {
         State::Outside(why) => format!("no-grant: {why}"),
         State::Unmet(why) => format!("condition-failed: {why}"),
         State::Expired(why) => format!("ttl-expired: {why}"),
         State::Revoked => format!("explicit-revoke: `{key}` was taken back from `{caller}`"),
-        State::Pending(_) | State::Live => "no-grant".to_owned(),
+        State::Pending(_) | State::Live => format!("no-grant: `{key}` is granted otherwise"),
     };
-    vec![Opinion::new(Layer::Grant, Says::Deny, reason).by(grant.place())]
+    deny(reason).by(grant.place())
 }
 
 fn placed(policy: &Policy) -> impl Iterator<Item = Placed<'_>> {
@@ -179,22 +182,18 @@ fn expiry(grant: &Grant, now: Timestamp) -> Option<String> {
 }
 
 /// Whether a grant's scope holds this call: the tool's id, or every path and address of the input.
-/// A scope without `*` holds a path and what lies below it.
 fn scope(action: &ActionGrant, matter: &Matter<'_>) -> Result<(), String> {
     let Some(scope) = action.scope.as_deref() else { return Ok(()) };
     let glob = Glob::new(scope);
     if glob.matches(matter.plan.tool.id.as_str()) {
         return Ok(());
     }
-    let below = format!("{}/", straight(scope));
-    let holds = |value: &String| {
-        glob.matches(value) || *value == straight(scope) || value.starts_with(&below)
-    };
-    let (paths, urls) = (paths(&matter.plan.input), urls(&matter.plan.input));
-    if paths.is_empty() && urls.is_empty() {
+    let mut places = paths(&matter.plan.input);
+    places.extend(urls(&matter.plan.input));
+    if places.is_empty() {
         return Err(format!("scope `{scope}` cannot be evaluated for this call"));
     }
-    if paths.iter().chain(&urls).all(holds) {
+    if places.iter().all(|place| glob.matches(place) || lies_in(place, scope)) {
         return Ok(());
     }
     Err(format!("the call reaches beyond scope `{scope}`"))

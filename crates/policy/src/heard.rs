@@ -6,6 +6,9 @@ use crate::Matter;
 
 /// The opinions from outside; whoever gave one cannot speak for a layer of ours, nor say that its
 /// own ask has been answered.
+///
+/// A hook looks at one input, and a standing answer was given about others: unless the hook says
+/// how firm its ask is, a person answers it.
 pub(crate) fn opinions(matter: &Matter<'_>) -> impl Iterator<Item = Opinion> {
     matter.opinions.iter().cloned().map(|heard| {
         let layer = match heard.layer {
@@ -22,7 +25,7 @@ pub(crate) fn opinions(matter: &Matter<'_>) -> impl Iterator<Item = Opinion> {
             | Layer::Person => Layer::Hook,
         };
         let asks = heard.says == Says::Ask;
-        let firmness = asks.then(|| heard.firmness.unwrap_or(Firmness::Rememberable));
+        let firmness = asks.then(|| heard.firmness.unwrap_or(Firmness::Always));
         Opinion { layer, firmness, answered_by: None, ..heard }
     })
 }

@@ -13,7 +13,9 @@ pub(crate) fn of(decision: &Decision, matter: &Matter<'_>) -> Vec<Value> {
     }
     let mut offers = vec![json!({ "type": "remember" })];
     let mut open = decision.opinions.iter().filter(|opinion| is_open(opinion));
-    if open.all(|ask| ask.firmness == Some(Firmness::Default)) {
+    // A rule about whom somebody speaks as would not let them go, so it is not offered.
+    let speaking = matter.plan.actor.speaking.is_some();
+    if !speaking && open.all(|ask| ask.firmness == Some(Firmness::Default)) {
         let (tool, actor) = (&matter.plan.tool.id, &matter.plan.actor.id);
         let rule = json!({ "verdict": "allow", "tool": tool, "actor": actor });
         offers.push(json!({ "type": "add_rule", "rule": rule }));

@@ -126,6 +126,18 @@ pub(crate) fn straight(path: &str) -> String {
     if rooted { format!("/{path}") } else { path }
 }
 
+/// Whether a path or an address is a scope or lies below it. `.` is every path from here.
+pub(crate) fn lies_in(place: &str, scope: &str) -> bool {
+    let address = scope.contains("://");
+    let root = if address { plain_url(scope) } else { straight(scope) };
+    if root.is_empty() {
+        let outside = place.starts_with('/') || place.starts_with("..") || place.contains("://");
+        return !scope.is_empty() && !outside;
+    }
+    let rest = place.strip_prefix(&root);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || root.ends_with('/'))
+}
+
 fn plain_url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let host_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -156,6 +168,32 @@ mod tests {
         assert_eq!(paths(&json!({ "up": "no", "file": "../x" })), ["../x"]);
         let input = json!({ "url": "HTTPS://Shop.Example/a/%2e%2E/b/?Q=1", "baseURL": "http://h" });
         assert_eq!(urls(&input), ["https://shop.example/b/?Q=1", "http://h"]);
+    }
+
+    #[test]
+    fn a_scope_holds_itself_and_what_lies_below() {
+        for (scope, place, expected) in [
+            ("docs", "docs", true),
+            ("docs", "docs/a", true),
+            ("docs/", "docs/a", true),
+            ("./docs", "docs/a", true),
+            ("docs", "docsy/a", false),
+            ("docs", "/docs/a", false),
+            ("/", "/etc/a", true),
+            ("/", "etc/a", false),
+            (".", "etc/a", true),
+            (".", "/etc/a", false),
+            (".", "../a", false),
+            (".", "https://a.example/", false),
+            ("", "a", false),
+            ("", "/a", false),
+            ("https://A.example", "https://a.example/x", true),
+            ("https://a.example/", "https://a.example/x", true),
+            ("https://a.example", "https://a.example.evil/x", false),
+            ("https://a.example/v1", "https://a.example/v2", false),
+        ] {
+            assert_eq!(lies_in(place, scope), expected, "{place} in {scope}");
+        }
     }
 
     #[test]

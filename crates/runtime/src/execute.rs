@@ -6,7 +6,7 @@ use haft_catalog::Sender;
 use haft_driver::{Attempt, Cancel, Failure, Link, Output, Said};
 use haft_model::{
     AbortReason, AttemptEnded, CallPhase, CancelFact, CancelNote, Code, Content, Digest,
-    EffectState, Event, PhaseOutcome, Progress, Queued, Reported, Started, Stop, Submitted,
+    EffectState, Event, PhaseOutcome, Progress, Queued, Reported, Started, Status, Stop, Submitted,
 };
 use tokio::sync::mpsc;
 
@@ -43,11 +43,13 @@ impl Walk<'_> {
 
     async fn schedule(&mut self, cleared: &Cleared, manner: &Manner<'_>) -> Result<Slot, Stop> {
         let locks = queue::locks(&cleared.understood, cleared.understood.facts)?;
-        self.journal.note(Event::Queued(Queued {
-            locks: locks.iter().cloned().collect(),
-            is_concurrency_safe: cleared.understood.facts.is_concurrency_safe,
-            max_parallel: self.runtime.queue.max_parallel(),
-        }));
+        if self.journal.may_note(Status::Queued) {
+            self.journal.note(Event::Queued(Queued {
+                locks: locks.iter().cloned().collect(),
+                is_concurrency_safe: cleared.understood.facts.is_concurrency_safe,
+                max_parallel: self.runtime.queue.max_parallel(),
+            }));
+        }
         tokio::select! {
             biased;
             slot = self.runtime.queue.enter(&locks) => slot,
@@ -87,14 +89,14 @@ impl Walk<'_> {
             self.journal.claim(&self.runtime.options.node, until).await.map_err(refused)?;
         }
         self.journal.note(Event::Started(Started {
-            attempt: 1,
+            attempt: self.attempt,
             driver: plan.route.driver.clone(),
             call_input: cleared.call_input.digest.clone(),
             fence: self.journal.fence().map_or(0, |fence| fence.0),
         }));
         if mutates {
             if !reports {
-                self.journal.note(Event::Submitted(Submitted { attempt: 1 }));
+                self.journal.note(Event::Submitted(Submitted { attempt: self.attempt }));
             }
             // INVARIANT: decision, binding and "submitted" are on the disk before the effect.
             self.journal.save().await.map_err(refused)?;
@@ -147,7 +149,7 @@ impl Walk<'_> {
             Said::Submit(reply) => {
                 let recorded = match running.effect {
                     EffectState::NotSubmitted => {
-                        self.journal.note(Event::Submitted(Submitted { attempt: 1 }));
+                        self.journal.note(Event::Submitted(Submitted { attempt: self.attempt }));
                         self.journal.save().await
                     }
                     _ => Ok(()),
@@ -226,10 +228,7 @@ impl Walk<'_> {
     /// stop.
     async fn look_around(&mut self, running: &mut Running) {
         let _ = self.journal.post().await;
-        if self.journal.fence().is_some() {
-            let until = self.runtime.lease_end();
-            let _ = self.runtime.store.renew(&self.runtime.options.node, until).await;
-        }
+        let _ = self.journal.prolong(&self.runtime.options).await;
         if !running.wished {
             let id = self.journal.id().clone();
             if let Ok(true) = self.runtime.cancel_requested(&id).await {
@@ -263,7 +262,7 @@ impl Walk<'_> {
             Err(failure) => (failure.effect, Some(failure.stop.code), failure.native.clone()),
         };
         self.journal.note(Event::AttemptEnded(Box::new(AttemptEnded {
-            attempt: 1,
+            attempt: self.attempt,
             effect,
             code,
             native,

@@ -5,7 +5,7 @@ use haft_ledger::{QuestionFilter, QuestionRecord};
 use haft_model::{
     Answer, Bound, Call, CallPhase, Closed, Code, Decided, Decision, Digest, Event, HookPoint,
     HookStarted, Kept, Layer, Mutation, MutationSource, Opinion, PhaseOutcome, Question,
-    QuestionId, QuestionState, Says, Stop, Verdict, utc_day,
+    QuestionId, QuestionState, Says, Status, Stop, Verdict, utc_day,
 };
 use haft_policy::{Permit, Settlement, settle};
 use serde_json::{Value, json};
@@ -109,6 +109,10 @@ impl Walk<'_> {
         };
         let expires_at =
             call_input.is_some().then(|| later(decision.decided_at, self.runtime.options.permit));
+        if call_input.is_some() && !self.journal.may_note(Status::Approved) {
+            // A call that is taken up after it had begun was decided before; that stands.
+            return Ok(());
+        }
         self.journal.note(Event::PermissionDecided(Box::new(Decided {
             decision: decision.clone(),
             permission_input,
@@ -409,9 +413,7 @@ impl Walk<'_> {
         if self.runtime.cancel_requested(&id).await? {
             return Err(self.withdrawn(question).into());
         }
-        let until = self.runtime.lease_end();
-        self.runtime.store.renew(&self.runtime.options.node, until).await.map_err(unrecorded)?;
-        Ok(())
+        Ok(self.journal.prolong(&self.runtime.options).await?)
     }
 
     fn withdrawn(&mut self, question: &Question) -> Stop {

@@ -5,6 +5,7 @@
 
 mod cancel;
 mod clock;
+mod declare;
 mod execute;
 mod finish;
 mod gate;

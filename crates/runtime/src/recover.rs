@@ -165,6 +165,7 @@ impl Runtime {
         let journal = Journal::open(self.clock.clone(), self.store.clone(), opening);
         let mut walk = Walk::with(self, journal, &past.planned.requested);
         walk.executed = past.submitted();
+        walk.attempt = past.attempts() + 1;
         walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();
         let sent = self.value(id, &past.planned.model_input.digest).await?;
         walk.redactor.learn(&sent);
@@ -247,6 +248,11 @@ impl Walk<'_> {
 impl Past {
     fn submitted(&self) -> bool {
         self.facts.iter().any(|fact| matches!(fact.event, Event::Submitted(_)))
+    }
+
+    fn attempts(&self) -> u32 {
+        let started = |fact: &&Fact| matches!(fact.event, Event::Started(_));
+        self.facts.iter().filter(started).count().try_into().unwrap_or(u32::MAX - 1)
     }
 
     fn status(&self) -> Status {

@@ -1,6 +1,6 @@
 //! The runtime: what is fixed, what is living, and the door through which calls come in.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use haft_catalog::Surface;
 use haft_driver::Cancel;
 use haft_ledger::Store;
 use haft_model::{
-    Actor, Code, DeferredSeen, Event, Fact, InvocationId, Stop, SurfaceSeen, Timestamp, utc_day,
+    Actor, Code, DeferredSeen, Digest, Event, Fact, InvocationId, Stop, SurfaceSeen, Timestamp,
+    ToolKey, utc_day,
 };
 
 use crate::journal::unrecorded;
@@ -69,6 +70,7 @@ pub struct Runtime {
     world: RwLock<Arc<World>>,
     surfaces: Mutex<HashMap<String, Surface>>,
     running: Mutex<HashMap<InvocationId, Cancel>>,
+    declared: Mutex<HashSet<(ToolKey, Digest)>>,
 }
 
 impl Runtime {
@@ -87,6 +89,7 @@ impl Runtime {
             world: RwLock::new(Arc::new(world)),
             surfaces: Mutex::default(),
             running: Mutex::default(),
+            declared: Mutex::default(),
         }
     }
 
@@ -147,6 +150,11 @@ impl Runtime {
     /// The calls that run here, by id.
     pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<InvocationId, Cancel>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The declarations that this process has put on record.
+    pub(crate) fn declared(&self) -> MutexGuard<'_, HashSet<(ToolKey, Digest)>> {
+        self.declared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When a lease taken now runs out.

@@ -43,6 +43,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) plan: Option<Plan>,
     /// Whether a driver was reached.
     pub(crate) executed: bool,
+    /// Which attempt comes next, from 1.
+    pub(crate) attempt: u32,
     pub(crate) requested: String,
 }
 
@@ -82,6 +84,7 @@ impl<'r> Walk<'r> {
             entry: None,
             plan: None,
             executed: false,
+            attempt: 1,
             requested: requested.to_owned(),
             world,
         }
@@ -90,6 +93,7 @@ impl<'r> Walk<'r> {
     /// The story of a call.
     async fn through(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Output, Halt> {
         let entry = self.resolve(call, manner)?;
+        self.runtime.declare(&entry).await;
         let input = self.parse(call, &entry)?;
         let understood = self.understand(call, entry, input)?;
         let heard = self.hear(call, understood).await?;

@@ -36,11 +36,10 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
             next = entries.next(look) => next,
             () = cancel.cancelled() => return Ok(Exit::Done),
         };
-        match next {
-            Err(stop) => return output::stop(&stop, context.json),
-            Ok(None) if arguments.follow => {}
-            Ok(None) => return Ok(Exit::Done),
-            Ok(Some(entry)) => match events(&entry) {
+        match next? {
+            None if arguments.follow => {}
+            None => return Ok(Exit::Done),
+            Some(entry) => match events(&entry) {
                 Ok(records) => records.iter().try_for_each(|record| show(context, record))?,
                 Err(fault) => {
                     let stop = Stop::new(Code::Internal, fault.to_string())

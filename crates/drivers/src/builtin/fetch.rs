@@ -12,8 +12,8 @@ use reqwest::header::{CONTENT_TYPE, LOCATION};
 use serde_json::{Value, json};
 
 use super::shown::{End, show};
-use super::{called_off, running, text, unsent, while_running};
-use connection::{Sending, Stage};
+use super::{Lookup, called_off, running, text, unsent, while_running};
+use connection::{Sending, Stage, Way};
 
 /// How often an answer may point elsewhere.
 const MOST_REDIRECTS: usize = 5;
@@ -27,15 +27,24 @@ pub(super) fn asked(input: &Value, guard: &AddressGuard) -> Result<CheckedUrl, S
 }
 
 fn refused(forbidden: &Forbidden) -> Stop {
-    let code = if forbidden.is_address() { Code::SandboxViolation } else { Code::InputValue };
+    let code = match forbidden {
+        Forbidden::Address { .. } => Code::SandboxViolation,
+        Forbidden::Nowhere(_) => Code::DependencyUnavailable,
+        Forbidden::Malformed(_) | Forbidden::Scheme(_) | Forbidden::Credentials => Code::InputValue,
+    };
     Stop::new(code, forbidden.to_string()).at("/url")
 }
 
-pub(super) async fn run(guard: &AddressGuard, attempt: &Attempt<'_>) -> Result<Output, Failure> {
+pub(super) async fn run(
+    guard: &AddressGuard,
+    lookup: Lookup,
+    attempt: &Attempt<'_>,
+) -> Result<Output, Failure> {
     let url = asked(&attempt.input, guard).map_err(while_running).map_err(unsent)?;
     let sending = Arc::new(Sending::new(attempt.link.clone()));
+    let way = Way { guard, lookup, sending: &sending };
     let ended = tokio::select! {
-        ended = fetch(guard, url, &sending) => ended,
+        ended = fetch(way, url) => ended,
         () = attempt.cancel.cancelled() => {
             attempt.link.cancel_heard().await;
             Err(called_off())
@@ -72,15 +81,11 @@ fn late(stage: Stage) -> Stop {
 }
 
 /// Asks, and asks again where the answer points elsewhere. Every address is checked like the first.
-async fn fetch(
-    guard: &AddressGuard,
-    mut url: CheckedUrl,
-    sending: &Arc<Sending>,
-) -> Result<Value, Stop> {
+async fn fetch(way: Way<'_>, mut url: CheckedUrl) -> Result<Value, Stop> {
     for _ in 0..=MOST_REDIRECTS {
-        let answer = connection::send(guard, &url, sending).await?;
+        let answer = way.send(&url).await?;
         let Some(next) = elsewhere(&answer) else { return given(&url, answer).await };
-        let checked = guard.check_next(&url, &next);
+        let checked = way.guard.check_next(&url, &next);
         url = checked.map_err(|forbidden| while_running(refused(&forbidden)))?;
     }
     let message = format!("the answer points elsewhere more than {MOST_REDIRECTS} times");

@@ -1,7 +1,7 @@
 //! What lies in an open folder, in order, without what belongs to Haft itself.
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Dir, FileType};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::place::is_house;
@@ -56,7 +56,9 @@ impl Kind {
 /// Reads a folder. Names that are no text are left out: no path could name them.
 pub(super) fn items(folder: &OwnedFd) -> Result<Items, Errno> {
     let mut items = Items::default();
-    for entry in Dir::read_from(folder)? {
+    // The descriptor may be one that can only be walked through.
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    for entry in Dir::new(rustix::fs::openat(folder, ".", flags, Mode::empty())?)? {
         let entry = entry?;
         let Ok(name) = entry.file_name().to_str() else { continue };
         if matches!(name, "." | "..") || is_house(name) {

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::folder::{Kind, items};
 use super::place::Place;
 use super::refusal::Refusal;
-use super::root::{Root, Spot, open_entry, open_folder};
+use super::root::{House, Root, Spot, open_entry};
 use super::watch::Watch;
 use super::{blocking, text, unread, while_running};
 
@@ -53,22 +53,28 @@ struct Tally {
 /// A search under way.
 struct Search {
     asked: Asked,
+    house: House,
     watch: Watch,
     told: watch::Sender<Tally>,
     tally: Tally,
     matches: Vec<Value>,
+    /// Whether a match was found that the answer has no room for.
+    full: bool,
     more: bool,
 }
 
 pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
     let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unread)?;
     let (told, heard) = watch::channel(Tally::default());
+    let house = root.house().map_err(|refusal| unread(refusal.about(&asked.place)))?;
     let search = Search {
         asked,
+        house,
         watch: Watch::of(attempt),
         told,
         tally: Tally::default(),
         matches: Vec::new(),
+        full: false,
         more: false,
     };
     let root = root.clone();
@@ -99,7 +105,9 @@ impl Search {
     fn run(mut self, root: &Root) -> Result<Value, Stop> {
         let refused = |refusal: Refusal, place: &Place| refusal.about(place);
         match root.find(&self.asked.place).map_err(|why| refused(why, &self.asked.place))? {
-            Spot::Folder(folder) => self.folder(&folder, "", 0)?,
+            Spot::Folder(folder) => self
+                .folder(&folder, "", 0)?
+                .map_err(|errno| refused(errno.into(), &self.asked.place))?,
             Spot::Entry(entry) => {
                 let path = self.asked.place.below("");
                 let opened = open_entry(&entry.folder, &entry.name);
@@ -112,18 +120,27 @@ impl Search {
             "pattern": self.asked.source,
             "matches": self.matches,
             "files": self.tally.files,
-            "more": self.more,
+            "more": self.more || self.full,
         }))
     }
 
-    /// Searches a folder and what is below. What cannot be read is passed over.
-    fn folder(&mut self, folder: &OwnedFd, before: &str, depth: usize) -> Result<(), Stop> {
-        let Ok(found) = items(folder) else { return Ok(()) };
+    /// Searches a folder and what is below; what cannot be read there is passed over. The outer error
+    /// ends the call, the inner one is about the folder.
+    fn folder(
+        &mut self,
+        folder: &OwnedFd,
+        before: &str,
+        depth: usize,
+    ) -> Result<Result<(), Errno>, Stop> {
+        let found = match items(folder) {
+            Ok(found) => found,
+            Err(errno) => return Ok(Err(errno)),
+        };
         self.more |= found.more || depth > DEEPEST;
         for item in found.sorted {
             self.watch.check()?;
-            if self.matches.len() == MOST || depth > DEEPEST {
-                return Ok(());
+            if self.full || depth > DEEPEST {
+                break;
             }
             let path = format!("{before}{}", item.name);
             match item.kind {
@@ -134,14 +151,14 @@ impl Search {
                 }
                 Kind::Folder if item.name == ".git" => {}
                 Kind::Folder => {
-                    if let Ok(below) = open_folder(folder, &item.name) {
-                        self.folder(&below, &format!("{path}/"), depth + 1)?;
+                    if let Ok(below) = self.house.enter(folder, &item.name) {
+                        let _ = self.folder(&below, &format!("{path}/"), depth + 1)?;
                     }
                 }
                 Kind::Link | Kind::Other => {}
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     fn file(&mut self, path: &str, file: std::fs::File) -> Result<(), Stop> {
@@ -153,7 +170,7 @@ impl Search {
         let shown = found.lines.iter();
         self.matches
             .extend(shown.map(|(line, text)| json!({"path": path, "line": line, "text": text})));
-        self.more |= found.more;
+        self.full |= found.more;
         let before = self.tally;
         self.tally = Tally { files: before.files + 1, bytes: before.bytes + found.bytes };
         let grown = self.tally.files / STEP.0 > before.files / STEP.0

@@ -1,41 +1,42 @@
 //! Following what is recorded, from a place on and without a gap.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use haft_ledger::Entry;
-use haft_model::Stop;
-use haft_runtime::Reader;
+use haft_ledger::{Entry, Store};
+
+use crate::Error;
 
 /// How many entries are fetched at once.
 const AT_ONCE: usize = 256;
 
 /// What is recorded, entry by entry, in order.
 pub struct Subscription {
-    reader: Reader,
+    store: Arc<dyn Store>,
     after: Option<u64>,
     ready: VecDeque<Entry>,
 }
 
 impl Subscription {
-    pub(crate) fn new(reader: Reader, after: Option<u64>) -> Subscription {
-        Subscription { reader, after, ready: VecDeque::new() }
+    pub(crate) fn new(store: Arc<dyn Store>, after: Option<u64>) -> Subscription {
+        Subscription { store, after, ready: VecDeque::new() }
     }
 
     /// The next entry, if one comes within a time.
-    pub async fn next(&mut self, within: Duration) -> Result<Option<Entry>, Stop> {
+    pub async fn next(&mut self, within: Duration) -> Result<Option<Entry>, Error> {
         if self.ready.is_empty() {
             self.fetch().await?;
         }
         if self.ready.is_empty() {
-            self.reader.wait_past(self.after, within).await?;
+            self.store.wait_past(self.after, within).await?;
             self.fetch().await?;
         }
         Ok(self.ready.pop_front())
     }
 
-    async fn fetch(&mut self) -> Result<(), Stop> {
-        let entries = self.reader.entries(self.after, AT_ONCE).await?;
+    async fn fetch(&mut self) -> Result<(), Error> {
+        let entries = self.store.entries(self.after, AT_ONCE).await?;
         if let Some(last) = entries.last() {
             self.after = Some(last.seq);
         }

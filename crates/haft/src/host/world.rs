@@ -10,16 +10,12 @@ use haft_drivers::Builtin;
 use haft_model::{DriverId, Glob, Timestamp};
 use haft_policy::Rulebook;
 use haft_runtime::{Rate, RateScope, World};
-use haft_sandbox::AddressGuard;
 
+use super::Given;
 use super::hooks::UnheardHook;
 use crate::{BUILTIN_DRIVER, Workspace};
 
-pub(super) fn build(
-    workspace: &Workspace,
-    hooks: &[Arc<dyn Hook>],
-    addresses: &AddressGuard,
-) -> World {
+pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
     let settings = workspace.settings();
     let wished =
         settings.hooks.iter().map(|wished| Arc::new(UnheardHook::new(wished)) as Arc<dyn Hook>);
@@ -30,16 +26,18 @@ pub(super) fn build(
     World {
         snapshot: workspace.shared_snapshot(),
         rulebook: Arc::new(rulebook(workspace)),
-        drivers: drivers(workspace, addresses),
-        hooks: hooks.iter().cloned().chain(wished).collect(),
+        drivers: drivers(workspace, given),
+        hooks: given.hooks.iter().cloned().chain(wished).collect(),
         surfaces: surfaces.collect(),
         rates: settings.limits.rates.iter().map(rate).collect(),
     }
 }
 
-fn drivers(workspace: &Workspace, addresses: &AddressGuard) -> HashMap<DriverId, Arc<dyn Driver>> {
-    let builtin = Builtin::new(workspace.root().to_owned(), addresses.clone(), Timestamp::now);
+fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
+    let builtin =
+        Builtin::new(workspace.root().to_owned(), given.addresses.clone(), Timestamp::now);
     let mut drivers = workspace.code_drivers();
+    drivers.extend(given.drivers.iter().map(|(id, driver)| (id.clone(), driver.clone())));
     drivers.insert(DriverId::from(BUILTIN_DRIVER), Arc::new(builtin));
     drivers
 }

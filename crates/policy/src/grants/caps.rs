@@ -32,10 +32,10 @@ fn limited(limit: &Limit, place: String, matter: &Matter<'_>) -> Option<Opinion>
     let Limit { kind, value, .. } = limit;
     let deny = |layer, reason| Some(Opinion::new(layer, Says::Deny, reason).by(place.clone()));
     if !COUNTED.contains(&kind.as_str()) {
-        return deny(Layer::Fault, format!("nobody knows the limit `{kind}`"));
+        return deny(Layer::Fault, format!("limit-exceeded: nobody knows `{kind}`"));
     }
     let Some((_, used)) = matter.usage.limits.iter().find(|(counted, _)| *counted == place) else {
-        return deny(Layer::Fault, format!("nobody counts the limit `{kind}`"));
+        return deny(Layer::Fault, format!("limit-exceeded: nobody counts `{kind}`"));
     };
     if used < value {
         return None;

@@ -1,6 +1,6 @@
 //! Which calls an AIP-7 policy is about: its action, its subject and its least risk.
 
-use haft_model::{Glob, PolicyRule, Risk};
+use haft_model::{Glob, PolicyRule, Risk, RuleDecision};
 
 use crate::values::{paths, straight};
 use crate::{Matter, autonomy};
@@ -11,7 +11,7 @@ const CALL: &str = "tool.call";
 /// Whether a policy is about a call.
 pub(super) fn matches(rule: &PolicyRule, matter: &Matter<'_>) -> bool {
     is_action(&rule.action, matter)
-        && rule.subject.as_deref().is_none_or(|subject| is_subject(subject, matter))
+        && rule.subject.as_deref().is_none_or(|subject| is_subject(rule, subject, matter))
         && autonomy::risk(matter) >= rule.risk_level_min
 }
 
@@ -55,23 +55,34 @@ fn has_segments(pattern: &str, name: &str) -> bool {
 }
 
 /// Whether a subject is the call's: a path, where it begins with `/` or `workspace:`, and otherwise
-/// the tool's id. One path of several is enough: a policy that holds back must not be missed.
-fn is_subject(subject: &str, matter: &Matter<'_>) -> bool {
-    let paths = || paths(&matter.plan.input);
+/// the tool's id.
+///
+/// Of several paths, one is enough for a policy that holds back, and a policy that allows has to be
+/// about all of them.
+fn is_subject(rule: &PolicyRule, subject: &str, matter: &Matter<'_>) -> bool {
+    let covers = |paths: &[String], glob: &Glob| match rule.decision {
+        RuleDecision::Allow => !paths.is_empty() && paths.iter().all(|path| glob.matches(path)),
+        RuleDecision::RequireApproval | RuleDecision::Escalate | RuleDecision::Deny => {
+            paths.iter().any(|path| glob.matches(path))
+        }
+    };
     if let Some(inside) = subject.strip_prefix("workspace:") {
-        let glob = Glob::new(inside.trim_start_matches('/'));
-        let changes = matter.plan.effects.mutates.iter();
-        let changed = changes.filter_map(|entry| entry.strip_prefix("workspace:")).map(straight);
-        return paths()
-            .into_iter()
-            .chain(changed)
-            .any(|path| glob.matches(path.trim_start_matches('/')));
+        return covers(&inside_paths(matter), &Glob::new(inside.trim_start_matches('/')));
     }
     let glob = Glob::new(subject);
     if subject.starts_with('/') {
-        return paths().iter().any(|path| glob.matches(path));
+        return covers(&paths(&matter.plan.input), &glob);
     }
     glob.matches(matter.plan.tool.id.as_str())
+}
+
+/// The paths that the input names and those that the contract says it changes, from the workspace's
+/// root.
+fn inside_paths(matter: &Matter<'_>) -> Vec<String> {
+    let changes = matter.plan.effects.mutates.iter();
+    let changes = changes.filter_map(|entry| entry.strip_prefix("workspace:")).map(straight);
+    let paths = paths(&matter.plan.input).into_iter().chain(changes);
+    paths.map(|path| path.trim_start_matches('/').to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! was checked is what is used, and no call sees anything of another.
 
 use std::future::Future;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -18,7 +18,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::refused;
-use crate::builtin::{blocking, running, while_running};
+use crate::builtin::{Lookup, blocking, running, while_running};
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;
 
@@ -75,47 +75,78 @@ impl Sending {
     }
 }
 
-/// Sends one request and gives back the head of its answer.
-pub(super) async fn send(
-    guard: &AddressGuard,
-    url: &CheckedUrl,
-    sending: &Arc<Sending>,
-) -> Result<Response, Stop> {
-    let addresses = addresses(guard, url).await?;
-    let client = client(addresses, sending)
-        .map_err(|_| running(Code::Internal, "the http client could not be set up"))?;
-    let answer = client.get(url.as_str()).send().await.map_err(|fault| {
-        let host = url.host();
-        let (code, message) = if fault.is_connect() {
-            (Code::DependencyUnavailable, format!("`{host}` cannot be reached"))
-        } else {
-            (Code::ExecutionFailed, format!("`{host}` did not answer as a web server does"))
-        };
-        running(code, message).at("/url")
-    })?;
-    sending.reached(Stage::Answered);
-    Ok(answer)
+/// How a call gets to an address.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'a> {
+    pub(super) guard: &'a AddressGuard,
+    pub(super) lookup: Lookup,
+    pub(super) sending: &'a Arc<Sending>,
 }
 
-/// What a name stands for, checked. A host that is an address was checked as it was written.
-async fn addresses(guard: &AddressGuard, url: &CheckedUrl) -> Result<Vec<SocketAddr>, Stop> {
-    if !url.is_name() {
-        return Ok(Vec::new());
+impl Way<'_> {
+    /// Sends one request and gives back the head of its answer.
+    pub(super) async fn send(self, url: &CheckedUrl) -> Result<Response, Stop> {
+        let addresses = self.addresses(url).await?;
+        let (sending, trust) = (Arc::clone(self.sending), Trust::of(url));
+        // The certificates are files.
+        let client = blocking(move || client(addresses, sending, trust)).await?;
+        let client =
+            client.map_err(|_| running(Code::Internal, "the http client could not be set up"))?;
+        let answer = client.get(url.as_str()).send().await.map_err(|fault| {
+            let host = url.host();
+            let (code, message) = if fault.is_connect() {
+                (Code::DependencyUnavailable, format!("`{host}` cannot be reached"))
+            } else {
+                (Code::ExecutionFailed, format!("`{host}` did not answer as a web server does"))
+            };
+            running(code, message).at("/url")
+        })?;
+        self.sending.reached(Stage::Answered);
+        Ok(answer)
     }
-    let asked = (url.host().to_owned(), url.port());
-    let unknown = || {
-        let message = format!("`{}` cannot be looked up", url.host());
-        running(Code::DependencyUnavailable, message).at("/url")
-    };
-    let found = blocking(move || asked.to_socket_addrs()).await?.map_err(|_| unknown())?;
-    let found: Vec<SocketAddr> = found.collect();
-    let plain: Vec<_> = found.iter().map(SocketAddr::ip).collect();
-    guard.check_addresses(url, &plain).map_err(|forbidden| while_running(refused(&forbidden)))?;
-    Ok(found)
+
+    /// What a name stands for, checked. A host that is an address was checked as it was written.
+    async fn addresses(self, url: &CheckedUrl) -> Result<Vec<SocketAddr>, Stop> {
+        if !url.is_name() {
+            return Ok(Vec::new());
+        }
+        let (host, port, lookup) = (url.host().to_owned(), url.port(), self.lookup);
+        let found = blocking(move || lookup(&host, port)).await?.map_err(|_| {
+            let message = format!("`{}` cannot be looked up", url.host());
+            running(Code::DependencyUnavailable, message).at("/url")
+        })?;
+        let plain: Vec<_> = found.iter().map(SocketAddr::ip).collect();
+        let checked = self.guard.check_addresses(url, &plain);
+        checked.map_err(|forbidden| while_running(refused(&forbidden)))?;
+        Ok(found)
+    }
 }
 
-fn client(addresses: Vec<SocketAddr>, sending: &Arc<Sending>) -> Result<Client, reqwest::Error> {
-    Client::builder()
+/// Which servers can prove who they are.
+#[derive(Clone, Copy)]
+enum Trust {
+    /// Those that the system trusts.
+    System,
+    /// None, because none will be asked to; reading what the system trusts takes milliseconds.
+    Nobody,
+}
+
+impl Trust {
+    fn of(url: &CheckedUrl) -> Trust {
+        if url.is_plain() { Trust::Nobody } else { Trust::System }
+    }
+}
+
+fn client(
+    addresses: Vec<SocketAddr>,
+    sending: Arc<Sending>,
+    trust: Trust,
+) -> Result<Client, reqwest::Error> {
+    let builder = match trust {
+        Trust::System => Client::builder(),
+        Trust::Nobody => Client::builder().tls_certs_only([]),
+    };
+    builder
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
@@ -123,7 +154,7 @@ fn client(addresses: Vec<SocketAddr>, sending: &Arc<Sending>) -> Result<Client, 
         .pool_max_idle_per_host(0)
         .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
         .dns_resolver(Pinned(addresses))
-        .connector_layer(Announce(Arc::clone(sending)))
+        .connector_layer(Announce(sending))
         .build()
 }
 

@@ -34,9 +34,19 @@ impl<'a> Scene<'a> {
             Err(Errno::EXIST) => None,
             Err(errno) => return Err(errno),
         };
-        let folder = rustix::fs::openat(self.folder(), name, flags, Mode::empty())?;
-        self.folders.push((made, folder));
-        Ok(())
+        match rustix::fs::openat(self.folder(), name, flags, Mode::empty()) {
+            Ok(folder) => {
+                self.folders.push((made, folder));
+                Ok(())
+            }
+            Err(errno) => {
+                // What cannot be entered cannot be taken back later.
+                if let Some(made) = made {
+                    let _ = rustix::fs::unlinkat(self.folder(), made, AtFlags::REMOVEDIR);
+                }
+                Err(errno)
+            }
+        }
     }
 
     /// Notes that a file was made in the last folder.

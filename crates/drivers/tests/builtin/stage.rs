@@ -1,0 +1,174 @@
+//! A workspace with the builtin tools over it, and calls to them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said};
+use haft_drivers::Builtin;
+use haft_model::{
+    Actor, ActorId, Code, Decision, Digest, EffectProfile, EffectState, Facts, InvocationId,
+    Limits, Plan, Progress, Risk, Route, Stop, Timestamp, ToolKey, Tri, Verdict,
+};
+use haft_policy::Permit;
+use haft_sandbox::AddressGuard;
+use haft_testkit::Folder;
+use serde_json::{Value, json};
+
+/// A workspace and its tools.
+pub(crate) struct Stage {
+    pub(crate) folder: Folder,
+    pub(crate) builtin: Builtin,
+}
+
+/// What became of a call.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) result: Result<Output, Failure>,
+    pub(crate) submissions: usize,
+    pub(crate) progress: Vec<Progress>,
+    pub(crate) cancel_heard: bool,
+}
+
+/// What happens besides the call itself.
+pub(crate) struct Around<'a> {
+    pub(crate) patience: Duration,
+    pub(crate) cancel: Cancel,
+    pub(crate) on_submit: &'a mut dyn FnMut(&Cancel) -> Result<(), Stop>,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Stage {
+        Stage::of(Folder::new())
+    }
+
+    pub(crate) fn of(folder: Folder) -> Stage {
+        Stage::guarded(folder, AddressGuard::public())
+    }
+
+    pub(crate) fn guarded(folder: Folder, guard: AddressGuard) -> Stage {
+        let clock = || Timestamp::from_millisecond(1_769_860_800_123).unwrap();
+        let builtin = Builtin::new(folder.path().to_owned(), guard, clock);
+        Stage { folder, builtin }
+    }
+
+    pub(crate) fn preflight(&self, tool: &str, input: Value) -> Result<(), Stop> {
+        self.builtin.preflight(&plan(tool, input))
+    }
+
+    pub(crate) fn run(&self, tool: &str, input: Value) -> Ended {
+        self.run_around(tool, input, &mut |_| Ok(()))
+    }
+
+    /// Runs a call and does something at the moment it submits.
+    pub(crate) fn run_around(
+        &self,
+        tool: &str,
+        input: Value,
+        on_submit: &mut dyn FnMut(&Cancel) -> Result<(), Stop>,
+    ) -> Ended {
+        let around = Around { patience: Duration::from_secs(30), cancel: Cancel::new(), on_submit };
+        self.run_with(tool, input, around)
+    }
+
+    pub(crate) fn run_with(&self, tool: &str, input: Value, around: Around<'_>) -> Ended {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(self.call(tool, input, around))
+    }
+
+    async fn call(&self, tool: &str, input: Value, around: Around<'_>) -> Ended {
+        let plan = plan(tool, input);
+        let permit = permit(&plan);
+        let (link, mut heard) = Link::new();
+        let deadline = Instant::now() + around.patience;
+        let cancel = around.cancel.clone();
+        let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel, link).unwrap();
+        let mut run = self.builtin.run(attempt);
+        let (mut submissions, mut progress, mut cancel_heard) = (0, Vec::new(), false);
+        let mut hear = |said: Said| match said {
+            Said::Submit(answer) => {
+                submissions += 1;
+                let _ = answer.send((around.on_submit)(&around.cancel));
+            }
+            Said::Progress(report) => progress.push(report),
+            Said::Partial(_) => {}
+            Said::CancelHeard => cancel_heard = true,
+        };
+        let result = loop {
+            tokio::select! {
+                result = &mut run => break result,
+                Some(said) = heard.recv() => hear(said),
+            }
+        };
+        while let Ok(said) = heard.try_recv() {
+            hear(said);
+        }
+        Ended { result, submissions, progress, cancel_heard }
+    }
+}
+
+impl Ended {
+    /// The value and the effect of a call that went well.
+    pub(crate) fn value(self) -> (Value, EffectState) {
+        let output = self.result.unwrap();
+        (output.structured.unwrap(), output.effect)
+    }
+
+    pub(crate) fn failure(self) -> Failure {
+        self.result.unwrap_err()
+    }
+
+    /// The code, the message and the effect of a call that failed while it ran.
+    pub(crate) fn refusal(self) -> (Code, String, EffectState) {
+        let failure = self.failure();
+        assert_eq!(failure.stop.cause["phase"], json!("run"), "{failure:?}");
+        (failure.stop.code, failure.stop.message, failure.effect)
+    }
+}
+
+pub(crate) fn plan(tool: &str, input: Value) -> Plan {
+    let digest = Digest::of(&(tool, &input));
+    Plan {
+        actor: Arc::new(Actor::from(ActorId::from("agent:test"))),
+        tool: ToolKey::new(tool, 1),
+        version: "1.0.0".into(),
+        route: Route { driver: "haft-builtin".into(), reason: "only one", rejected: Vec::new() },
+        input,
+        renames: Arc::from([]),
+        context: json!({}),
+        effects: Arc::new(unstated()),
+        limits: Limits { timeout_ms: 30_000, retry: None },
+        digest,
+    }
+}
+
+fn unstated() -> EffectProfile {
+    EffectProfile {
+        mutates: Default::default(),
+        mutates_stated: false,
+        classes: Default::default(),
+        risk: Risk::IRREVERSIBLE,
+        requires: Default::default(),
+        approval: Default::default(),
+        facts: Facts {
+            read_only: Tri::Unknown,
+            destructive: Tri::Unknown,
+            open_world: Tri::Unknown,
+            concurrency_safe: Default::default(),
+        },
+        inferred: Vec::new(),
+    }
+}
+
+pub(crate) fn permit(plan: &Plan) -> Permit {
+    let decision = Decision {
+        verdict: Verdict::Allow,
+        deciding: None,
+        opinions: Vec::new(),
+        needs: Vec::new(),
+        code: None,
+        suggested_updates: Vec::new(),
+        decided_at: Timestamp::UNIX_EPOCH,
+    };
+    let id = InvocationId::from("inv_1");
+    Permit::of_decision(&decision, plan, &id, Timestamp::UNIX_EPOCH).unwrap()
+}

@@ -1,0 +1,259 @@
+//! A workspace of its own for every test, with a driver that counts how often it is reached.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use haft::{Host, HostOptions, StoreChoice};
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Hook, Output};
+use haft_ledger::{MemoryStore, Store};
+use haft_model::{Actor, Call, DriverId, Envelope, Event, Fact, InvocationId};
+use haft_runtime::{Clock, Manner, Options, Reader, WallClock};
+use haft_testkit::Folder;
+use serde_json::Value;
+
+/// What the canary does for one tool.
+pub(crate) type Act =
+    Arc<dyn for<'a> Fn(Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> + Send + Sync>;
+
+/// A driver that notes each time one of its bodies is entered.
+#[derive(Default)]
+pub(crate) struct Canary {
+    entered: Mutex<Vec<(String, Value)>>,
+    acts: Mutex<HashMap<String, (Act, bool)>>,
+}
+
+impl Canary {
+    /// How often it was reached.
+    pub(crate) fn count(&self) -> usize {
+        self.entered.lock().unwrap().len()
+    }
+
+    /// The inputs it was given.
+    pub(crate) fn inputs(&self) -> Vec<Value> {
+        self.entered.lock().unwrap().iter().map(|(_, input)| input.clone()).collect()
+    }
+}
+
+impl Driver for Canary {
+    fn reports_submission(&self, plan: &haft_model::Plan) -> bool {
+        let acts = self.acts.lock().unwrap();
+        acts.get(plan.tool.id.as_str()).is_some_and(|(_, reports)| *reports)
+    }
+
+    fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
+        let tool = attempt.plan.tool.id.to_string();
+        self.entered.lock().unwrap().push((tool.clone(), attempt.input.clone()));
+        let act = self.acts.lock().unwrap().get(&tool).map(|(act, _)| act.clone());
+        match act {
+            Some(act) => act(attempt),
+            None => {
+                let effect = attempt.plan.effects.may_mutate();
+                let value = attempt.input.clone();
+                Box::pin(async move {
+                    Ok(if effect { Output::committed(value) } else { Output::read(value) })
+                })
+            }
+        }
+    }
+}
+
+/// What a test begins with.
+pub(crate) struct Setting {
+    folder: Folder,
+    tools: Vec<String>,
+    settings: String,
+    hooks: Vec<Arc<dyn Hook>>,
+    canary: Arc<Canary>,
+    store: Option<Arc<dyn Store>>,
+    clock: Arc<dyn Clock>,
+    options: Options,
+}
+
+/// A host with a canary behind it.
+pub(crate) struct Stage {
+    pub(crate) folder: Folder,
+    pub(crate) host: Host,
+    pub(crate) canary: Arc<Canary>,
+    pub(crate) store: Arc<dyn Store>,
+}
+
+impl Default for Setting {
+    fn default() -> Setting {
+        Setting {
+            folder: Folder::new(),
+            tools: Vec::new(),
+            settings: String::new(),
+            hooks: Vec::new(),
+            canary: Arc::default(),
+            store: None,
+            clock: Arc::new(WallClock),
+            options: Options {
+                look: std::time::Duration::from_millis(5),
+                grace: std::time::Duration::from_millis(200),
+                ..Options::default()
+            },
+        }
+    }
+}
+
+/// Frontmatter that makes a tool a read.
+pub(crate) const READ: &str = "mutates: []\nrisk_level: 0\napproval: auto\n";
+
+/// Frontmatter that makes a tool a scoped write that asks nobody by itself.
+pub(crate) const WRITE: &str = "mutates: [\"workspace:*\"]\nrisk_level: 1\napproval: auto\n";
+
+impl Setting {
+    /// Adds a tool that the canary serves. Its inputs and outputs are open objects unless said.
+    pub(crate) fn tool(mut self, id: &str, frontmatter: &str) -> Setting {
+        let mut text = format!(
+            "---\nname: {id}\nid: {id}\ndescription: For tests.\nversion: 1.0.0\n{frontmatter}"
+        );
+        for (key, default) in [("inputs", "{ type: object }"), ("outputs", "{ type: object }")] {
+            if !frontmatter.lines().any(|line| line.starts_with(&format!("{key}:"))) {
+                text.push_str(&format!("{key}: {default}\n"));
+            }
+        }
+        text.push_str("---\n\nFor tests.\n");
+        self.folder = self.folder.file(&format!(".tools/{id}/TOOL.md"), text);
+        self.tools.push(id.to_owned());
+        self
+    }
+
+    /// Says what the canary does for a tool.
+    pub(crate) fn act<F>(self, tool: &str, act: F) -> Setting
+    where
+        F: for<'a> Fn(Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>>
+            + Send
+            + Sync
+            + 'static,
+    {
+        self.canary.acts.lock().unwrap().insert(tool.to_owned(), (Arc::new(act), false));
+        self
+    }
+
+    /// The same for a body that says itself when its effect begins.
+    pub(crate) fn reporting_act<F>(self, tool: &str, act: F) -> Setting
+    where
+        F: for<'a> Fn(Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>>
+            + Send
+            + Sync
+            + 'static,
+    {
+        self.canary.acts.lock().unwrap().insert(tool.to_owned(), (Arc::new(act), true));
+        self
+    }
+
+    /// Adds text to haft.toml.
+    pub(crate) fn settings(mut self, text: &str) -> Setting {
+        self.settings.push_str(text);
+        self.settings.push('\n');
+        self
+    }
+
+    /// Adds a file.
+    pub(crate) fn file(mut self, path: &str, text: &str) -> Setting {
+        self.folder = self.folder.file(path, text);
+        self
+    }
+
+    /// Adds a hook.
+    pub(crate) fn hook(mut self, hook: impl Hook + 'static) -> Setting {
+        self.hooks.push(Arc::new(hook));
+        self
+    }
+
+    /// Keeps facts in a store of the test's own.
+    pub(crate) fn store(mut self, store: Arc<dyn Store>) -> Setting {
+        self.store = Some(store);
+        self
+    }
+
+    /// Tells the time by another clock.
+    pub(crate) fn clock(mut self, clock: Arc<dyn Clock>) -> Setting {
+        self.clock = clock;
+        self
+    }
+
+    /// Changes what the runtime is set to.
+    pub(crate) fn options(mut self, change: impl FnOnce(&mut Options)) -> Setting {
+        change(&mut self.options);
+        self
+    }
+
+    /// The stage, ready.
+    pub(crate) fn open(self) -> Stage {
+        let implements: String = self
+            .tools
+            .iter()
+            .map(|id| format!("  - {{ tool: {id}, version: \"^1\" }}\n"))
+            .collect();
+        let driver = format!(
+            "---\nname: canary\nid: canary\nversion: 1.0.0\ndescription: Counts.\nkind: builtin\n\
+             implements:\n{implements}metadata: {{ builtin: {{ host_id: haft }} }}\n---\n\nCounts.\n"
+        );
+        let mut folder = self.folder.file("haft.toml", &self.settings);
+        if !self.tools.is_empty() {
+            folder = folder.file(".drivers/canary/DRIVER.md", driver);
+        }
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let code: Arc<dyn Driver> = self.canary.clone();
+        let options = HostOptions {
+            store: StoreChoice::Given(store.clone()),
+            hooks: self.hooks,
+            drivers: HashMap::from([(DriverId::from("canary"), code)]),
+            clock: self.clock,
+            runtime: self.options,
+            ..HostOptions::default()
+        };
+        let host = Host::open(folder.path(), options).unwrap();
+        let errors: Vec<_> = host
+            .workspace()
+            .diagnostics()
+            .iter()
+            .filter(|found| found.severity == haft_contract::Severity::Error)
+            .map(|found| format!("{}: {}", found.file, found.message))
+            .collect();
+        assert!(errors.is_empty(), "{errors:#?}");
+        Stage { folder, host, canary: self.canary, store }
+    }
+}
+
+impl Stage {
+    /// An agent of the workspace.
+    pub(crate) fn agent(&self) -> Actor {
+        self.host.actor("agent:coder")
+    }
+
+    /// The owner.
+    pub(crate) fn owner(&self) -> Actor {
+        self.host.owner("ana")
+    }
+
+    /// One call by the agent.
+    pub(crate) async fn call(&self, tool: &str, input: Value) -> Envelope {
+        self.host.call(Call::new(self.agent(), tool, input)).await
+    }
+
+    /// One call by the agent that does not wait for people.
+    pub(crate) async fn call_and_leave(&self, tool: &str, input: Value) -> Envelope {
+        let manner = Manner { patience: haft_runtime::Patience::Leave, ..Manner::default() };
+        self.host.runtime().call(Call::new(self.agent(), tool, input), manner).await
+    }
+
+    /// Every fact about a call.
+    pub(crate) async fn facts(&self, id: &InvocationId) -> Vec<Fact> {
+        self.host.flush().await.unwrap();
+        let entries = self.host.reader().story(id).await.unwrap();
+        entries.iter().flat_map(|entry| Reader::facts(entry).unwrap()).collect()
+    }
+
+    /// The names of what happened to a call, in order.
+    pub(crate) async fn events(&self, id: &InvocationId) -> Vec<String> {
+        self.facts(id).await.iter().map(|fact| name(&fact.event)).collect()
+    }
+}
+
+/// The type of an event.
+pub(crate) fn name(event: &Event) -> String {
+    serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned()
+}

@@ -1,0 +1,41 @@
+//! The first time a contract is called, or called after a change, its declaration is put on record.
+
+use haft_catalog::Entry;
+use haft_catalog::export::{Format, Offer, export};
+use haft_ledger::{Draft, Guard, Wait};
+use haft_model::{Declared, Event, Fact, utc_day};
+
+use crate::Runtime;
+use crate::inputs::Discretion;
+
+impl Runtime {
+    /// Puts a contract's declaration on record, unless the one on record is the same.
+    pub(crate) async fn declare(&self, entry: &Entry) {
+        let key = entry.contract.key();
+        if !self.declared().insert((key.clone(), entry.schema_digest().clone())) {
+            return;
+        }
+        let now = self.clock.now();
+        let offer = Offer {
+            contract: &entry.contract,
+            driver: entry.bindings.first().map(|binding| &*binding.driver),
+            lifecycle: entry.lifecycle(utc_day(now)),
+        };
+        let document = export(Format::AgentTool, &[offer]).document;
+        let (declaration, blob) = Discretion::default().keep_value(&document);
+        let tool = key.to_string();
+        let guard =
+            Guard::NewDeclaration { tool: tool.clone(), digest: declaration.digest.clone() };
+        let version = entry.contract.tool.version.to_string();
+        let event = Event::Declared(Declared { tool, version: version.clone(), declaration });
+        let draft = Draft {
+            subject: Some(format!("{}@{version}", key.id)),
+            facts: vec![Fact { at: now, phases: Vec::new(), event }],
+            blobs: vec![blob],
+            guards: vec![guard],
+            ..Draft::default()
+        };
+        // A declaration that is on record already is refused, and that is as it should be.
+        let _ = self.store.append(draft, Wait::Queue).await;
+    }
+}
