@@ -16,7 +16,8 @@ pub(crate) enum Arguments {
     /// Check the log of this workspace, or of an exported folder, byte for byte and offline.
     Verify {
         /// A folder that `haft audit export` wrote; the workspace's own store when absent.
-        directory: Option<PathBuf>,
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
     },
     /// Write the log, its signed end and the public keys into a folder.
     Export {
@@ -28,13 +29,13 @@ pub(crate) enum Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     match arguments {
-        Arguments::Verify { directory } => verify(context, directory),
+        Arguments::Verify { folder } => verify(context, folder),
         Arguments::Export { output } => export_to(context, output).await,
     }
 }
 
-fn verify(context: &Context, directory: Option<PathBuf>) -> Result<Exit> {
-    let found = match directory {
+fn verify(context: &Context, folder: Option<PathBuf>) -> Result<Exit> {
+    let found = match folder {
         Some(folder) => verify_folder(&folder),
         None => {
             let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
