@@ -7,6 +7,7 @@ mod moment;
 mod sarif;
 mod table;
 mod trace;
+mod visible;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ pub(crate) use moment::{ago, clock, span, until};
 pub(crate) use sarif::sarif;
 pub(crate) use table::Table;
 pub(crate) use trace::{Told, inputs};
+pub(crate) use visible::visible;
 
 /// Prints JSON on standard output.
 pub(crate) fn json(value: &Value) -> Result<()> {
@@ -56,9 +58,9 @@ pub(crate) fn stop(stop: &Stop, as_json: bool) -> Result<Exit> {
     if as_json {
         json(&json!({ "ok": false, "error": stop_json(stop) }))?;
     } else {
-        remark(format!("\x1b[1;31m{}\x1b[0m: {}", stop.code, stop.message));
+        remark(format!("\x1b[1;31m{}\x1b[0m: {}", stop.code, visible(&stop.message)));
         if let Some(help) = &stop.help {
-            remark(format!("\x1b[1;36mhelp\x1b[0m: {help}"));
+            remark(format!("\x1b[1;36mhelp\x1b[0m: {}", visible(help)));
         }
     }
     Ok(Exit::of(stop.code))

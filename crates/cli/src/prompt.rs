@@ -63,9 +63,11 @@ impl<'h> Terminal<'h> {
 
     fn show(&self, question: &Question) {
         let bound = &question.bound;
-        output::remark(format!("\n\x1b[1;33m?\x1b[0m \x1b[1m{}\x1b[0m", question.summary));
+        let summary = output::visible(&question.summary);
+        output::remark(format!("\n\x1b[1;33m?\x1b[0m \x1b[1m{summary}\x1b[0m"));
         output::remark(format!("  tool      {}, carried out by {}", bound.tool, bound.driver));
         let input = serde_json::to_string_pretty(&question.shown_input).unwrap_or_default();
+        let input = output::visible(&input);
         output::remark(format!("  input     {}", input.replace('\n', "\n            ")));
         let workspace = self.host.workspace();
         let (tool, _) = bound.tool.rsplit_once('@').unwrap_or((&bound.tool, ""));
@@ -81,7 +83,8 @@ impl<'h> Terminal<'h> {
         }
         for opinion in choice::asks(&question.decision) {
             let rule = opinion.rule.as_ref().map(|rule| format!(" {rule}")).unwrap_or_default();
-            output::remark(format!("  asks      {}{rule}: {}", opinion.layer, opinion.reason));
+            let reason = output::visible(&opinion.reason);
+            output::remark(format!("  asks      {}{rule}: {reason}", opinion.layer));
         }
         for needs in &question.needs {
             output::remark(format!("  answers   {}", output::needs(needs)));

@@ -79,14 +79,19 @@ fn show(record: &QuestionRecord, now: Timestamp) -> Result<()> {
         question.id,
         output::until(question.expires_at, now)
     ))?;
-    output::line(format!("  {}", question.summary))?;
-    output::line(format!("  by {} with {}", question.bound.driver, question.shown_input))?;
+    output::line(format!("  {}", output::visible(&question.summary)))?;
+    let input = output::visible(&question.shown_input.to_string());
+    output::line(format!("  by {} with {input}", question.bound.driver))?;
     for needs in &question.needs {
         output::line(format!("  answers: {}", output::needs(needs)))?;
     }
     for answer in &record.answers {
         let word = if answer.approves { "yes" } else { "no" };
-        let reason = answer.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let reason = answer
+            .reason
+            .as_ref()
+            .map(|why| format!(": {}", output::visible(why)))
+            .unwrap_or_default();
         output::line(format!("  {} said {word}{reason}", answer.by))?;
     }
     output::line("")

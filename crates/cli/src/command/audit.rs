@@ -17,7 +17,7 @@ pub(crate) enum Arguments {
     Verify {
         /// A folder that `haft audit export` wrote; the workspace's own store when absent.
         #[arg(value_name = "DIR")]
-        exported: Option<PathBuf>,
+        folder: Option<PathBuf>,
     },
     /// Write the log, its signed end and the public keys into a folder.
     Export {
@@ -29,13 +29,13 @@ pub(crate) enum Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     match arguments {
-        Arguments::Verify { exported } => verify(context, exported),
+        Arguments::Verify { folder } => verify(context, folder),
         Arguments::Export { output } => export_to(context, output).await,
     }
 }
 
-fn verify(context: &Context, exported: Option<PathBuf>) -> Result<Exit> {
-    let found = match exported {
+fn verify(context: &Context, folder: Option<PathBuf>) -> Result<Exit> {
+    let found = match folder {
         Some(folder) => verify_folder(&folder),
         None => {
             let workspace = Workspace::load(&context.directory, LoadOptions::default())?;

@@ -101,6 +101,6 @@ fn somebody_is_here() -> bool {
 }
 
 fn announce(question: &Question) {
-    output::remark(format!("\x1b[33m?\x1b[0m {}", question.summary));
+    output::remark(format!("\x1b[33m?\x1b[0m {}", output::visible(&question.summary)));
     output::remark(format!("  waiting; answer with `haft approve {}`", question.id));
 }

@@ -36,11 +36,10 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
             next = entries.next(look) => next,
             () = cancel.cancelled() => return Ok(Exit::Done),
         };
-        match next {
-            Err(fault) => return Err(fault.into()),
-            Ok(None) if arguments.follow => {}
-            Ok(None) => return Ok(Exit::Done),
-            Ok(Some(entry)) => match events(&entry) {
+        match next? {
+            None if arguments.follow => {}
+            None => return Ok(Exit::Done),
+            Some(entry) => match events(&entry) {
                 Ok(records) => records.iter().try_for_each(|record| show(context, record))?,
                 Err(fault) => {
                     let stop = Stop::new(Code::Internal, fault.to_string())
@@ -64,7 +63,7 @@ fn show(context: &Context, record: &Value) -> Result<()> {
         "{seq:>6}  {time}  {:<34}  {:<36}  {}",
         text("event_type"),
         text("invocation_id"),
-        detail(record)
+        output::visible(&detail(record))
     );
     output::line(row.trim_end())
 }
@@ -81,7 +80,6 @@ fn detail(record: &Value) -> String {
     };
     let verdict = record.pointer("/data/decision/verdict").and_then(Value::as_str);
     let names = [
-        "summary",
         "requested",
         "tool",
         "final_status",
@@ -93,7 +91,8 @@ fn detail(record: &Value) -> String {
         "by",
         "text",
     ];
-    let first = verdict.map(str::to_owned).or_else(|| names.iter().find_map(|name| said(name)));
+    let first = said("summary").or_else(|| verdict.map(str::to_owned));
+    let first = first.or_else(|| names.iter().find_map(|name| said(name)));
     let code = said("code").map(|code| format!(" ({code})")).unwrap_or_default();
     first.unwrap_or_default() + &code
 }

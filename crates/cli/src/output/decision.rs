@@ -3,7 +3,7 @@
 use anyhow::Result;
 use haft_model::{Decision, Needs, Opinion, Says, Signer, Verdict};
 
-use super::{Table, line};
+use super::{Table, line, visible};
 
 /// Prints a decision: the verdict, who said what, who has to answer, and what would change it.
 pub(crate) fn decision(decision: &Decision) -> Result<()> {
@@ -12,7 +12,7 @@ pub(crate) fn decision(decision: &Decision) -> Result<()> {
         Verdict::Ask => "ask",
         Verdict::Deny => "deny",
     };
-    line(format!("decision  {} {word}: {}", mark(decision.verdict), decision.reason()))?;
+    line(format!("decision  {} {word}: {}", mark(decision.verdict), visible(decision.reason())))?;
     for needs in &decision.needs {
         line(format!("answers   {}", self::needs(needs)))?;
     }
@@ -59,7 +59,7 @@ pub(super) fn opinions(opinions: &[Opinion], indent: &str) -> Result<()> {
     let layer = format!("{indent}LAYER");
     let mut table = Table::new(&[&layer, "SAYS", "RULE", "REASON"]);
     for opinion in opinions {
-        let mut reason = opinion.reason.clone();
+        let mut reason = visible(&opinion.reason);
         if let Some(by) = &opinion.answered_by {
             reason.push_str(&format!(" (answered by {by})"));
         }

@@ -1,11 +1,12 @@
 //! The result of a call: its content for people on standard output, one line about it beside.
 
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use anyhow::Result;
 use haft_model::{Content, EffectState, Envelope, Link, ResultStatus};
 
-use super::{json, line, remark, span};
+use super::{json, line, remark, span, visible};
 use crate::exit::Exit;
 
 /// Prints what a call came to, and says how the command ends.
@@ -19,16 +20,17 @@ pub(crate) fn envelope(envelope: &Envelope, took: Duration, as_json: bool) -> Re
         (Some(error), _) => {
             // What a tool gave before it failed is still what it gave.
             for piece in envelope.model_facing_content.iter().skip(1) {
-                line(text(piece))?;
+                line(for_people(text(piece)))?;
             }
-            remark(format!("\x1b[1;31m{}\x1b[0m: {}", error.error_code, error.message));
+            let message = visible(&error.message);
+            remark(format!("\x1b[1;31m{}\x1b[0m: {message}", error.error_code));
             if let Some(help) = &error.help {
-                remark(format!("\x1b[1;36mhelp\x1b[0m: {help}"));
+                remark(format!("\x1b[1;36mhelp\x1b[0m: {}", visible(help)));
             }
             remark(format!("\x1b[31m✘\x1b[0m {}", about(envelope, took)));
         }
         (None, _) => {
-            line(pieces(envelope))?;
+            line(for_people(pieces(envelope)))?;
             remark(format!("\x1b[32m✔\x1b[0m {}", about(envelope, took)));
         }
     }
@@ -38,8 +40,13 @@ pub(crate) fn envelope(envelope: &Envelope, took: Duration, as_json: bool) -> Re
     Ok(Exit::after(envelope))
 }
 
+/// What a tool gave, as it is for a program that reads it; a terminal does not obey it.
+fn for_people(text: String) -> String {
+    if std::io::stdout().is_terminal() { visible(&text) } else { text }
+}
+
 fn waits(envelope: &Envelope) {
-    remark(format!("\x1b[33m?\x1b[0m {}", envelope.summary));
+    remark(format!("\x1b[33m?\x1b[0m {}", visible(&envelope.summary)));
     remark(format!("  {} waits", envelope.invocation_id));
 }
 

@@ -6,9 +6,11 @@ mod phases;
 
 use anyhow::Result;
 use haft_ledger::{Attempt, Cancel, Judgement, QuestionRecord, Story};
-use haft_model::{Envelope, Timestamp, Verdict};
+use haft_model::{Decision, Envelope, Timestamp, Verdict};
 
-use super::{Table, clock, decision::mark, decision::opinions, effect_words, line, needs, span};
+use super::{
+    Table, clock, decision::mark, decision::opinions, effect_words, line, needs, span, visible,
+};
 
 pub(crate) use inputs::{Inputs, inputs};
 
@@ -38,9 +40,7 @@ impl Told<'_> {
         }
         heading("inputs")?;
         self.inputs.show(&self.story.mutations)?;
-        for judgement in &self.story.decisions {
-            decided(judgement)?;
-        }
+        self.decisions()?;
         for record in &self.story.questions {
             asked(record)?;
         }
@@ -61,14 +61,14 @@ impl Told<'_> {
         line(format!("status    {}; {effect}", story.status))?;
         if let Some(code) = story.error_code {
             let words = story.error_message.as_deref().unwrap_or_default();
-            line(format!("error     {code}: {words}"))?;
+            line(format!("error     {code}: {}", visible(words)))?;
         }
         if let Some(actor) = &story.actor {
             let typed = actor.speaking.as_ref().map(|who| format!(", typed by {who}"));
             let typed = typed.unwrap_or_default();
             line(format!("who       {}{typed}, for {}", actor.id, actor.tenant))?;
         }
-        line(format!("came by   {}, as `{}`", story.channel, story.requested))?;
+        line(format!("came by   {}, as `{}`", story.channel, visible(&story.requested)))?;
         if let Some((driver, version)) = &story.driver {
             line(format!("driver    {driver} {version}"))?;
         }
@@ -78,6 +78,22 @@ impl Told<'_> {
         let took = story.ended_at.map(|end| between(story.created_at, end));
         let took = took.unwrap_or_else(|| "not over yet".to_owned());
         line(format!("when      {}, {took}", clock(story.created_at)))
+    }
+
+    /// Every decision once: the one behind a question stands in the log with the question too.
+    fn decisions(&self) -> Result<()> {
+        let mut last: Option<&Decision> = None;
+        for judgement in &self.story.decisions {
+            let decision = match judgement {
+                Judgement::Asked(decision, _) => &**decision,
+                Judgement::Settled(decided) => &decided.decision,
+            };
+            if last != Some(decision) {
+                decided(decision)?;
+            }
+            last = Some(decision);
+        }
+        Ok(())
     }
 
     fn attempts(&self) -> Result<()> {
@@ -120,7 +136,7 @@ impl Told<'_> {
         }
         for (_, report) in reports.iter().skip(skipped) {
             let percent = report.progress.percent.map(|percent| format!(" {percent:.0} %"));
-            let words = report.progress.message.as_deref().unwrap_or_default();
+            let words = visible(report.progress.message.as_deref().unwrap_or_default());
             let took = span(report.elapsed_ms.saturating_mul(1000));
             let percent = percent.unwrap_or_default();
             line(format!("  {took:>8}  {}{percent} {words}", report.status))?;
@@ -145,7 +161,7 @@ impl Told<'_> {
     fn result(&self) -> Result<()> {
         let Some(envelope) = self.envelope else { return Ok(()) };
         heading("result")?;
-        line(format!("  {}", envelope.summary))?;
+        line(format!("  {}", visible(&envelope.summary)))?;
         for (_, persisted) in &self.story.persistence {
             line(format!(
                 "  stored as {}: {} of {} bytes shown; {}",
@@ -162,7 +178,7 @@ impl Told<'_> {
         if envelope.is_error {
             return Ok(());
         }
-        let text = super::pieces(envelope);
+        let text = visible(&super::pieces(envelope));
         for shown in text.lines().take(SHOWN) {
             line(format!("  │ {shown}"))?;
         }
@@ -182,11 +198,7 @@ fn between(from: Timestamp, to: Timestamp) -> String {
     span(u64::try_from(micros).unwrap_or_default())
 }
 
-fn decided(judgement: &Judgement) -> Result<()> {
-    let decision = match judgement {
-        Judgement::Asked(decision, _) => decision,
-        Judgement::Settled(decided) => &decided.decision,
-    };
+fn decided(decision: &Decision) -> Result<()> {
     let word = match decision.verdict {
         Verdict::Allow => "allowed",
         Verdict::Ask => "asked",
@@ -210,7 +222,8 @@ fn asked(record: &QuestionRecord) -> Result<()> {
         let always = if answer.always { ", always" } else { "" };
         let edited = answer.edited_input.as_ref().map_or("", |_| ", with another input");
         let typed = answer.speaking.as_ref().map(|who| format!(" (typed by {who})"));
-        let reason = answer.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let reason =
+            answer.reason.as_ref().map(|why| format!(": {}", visible(why))).unwrap_or_default();
         line(format!(
             "  {}{} said {word}{always}{edited}{reason}, {} later, by {}",
             answer.by,

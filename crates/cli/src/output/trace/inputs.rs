@@ -8,7 +8,7 @@ use haft_ledger::Story;
 use haft_model::{Kept, Mutation, Stop, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::super::line;
+use super::super::{line, visible};
 
 /// What stands where a value is not shown.
 const WITHHELD: &str = "[withheld]";
@@ -137,7 +137,7 @@ fn changes(old: &Value, new: &Value) -> Vec<String> {
 }
 
 fn short(value: &Value) -> String {
-    let text = value.to_string();
+    let text = visible(&value.to_string());
     match text.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text,
