@@ -282,13 +282,6 @@ impl Walk<'_> {
         }
     }
 
-    async fn keep_lease(&self) {
-        if self.journal.fence().is_some() {
-            let until = self.runtime.lease_end();
-            let _ = self.runtime.store.renew(&self.runtime.options.node, until).await;
-        }
-    }
-
     /// What an attempt leaves behind, with what is known of its effect.
     fn attempt_ended(
         &mut self,
