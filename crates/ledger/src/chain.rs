@@ -3,9 +3,10 @@
 //! Everything that needs no knowledge of the link before is made by whoever appends; only the small
 //! rest (`hash`, `prevHash`, `seq`, `ts`) is left for the one who holds the end of the chain.
 
-use haft_model::{Actor, Digest, Event, Fact, Role, Timestamp, canonical};
+use haft_model::{Actor, Digest, Event, Fact, Role, Timestamp};
 use serde::Serialize;
 
+use crate::canonical::canonical;
 use crate::{Draft, Error};
 
 /// What the first link names as the one before it.
@@ -247,9 +248,6 @@ fn exact(metadata: &str, facts: &[Fact]) -> Result<(), Error> {
 
 /// The canonical text of a value.
 fn text<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
-    let text = String::from_utf8(canonical(&value)).unwrap_or_default();
-    if text.is_empty() {
-        return Err(Error::Unwritable { cause: "a fact has no canonical form".to_owned() });
-    }
-    Ok(text)
+    let none = || Error::Unwritable { cause: "a fact has no canonical form".to_owned() };
+    canonical(value).ok_or_else(none)
 }
