@@ -12,13 +12,22 @@ use serde_json::ser::{CharEscape, Formatter, Serializer};
 /// The largest whole number up to which canonical JSON tells all from each other.
 const EXACT: u64 = 1 << 53;
 
-/// The canonical text of a value; none if it has no such form.
-pub(crate) fn canonical<T: Serialize + ?Sized>(value: &T) -> Option<String> {
+/// A value in canonical form.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Canonical {
+    /// Its text.
+    pub(crate) text: String,
+    /// Whether a number in it was rounded: canonical JSON knows doubles only.
+    pub(crate) rounded: bool,
+}
+
+/// The canonical form of a value; none if it has none.
+pub(crate) fn canonical<T: Serialize + ?Sized>(value: &T) -> Option<Canonical> {
     let mut sorted = Sorted { out: Vec::with_capacity(1024), ..Sorted::default() };
     // The formatter keeps what is written; nothing goes to the writer.
     let mut serializer = Serializer::with_formatter(io::sink(), Pen(&mut sorted));
     value.serialize(&mut serializer).ok()?;
-    String::from_utf8(sorted.out).ok()
+    Some(Canonical { text: String::from_utf8(sorted.out).ok()?, rounded: sorted.rounded })
 }
 
 /// What was written so far.
@@ -30,6 +39,7 @@ struct Sorted {
     /// Where each object that has not ended begins: in the text, and among the entries.
     open: Vec<(usize, usize)>,
     spare: Vec<u8>,
+    rounded: bool,
 }
 
 /// One key and its value, as places in the text.
@@ -38,6 +48,8 @@ struct Entry {
     start: usize,
     key_end: usize,
     end: usize,
+    /// Whether the key is the same in every spelling.
+    plain: bool,
 }
 
 impl Entry {
@@ -47,18 +59,18 @@ impl Entry {
     }
 }
 
-/// The order of two keys as they are written: that of their UTF-16 units.
-fn compare(one: &[u8], other: &[u8]) -> Ordering {
-    let plain = |key: &[u8]| key.iter().all(|byte| byte.is_ascii() && *byte != b'\\');
-    if plain(one) && plain(other) {
-        return one.cmp(other);
+/// The order of two keys: that of their UTF-16 units, which for plain ones is that of their bytes.
+fn compare(one: &Entry, other: &Entry, out: &[u8]) -> Ordering {
+    let (key, next) = (one.key(out), other.key(out));
+    if one.plain && other.plain {
+        return key.cmp(next);
     }
     let units = |key: &[u8]| -> Vec<u16> {
         let quoted = [b"\"", key, b"\""].concat();
         let text: String = serde_json::from_slice(&quoted).unwrap_or_default();
         text.encode_utf16().collect()
     };
-    units(one).cmp(&units(other))
+    units(key).cmp(&units(next))
 }
 
 impl Sorted {
@@ -66,11 +78,10 @@ impl Sorted {
         let Some((from, first)) = self.open.pop() else { return Err(io::ErrorKind::Other.into()) };
         let entries = self.entries.get_mut(first..).unwrap_or_default();
         let out = &self.out;
-        let order = |one: &Entry, other: &Entry| compare(one.key(out), other.key(out));
-        let in_order = entries.is_sorted_by(|one, other| order(one, other) == Ordering::Less);
-        if !in_order {
-            entries.sort_by(order);
-            if !entries.is_sorted_by(|one, other| order(one, other) == Ordering::Less) {
+        let rising = |one: &Entry, other: &Entry| compare(one, other, out) == Ordering::Less;
+        if !entries.is_sorted_by(rising) {
+            entries.sort_unstable_by(|one, other| compare(one, other, out));
+            if !entries.is_sorted_by(rising) {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "a key stands twice"));
             }
             self.spare.clear();
@@ -90,8 +101,12 @@ impl Sorted {
 
     fn whole(&mut self, negative: bool, size: u64) -> io::Result<()> {
         if size > EXACT {
+            let from = self.out.len();
             let number = size as f64;
-            return self.number(if negative { -number } else { number });
+            self.number(if negative { -number } else { number })?;
+            let digits = self.out.get(from + usize::from(negative)..).unwrap_or_default();
+            self.rounded |= digits != size.to_string().as_bytes();
+            return Ok(());
         }
         if negative {
             self.out.push(b'-');
@@ -216,7 +231,7 @@ impl Formatter for Pen<'_> {
             self.0.out.push(b',');
         }
         let start = self.0.out.len();
-        self.0.entries.push(Entry { start, key_end: start, end: start });
+        self.0.entries.push(Entry { start, key_end: start, end: start, plain: true });
         Ok(())
     }
 
@@ -224,6 +239,8 @@ impl Formatter for Pen<'_> {
         let at = self.0.out.len();
         if let Some(entry) = self.0.entries.last_mut() {
             entry.key_end = at;
+            let plain = |byte: &u8| byte.is_ascii() && *byte != b'\\';
+            entry.plain = entry.key(&self.0.out).iter().all(plain);
         }
         Ok(())
     }
@@ -255,10 +272,19 @@ mod tests {
         });
         for depth in 0..4 {
             let slow = String::from_utf8(haft_model::canonical(&nasty)).unwrap();
-            assert_eq!(canonical(&nasty).unwrap(), slow, "depth {depth}");
-            assert_eq!(canonical(&json!(["x", nasty.clone()])).unwrap(), format!("[\"x\",{slow}]"));
+            assert_eq!(canonical(&nasty).unwrap().text, slow, "depth {depth}");
+            let list = canonical(&json!(["x", nasty.clone()])).unwrap();
+            assert_eq!(list.text, format!("[\"x\",{slow}]"));
             nasty = json!({"y": nasty.clone(), "x": [nasty, {"b": 1, "a": 2}], "w": 0});
         }
+    }
+
+    #[test]
+    fn a_number_beyond_doubles_is_said_to_be_rounded() {
+        let rounded = |value: Value| canonical(&value).unwrap().rounded;
+        assert!(!rounded(json!([EXACT, -(EXACT as i64), 0.1, 1e300, 10_000_000_000_000_000_u64])));
+        assert!(rounded(json!({"a": EXACT + 1})) && rounded(json!(u64::MAX)));
+        assert!(rounded(json!(i64::MIN)), "written as -9223372036854776000");
     }
 
     #[test]
@@ -269,7 +295,8 @@ mod tests {
             #[serde(flatten)]
             rest: Value,
         }
-        assert_eq!(canonical(&Twice { a: 1, rest: json!({"b": 2}) }).unwrap(), r#"{"a":1,"b":2}"#);
+        let once = canonical(&Twice { a: 1, rest: json!({"b": 2}) }).unwrap();
+        assert_eq!(once.text, r#"{"a":1,"b":2}"#);
         assert_eq!(canonical(&Twice { a: 1, rest: json!({"a": 2}) }), None);
     }
 }

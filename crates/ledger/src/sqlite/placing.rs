@@ -42,7 +42,7 @@ impl Placing {
     /// included.
     pub(crate) fn ready(&self, mut draft: Draft) -> Result<Ready, Error> {
         checked(&mut draft)?;
-        let mut ready = Ready::new(&draft)?;
+        let mut ready = Ready::new(&mut draft)?;
         ready.guards = draft.guards;
         let mut small = Vec::new();
         for blob in draft.blobs {
