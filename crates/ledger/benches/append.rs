@@ -68,23 +68,19 @@ fn report(what: &str, count: u64, took: Duration) -> f64 {
     rate
 }
 
-/// What building an entry costs, without any disk.
+/// What building an entry costs, without any disk: the median, since others use the machine too.
 async fn memory() {
     let store = MemoryStore::new();
-    let drafts = drafts(0, QUEUED);
-    let (begin, busy) = (Instant::now(), processor());
-    for draft in drafts {
+    let mut each = Vec::new();
+    for number in 0..QUEUED {
+        let draft = whole(number, number as i64);
+        let begin = Instant::now();
         store.append(draft, Wait::Queue).await.unwrap();
+        each.push(begin.elapsed());
     }
-    report("in memory, one caller", QUEUED, begin.elapsed());
-    let busy = processor().saturating_sub(busy);
-    println!("  of which the processor worked {:.1} µs each", busy as f64 / QUEUED as f64 / 1e3);
-}
-
-/// For how many nanoseconds a processor worked for this thread, where the system says.
-fn processor() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or_default()
+    each.sort_unstable();
+    let median = each.get(each.len() / 2).copied().unwrap_or_default();
+    println!("in memory: {median:.1?} each");
 }
 
 async fn queued(folder: &Path) {

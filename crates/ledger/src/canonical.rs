@@ -23,7 +23,7 @@ pub(crate) struct Canonical {
 
 /// The canonical form of a value; none if it has none.
 pub(crate) fn canonical<T: Serialize + ?Sized>(value: &T) -> Option<Canonical> {
-    let mut sorted = Sorted { out: Vec::with_capacity(1024), ..Sorted::default() };
+    let mut sorted = Sorted { out: Vec::with_capacity(4096), ..Sorted::default() };
     // The formatter keeps what is written; nothing goes to the writer.
     let mut serializer = Serializer::with_formatter(io::sink(), Pen(&mut sorted));
     value.serialize(&mut serializer).ok()?;
