@@ -175,13 +175,10 @@ impl Store for SqliteStore {
         Box::pin(async move {
             let ready = Box::new(self.ready(draft).await?);
             match wait {
-                Wait::Disk => {
-                    let seq = self.ask(|answer| Task::Append(ready, Some(answer))).await?;
-                    Ok(Receipt { seq: Some(seq) })
-                }
+                Wait::Disk => self.ask(|answer| Task::Append(ready, Some(answer))).await,
                 Wait::Queue => {
                     self.queue(Task::Append(ready, None)).await?;
-                    Ok(Receipt { seq: None })
+                    Ok(Receipt { seq: None, fence: None })
                 }
             }
         })

@@ -355,7 +355,7 @@ pub(crate) async fn sixty_four_may_append_at_once(store: &dyn Store) {
 pub(crate) async fn what_is_queued_is_there_after_a_flush(store: &dyn Store) {
     for number in 0..100 {
         let receipt = store.append(whole(number, 0), Wait::Queue).await.unwrap();
-        assert_eq!(receipt, Receipt { seq: None });
+        assert_eq!(receipt, Receipt { seq: None, fence: None });
     }
     // One that is refused takes nothing along, and nobody hears of it.
     let ended = Draft { guards: vec![Guard::NotEnded], ..whole(1, 0) };
