@@ -7,8 +7,11 @@
 )]
 
 mod bad_contracts;
+mod call;
 mod check;
 mod edges;
+mod examples;
+mod inbox;
 mod init;
 mod input;
 mod integrity;
@@ -16,7 +19,10 @@ mod lifecycle;
 mod majors;
 mod pages;
 mod published;
+mod records;
 mod show;
 mod snapshots;
 mod stage;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod why;
