@@ -416,7 +416,7 @@ impl Walk<'_> {
         Ok(self.journal.prolong(&self.runtime.options).await?)
     }
 
-    fn withdrawn(&mut self, question: &Question) -> Stop {
+    pub(crate) fn withdrawn(&mut self, question: &Question) -> Stop {
         self.close(question, QuestionState::Withdrawn, "the call was called off");
         called_off("while a person was asked")
     }

@@ -69,9 +69,13 @@ impl Runtime {
     pub(crate) async fn end_waiting(&self, id: &InvocationId) -> Result<bool, Stop> {
         let Some(fence) = self.grab(id).await? else { return Ok(false) };
         let past = self.past(id).await?;
-        let walk = self.walk_again(id, fence, &past).await?;
-        let halt = Halt::from(called_off("while a person was asked"));
-        walk.finish(Err(halt)).await;
+        let mut walk = self.walk_again(id, fence, &past).await?;
+        let open = walk.last_question(id).await?.filter(|one| one.state == QuestionState::Open);
+        let stop = match open {
+            Some(record) => walk.withdrawn(&record.question),
+            None => called_off("while a person was asked"),
+        };
+        walk.finish(Err(Halt::from(stop))).await;
         Ok(true)
     }
 

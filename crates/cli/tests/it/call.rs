@@ -37,9 +37,16 @@ fn the_time_and_a_list_are_answers_too() {
     assert_eq!((exit, &now["status"]), (0, &json!("succeeded")));
     assert!(now["structured_content"]["unix_ms"].as_u64().unwrap() > 1_700_000_000_000);
     let (exit, list) = answer(&folder, "call fs.list path=. --json");
-    let names: Vec<_> = list["structured_content"]["entries"].as_array().unwrap().iter().collect();
-    assert_eq!(exit, 0);
-    assert!(names.iter().any(|entry| entry["path"] == "a.txt"), "{list}");
+    assert_eq!(
+        (exit, &list["structured_content"]["entries"]),
+        (
+            0,
+            &json!([
+                {"name": "a.txt", "kind": "file", "size": 6},
+                {"name": "haft.toml", "kind": "file", "size": 26}
+            ])
+        )
+    );
 }
 
 #[test]

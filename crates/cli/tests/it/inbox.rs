@@ -224,9 +224,9 @@ fn a_yes_that_nobody_acted_on_is_acted_on_by_the_next() {
 fn two_have_to_answer_where_two_are_wanted() {
     let folder = shop().file(
         ".policy/four-eyes/POLICY.md",
-        "---\nslug: four-eyes\nname: Four eyes\ndescription: Two people look at each write.\n\
-         action: tool:fs.write\ndecision: require-approval\nquorum: 2\n\
-         signers:\n  - { role: admin }\n  - { role: approver }\n---\n",
+        "---\nschema: agentgovernance/v1\ndoctype: policy\nslug: four-eyes\nversion: 1.0.0\n\
+         match: { action: tool.call, subject: fs.write }\ndecision: require-approval\nquorum: 2\n\
+         signers: [{ role: owner }, { role: editor }]\n---\n",
     );
     let folder = folder.file(
         "haft.toml",
@@ -238,6 +238,15 @@ fn two_have_to_answer_where_two_are_wanted() {
     let (exit, told) = answer(&folder, &format!("approve {id} --json"));
     assert_eq!((exit, &told["state"]), (75, &json!("open")), "{told}");
     assert!(!folder.path().join("b.txt").exists());
-    let (exit, envelope) = answer(&folder, &format!("approve {id} --as user:bea --json"));
-    assert_eq!((exit, &envelope["status"]), (0, &json!("succeeded")), "{envelope}");
+    // One person who speaks as two is still one person.
+    let (exit, _) = answer(&folder, &format!("approve {id} --as user:bea --json"));
+    assert_eq!(exit, 3);
+    let ran =
+        command(&folder, &format!("approve {id} --json")).env("USER", "bea").output().unwrap();
+    let envelope: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(
+        (ran.status.code(), &envelope["status"]),
+        (Some(0), &json!("succeeded")),
+        "{envelope}"
+    );
 }

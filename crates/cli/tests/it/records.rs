@@ -178,6 +178,7 @@ version: 1.0.0
 mutates: ["workspace:*"]
 approval: on-mutate
 risk_level: 1
+default_implementation: haft-builtin
 inputs:
   type: object
   properties: { path: { type: string }, content: { type: string } }

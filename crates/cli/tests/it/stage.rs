@@ -39,7 +39,21 @@ fn everything(folder: &Folder, line: &str) -> String {
         said.push_str(&format!("! {remark}\n"));
     }
     let said: Vec<&str> = said.lines().map(str::trim_end).collect();
+    let said = without_setup(&said);
     folder.filtered(&unvaried(&said.join("\n")))
+}
+
+/// Which drivers can run on this machine is no matter of these tests.
+fn without_setup<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let mut skips = false;
+    let mut kept = Vec::new();
+    for line in lines {
+        skips = line.starts_with("setup  ") || (skips && line.starts_with("          "));
+        if !skips {
+            kept.push(*line);
+        }
+    }
+    kept
 }
 
 /// A text without the ids and moments that differ from run to run.

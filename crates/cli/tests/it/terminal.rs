@@ -1,6 +1,6 @@
 //! A person at a terminal, played by `script`, which gives a command a terminal of its own.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use haft_testkit::Folder;
@@ -11,8 +11,11 @@ use crate::stage::{json as answer, unvaried};
 
 const WRITE: &str = "call fs.write path=b.txt content=one --as agent:coder";
 
-/// What a command says at a terminal where a person types some lines, and how it exits.
-fn typed(folder: &Folder, line: &str, lines: &str) -> (i32, String) {
+/// What the prompt ends with.
+const MENU: &str = "inbox > ";
+
+/// What a command says at a terminal, and how it exits. Each line is typed once its prompt is there.
+fn typed(folder: &Folder, line: &str, lines: &[(&str, &str)]) -> (i32, String) {
     let haft = env!("CARGO_BIN_EXE_haft");
     let line = format!("{haft} -C {} {line}", folder.path().display());
     let mut script = Command::new("script");
@@ -20,17 +23,28 @@ fn typed(folder: &Folder, line: &str, lines: &str) -> (i32, String) {
     script.env("NO_COLOR", "1").env("USER", "ana").env_remove("EDITOR").env_remove("VISUAL");
     let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut keyboard = child.stdin.take().unwrap();
-    keyboard.write_all(lines.as_bytes()).unwrap();
-    let ended = child.wait_with_output().unwrap();
-    drop(keyboard);
-    let said = String::from_utf8(ended.stdout).unwrap().replace('\r', "");
-    (ended.status.code().unwrap(), folder.filtered(&unvaried(&said)))
+    let mut screen = child.stdout.take().unwrap();
+    let mut said = Vec::new();
+    for (prompt, words) in lines {
+        let seen = said.len();
+        while !said[seen..].ends_with(prompt.as_bytes()) {
+            let mut byte = [0];
+            let read = screen.read(&mut byte).unwrap();
+            assert!(read > 0, "no {prompt:?} in {}", String::from_utf8_lossy(&said));
+            said.extend(byte);
+        }
+        keyboard.write_all(words.as_bytes()).unwrap();
+    }
+    screen.read_to_end(&mut said).unwrap();
+    let ended = child.wait().unwrap();
+    let said = String::from_utf8(said).unwrap().replace('\r', "");
+    (ended.code().unwrap(), folder.filtered(&unvaried(&said)))
 }
 
 #[test]
 fn the_person_at_the_terminal_is_asked_right_there() {
     let folder = shop();
-    let (exit, said) = typed(&folder, WRITE, "what?\ny\n");
+    let (exit, said) = typed(&folder, WRITE, &[(MENU, "what?\n"), (MENU, "y\n")]);
     assert_eq!(exit, 0, "{said}");
     assert_eq!(
         said.trim(),
@@ -65,7 +79,7 @@ fn the_person_at_the_terminal_is_asked_right_there() {
 #[test]
 fn a_no_at_the_terminal_says_why() {
     let folder = shop();
-    let (exit, said) = typed(&folder, WRITE, "n not on a Friday\n");
+    let (exit, said) = typed(&folder, WRITE, &[(MENU, "n not on a Friday\n")]);
     assert_eq!(exit, 3, "{said}");
     assert!(said.contains("approval.rejected: `user:ana` said no: not on a Friday"), "{said}");
     assert!(!folder.path().join("b.txt").exists());
@@ -74,8 +88,13 @@ fn a_no_at_the_terminal_says_why() {
 #[test]
 fn an_edit_at_the_terminal_that_does_not_fit_is_asked_for_again() {
     let folder = shop();
-    let lines = "e\n{\"path\":1}\ne\n{\"path\":\"c.txt\",\"content\":\"two\"}\n";
-    let (exit, said) = typed(&folder, WRITE, lines);
+    let lines = [
+        (MENU, "e\n"),
+        ("JSON: ", "{\"path\":1}\n"),
+        (MENU, "e\n"),
+        ("JSON: ", "{\"path\":\"c.txt\",\"content\":\"two\"}\n"),
+    ];
+    let (exit, said) = typed(&folder, WRITE, &lines);
     assert_eq!(exit, 0, "{said}");
     assert!(said.contains("input.schema: the input does not fit"), "{said}");
     assert_eq!(folder.read("c.txt"), "two");
@@ -85,7 +104,7 @@ fn an_edit_at_the_terminal_that_does_not_fit_is_asked_for_again() {
 #[test]
 fn control_c_at_the_question_calls_the_call_off() {
     let folder = shop();
-    let (exit, said) = typed(&folder, WRITE, "\x03");
+    let (exit, said) = typed(&folder, WRITE, &[(MENU, "\x03")]);
     assert_eq!(exit, 130, "{said}");
     let (_, runs) = answer(&folder, "runs --json");
     assert_eq!(runs[0]["status"], "canceled");
