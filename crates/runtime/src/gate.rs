@@ -177,8 +177,12 @@ impl Walk<'_> {
     ) -> Result<Cleared, Halt> {
         let mut number = 1;
         loop {
-            self.decided(&understood, decision.clone(), None, None, Vec::new()).await?;
-            self.somebody_can_be_asked(&understood, manner)?;
+            if let Err(stop) = self.somebody_can_be_asked(&understood, manner) {
+                self.decided(&understood, decision, None, None, Vec::new()).await?;
+                return Err(stop.into());
+            }
+            // The question names what was judged by its digest.
+            self.keep(&understood.plan.input);
             let question = self.question(&understood, decision, number);
             self.journal.note(Event::PermissionRequested(Box::new(question.clone())));
             self.journal.claim(&self.runtime.options.node, self.runtime.lease_end()).await?;

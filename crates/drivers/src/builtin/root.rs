@@ -254,3 +254,46 @@ fn missing(at: Entry, mut ahead: Vec<String>) -> Result<Spot, Refusal> {
     let between = std::iter::once(at.name).chain(ahead).collect();
     Ok(Spot::Missing(Entry { folder: at.folder, name: last, trail }, between))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use haft_testkit::Folder;
+
+    use super::*;
+
+    /// What a race would need: something that was no link when it was looked at.
+    #[test]
+    fn what_became_a_link_after_the_last_look_is_not_opened() {
+        let folder = Folder::new().file("out/secret", "x").file("w/in", "x");
+        symlink("../out/secret", folder.path().join("w/file")).unwrap();
+        symlink("../out", folder.path().join("w/folder")).unwrap();
+        let root = Root::new(folder.path().join("w"));
+        let base = root.open().unwrap();
+        assert_eq!(open_entry(&base, "file").unwrap_err(), Refusal::System(Errno::LOOP));
+        assert_eq!(House::of(&base).enter(&base, "folder").unwrap_err(), Refusal::IsFile);
+        assert_eq!(open_entry(&base, "in").unwrap().1, 1);
+    }
+
+    /// Kernels and sandboxes without `openat2` go the other way, which has to come to the same.
+    #[test]
+    fn walking_comes_to_the_same_as_opening_in_one_step() {
+        let folder = Folder::new().file("a/b", "x");
+        let root = Root::new(folder.path().to_owned());
+        for path in ["a/b", "a", "a/c", "c/d", "a/b/c"] {
+            let place = Place::of(&serde_json::json!({"path": path})).unwrap();
+            let base = root.open().unwrap();
+            let walked = match walk(root.open().unwrap(), &place) {
+                Ok(Spot::Entry(entry)) => open_entry(&entry.folder, &entry.name),
+                Ok(Spot::Folder(_)) => Err(Refusal::IsFolder),
+                Ok(Spot::Missing(..)) => Err(Errno::NOENT.into()),
+                Err(refusal) => Err(refusal),
+            };
+            let at_once = beneath(&base, &place).map(|opened| opened.and_then(regular));
+            let size = |opened: Result<(File, u64), Refusal>| opened.map(|(_, size)| size);
+            let walked = size(walked);
+            assert_eq!(at_once.map_or_else(|| walked, size), walked, "{path}");
+        }
+    }
+}

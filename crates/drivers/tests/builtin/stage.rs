@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 pub(crate) struct Stage {
     pub(crate) folder: Folder,
     pub(crate) builtin: Builtin,
+    /// What the contracts say of reading only.
+    pub(crate) read_only: Tri,
 }
 
 /// What became of a call.
@@ -48,7 +50,7 @@ impl Stage {
     pub(crate) fn guarded(folder: Folder, guard: AddressGuard) -> Stage {
         let clock = || Timestamp::from_millisecond(1_769_860_800_123).unwrap();
         let builtin = Builtin::new(folder.path().to_owned(), guard, clock);
-        Stage { folder, builtin }
+        Stage { folder, builtin, read_only: Tri::Unknown }
     }
 
     pub(crate) fn preflight(&self, tool: &str, input: Value) -> Result<(), Stop> {
@@ -76,7 +78,8 @@ impl Stage {
     }
 
     async fn call(&self, tool: &str, input: Value, around: Around<'_>) -> Ended {
-        let plan = plan(tool, input);
+        let mut plan = plan(tool, input);
+        Arc::make_mut(&mut plan.effects).facts.read_only = self.read_only;
         let permit = permit(&plan);
         let (link, mut heard) = Link::new();
         let deadline = Instant::now() + around.patience;
