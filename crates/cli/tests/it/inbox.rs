@@ -235,18 +235,21 @@ fn two_have_to_answer_where_two_are_wanted() {
     let (exit, checked) = answer(&folder, "check --json");
     assert_eq!(exit, 0, "{checked}");
     let id = asked(&folder, WRITE);
-    let (exit, told) = answer(&folder, &format!("approve {id} --json"));
+    let says_yes = |login: &str| {
+        let mut command = command(&folder, &format!("approve {id} --json"));
+        let ran = command.env("USER", login).output().unwrap();
+        let told: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        (ran.status.code().unwrap(), told)
+    };
+    // Ana typed the call, so she is not one of the two.
+    assert_eq!(says_yes("ana").1["state"], "open");
+    let (exit, told) = says_yes("bea");
     assert_eq!((exit, &told["state"]), (75, &json!("open")), "{told}");
-    assert!(!folder.path().join("b.txt").exists());
-    // One person who speaks as two is still one person.
+    // One person who speaks as another is still one person.
     let (exit, _) = answer(&folder, &format!("approve {id} --as user:bea --json"));
     assert_eq!(exit, 3);
-    let ran =
-        command(&folder, &format!("approve {id} --json")).env("USER", "bea").output().unwrap();
-    let envelope: Value = serde_json::from_slice(&ran.stdout).unwrap();
-    assert_eq!(
-        (ran.status.code(), &envelope["status"]),
-        (Some(0), &json!("succeeded")),
-        "{envelope}"
-    );
+    assert!(!folder.path().join("b.txt").exists());
+    let (exit, envelope) = says_yes("cem");
+    assert_eq!((exit, &envelope["status"]), (0, &json!("succeeded")), "{envelope}");
+    assert_eq!(folder.read("b.txt"), "one");
 }

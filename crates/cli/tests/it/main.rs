@@ -1,6 +1,7 @@
 //! The `haft` command from outside: a workspace and a command line in, the whole answer out.
 
 #![expect(
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a case that cannot be laid out fails the test"
