@@ -94,6 +94,7 @@ phases
 ✔ 4 validate values [time]
 ✔ 5 prepare observable input [time]
 · 6 pre hooks skipped
+· left alone [time]
 ✔ 7 permission [time]
 ✔ 8 schedule [time]
 ✔ 9 execute [time]

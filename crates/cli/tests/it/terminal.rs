@@ -7,7 +7,7 @@ use haft_testkit::Folder;
 use serde_json::json;
 
 use crate::call::shop;
-use crate::stage::{json as answer, unvaried};
+use crate::stage::{done, json as answer, unvaried};
 
 const WRITE: &str = "call fs.write path=b.txt content=one --as agent:coder";
 
@@ -16,6 +16,20 @@ const MENU: &str = "inbox > ";
 
 /// What a command says at a terminal, and how it exits. Each line is typed once its prompt is there.
 fn typed(folder: &Folder, line: &str, lines: &[(&str, &str)]) -> (i32, String) {
+    let lines: Vec<_> = lines.iter().map(|(prompt, words)| (*prompt, Act::Type(words))).collect();
+    played(folder, line, &lines)
+}
+
+/// What happens once a prompt is there.
+enum Act<'a> {
+    /// The person types.
+    Type(&'a str),
+    /// Something happens in another process.
+    Elsewhere(&'a dyn Fn()),
+}
+
+/// The same, where not everything that happens is typed.
+fn played(folder: &Folder, line: &str, acts: &[(&str, Act<'_>)]) -> (i32, String) {
     let haft = env!("CARGO_BIN_EXE_haft");
     let line = format!("{haft} -C {} {line}", folder.path().display());
     let mut script = Command::new("script");
@@ -25,7 +39,7 @@ fn typed(folder: &Folder, line: &str, lines: &[(&str, &str)]) -> (i32, String) {
     let mut keyboard = child.stdin.take().unwrap();
     let mut screen = child.stdout.take().unwrap();
     let mut said = Vec::new();
-    for (prompt, words) in lines {
+    for (prompt, act) in acts {
         let seen = said.len();
         while !said[seen..].ends_with(prompt.as_bytes()) {
             let mut byte = [0];
@@ -33,7 +47,10 @@ fn typed(folder: &Folder, line: &str, lines: &[(&str, &str)]) -> (i32, String) {
             assert!(read > 0, "no {prompt:?} in {}", String::from_utf8_lossy(&said));
             said.extend(byte);
         }
-        keyboard.write_all(words.as_bytes()).unwrap();
+        match act {
+            Act::Type(words) => keyboard.write_all(words.as_bytes()).unwrap(),
+            Act::Elsewhere(happens) => happens(),
+        }
     }
     screen.read_to_end(&mut said).unwrap();
     let ended = child.wait().unwrap();
@@ -108,4 +125,17 @@ fn control_c_at_the_question_calls_the_call_off() {
     assert_eq!(exit, 130, "{said}");
     let (_, runs) = answer(&folder, "runs --json");
     assert_eq!(runs[0]["status"], "canceled");
+}
+
+#[test]
+fn the_terminal_gives_way_to_whoever_answers_first() {
+    let folder = shop();
+    let elsewhere = || {
+        let (_, open) = answer(&folder, "approvals --json");
+        let id = open[0]["approval_id"].as_str().unwrap().to_owned();
+        done(&folder, &format!("approve {id} --as user:ana"));
+    };
+    let (exit, said) = played(&folder, WRITE, &[(MENU, Act::Elsewhere(&elsewhere))]);
+    assert_eq!(exit, 0, "{said}");
+    assert_eq!(folder.read("b.txt"), "one");
 }
