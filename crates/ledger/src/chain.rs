@@ -3,10 +3,9 @@
 //! Everything that needs no knowledge of the link before is made by whoever appends; only the small
 //! rest (`hash`, `prevHash`, `seq`, `ts`) is left for the one who holds the end of the chain.
 
-use haft_model::{Actor, Digest, Event, Fact, Role, Timestamp};
+use haft_model::{Actor, Canonical, Digest, Event, Fact, Role, Timestamp};
 use serde::Serialize;
 
-use crate::canonical::{Canonical, canonical};
 use crate::{Draft, Error};
 
 /// What the first link names as the one before it.
@@ -111,7 +110,7 @@ impl Loose {
     fn written(about: &About<'_>, house: &House<'_>) -> Result<(Loose, Option<String>), Error> {
         let About { actor, action, planned, subject, at } = about;
         let Canonical { text: metadata, rounded } =
-            canonical(&Metadata { haft: house }).ok_or_else(formless)?;
+            Canonical::of(&Metadata { haft: house }).ok_or_else(formless)?;
         let id = actor.map_or(HOUSE, |actor| actor.id.as_str());
         let id = text(&cut(if id.is_empty() { HOUSE } else { id }))?;
         let role = actor.and_then(role).map(|role| format!(",\"role\":\"{role}\""));
@@ -246,7 +245,7 @@ fn cut(text: &str) -> &str {
 
 /// The canonical text of a value.
 fn text<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
-    canonical(value).map(|canonical| canonical.text).ok_or_else(formless)
+    Canonical::of(value).map(|canonical| canonical.text).ok_or_else(formless)
 }
 
 fn formless() -> Error {

@@ -17,11 +17,25 @@ const LARGEST_EXACT: u64 = 1 << 53;
 /// Everything hashed here is made of maps with text keys and finite numbers, which always have a
 /// canonical form; should one not, the empty string stands in and equals nothing that has one.
 pub fn canonical<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
-    let mut text = Text { out: Vec::with_capacity(256), ..Text::default() };
-    let mut serializer = serde_json::Serializer::with_formatter(io::sink(), Writer(&mut text));
-    match value.serialize(&mut serializer) {
-        Ok(()) => text.out,
-        Err(_) => Vec::new(),
+    Canonical::of(value).map(|form| form.text.into_bytes()).unwrap_or_default()
+}
+
+/// A value in canonical form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canonical {
+    /// Its text.
+    pub text: String,
+    /// Whether a whole number in it was rounded: canonical JSON knows doubles only.
+    pub rounded: bool,
+}
+
+impl Canonical {
+    /// The canonical form of a value; none if it has none.
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Option<Canonical> {
+        let mut text = Text { out: Vec::with_capacity(512), ..Text::default() };
+        let mut serializer = serde_json::Serializer::with_formatter(io::sink(), Writer(&mut text));
+        value.serialize(&mut serializer).ok()?;
+        Some(Canonical { text: String::from_utf8(text.out).ok()?, rounded: text.rounded })
     }
 }
 
@@ -35,6 +49,7 @@ struct Text {
     properties: Vec<Property>,
     /// Where properties are put in order.
     sorted: Vec<u8>,
+    rounded: bool,
 }
 
 /// Where a property lies: its key, quotes included, and its end.
@@ -109,7 +124,11 @@ impl Writer<'_> {
     fn whole(&mut self, magnitude: u64, negative: bool) -> io::Result<()> {
         if magnitude > LARGEST_EXACT {
             let number = magnitude as f64;
-            return self.number(if negative { -number } else { number });
+            let at = self.0.out.len();
+            self.number(if negative { -number } else { number })?;
+            let written = self.0.out.get(at + usize::from(negative)..).unwrap_or_default();
+            self.0.rounded |= written != magnitude.to_string().as_bytes();
+            return Ok(());
         }
         let mut digits = [0; 20];
         let mut rest = magnitude;
@@ -160,6 +179,7 @@ impl Formatter for Writer<'_> {
     }
 
     fn write_i128<W: ?Sized + io::Write>(&mut self, _: &mut W, value: i128) -> io::Result<()> {
+        self.0.rounded |= value.unsigned_abs() > LARGEST_EXACT.into();
         self.number(value as f64)
     }
 
@@ -180,6 +200,7 @@ impl Formatter for Writer<'_> {
     }
 
     fn write_u128<W: ?Sized + io::Write>(&mut self, _: &mut W, value: u128) -> io::Result<()> {
+        self.0.rounded |= value > LARGEST_EXACT.into();
         self.number(value as f64)
     }
 
@@ -342,6 +363,15 @@ mod tests {
             json!("quote \" back \\ slash / bell \u{8} \u{c} \n \r \t \u{1f} \u{7f} é €"),
         ];
         values.iter().for_each(check);
+    }
+
+    #[test]
+    fn a_whole_number_beyond_doubles_is_said_to_be_rounded() {
+        let rounded = |value: Value| Canonical::of(&value).unwrap().rounded;
+        let exact = LARGEST_EXACT;
+        assert!(!rounded(json!([exact, -(exact as i64), 0.1, 1e300, 10_000_000_000_000_000_u64])));
+        assert!(rounded(json!({"a": exact + 1})) && rounded(json!(u64::MAX)));
+        assert!(rounded(json!(i64::MIN)), "written as -9223372036854776000");
     }
 
     #[test]

@@ -37,7 +37,7 @@ mod tool_error;
 pub use actor::{Actor, Role};
 pub use approval::{Approval, ApprovalClass};
 pub use call::Call;
-pub use canonical::canonical;
+pub use canonical::{Canonical, canonical};
 pub use code::{Code, Retry};
 pub use content::{Content, Link, Media};
 pub use decision::{Decision, Firmness, Layer, Needs, Opinion, Says};
