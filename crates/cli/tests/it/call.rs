@@ -162,7 +162,7 @@ fn what_a_rule_denies_is_not_asked_about() {
 exit 3
 ! permission.denied: nothing is written here
 ! help: `haft why` shows every opinion
-! ✘ fs.write@1 denied in [time]; nothing changed  inv_[id]
+! ✘ fs.write@1 denied in [time]; nothing was sent  inv_[id]
 ",
     );
     assert!(!folder.path().join("b.txt").exists());
