@@ -1,5 +1,6 @@
 //! A workspace: its files read, its manifests held against each other, ready to be asked.
 
+mod examples;
 mod given;
 mod lock;
 mod parts;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use haft_catalog::{DriverStates, Snapshot};
 use haft_contract::settings::Settings;
-use haft_contract::{Diagnostic, Lock, Severity, Source};
+use haft_contract::{Diagnostic, Lock, Severity, Source, Syntax};
 use haft_model::DriverId;
 
 use crate::Error;
@@ -114,6 +115,9 @@ impl Workspace {
         let snapshot = Snapshot::build(parts, earlier.map(|earlier| &*earlier.snapshot));
         findings.extend(governing);
         findings.extend(rulebook.unknown_policies(&snapshot));
+        let examples = examples::check(&settings.value, &snapshot);
+        diagnostics
+            .extend(examples.iter().map(|finding| finding.locate(&settings.source, Syntax::Toml)));
         parts::report(&known, &options.definitions, &findings, &snapshot, &mut diagnostics);
         if let Some(folder) = &options.published_schemas {
             let schemas = PublishedSchemas::read(folder)?;
@@ -154,8 +158,10 @@ impl Workspace {
     /// Whether its haft.toml could be read without a mistake. One that could not may lack a rule
     /// that says no.
     pub fn settings_are_sound(&self) -> bool {
-        let error = |found: &Diagnostic| found.severity == Severity::Error;
-        !self.settings.diagnostics.iter().any(error)
+        let wrong = |found: &Diagnostic| {
+            found.severity == Severity::Error && &*found.file == side::SETTINGS_FILE
+        };
+        !self.diagnostics.iter().any(wrong)
     }
 
     /// What carries out the calls of drivers that the program defines, by their ids.

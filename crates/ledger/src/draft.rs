@@ -59,12 +59,21 @@ pub enum Guard {
     Stands(QuestionId),
 }
 
-/// Bytes that are not those of their digest would look like damage for ever after.
-pub(crate) fn checked(blobs: &[Blob]) -> Result<(), Error> {
-    match blobs.iter().find(|blob| Digest::of_bytes(&blob.bytes) != blob.digest) {
-        Some(blob) => Err(Error::Unwritable {
-            cause: format!("the bytes handed in are not those of `{}`", blob.digest),
-        }),
-        None => Ok(()),
+/// Refuses bytes that are not those of their digest, which would look like damage for ever after,
+/// and keeps what was handed in twice once; it is sensitive if either was.
+pub(crate) fn checked(draft: &mut Draft) -> Result<(), Error> {
+    let mut kept: Vec<Blob> = Vec::with_capacity(draft.blobs.len());
+    for blob in std::mem::take(&mut draft.blobs) {
+        if let Some(same) = kept.iter_mut().find(|same| same.digest == blob.digest) {
+            same.sensitive |= blob.sensitive;
+            continue;
+        }
+        if Digest::of_bytes(&blob.bytes) != blob.digest {
+            let cause = format!("the bytes handed in are not those of `{}`", blob.digest);
+            return Err(Error::Unwritable { cause });
+        }
+        kept.push(blob);
     }
+    draft.blobs = kept;
+    Ok(())
 }

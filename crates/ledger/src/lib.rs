@@ -15,6 +15,7 @@ mod memory;
 mod seal;
 mod sqlite;
 mod store;
+mod story;
 mod verify;
 
 pub use draft::{Blob, Draft, Guard};
@@ -24,5 +25,8 @@ pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
     BoxFuture, Entry, Fence, QuestionFilter, QuestionRecord, Receipt, Run, RunFilter, Store,
     UsageFilter, Wait,
+};
+pub use story::{
+    Attempt, Cancel, Inputs, Judgement, Outcome, PhaseSpan, Story, Transition, events,
 };
 pub use verify::{Finding, Verification, export, verify_folder, verify_store};

@@ -67,8 +67,8 @@ impl MemoryStore {
         });
     }
 
-    fn take(&self, draft: Draft) -> Result<u64, Error> {
-        checked(&draft.blobs)?;
+    fn take(&self, mut draft: Draft) -> Result<u64, Error> {
+        checked(&mut draft)?;
         let loose = Loose::of(&draft)?;
         let changes = Changes::of(draft.invocation.as_ref(), &draft.facts);
         let seq = self.with(|kept| kept.take(draft, &loose, &changes))?;

@@ -133,8 +133,8 @@ impl SqliteStore {
     }
 
     /// Makes of a draft whatever can be made here, large payloads on the disk included.
-    async fn ready(&self, draft: Draft) -> Result<Ready, Error> {
-        checked(&draft.blobs)?;
+    async fn ready(&self, mut draft: Draft) -> Result<Ready, Error> {
+        checked(&mut draft)?;
         let mut ready = Ready::new(&draft)?;
         ready.guards = draft.guards;
         let mut small = Vec::new();

@@ -9,7 +9,7 @@ use haft_catalog::Sender;
 use haft_driver::{Attempt, Failure, Link, Output, Said};
 use haft_model::{
     AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Content, Digest,
-    EffectState, Event, PhaseOutcome, Progress, Queued, Reported, Started, Stop, Submitted,
+    EffectState, Event, PhaseOutcome, Progress, Queued, Reported, Started, Status, Stop, Submitted,
 };
 
 use crate::Manner;
@@ -58,11 +58,13 @@ impl Walk<'_> {
 
     async fn schedule(&mut self, cleared: &Cleared, manner: &Manner<'_>) -> Result<Slot, Stop> {
         let locks = queue::locks(&cleared.understood, cleared.understood.facts)?;
-        self.journal.note(Event::Queued(Queued {
-            locks: locks.iter().map(|lock| self.redactor.text(lock).0).collect(),
-            is_concurrency_safe: cleared.understood.facts.is_concurrency_safe,
-            max_parallel: self.runtime.queue.max_parallel(),
-        }));
+        if self.journal.may_note(Status::Queued) {
+            self.journal.note(Event::Queued(Queued {
+                locks: locks.iter().map(|lock| self.redactor.text(lock).0).collect(),
+                is_concurrency_safe: cleared.understood.facts.is_concurrency_safe,
+                max_parallel: self.runtime.queue.max_parallel(),
+            }));
+        }
         let wish = self.enlisted.wish.clone();
         let mut turn = pin!(self.runtime.queue.enter(&locks));
         loop {
@@ -75,7 +77,7 @@ impl Walk<'_> {
                 () = tokio::time::sleep(QUIET) => {}
             }
             let _ = self.journal.post().await;
-            self.keep_lease().await;
+            let _ = self.journal.prolong(&self.runtime.options).await;
             let id = self.journal.id().clone();
             if let Ok(true) = self.runtime.cancel_requested(&id).await {
                 break;
@@ -116,14 +118,14 @@ impl Walk<'_> {
             self.journal.claim(&self.runtime.options.node, until).await.map_err(refused)?;
         }
         self.journal.note(Event::Started(Started {
-            attempt: 1,
+            attempt: self.attempt,
             driver: plan.route.driver.clone(),
             call_input: cleared.call_input.digest.clone(),
             fence: self.journal.fence().map_or(0, |fence| fence.0),
         }));
         if mutates {
             if !reports {
-                self.journal.note(Event::Submitted(Submitted { attempt: 1 }));
+                self.journal.note(Event::Submitted(Submitted { attempt: self.attempt }));
             }
             // INVARIANT: decision, binding and "submitted" are on the disk before the effect.
             if let Err(stop) = self.journal.save().await {
@@ -147,8 +149,14 @@ impl Walk<'_> {
     async fn run(&mut self, running: &mut Running, cleared: &Cleared) -> Result<Output, Failure> {
         let (link, mut said) = Link::new();
         let plan = &cleared.understood.plan;
-        let attempt =
-            Attempt::new(&cleared.permit, plan, 1, running.deadline, running.cancel.clone(), link);
+        let attempt = Attempt::new(
+            &cleared.permit,
+            plan,
+            self.attempt,
+            running.deadline,
+            running.cancel.clone(),
+            link,
+        );
         let attempt = attempt.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))?;
         let driver = &cleared.understood.driver;
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
@@ -187,7 +195,7 @@ impl Walk<'_> {
             Said::Submit(reply) => {
                 let recorded = match running.effect {
                     EffectState::NotSubmitted => {
-                        self.journal.note(Event::Submitted(Submitted { attempt: 1 }));
+                        self.journal.note(Event::Submitted(Submitted { attempt: self.attempt }));
                         let saved = self.journal.save().await;
                         if saved.is_err() {
                             self.journal.retract(|event| matches!(event, Event::Submitted(_)));
@@ -271,19 +279,12 @@ impl Walk<'_> {
     /// stop.
     async fn look_around(&mut self, running: &mut Running) {
         let _ = self.journal.post().await;
-        self.keep_lease().await;
+        let _ = self.journal.prolong(&self.runtime.options).await;
         if !running.wished {
             let id = self.journal.id().clone();
             if let Ok(true) = self.runtime.cancel_requested(&id).await {
                 self.wish(running, AbortReason::UserInterruption);
             }
-        }
-    }
-
-    async fn keep_lease(&self) {
-        if self.journal.fence().is_some() {
-            let until = self.runtime.lease_end();
-            let _ = self.runtime.store.renew(&self.runtime.options.node, until).await;
         }
     }
 
@@ -300,7 +301,7 @@ impl Walk<'_> {
         };
         if running.effect == EffectState::NotSubmitted && effect.may_have_happened() {
             // It did not say so when it had to; the record does not hide that it began.
-            self.journal.note(Event::Submitted(Submitted { attempt: 1 }));
+            self.journal.note(Event::Submitted(Submitted { attempt: self.attempt }));
         }
         if let (Some(reason), Some(fact)) = (running.stopping, running.cancel_outcome(&outcome)) {
             self.note_cancel(running, fact, reason);
@@ -313,7 +314,7 @@ impl Walk<'_> {
             self.redactor.everywhere(named);
         }
         self.journal.note(Event::AttemptEnded(Box::new(AttemptEnded {
-            attempt: 1,
+            attempt: self.attempt,
             effect,
             code,
             native,

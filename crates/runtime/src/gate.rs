@@ -6,7 +6,7 @@ use haft_ledger::{QuestionFilter, QuestionRecord};
 use haft_model::{
     Bound, Call, CallPhase, Closed, Code, Decided, Decision, Digest, Event, Firmness, HookPoint,
     Kept, Layer, Mutation, Needs, Opinion, PhaseOutcome, Question, QuestionId, QuestionState, Says,
-    Stop, Verdict,
+    Status, Stop, Verdict,
 };
 use haft_policy::Permit;
 use serde_json::json;
@@ -16,7 +16,7 @@ use crate::journal::unrecorded;
 use crate::runtime::{called_off, later};
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
-use crate::{Manner, NonInteractive, Patience, Reply, World};
+use crate::{Manner, NonInteractive, Patience, Prompt, Reply, World};
 
 /// A call that may run, and exactly what of it.
 pub(crate) struct Cleared {
@@ -111,6 +111,10 @@ impl Walk<'_> {
         };
         let expires_at =
             call_input.is_some().then(|| later(decision.decided_at, self.runtime.options.permit));
+        if call_input.is_some() && !self.journal.may_note(Status::Approved) {
+            // A call that is taken up after it had begun was decided before; that stands.
+            return Ok(());
+        }
         self.journal.note(Event::PermissionDecided(Box::new(Decided {
             decision: decision.clone(),
             permission_input,
@@ -134,8 +138,12 @@ impl Walk<'_> {
         manner: &Manner<'_>,
     ) -> Result<Cleared, Halt> {
         loop {
-            self.decided(&understood, decision.clone(), None, None, Vec::new()).await?;
-            self.somebody_can_be_asked(&understood, manner)?;
+            if let Err(stop) = self.somebody_can_be_asked(&understood, manner) {
+                self.decided(&understood, decision, None, None, Vec::new()).await?;
+                return Err(stop.into());
+            }
+            // The question names what was judged by its digest.
+            self.keep(&understood.plan.input);
             let question = self.question(&understood, decision);
             self.journal.note(Event::PermissionRequested(Box::new(question.clone())));
             self.journal.claim(&self.runtime.options.node, self.runtime.lease_end()).await?;
@@ -228,6 +236,7 @@ impl Walk<'_> {
         manner: &Manner<'_>,
     ) -> Result<Ending, Halt> {
         let mut prompt = manner.prompt;
+        let mut tell = manner.tell;
         loop {
             let record = self.record_of(&question.id).await?;
             if let Some(ending) = self.ended(call, understood, &question, &record).await? {
@@ -238,17 +247,39 @@ impl Walk<'_> {
                 return Err(Halt::Pending(Box::new(question)));
             }
             let replied = match prompt.take() {
-                Some(prompt) => tokio::select! {
-                    reply = prompt.ask(&question) => reply,
-                    () = manner.cancel.cancelled() => return Err(self.withdrawn(&question).into()),
-                },
-                None => None,
+                Some(prompt) => self.prompted(prompt, &question, &record, manner).await?,
+                None => {
+                    if let Some(tell) = tell.take() {
+                        tell(&question);
+                    }
+                    self.wait(&question, manner).await?;
+                    None
+                }
             };
             if let Some(reply) = replied {
                 self.take(&question, reply).await?;
-                continue;
             }
-            self.wait(&question, manner).await?;
+        }
+    }
+
+    /// Asks whoever is at hand, until they reply or somebody else does.
+    async fn prompted(
+        &mut self,
+        prompt: &dyn Prompt,
+        question: &Question,
+        before: &QuestionRecord,
+        manner: &Manner<'_>,
+    ) -> Result<Option<Reply>, Halt> {
+        let mut asking = prompt.ask(question);
+        loop {
+            tokio::select! {
+                reply = &mut asking => return Ok(reply),
+                waited = self.wait(question, manner) => waited?,
+            }
+            let now = self.record_of(&question.id).await?;
+            if now.answers.len() > before.answers.len() || now.state != before.state {
+                return Ok(None);
+            }
         }
     }
 
@@ -267,12 +298,15 @@ impl Walk<'_> {
         understood: Understood,
         manner: &Manner<'_>,
     ) -> Result<Cleared, Halt> {
+        let reason = "the permission ran out while the call waited for its turn";
+        if !self.journal.may_note(Status::AwaitingApproval) {
+            return Err(Stop::new(Code::ApprovalExpired, reason).into());
+        }
         let world = self.world.clone();
         let mut decision = self.judged(&world, &understood, &[]).await?;
         if decision.verdict == Verdict::Deny {
             return Err(self.denied(&understood, decision).await.into());
         }
-        let reason = "the permission ran out while the call waited for its turn";
         let lapse = Opinion::new(Layer::Fault, Says::Ask, reason).firm(Firmness::Always);
         decision.verdict = Verdict::Ask;
         decision.deciding = Some(decision.opinions.len());
@@ -296,9 +330,7 @@ impl Walk<'_> {
         if self.runtime.cancel_requested(&id).await? {
             return Err(self.withdrawn(question).into());
         }
-        let until = self.runtime.lease_end();
-        self.runtime.store.renew(&self.runtime.options.node, until).await.map_err(unrecorded)?;
-        Ok(())
+        Ok(self.journal.prolong(&self.runtime.options).await?)
     }
 
     pub(crate) fn withdrawn(&mut self, question: &Question) -> Stop {

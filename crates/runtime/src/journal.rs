@@ -25,6 +25,8 @@ pub(crate) struct Journal {
     phase_from: u64,
     seen: u16,
     fence: Option<Fence>,
+    /// When the lease was last prolonged.
+    leased: Instant,
     durable: bool,
     /// When it came in.
     came_in: Timestamp,
@@ -77,6 +79,7 @@ impl Journal {
                 taken.phases.iter().fold(0, |seen, phase| seen | (1 << phase.number()))
             }),
             fence: taken_up.map(|taken| taken.fence),
+            leased: now,
             durable: taken_up.is_some(),
             came_in: taken_up.map_or_else(|| clock.now(), |taken| taken.came_in),
             written: taken_up.is_some(),
@@ -116,15 +119,16 @@ impl Journal {
         self.subject = Some(subject);
     }
 
+    /// Whether a status may be noted now.
+    pub(crate) fn may_note(&self, next: Status) -> bool {
+        self.status == next || self.status.may_become(next)
+    }
+
     /// Notes that something happened.
     pub(crate) fn note(&mut self, event: Event) {
         if let Some(next) = event.status() {
             // INVARIANT: every path through the rooms is one of the standard's table.
-            debug_assert!(
-                next == self.status || self.status.may_become(next),
-                "{} may not become {next}",
-                self.status
-            );
+            debug_assert!(self.may_note(next), "{} may not become {next}", self.status);
             self.status = next;
         }
         let phases = std::mem::take(&mut self.phases);
@@ -189,11 +193,22 @@ impl Journal {
         }
         let taken = self.store.lease(&self.id, owner, self.clock.now(), until).await;
         self.fence = taken.map_err(unrecorded)?;
+        self.leased = Instant::now();
         self.durable = true;
         match self.fence {
             Some(_) => Ok(()),
             None => Err(Stop::new(Code::Internal, "another process holds this call")),
         }
+    }
+
+    /// Prolongs the lease, if a good part of it is over.
+    pub(crate) async fn prolong(&mut self, options: &crate::Options) -> Result<(), Stop> {
+        if self.fence.is_none() || self.leased.elapsed() < options.lease / 3 {
+            return Ok(());
+        }
+        self.leased = Instant::now();
+        let until = crate::runtime::later(self.clock.now(), options.lease);
+        self.store.renew(&options.node, until).await.map_err(unrecorded)
     }
 
     /// Puts everything noted so far on the disk, and waits for it.

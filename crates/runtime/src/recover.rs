@@ -181,6 +181,7 @@ impl Runtime {
         let journal = Journal::open(self.clock.clone(), self.store.clone(), opening);
         let mut walk = Walk::with(self, journal, enlisted, &past.planned.requested);
         walk.executed = past.submitted();
+        walk.attempt = past.attempts() + 1;
         walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();
         let sent = self.value(id, &past.planned.model_input.digest).await?;
         walk.redactor.learn(&sent);
@@ -210,9 +211,7 @@ impl Walk<'_> {
             Stop::new(Code::Internal, "the process died before anything was sent")
                 .help("call it again")
         };
-        // A call that was on its way to its driver is not cleared twice.
-        let waits = matches!(past.status(), Status::AwaitingApproval | Status::Approved);
-        let record = self.last_question(id).await?.filter(|_| waits).ok_or_else(died)?;
+        let record = self.last_question(id).await?.ok_or_else(died)?;
         let call = self.call_again(past, id).await?;
         let input = past.judged().ok_or_else(|| Stop::new(Code::Internal, "nothing was judged"))?;
         let input = self.runtime.value(id, &input).await?;
@@ -270,6 +269,11 @@ impl Past {
         self.facts.iter().any(|fact| matches!(fact.event, Event::Submitted(_)))
     }
 
+    fn attempts(&self) -> u32 {
+        let started = |fact: &&Fact| matches!(fact.event, Event::Started(_));
+        self.facts.iter().filter(started).count().try_into().unwrap_or(u32::MAX - 1)
+    }
+
     fn status(&self) -> Status {
         let last = self.facts.iter().rev().find_map(|fact| fact.event.status());
         last.unwrap_or(Status::Planned)
@@ -298,6 +302,7 @@ impl Past {
     fn judged(&self) -> Option<Digest> {
         self.facts.iter().rev().find_map(|fact| match &fact.event {
             Event::PermissionDecided(decided) => Some(decided.permission_input.digest.clone()),
+            Event::PermissionRequested(question) => Some(question.bound.call_input.clone()),
             _ => None,
         })
     }

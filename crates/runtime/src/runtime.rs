@@ -116,20 +116,28 @@ impl Runtime {
             Err(stop) => return Err(stop),
         }
         let after = before.with(entry.contract.key());
+        let known = self.loaded().contains_key(&after.scope);
         self.loaded().entry(after.scope.clone()).or_default().push(entry.contract.key().clone());
-        let seen =
+        let deferred =
             DeferredSeen { surface: after.id.clone(), tool: entry.contract.key().to_string() };
-        let update = SurfaceSeen {
-            surface: after.id.clone(),
-            revision: after.revision,
-            scope: after.scope.clone(),
-            counts: after.counts(&world.snapshot, utc_day(now)),
+        let seen = |surface: &Surface| SurfaceSeen {
+            surface: surface.id.clone(),
+            revision: surface.revision,
+            scope: surface.scope.clone(),
+            counts: surface.counts(&world.snapshot, utc_day(now)),
         };
-        let events = [Event::DeferredLoaded(seen), Event::SurfaceUpdated(update)]
-            .map(|event| Fact { at: now, phases: Vec::new(), event });
+        let mut events = vec![
+            Event::DeferredDiscovered(deferred.clone()),
+            Event::DeferredLoaded(deferred),
+            Event::SurfaceUpdated(seen(&after)),
+        ];
+        if !known {
+            events.insert(0, Event::SurfaceCreated(seen(&before)));
+        }
+        let fact = |event| Fact { at: now, phases: Vec::new(), event };
         let draft = haft_ledger::Draft {
             actor: Some(actor.clone()),
-            facts: events.to_vec(),
+            facts: events.into_iter().map(fact).collect(),
             ..haft_ledger::Draft::default()
         };
         self.store.append(draft, haft_ledger::Wait::Disk).await.map_err(unrecorded)?;

@@ -45,6 +45,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) plan: Option<Plan>,
     /// Whether a driver was reached.
     pub(crate) executed: bool,
+    /// Which attempt comes next, from 1.
+    pub(crate) attempt: u32,
     pub(crate) requested: String,
     /// How many questions were asked before.
     pub(crate) asked: usize,
@@ -91,6 +93,7 @@ impl<'r> Walk<'r> {
             entry: None,
             plan: None,
             executed: false,
+            attempt: 1,
             requested: requested.to_owned(),
             asked: 0,
             enlisted,

@@ -134,6 +134,11 @@ impl CheckedUrl {
         self.port
     }
 
+    /// Whether it is sent in the open, without TLS.
+    pub fn is_plain(&self) -> bool {
+        self.url.scheme() == "http"
+    }
+
     /// Whether the host is a name, which has to be looked up.
     pub fn is_name(&self) -> bool {
         matches!(self.url.host(), Some(Host::Domain(_)))

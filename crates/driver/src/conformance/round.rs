@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use haft_model::{Code, EffectState, Stop};
+use tokio::sync::mpsc;
 
 use super::{Case, SOON};
-use crate::{Attempt, Cancel, Driver, Failure, Link, Output, Said};
+use crate::{Attempt, BoxFuture, Cancel, Driver, Failure, Link, Output, Said};
 
 /// How a case is carried out.
 #[derive(Clone, Copy, Debug)]
@@ -42,48 +43,57 @@ pub(super) struct Seen {
 pub(super) async fn carry_out(driver: &dyn Driver, case: &Case<'_>, round: Round) -> Seen {
     let count = || case.effects.map_or(0, |effects| effects());
     let before = count();
-    let mut seen = Seen::default();
     let cancel = Cancel::new();
     if round.cancel == Some(Duration::ZERO) {
         cancel.cancel();
     }
-    let start = Instant::now();
-    let over = start + round.deadline;
-    let (link, mut heard) = Link::new();
+    let (link, heard) = Link::new();
+    let over = Instant::now() + round.deadline;
     let attempt = Attempt::new(case.permit, case.plan, 1, over, cancel.clone(), link);
-    let mut run = match attempt {
-        Ok(attempt) => driver.run(attempt),
+    let mut seen = match attempt {
+        Ok(attempt) => {
+            round.attend(driver.run(attempt), heard, &cancel, &|| count() > before).await
+        }
         Err(stop) => {
-            seen.result = Some(Err(Failure::new(stop, EffectState::NotSubmitted)));
-            return seen;
+            let failure = Failure::new(stop, EffectState::NotSubmitted);
+            Seen { result: Some(Err(failure)), ..Seen::default() }
         }
     };
-    let called_off = tokio::time::sleep(round.cancel.unwrap_or(round.deadline));
-    let end = start + round.cancel.unwrap_or(round.deadline).min(round.deadline) + SOON;
-    let too_long = tokio::time::sleep_until(end.into());
-    tokio::pin!(called_off, too_long);
-    loop {
-        tokio::select! {
-            result = &mut run => {
-                seen.result = Some(result);
-                break;
-            }
-            Some(said) = heard.recv() => match said {
-                Said::Submit(answer) => {
-                    seen.submissions += 1;
-                    seen.before_submission |= count() > before;
-                    let _ = answer.send(round.answer.given());
-                }
-                Said::Progress(_) | Said::Partial(_) | Said::CancelHeard => {}
-            },
-            () = &mut called_off, if round.cancel.is_some() && !cancel.is_cancelled() => {
-                cancel.cancel();
-            }
-            () = &mut too_long => break,
-        }
-    }
     seen.effects = count().saturating_sub(before);
     seen
+}
+
+impl Round {
+    /// Answers what a driver says, and calls it off when the round has it so, until it ends.
+    async fn attend(
+        self,
+        mut run: BoxFuture<'_, Result<Output, Failure>>,
+        mut heard: mpsc::Receiver<Said>,
+        cancel: &Cancel,
+        happened: &(dyn Fn() -> bool + Sync),
+    ) -> Seen {
+        let mut seen = Seen::default();
+        let end = self.cancel.unwrap_or(self.deadline);
+        let (called_off, too_long) = (tokio::time::sleep(end), tokio::time::sleep(end + SOON));
+        tokio::pin!(called_off, too_long);
+        loop {
+            tokio::select! {
+                result = &mut run => {
+                    seen.result = Some(result);
+                    return seen;
+                }
+                Some(said) = heard.recv() => if let Said::Submit(answer) = said {
+                    seen.submissions += 1;
+                    seen.before_submission |= happened();
+                    let _ = answer.send(self.answer.given());
+                },
+                () = &mut called_off, if self.cancel.is_some() && !cancel.is_cancelled() => {
+                    cancel.cancel();
+                }
+                () = &mut too_long => return seen,
+            }
+        }
+    }
 }
 
 impl Answer {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::folder::{Kind, items, size};
 use super::place::Place;
 use super::refusal::Refusal;
-use super::root::{Root, Spot, open_folder};
+use super::root::{House, Root, Spot};
 use super::watch::Watch;
 use super::{blocking, number, unread, while_running};
 
@@ -29,8 +29,9 @@ impl Asked {
 }
 
 /// The list so far.
-#[derive(Default)]
-struct Listing {
+struct Listing<'a> {
+    house: House,
+    watch: &'a Watch,
     entries: Vec<Value>,
     more: bool,
 }
@@ -52,8 +53,9 @@ fn list(root: &Root, asked: &Asked, watch: &Watch) -> Result<Value, Stop> {
         Spot::Entry(_) => return Err(refused(Refusal::IsFile)),
         Spot::Missing(..) => return Err(refused(Errno::NOENT.into())),
     };
-    let mut listing = Listing::default();
-    listing.add(&folder, "", asked.depth, watch)?.map_err(|errno| refused(errno.into()))?;
+    let house = root.house().map_err(refused)?;
+    let mut listing = Listing { house, watch, entries: Vec::new(), more: false };
+    listing.add(&folder, "", asked.depth)?.map_err(refused)?;
     Ok(json!({
         "path": asked.place.written,
         "entries": listing.entries,
@@ -61,19 +63,18 @@ fn list(root: &Root, asked: &Asked, watch: &Watch) -> Result<Value, Stop> {
     }))
 }
 
-impl Listing {
+impl Listing<'_> {
     /// Adds what lies in a folder. The outer error ends the call, the inner one is about the folder.
     fn add(
         &mut self,
         folder: &OwnedFd,
         before: &str,
         depth: u64,
-        watch: &Watch,
-    ) -> Result<Result<(), Errno>, Stop> {
-        watch.check()?;
+    ) -> Result<Result<(), Refusal>, Stop> {
+        self.watch.check()?;
         let found = match items(folder) {
             Ok(found) => found,
-            Err(errno) => return Ok(Err(errno)),
+            Err(errno) => return Ok(Err(errno.into())),
         };
         self.more |= found.more;
         for item in found.sorted {
@@ -89,14 +90,20 @@ impl Listing {
                 None => json!({"name": name, "kind": kind}),
             });
             if item.kind == Kind::Folder && depth > 1 {
-                let below = match open_folder(folder, &item.name) {
-                    Ok(below) => self.add(&below, &format!("{name}/"), depth - 1, watch)?,
-                    Err(errno) => Err(errno),
-                };
-                // A folder below that cannot be read is not shown; that there is more, is.
-                self.more |= below.is_err();
+                self.below(folder, &item.name, &name, depth - 1)?;
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Adds what lies in a folder of a folder. What cannot be read there is not shown; that there is
+    /// more, is.
+    fn below(&mut self, folder: &OwnedFd, name: &str, path: &str, depth: u64) -> Result<(), Stop> {
+        let added = match self.house.enter(folder, name) {
+            Ok(below) => self.add(&below, &format!("{path}/"), depth)?,
+            Err(refusal) => Err(refusal),
+        };
+        self.more |= added.is_err_and(|refusal| refusal != Refusal::House);
+        Ok(())
     }
 }

@@ -78,3 +78,33 @@ fn system(errno: Errno, path: &str) -> Stop {
     let cause = json!({"phase": "run", "errno": errno.raw_os_error()});
     Stop::new(code, format!("`{path}` {why}")).at("/path").because(cause)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_is_told_by_code_and_by_the_path_as_written() {
+        let place = Place::of(&json!({"path": "./a"})).unwrap();
+        let cases = [
+            (Errno::NOENT, Code::ResourceNotFound, "`./a` does not exist"),
+            (
+                Errno::ACCESS,
+                Code::PermissionDenied,
+                "`./a` is not open to the user that Haft runs as",
+            ),
+            (Errno::ROFS, Code::PermissionDenied, "`./a` lies where nothing can be written"),
+            (Errno::ISDIR, Code::InputValue, "`./a` is a folder"),
+            (Errno::NOTDIR, Code::InputValue, "`./a` is not a folder, or lies below a file"),
+            (Errno::EXIST, Code::Conflict, "`./a` exists already"),
+            (Errno::NOSPC, Code::ExecutionFailed, "`./a` needs more space than is left"),
+            (Errno::IO, Code::ExecutionFailed, "`./a` could not be used"),
+        ];
+        for (errno, code, message) in cases {
+            let stop = Refusal::from(errno).about(&place);
+            assert_eq!((stop.code, stop.message.as_str()), (code, message));
+            assert_eq!(stop.cause["phase"], json!("run"));
+            assert_eq!(stop.field.as_deref(), Some("/path"));
+        }
+    }
+}

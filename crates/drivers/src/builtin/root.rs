@@ -31,6 +31,10 @@ pub(super) struct Root {
     path: PathBuf,
 }
 
+/// The folder of Haft itself, known by more than its name: a link or a file system may give it others.
+#[derive(Clone, Debug)]
+pub(super) struct House(Option<Stat>);
+
 /// Where a path leads, all links followed.
 #[derive(Debug)]
 pub(super) enum Spot {
@@ -84,8 +88,35 @@ impl Root {
         walk(self.open()?, place)
     }
 
+    /// The folder of Haft itself, if there is one.
+    pub(super) fn house(&self) -> Result<House, Refusal> {
+        Ok(House::of(&self.open()?))
+    }
+
     fn open(&self) -> Result<OwnedFd, Refusal> {
         Ok(rustix::fs::open(&self.path, FOLDER, Mode::empty())?)
+    }
+}
+
+impl House {
+    fn of(base: &OwnedFd) -> House {
+        House(rustix::fs::statat(base, HOUSE, AtFlags::empty()).ok())
+    }
+
+    /// Opens a folder of a folder, unless it is a link or the folder of Haft itself.
+    pub(super) fn enter(&self, folder: impl AsFd, name: &str) -> Result<OwnedFd, Refusal> {
+        let entered = open_folder(folder, name)?;
+        self.refuse(&entered)?;
+        Ok(entered)
+    }
+
+    fn refuse(&self, folder: &OwnedFd) -> Result<(), Refusal> {
+        let Some(house) = &self.0 else { return Ok(()) };
+        let stat = rustix::fs::fstat(folder)?;
+        if (stat.st_dev, stat.st_ino) == (house.st_dev, house.st_ino) {
+            return Err(Refusal::House);
+        }
+        Ok(())
     }
 }
 
@@ -95,7 +126,7 @@ pub(super) fn open_entry(folder: impl AsFd, name: &str) -> Result<(File, u64), R
 }
 
 /// Opens a folder of a folder, unless it is a link.
-pub(super) fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
+fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
 }
 
@@ -143,8 +174,7 @@ fn house_is_link(base: &OwnedFd) -> bool {
 /// Walks name by name, holding every folder open, so that `..` in a link goes back to where we came
 /// from and never above the root, whatever is moved meanwhile.
 fn walk(base: OwnedFd, place: &Place) -> Result<Spot, Refusal> {
-    // The folder itself as well as its name: a file system may know it by other spellings.
-    let house = rustix::fs::statat(&base, HOUSE, AtFlags::empty()).ok();
+    let house = House::of(&base);
     let mut ahead: Vec<String> = place.names.iter().rev().cloned().collect();
     let mut trail: Vec<(String, OwnedFd)> = Vec::new();
     let mut links = 0;
@@ -159,7 +189,7 @@ fn walk(base: OwnedFd, place: &Place) -> Result<Spot, Refusal> {
         let here = trail.last().map_or(&base, |(_, folder)| folder);
         match step(here, &name)? {
             Step::Folder(folder) => {
-                refuse_house(&folder, house.as_ref())?;
+                house.refuse(&folder)?;
                 trail.push((name, folder));
             }
             Step::Link(target) => {
@@ -202,15 +232,6 @@ fn follow(target: &str, ahead: &mut Vec<String>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn refuse_house(folder: &OwnedFd, house: Option<&Stat>) -> Result<(), Refusal> {
-    let Some(house) = house else { return Ok(()) };
-    let stat = rustix::fs::fstat(folder)?;
-    if (stat.st_dev, stat.st_ino) == (house.st_dev, house.st_ino) {
-        return Err(Refusal::House);
-    }
-    Ok(())
-}
-
 fn entry(base: OwnedFd, mut trail: Vec<(String, OwnedFd)>, name: String) -> Entry {
     let mut names: Vec<String> = trail.iter().map(|(name, _)| name.clone()).collect();
     names.push(name.clone());
@@ -232,4 +253,47 @@ fn missing(at: Entry, mut ahead: Vec<String>) -> Result<Spot, Refusal> {
     trail.push(last.clone());
     let between = std::iter::once(at.name).chain(ahead).collect();
     Ok(Spot::Missing(Entry { folder: at.folder, name: last, trail }, between))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use haft_testkit::Folder;
+
+    use super::*;
+
+    /// What a race would need: something that was no link when it was looked at.
+    #[test]
+    fn what_became_a_link_after_the_last_look_is_not_opened() {
+        let folder = Folder::new().file("out/secret", "x").file("w/in", "x");
+        symlink("../out/secret", folder.path().join("w/file")).unwrap();
+        symlink("../out", folder.path().join("w/folder")).unwrap();
+        let root = Root::new(folder.path().join("w"));
+        let base = root.open().unwrap();
+        assert_eq!(open_entry(&base, "file").unwrap_err(), Refusal::System(Errno::LOOP));
+        assert_eq!(House::of(&base).enter(&base, "folder").unwrap_err(), Refusal::IsFile);
+        assert_eq!(open_entry(&base, "in").unwrap().1, 1);
+    }
+
+    /// Kernels and sandboxes without `openat2` go the other way, which has to come to the same.
+    #[test]
+    fn walking_comes_to_the_same_as_opening_in_one_step() {
+        let folder = Folder::new().file("a/b", "x");
+        let root = Root::new(folder.path().to_owned());
+        for path in ["a/b", "a", "a/c", "c/d", "a/b/c"] {
+            let place = Place::of(&serde_json::json!({"path": path})).unwrap();
+            let base = root.open().unwrap();
+            let walked = match walk(root.open().unwrap(), &place) {
+                Ok(Spot::Entry(entry)) => open_entry(&entry.folder, &entry.name),
+                Ok(Spot::Folder(_)) => Err(Refusal::IsFolder),
+                Ok(Spot::Missing(..)) => Err(Errno::NOENT.into()),
+                Err(refusal) => Err(refusal),
+            };
+            let at_once = beneath(&base, &place).map(|opened| opened.and_then(regular));
+            let size = |opened: Result<(File, u64), Refusal>| opened.map(|(_, size)| size);
+            let walked = size(walked);
+            assert_eq!(at_once.map_or_else(|| walked, size), walked, "{path}");
+        }
+    }
 }

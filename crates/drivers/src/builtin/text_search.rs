@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::folder::{Kind, items};
 use super::place::Place;
 use super::refusal::Refusal;
-use super::root::{Root, Spot, open_entry, open_folder};
+use super::root::{House, Root, Spot, open_entry};
 use super::watch::Watch;
 use super::{blocking, text, unread, while_running};
 
@@ -53,22 +53,28 @@ struct Tally {
 /// A search under way.
 struct Search {
     asked: Asked,
+    house: House,
     watch: Watch,
     told: watch::Sender<Tally>,
     tally: Tally,
     matches: Vec<Value>,
+    /// Whether a match was found that the answer has no room for.
+    full: bool,
     more: bool,
 }
 
 pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
     let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unread)?;
     let (told, heard) = watch::channel(Tally::default());
+    let house = root.house().map_err(|refusal| unread(refusal.about(&asked.place)))?;
     let search = Search {
         asked,
+        house,
         watch: Watch::of(attempt),
         told,
         tally: Tally::default(),
         matches: Vec::new(),
+        full: false,
         more: false,
     };
     let root = root.clone();
@@ -114,7 +120,7 @@ impl Search {
             "pattern": self.asked.source,
             "matches": self.matches,
             "files": self.tally.files,
-            "more": self.more,
+            "more": self.more || self.full,
         }))
     }
 
@@ -133,7 +139,7 @@ impl Search {
         self.more |= found.more || depth > DEEPEST;
         for item in found.sorted {
             self.watch.check()?;
-            if self.more || depth > DEEPEST {
+            if self.full || depth > DEEPEST {
                 break;
             }
             let path = format!("{before}{}", item.name);
@@ -145,7 +151,7 @@ impl Search {
                 }
                 Kind::Folder if item.name == ".git" => {}
                 Kind::Folder => {
-                    if let Ok(below) = open_folder(folder, &item.name) {
+                    if let Ok(below) = self.house.enter(folder, &item.name) {
                         let _ = self.folder(&below, &format!("{path}/"), depth + 1)?;
                     }
                 }
@@ -164,7 +170,7 @@ impl Search {
         let shown = found.lines.iter();
         self.matches
             .extend(shown.map(|(line, text)| json!({"path": path, "line": line, "text": text})));
-        self.more |= found.more;
+        self.full |= found.more;
         let before = self.tally;
         self.tally = Tally { files: before.files + 1, bytes: before.bytes + found.bytes };
         let grown = self.tally.files / STEP.0 > before.files / STEP.0

@@ -186,8 +186,9 @@ fn a_name_is_looked_up_once_and_only_what_was_checked_is_reached() {
     });
     let url = format!("http://name.example:{}/", server.port);
     let with = |guard: AddressGuard, lookup| {
-        let Stage { folder, builtin } = Stage::guarded(Folder::new(), guard);
-        fetch(&Stage { folder, builtin: builtin.looking_up(lookup) }, &url)
+        let mut stage = Stage::guarded(Folder::new(), guard);
+        stage.builtin = stage.builtin.looking_up(lookup);
+        fetch(&stage, &url)
     };
 
     let refusal = with(AddressGuard::public(), local).refusal();
@@ -222,21 +223,21 @@ fn a_host_that_cannot_be_reached_was_sent_nothing() {
 }
 
 #[test]
-fn a_server_that_cannot_prove_who_it_is_was_sent_nothing() {
-    let server = Server::new(|_, stream| send(stream, "200 OK", b"secret"));
-    let url = format!("https://127.0.0.1:{}/", server.port);
-    let ended = {
-        let stage = open_to(&server);
-        let around = Around {
-            patience: Duration::from_secs(5),
-            cancel: Cancel::new(),
-            on_submit: &mut |_| Ok(()),
-        };
-        // It waits for an empty line that a handshake does not have.
-        stage.run_with("http.fetch", json!({"url": url}), around)
-    };
-    assert_eq!((ended.submissions, server.hits()), (0, 0));
-    assert_eq!(ended.failure().effect, EffectState::NotSubmitted);
+fn a_server_that_does_not_speak_tls_was_sent_nothing() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answering = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        send(&mut stream, "200 OK", b"secret");
+    });
+    let guard = AddressGuard::public().allowing("127.0.0.1", port);
+    let stage = Stage::guarded(Folder::new(), guard);
+    let ended = fetch(&stage, &format!("https://127.0.0.1:{port}/"));
+    answering.join().unwrap();
+    assert_eq!(ended.submissions, 0);
+    let message = "`127.0.0.1` cannot be reached".to_owned();
+    let expected = (Code::DependencyUnavailable, message, EffectState::NotSubmitted);
+    assert_eq!(ended.refusal(), expected);
 }
 
 #[test]
@@ -292,6 +293,22 @@ fn a_server_that_takes_its_time_is_left_at_the_deadline_or_when_called_off() {
             assert_eq!(refusal, (code, message.to_owned(), effect), "{path}");
         }
     }
+}
+
+#[test]
+fn a_contract_that_only_reads_has_no_effect_to_have() {
+    let server = Server::new(|path, stream| {
+        if path == "/half" {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").unwrap();
+        } else {
+            send(stream, "200 OK", b"");
+        }
+    });
+    let stage = Stage { read_only: haft_model::Tri::Yes, ..open_to(&server) };
+    assert_eq!(fetch(&stage, &server.url("/")).value().1, EffectState::None);
+    assert_eq!(fetch(&stage, &server.url("/half")).failure().effect, EffectState::None);
+    let closed = fetch(&stage, "http://127.0.0.1/").failure();
+    assert_eq!(closed.effect, EffectState::NotSubmitted);
 }
 
 #[test]

@@ -1,5 +1,11 @@
 //! The builtin tools against real folders and a server of the test's own.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out, or an answer of another shape, fails the test"
+)]
+
 mod fetching;
 mod links;
 mod listing;

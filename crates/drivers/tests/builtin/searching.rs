@@ -46,6 +46,9 @@ fn matches_and_lines_are_bounded() {
     let value = search(&stage, ".", "x");
     assert_eq!(value["matches"].as_array().unwrap().len(), 500);
     assert_eq!(value["more"], json!(true));
+    let exact = Stage::of(Folder::new().file("a", "x\n".repeat(500)).file("b", "y"));
+    let value = search(&exact, ".", "x");
+    assert_eq!((&value["files"], &value["more"]), (&json!(2), &json!(false)));
     let text = search(&stage, "long", "é")["matches"][0]["text"].as_str().unwrap().to_owned();
     assert_eq!(text, "é".repeat(500));
 }
@@ -57,6 +60,15 @@ fn a_line_of_many_megabytes_is_one_match_at_most() {
     let lines: Vec<_> =
         value["matches"].as_array().unwrap().iter().map(|found| found["line"].clone()).collect();
     assert_eq!(lines, [json!(1), json!(2)]);
+}
+
+#[test]
+fn folders_that_are_too_deep_do_not_end_the_search() {
+    let deep = format!("a/{}x.txt", "d/".repeat(70));
+    let stage = Stage::of(Folder::new().file(&deep, "x").file("b.txt", "x"));
+    let expected = json!({"pattern": "x", "files": 1, "more": true,
+                          "matches": [{"path": "b.txt", "line": 1, "text": "x"}]});
+    assert_eq!(search(&stage, ".", "x"), expected);
 }
 
 #[test]

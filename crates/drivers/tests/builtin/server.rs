@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 /// A server until it is dropped.
-pub struct Server {
-    pub port: u16,
+pub(crate) struct Server {
+    pub(crate) port: u16,
     hits: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -16,7 +16,7 @@ pub struct Server {
 
 impl Server {
     /// Answers each request, known by its path, as told.
-    pub fn new(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> Server {
+    pub(crate) fn new(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (hits, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
@@ -37,11 +37,11 @@ impl Server {
     }
 
     /// How many requests came in.
-    pub fn hits(&self) -> usize {
+    pub(crate) fn hits(&self) -> usize {
         self.hits.load(Ordering::SeqCst)
     }
 
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 }
@@ -71,7 +71,7 @@ fn requested(stream: &mut TcpStream) -> Option<String> {
 }
 
 /// A whole answer.
-pub fn send(stream: &mut TcpStream, head: &str, body: &[u8]) {
+pub(crate) fn send(stream: &mut TcpStream, head: &str, body: &[u8]) {
     let length = body.len();
     let head = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
     // A client that has enough goes away; that is no fault of the test's.
@@ -79,6 +79,6 @@ pub fn send(stream: &mut TcpStream, head: &str, body: &[u8]) {
 }
 
 /// Waits until the client is gone.
-pub fn until_gone(stream: &mut TcpStream) {
+pub(crate) fn until_gone(stream: &mut TcpStream) {
     while matches!(stream.read(&mut [0; 64]), Ok(1..)) {}
 }

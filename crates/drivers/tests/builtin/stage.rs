@@ -15,52 +15,54 @@ use haft_testkit::Folder;
 use serde_json::{Value, json};
 
 /// A workspace and its tools.
-pub struct Stage {
-    pub folder: Folder,
-    pub builtin: Builtin,
+pub(crate) struct Stage {
+    pub(crate) folder: Folder,
+    pub(crate) builtin: Builtin,
+    /// What the contracts say of reading only.
+    pub(crate) read_only: Tri,
 }
 
 /// What became of a call.
 #[derive(Debug)]
-pub struct Ended {
-    pub result: Result<Output, Failure>,
-    pub submissions: usize,
-    pub progress: Vec<Progress>,
-    pub cancel_heard: bool,
+pub(crate) struct Ended {
+    pub(crate) result: Result<Output, Failure>,
+    pub(crate) submissions: usize,
+    pub(crate) progress: Vec<Progress>,
+    pub(crate) cancel_heard: bool,
 }
 
 /// What happens besides the call itself.
-pub struct Around<'a> {
-    pub patience: Duration,
-    pub cancel: Cancel,
-    pub on_submit: &'a mut dyn FnMut(&Cancel) -> Result<(), Stop>,
+pub(crate) struct Around<'a> {
+    pub(crate) patience: Duration,
+    pub(crate) cancel: Cancel,
+    pub(crate) on_submit: &'a mut dyn FnMut(&Cancel) -> Result<(), Stop>,
 }
 
 impl Stage {
-    pub fn new() -> Stage {
+    pub(crate) fn new() -> Stage {
         Stage::of(Folder::new())
     }
 
-    pub fn of(folder: Folder) -> Stage {
+    pub(crate) fn of(folder: Folder) -> Stage {
         Stage::guarded(folder, AddressGuard::public())
     }
 
-    pub fn guarded(folder: Folder, guard: AddressGuard) -> Stage {
+    pub(crate) fn guarded(folder: Folder, guard: AddressGuard) -> Stage {
         let clock = || Timestamp::from_millisecond(1_769_860_800_123).unwrap();
         let builtin = Builtin::new(folder.path().to_owned(), guard, clock);
-        Stage { folder, builtin }
+        Stage { folder, builtin, read_only: Tri::Unknown }
     }
 
-    pub fn preflight(&self, tool: &str, input: Value) -> Result<(), Stop> {
+    pub(crate) fn preflight(&self, tool: &str, input: Value) -> Result<(), Stop> {
         self.builtin.preflight(&plan(tool, input))
     }
 
-    pub fn run(&self, tool: &str, input: Value) -> Ended {
+    pub(crate) fn run(&self, tool: &str, input: Value) -> Ended {
         self.run_around(tool, input, &mut |_| Ok(()))
     }
 
     /// Runs a call and does something at the moment it submits.
-    pub fn run_around(
+    pub(crate) fn run_around(
         &self,
         tool: &str,
         input: Value,
@@ -70,13 +72,14 @@ impl Stage {
         self.run_with(tool, input, around)
     }
 
-    pub fn run_with(&self, tool: &str, input: Value, around: Around<'_>) -> Ended {
+    pub(crate) fn run_with(&self, tool: &str, input: Value, around: Around<'_>) -> Ended {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(self.call(tool, input, around))
     }
 
     async fn call(&self, tool: &str, input: Value, around: Around<'_>) -> Ended {
-        let plan = plan(tool, input);
+        let mut plan = plan(tool, input);
+        Arc::make_mut(&mut plan.effects).facts.read_only = self.read_only;
         let permit = permit(&plan);
         let (link, mut heard) = Link::new();
         let deadline = Instant::now() + around.patience;
@@ -108,24 +111,24 @@ impl Stage {
 
 impl Ended {
     /// The value and the effect of a call that went well.
-    pub fn value(self) -> (Value, EffectState) {
+    pub(crate) fn value(self) -> (Value, EffectState) {
         let output = self.result.unwrap();
         (output.structured.unwrap(), output.effect)
     }
 
-    pub fn failure(self) -> Failure {
+    pub(crate) fn failure(self) -> Failure {
         self.result.unwrap_err()
     }
 
     /// The code, the message and the effect of a call that failed while it ran.
-    pub fn refusal(self) -> (Code, String, EffectState) {
+    pub(crate) fn refusal(self) -> (Code, String, EffectState) {
         let failure = self.failure();
         assert_eq!(failure.stop.cause["phase"], json!("run"), "{failure:?}");
         (failure.stop.code, failure.stop.message, failure.effect)
     }
 }
 
-pub fn plan(tool: &str, input: Value) -> Plan {
+pub(crate) fn plan(tool: &str, input: Value) -> Plan {
     let digest = Digest::of(&(tool, &input));
     Plan {
         actor: Arc::new(Actor::from(ActorId::from("agent:test"))),
@@ -159,7 +162,7 @@ fn unstated() -> EffectProfile {
     }
 }
 
-pub fn permit(plan: &Plan) -> Permit {
+pub(crate) fn permit(plan: &Plan) -> Permit {
     let decision = Decision {
         verdict: Verdict::Allow,
         deciding: None,

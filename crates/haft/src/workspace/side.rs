@@ -21,9 +21,12 @@ pub(super) struct SideFile<T: 'static> {
     unreadable: fn() -> T,
 }
 
+/// What the settings are called.
+pub(super) const SETTINGS_FILE: &str = "haft.toml";
+
 /// The settings.
 pub(super) const SETTINGS: SideFile<Settings> =
-    SideFile { name: "haft.toml", read: settings::read, unreadable: Settings::default };
+    SideFile { name: SETTINGS_FILE, read: settings::read, unreadable: Settings::default };
 
 /// The lock.
 pub(super) const LOCK: SideFile<Lock> =

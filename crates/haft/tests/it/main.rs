@@ -5,6 +5,7 @@
 mod builtin;
 mod files;
 mod reload;
+mod rule_examples;
 
 use std::fs;
 use std::sync::Arc;

@@ -1,6 +1,9 @@
 //! Calls through the whole pipeline, as an embedder makes them.
 
+mod approval;
+mod inputs;
 mod refusals;
 mod smoke;
 mod stage;
 mod story;
+mod weighing;

@@ -52,6 +52,16 @@ pub(crate) fn in_file(db: &Connection, id: &InvocationId, digest: &Digest) -> Re
     db.prepare_cached(text)?.query_row([digest.as_str(), id.as_str()], |row| row.get(0)).optional()
 }
 
+/// Every payload that lies in a file: of which invocation, its digest, and whether it is sealed.
+pub(crate) fn files(db: &Connection) -> Result<Vec<(String, Digest, bool)>> {
+    let mut statement = db.prepare("SELECT invocation, digest, sealed FROM files")?;
+    let file = |row: &Row<'_>| {
+        let digest = Digest::from(row.get::<_, String>(1)?.as_str());
+        Ok((row.get(0)?, digest, row.get(2)?))
+    };
+    statement.query_map([], file)?.collect()
+}
+
 /// Questions, oldest first.
 pub(crate) fn questions(db: &Connection, filter: &QuestionFilter) -> Result<Vec<QuestionRecord>> {
     let mut text = "SELECT question, state, id FROM questions".to_owned();

@@ -91,7 +91,9 @@ impl Writer {
             Err(fault) => {
                 let cause = fault.to_string();
                 self.known = None;
-                if batch.iter().any(Task::is_unheard) {
+                // Whoever asked for a flush in the same batch hears of what was before it.
+                let later = batch.iter().rev().take_while(|task| !task.is_flush());
+                if later.into_iter().any(Task::is_unheard) {
                     self.lost = Some(cause.clone());
                 }
                 batch.drain(..).for_each(|task| task.fail(&cause));

@@ -25,6 +25,8 @@ impl Walk {
     /// A walk past these signed ends.
     pub(super) fn new(mut heads: Vec<SignedHead>, ring: &Keyring) -> Walk {
         let mut found = Verification::default();
+        heads.sort_by_key(|signed| signed.head.seq);
+        heads.dedup();
         heads.retain(|signed| {
             let genuine = ring.vouches_for(signed);
             if !genuine {
@@ -34,7 +36,6 @@ impl Walk {
             }
             genuine
         });
-        heads.sort_by_key(|signed| signed.head.seq);
         Walk { found, claims: heads, previous: Some(GENESIS.to_owned()), ..Walk::default() }
     }
 

@@ -1,6 +1,6 @@
 //! Checking a store on disk.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -56,10 +56,10 @@ struct Check<'a> {
     seal: Option<Seal>,
     walk: Walk,
     state: State,
-    /// What nobody has to find any more: invocation and digest.
-    forgotten: HashSet<(String, Digest)>,
-    /// What was not found: entry, invocation and digest.
-    missing: Vec<(u64, String, Digest)>,
+    /// What has to lie in files: invocation and digest.
+    filed: BTreeSet<(String, Digest)>,
+    /// What was not found, and the last entry that it came with.
+    missing: BTreeMap<(String, Digest), u64>,
 }
 
 impl<'a> Check<'a> {
@@ -82,8 +82,8 @@ impl<'a> Check<'a> {
             seal: Seal::load(&folder).ok(),
             walk,
             state: State::default(),
-            forgotten: HashSet::new(),
-            missing: Vec::new(),
+            filed: BTreeSet::new(),
+            missing: BTreeMap::new(),
         }
     }
 
@@ -92,18 +92,15 @@ impl<'a> Check<'a> {
         if let Err(fault) = self.check_entries() {
             self.corrupt(format!("the log cannot be read to its end: {fault}"));
         }
-        for (seq, id, digest) in std::mem::take(&mut self.missing) {
-            if !self.forgotten.contains(&(id, digest.clone())) {
-                let message =
-                    format!("the payload `{digest}` is gone, and nobody had it forgotten");
-                self.walk.report(Finding::at("payload.missing", seq, message));
-            }
+        for ((_, digest), seq) in std::mem::take(&mut self.missing) {
+            let message = format!("the payload `{digest}` is gone, and nobody had it forgotten");
+            self.walk.report(Finding::at("payload.missing", seq, message));
         }
+        self.walk.end();
         // Lists follow from entries: where those are wrong there is nothing to compare with.
         if self.walk.found.is_sound() {
             self.check_lists();
         }
-        self.walk.end();
         self.walk.found
     }
 
@@ -159,7 +156,9 @@ impl<'a> Check<'a> {
         }
         self.check_payloads(line, id.unwrap_or_default(), packed);
         if let Some(digest) = &line.forgot {
-            self.forgotten.insert((id.unwrap_or_default().to_owned(), digest.clone()));
+            let key = (id.unwrap_or_default().to_owned(), digest.clone());
+            self.missing.remove(&key);
+            self.filed.remove(&key);
         }
         let changes = Changes::of(line.invocation.as_ref(), &line.facts);
         self.state.apply(line.invocation.as_ref(), &changes);
@@ -175,9 +174,12 @@ impl<'a> Check<'a> {
         let mut inline: BTreeMap<Digest, Stored> =
             inline.into_iter().map(|stored| (stored.digest.clone(), stored)).collect();
         for digest in &line.kept {
-            let stored = inline.remove(digest).or_else(|| self.in_file(digest));
+            let stored = match inline.remove(digest) {
+                Some(stored) => Some(stored),
+                None => self.in_file(id, digest),
+            };
             let Some(stored) = stored else {
-                self.missing.push((seq, id.to_owned(), digest.clone()));
+                self.missing.insert((id.to_owned(), digest.clone()), seq);
                 continue;
             };
             if stored.opened(self.seal.as_ref()).is_none() {
@@ -191,16 +193,34 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn in_file(&self, digest: &Digest) -> Option<Stored> {
+    fn in_file(&mut self, id: &str, digest: &Digest) -> Option<Stored> {
         let found = |sealed| self.files.read(digest, sealed).ok().flatten();
-        found(false).or_else(|| found(true))
+        let stored = found(false).or_else(|| found(true));
+        if stored.is_some() {
+            self.filed.insert((id.to_owned(), digest.clone()));
+        }
+        stored
+    }
+
+    /// Compares the list of files with what has to be in it.
+    fn check_files(&mut self) -> rusqlite::Result<bool> {
+        let mut listed = BTreeSet::new();
+        for (id, digest, sealed) in lists::files(self.db)? {
+            if !self.files.has(&digest, sealed) {
+                return Ok(false);
+            }
+            listed.insert((id, digest));
+        }
+        Ok(listed == self.filed)
     }
 
     /// Compares the lists with those that follow from the log.
     fn check_lists(&mut self) {
-        match stored_state(self.db) {
-            Ok(stored) => {
-                for what in differences(&stored, &self.state) {
+        let stored = stored_state(self.db);
+        match stored.and_then(|stored| Ok((stored, self.check_files()?))) {
+            Ok((stored, same_files)) => {
+                let files = (!same_files).then_some("files");
+                for what in differences(&stored, &self.state).into_iter().chain(files) {
                     let message = format!("the {what} are not those that follow from the log");
                     self.walk.report(Finding::of_all("lists.differ", message));
                 }

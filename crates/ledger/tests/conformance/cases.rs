@@ -232,7 +232,8 @@ pub(crate) async fn payloads_come_back_as_they_were(store: &dyn Store) {
         blob(&format!("{large}!"), true),
         blob("", false),
     ];
-    let sent = Draft { blobs: blobs.clone(), ..draft(1, vec![submitted(0)]) };
+    let twice = [blobs.clone(), blobs.clone()].concat();
+    let sent = Draft { blobs: twice, ..draft(1, vec![submitted(0)]) };
     add(store, sent).await;
     add(store, Draft { blobs: vec![blob("of another", false)], ..draft(2, vec![submitted(0)]) })
         .await;

@@ -1,10 +1,394 @@
-//! What is wrong with a store is found.
+//! What is wrong with a store or an exported log is found, and said at the right entry.
 
-use haft_ledger::{SqliteOptions, Verification, verify_store};
+use std::fs;
+use std::path::Path;
+
+use haft_ledger::{
+    Draft, Finding, SqliteOptions, SqliteStore, Store, Verification, Wait, export, verify_folder,
+    verify_store,
+};
+use haft_model::{Digest, Event, Note};
+use haft_testkit::Folder;
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::cases::add;
+use crate::sample::*;
 
 /// A store that is as it was written.
 pub(crate) fn sound(options: &SqliteOptions) -> Verification {
     let found = verify_store(options);
     assert!(found.is_sound(), "{:?}", found.findings);
     found
+}
+
+/// What was found, without the words.
+fn short(findings: &[Finding]) -> Vec<(&str, Option<u64>)> {
+    findings.iter().map(|finding| (finding.code, finding.seq)).collect()
+}
+
+fn found(options: &SqliteOptions) -> Vec<(&'static str, Option<u64>)> {
+    verify_store(options).findings.iter().map(|finding| (finding.code, finding.seq)).collect()
+}
+
+/// A closed store with six entries, payloads of every kind among them.
+async fn filled(folder: &Folder) -> SqliteOptions {
+    let options = SqliteOptions { inline: 200, ..SqliteOptions::at(folder.path()) };
+    let store = SqliteStore::open(options.clone()).unwrap();
+    add(&store, beginning(1, 0)).await;
+    add(&store, asking(2, 5, 900)).await;
+    let blobs = vec![
+        blob(&"plain ".repeat(50), false),
+        blob(&"sealed ".repeat(50), true),
+        blob("small and sealed", true),
+    ];
+    add(&store, Draft { blobs, ..draft(1, vec![submitted(6)]) }).await;
+    add(&store, end(1, 10)).await;
+    let note = fact(20, Event::Note(Note { text: "all is well".to_owned() }));
+    add(&store, Draft { facts: vec![note], ..Draft::default() }).await;
+    add(&store, whole(3, 30)).await;
+    store.close().await.unwrap();
+    sound(&options);
+    options
+}
+
+fn db(options: &SqliteOptions) -> Connection {
+    Connection::open(&options.db).unwrap()
+}
+
+fn line(db: &Connection, seq: u64) -> String {
+    db.query_row("SELECT line FROM entries WHERE seq = ?1", [seq as i64], |row| row.get(0)).unwrap()
+}
+
+fn put_line(db: &Connection, seq: u64, line: &[u8]) {
+    let text = "UPDATE entries SET line = CAST(?2 AS TEXT) WHERE seq = ?1";
+    assert_eq!(db.execute(text, rusqlite::params![seq as i64, line]).unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_flipped_byte_in_a_line_is_found_at_its_entry() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    let db = db(&options);
+    for seq in 0..6 {
+        let whole = line(&db, seq);
+        for place in (0..whole.len()).step_by(197) {
+            let mut bytes = whole.clone().into_bytes();
+            bytes[place] ^= 1 << (place % 8);
+            put_line(&db, seq, &bytes);
+            assert_eq!(found(&options), [("chain.tampered", Some(seq))], "byte {place}");
+        }
+        put_line(&db, seq, whole.as_bytes());
+    }
+    sound(&options);
+}
+
+#[tokio::test]
+async fn a_removed_entry_is_found() {
+    for seq in [0, 3] {
+        let folder = Folder::new();
+        let options = filled(&folder).await;
+        db(&options).execute("DELETE FROM entries WHERE seq = ?1", [seq as i64]).unwrap();
+        assert_eq!(found(&options), [("chain.seq_gap", Some(seq))]);
+    }
+}
+
+#[tokio::test]
+async fn an_entry_that_was_written_anew_breaks_the_chain_behind_it() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    let db = db(&options);
+    let forged = |seq: u64| {
+        let mut value: Value = serde_json::from_str(&line(&db, seq)).unwrap();
+        value["actor"]["id"] = "agent:eve".into();
+        value.as_object_mut().unwrap().remove("hash");
+        let hash = Digest::of(&value);
+        value["hash"] = hash.as_str().trim_start_matches("sha256:").into();
+        put_line(&db, seq, &haft_model::canonical(&value));
+    };
+    forged(2);
+    assert_eq!(found(&options), [("chain.broken", Some(3))]);
+    forged(5);
+    let last = ("chain.tampered", Some(5));
+    assert_eq!(found(&options)[1..], [last], "the end was signed");
+}
+
+#[tokio::test]
+async fn a_cut_tail_is_found_by_the_signed_end() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    let cut = db(&options);
+    cut.execute_batch("DELETE FROM entries WHERE seq > 3; DELETE FROM heads WHERE seq > 3")
+        .unwrap();
+    let findings = verify_store(&options).findings;
+    assert_eq!(short(&findings), [("chain.truncated", Some(4))]);
+    assert_eq!(findings[0].message, "entries 4 to 5 were cut off");
+
+    // An end that nobody signed does not hide it.
+    let head = folder.path().join("audit-head.json");
+    let text = fs::read_to_string(&head).unwrap();
+    let mut forged: Value = serde_json::from_str(&text).unwrap();
+    let hash: Value = serde_json::from_str(&line(&cut, 3)).unwrap();
+    forged["seq"] = 3.into();
+    forged["hash"] = hash["hash"].clone();
+    fs::write(&head, forged.to_string()).unwrap();
+    assert_eq!(found(&options), [("head.unsigned", Some(3))]);
+    fs::write(&head, "{").unwrap();
+    assert_eq!(found(&options), [("head.unsigned", None)]);
+
+    // Nor does it help to take every end away.
+    fs::remove_file(&head).unwrap();
+    cut.execute_batch("DELETE FROM heads").unwrap();
+    assert_eq!(found(&options), [("head.missing", None)]);
+}
+
+#[tokio::test]
+async fn a_changed_payload_is_found_at_its_entry() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    let db = db(&options);
+    for seq in [0, 2, 5] {
+        let text = "SELECT blobs FROM entries WHERE seq = ?1";
+        let packed: Vec<u8> = db.query_row(text, [seq as i64], |row| row.get(0)).unwrap();
+        let mut changed = packed.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        let text = "UPDATE entries SET blobs = ?2 WHERE seq = ?1";
+        db.execute(text, rusqlite::params![seq as i64, changed]).unwrap();
+        assert_eq!(found(&options), [("payload.changed", Some(seq))]);
+        db.execute(text, rusqlite::params![seq as i64, packed]).unwrap();
+    }
+    for file in files(&options.payloads) {
+        let bytes = fs::read(&file).unwrap();
+        let mut changed = bytes.clone();
+        changed[77] ^= 1;
+        fs::write(&file, changed).unwrap();
+        assert_eq!(found(&options), [("payload.changed", Some(2))], "{}", file.display());
+        fs::remove_file(&file).unwrap();
+        assert_eq!(found(&options), [("payload.missing", Some(2))]);
+        fs::write(&file, bytes).unwrap();
+    }
+    sound(&options);
+}
+
+#[tokio::test]
+async fn what_was_forgotten_on_purpose_is_not_missing() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    let store = SqliteStore::open(options.clone()).unwrap();
+    for text in ["plain ".repeat(50), "sealed ".repeat(50), "small and sealed".to_owned()] {
+        assert!(store.forget(&id(1), &Digest::of_bytes(text.as_bytes())).await.unwrap());
+    }
+    // Others may look while the store is open.
+    assert_eq!(sound(&options).entries, 9);
+    assert_eq!(files(&options.payloads), Vec::<std::path::PathBuf>::new());
+    store.close().await.unwrap();
+    sound(&options);
+}
+
+#[tokio::test]
+async fn lists_that_do_not_follow_from_the_log_are_found() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    let db = db(&options);
+    for (change, back) in [
+        (
+            "UPDATE runs SET status = 'failed' WHERE seq = 0",
+            "UPDATE runs SET status = 'succeeded' WHERE seq = 0",
+        ),
+        ("UPDATE questions SET state = 'approved'", "UPDATE questions SET state = 'open'"),
+        ("INSERT INTO declared VALUES ('a@1', 'sha256:0')", "DELETE FROM declared"),
+        (
+            "UPDATE runs SET status = 'lost' WHERE seq = 0",
+            "UPDATE runs SET status = 'succeeded' WHERE seq = 0",
+        ),
+    ] {
+        db.execute_batch(change).unwrap();
+        assert_eq!(found(&options), [("lists.differ", None)], "{change}");
+        db.execute_batch(back).unwrap();
+    }
+    db.execute_batch("UPDATE entries SET invocation = 'inv_x' WHERE seq = 5").unwrap();
+    assert_eq!(found(&options), [("lists.differ", Some(5))]);
+}
+
+/// Everything in the store that anybody could read.
+fn dump(options: &SqliteOptions) -> Option<Vec<String>> {
+    let db = Connection::open(&options.db).ok()?;
+    let mut all = Vec::new();
+    for table in
+        ["entries", "runs", "questions", "answers", "standing", "declared", "files", "heads"]
+    {
+        let mut statement = db.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).ok()?;
+        let columns = statement.column_count();
+        let mut rows = statement.query([]).ok()?;
+        while let Some(row) = rows.next().ok()? {
+            let values: Vec<_> = (0..columns).map(|at| format!("{:?}", row.get_ref(at))).collect();
+            all.push(values.join("|"));
+        }
+    }
+    Some(all)
+}
+
+#[tokio::test]
+async fn a_flipped_byte_of_the_file_is_found_unless_nothing_is_there() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    let whole = dump(&options).unwrap();
+    let bytes = fs::read(&options.db).unwrap();
+    let mut seed: u64 = 7;
+    let mut silent = 0;
+    for round in 0..300 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // The first hundred fall into the header and the first page.
+        let within = if round < 100 { 4096 } else { bytes.len() };
+        let place = (seed >> 20) as usize % within;
+        let mut flipped = bytes.clone();
+        flipped[place] ^= 1 << (seed >> 60 & 7);
+        for beside in ["ledger.db-wal", "ledger.db-shm"] {
+            drop(fs::remove_file(folder.path().join(beside)));
+        }
+        fs::write(&options.db, flipped).unwrap();
+        if verify_store(&options).is_sound() {
+            silent += 1;
+            assert!(dump(&options).as_ref() == Some(&whole), "byte {place} was changed unseen");
+        }
+    }
+    assert!(silent < 250, "{silent} of 300 bytes were of no use");
+}
+
+#[test]
+fn what_is_no_store_is_a_finding_and_not_a_fault() {
+    let folder = Folder::new().file("ledger.db", "this is not a database, whatever its name says");
+    let options = SqliteOptions::at(folder.path());
+    assert_eq!(found(&options)[0].0, "store.corrupt");
+    let empty = Folder::new();
+    assert_eq!(found(&SqliteOptions::at(empty.path())), [("store.corrupt", None)]);
+    assert!(SqliteStore::open(options).is_err());
+}
+
+/// Every file under a folder.
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            all.extend(files(&entry.path()));
+        } else {
+            all.push(entry.path());
+        }
+    }
+    all.sort();
+    all
+}
+
+fn holding(folder: &Path, text: &str) -> Vec<std::path::PathBuf> {
+    let holds = |path: &std::path::PathBuf| {
+        fs::read(path).unwrap().windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    files(folder).into_iter().filter(holds).collect()
+}
+
+#[tokio::test]
+async fn nothing_sensitive_lies_open_in_any_file() {
+    const CANARY: &str = "canary-9f31c7";
+    let folder = Folder::new();
+    let options = SqliteOptions::at(folder.path());
+    let store = SqliteStore::open(options.clone()).unwrap();
+    let secrets = vec![blob(CANARY, true), blob(&CANARY.repeat(5000), true)];
+    add(&store, Draft { blobs: secrets, ..draft(1, vec![submitted(6)]) }).await;
+    add(&store, Draft { blobs: vec![blob("plainly", false)], ..draft(2, vec![submitted(6)]) })
+        .await;
+    let nowhere = Vec::<std::path::PathBuf>::new();
+    assert_eq!(holding(folder.path(), CANARY), nowhere);
+    assert!(!holding(folder.path(), "plainly").is_empty(), "what is open is found this way");
+    store.close().await.unwrap();
+    assert_eq!(holding(folder.path(), CANARY), nowhere);
+
+    // Without the key nothing is opened, and that is a finding.
+    let key = folder.path().join("seal.key");
+    fs::rename(&key, folder.path().join("elsewhere")).unwrap();
+    assert_eq!(found(&options), [("payload.changed", Some(0)), ("payload.changed", Some(0))]);
+    let store = SqliteStore::open(options).unwrap();
+    let fault = store.payload(&id(1), &Digest::of_bytes(CANARY.as_bytes())).await.unwrap_err();
+    assert!(!fault.to_string().contains(CANARY));
+}
+
+#[tokio::test]
+async fn what_is_forgotten_lies_in_no_file() {
+    const TEXT: &str = "to be forgotten 4711";
+    let folder = Folder::new();
+    let store = SqliteStore::open(SqliteOptions::at(folder.path())).unwrap();
+    let small = blob(TEXT, false);
+    let large = blob(&TEXT.repeat(3000), false);
+    let blobs = vec![small.clone(), large.clone()];
+    add(&store, Draft { blobs, ..draft(1, vec![submitted(6)]) }).await;
+    assert!(!holding(folder.path(), TEXT).is_empty());
+    for blob in [small, large] {
+        assert!(store.forget(&id(1), &blob.digest).await.unwrap());
+    }
+    assert_eq!(holding(folder.path(), TEXT), Vec::<std::path::PathBuf>::new());
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_exported_log_is_checked_byte_for_byte() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    let store = SqliteStore::open(options).unwrap();
+    let out = Folder::new();
+    assert_eq!(export(&store, out.path()).await.unwrap(), 6);
+    let whole = verify_folder(out.path());
+    assert_eq!((whole.entries, &whole.findings), (6, &Vec::new()));
+    let entries = store.entries(None, 10).await.unwrap();
+    let text: String = entries.iter().map(|entry| format!("{}\n", entry.line)).collect();
+    assert_eq!(out.read("audit-log.jsonl"), text);
+
+    let log = out.path().join("audit-log.jsonl");
+    let seq_of = |place: usize| Some(text[..place].matches('\n').count() as u64);
+    for place in (0..text.len()).step_by(151) {
+        let mut bytes = text.clone().into_bytes();
+        bytes[place] ^= 4;
+        fs::write(&log, &bytes).unwrap();
+        let findings = verify_folder(out.path()).findings;
+        assert_eq!(short(&findings), [("chain.tampered", seq_of(place))], "byte {place}");
+    }
+    let lines: Vec<_> = text.lines().collect();
+    let without = |gone: usize| -> String {
+        let kept = lines.iter().zip(0..).filter(|(_, at)| *at != gone);
+        kept.map(|(line, _)| format!("{line}\n")).collect()
+    };
+    for (changed, expected) in [
+        (without(2), vec![("chain.seq_gap", Some(2))]),
+        (without(5), vec![("chain.truncated", Some(5))]),
+        (text.trim_end().to_owned(), vec![("chain.truncated", None)]),
+        (String::new(), vec![("chain.truncated", Some(0))]),
+    ] {
+        fs::write(&log, changed).unwrap();
+        assert_eq!(short(&verify_folder(out.path()).findings), expected);
+    }
+    fs::remove_file(&log).unwrap();
+    assert_eq!(verify_folder(out.path()).findings[0].code, "store.corrupt");
+}
+
+#[tokio::test]
+async fn a_transaction_that_fails_keeps_nothing_and_the_next_may_succeed() {
+    let folder = Folder::new();
+    let options = SqliteOptions::at(folder.path());
+    let store = SqliteStore::open(options.clone()).unwrap();
+    add(&store, whole(0, 0)).await;
+    let other = db(&options);
+    other
+        .execute_batch(
+            "CREATE TRIGGER full BEFORE INSERT ON entries WHEN NEW.seq = 1
+             BEGIN SELECT RAISE(FAIL, 'the disk is full'); END",
+        )
+        .unwrap();
+    let fault = store.append(whole(1, 0), Wait::Disk).await.unwrap_err();
+    assert_eq!(fault.to_string(), "cannot write to the store: the disk is full");
+    store.append(whole(2, 0), Wait::Queue).await.unwrap();
+    let fault = store.flush().await.unwrap_err();
+    assert!(fault.to_string().contains("the disk is full"), "{fault}");
+    other.execute_batch("DROP TRIGGER full").unwrap();
+    store.flush().await.unwrap();
+    assert_eq!(add(&store, whole(3, 0)).await, 1);
+    store.close().await.unwrap();
+    assert_eq!(sound(&options).entries, 2);
 }

@@ -6,6 +6,7 @@ mod cases;
 mod damage;
 mod lists;
 mod processes;
+mod records;
 mod sample;
 
 use haft_ledger::{MemoryStore, SqliteOptions, SqliteStore};

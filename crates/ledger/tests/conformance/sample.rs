@@ -102,9 +102,9 @@ pub(crate) fn ready(ms: i64, input: &Blob) -> Fact {
         ..fact(
             ms,
             Event::ArgumentsReady(Box::new(ArgumentsReady {
-                plan: Digest::of(&"plan"),
-                driver: DriverId::from("shop-http"),
-                driver_version: "1.0.0".to_owned(),
+                plan: Some(Digest::of(&"plan")),
+                driver: Some(DriverId::from("shop-http")),
+                driver_version: Some("1.0.0".to_owned()),
                 effects: Digest::of(&"effects"),
                 schema: Digest::of(&"schema"),
                 observable_input: kept(input),

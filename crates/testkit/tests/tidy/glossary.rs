@@ -6,7 +6,8 @@ use crate::none;
 use crate::repository::file;
 
 /// The crates whose public types are everybody's words.
-const VOCABULARIES: [&str; 2] = ["model", "contract"];
+const VOCABULARIES: [&str; 7] =
+    ["model", "contract", "policy", "ledger", "driver", "runtime", "haft"];
 
 /// The words that have a line, such as `plan` or `rule (of a workspace)`.
 fn words(text: &str) -> Vec<&str> {
@@ -20,7 +21,8 @@ fn words(text: &str) -> Vec<&str> {
 fn exported(lib: &str) -> Vec<&str> {
     let exports = lib.split(';').filter_map(|item| item.split_once("pub use ")).map(|(_, it)| it);
     exports
-        .flat_map(|names| names.split(|c: char| !c.is_alphanumeric() && c != '_'))
+        .flat_map(|names| names.split(['{', '}', ',']))
+        .filter_map(|name| name.trim().rsplit([':', ' ']).next())
         .filter(|name| name.starts_with(char::is_uppercase))
         .filter(|name| name.contains(char::is_lowercase))
         .collect()
@@ -73,8 +75,7 @@ fn every_public_type_has_its_line() {
 
 #[test]
 fn exports_are_read_over_several_lines() {
-    let lib =
-        "mod a;\npub use a::{\n    ToolKey, canonical, LIMIT,\n    Tri,\n};\npub use b::Plan;\n";
-    assert_eq!(exported(lib), ["ToolKey", "Tri", "Plan"]);
+    let lib = "mod a;\npub use a::{\n    ToolKey, canonical, LIMIT,\n    Tri,\n};\npub use b::c::Plan as Way;\n";
+    assert_eq!(exported(lib), ["ToolKey", "Tri", "Way"]);
     assert_eq!(spelled("ToolKey"), "tool key");
 }

@@ -87,8 +87,11 @@ impl Way<'_> {
     /// Sends one request and gives back the head of its answer.
     pub(super) async fn send(self, url: &CheckedUrl) -> Result<Response, Stop> {
         let addresses = self.addresses(url).await?;
-        let client = client(addresses, self.sending)
-            .map_err(|_| running(Code::Internal, "the http client could not be set up"))?;
+        let (sending, trust) = (Arc::clone(self.sending), Trust::of(url));
+        // The certificates are files.
+        let client = blocking(move || client(addresses, sending, trust)).await?;
+        let client =
+            client.map_err(|_| running(Code::Internal, "the http client could not be set up"))?;
         let answer = client.get(url.as_str()).send().await.map_err(|fault| {
             let host = url.host();
             let (code, message) = if fault.is_connect() {
@@ -119,8 +122,31 @@ impl Way<'_> {
     }
 }
 
-fn client(addresses: Vec<SocketAddr>, sending: &Arc<Sending>) -> Result<Client, reqwest::Error> {
-    Client::builder()
+/// Which servers can prove who they are.
+#[derive(Clone, Copy)]
+enum Trust {
+    /// Those that the system trusts.
+    System,
+    /// None, because none will be asked to; reading what the system trusts takes milliseconds.
+    Nobody,
+}
+
+impl Trust {
+    fn of(url: &CheckedUrl) -> Trust {
+        if url.is_plain() { Trust::Nobody } else { Trust::System }
+    }
+}
+
+fn client(
+    addresses: Vec<SocketAddr>,
+    sending: Arc<Sending>,
+    trust: Trust,
+) -> Result<Client, reqwest::Error> {
+    let builder = match trust {
+        Trust::System => Client::builder(),
+        Trust::Nobody => Client::builder().tls_certs_only([]),
+    };
+    builder
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
@@ -128,7 +154,7 @@ fn client(addresses: Vec<SocketAddr>, sending: &Arc<Sending>) -> Result<Client, 
         .pool_max_idle_per_host(0)
         .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
         .dns_resolver(Pinned(addresses))
-        .connector_layer(Announce(Arc::clone(sending)))
+        .connector_layer(Announce(sending))
         .build()
 }
 
