@@ -220,6 +220,7 @@ impl Walk<'_> {
             invocation: self.journal.id().clone(),
             tool: format!("{}@{}", plan.tool.id, plan.version),
             driver: plan.route.driver.clone(),
+            driver_version: understood.driver_version.to_string(),
             call_input: Digest::of_bytes(&haft_model::canonical(&plan.input)),
             effects: understood.entry.fingerprint.clone(),
             actor: plan.actor.id.clone(),
@@ -338,7 +339,7 @@ impl Walk<'_> {
         called_off("while a person was asked")
     }
 
-    fn close(&mut self, question: &Question, state: QuestionState, reason: &str) {
+    pub(crate) fn close(&mut self, question: &Question, state: QuestionState, reason: &str) {
         self.journal.note(Event::Closed(Closed {
             question: question.id.clone(),
             state,

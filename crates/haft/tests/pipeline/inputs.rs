@@ -38,7 +38,7 @@ async fn each_of_the_four_inputs_is_kept_with_whoever_changed_it() {
     call.sent = Some(text.to_owned());
     let manner = Manner { patience: Patience::Leave, ..Manner::default() };
     let pending = stage.host.runtime().call(call, manner).await;
-    let mut edited = json!({"path": "/home/notes/a.txt", "n": 15.0, "size": 3, "tenant": "ours"});
+    let mut edited = json!({"path": "/home/notes/a.txt", "n": 15, "size": 3, "tenant": "ours"});
     edited["size"] = json!(7);
     let reply = haft_runtime::Reply { edited_input: Some(edited.clone()), ..stage.yes() };
     let envelope = stage.answer(&pending.approval_id.clone().unwrap(), reply).await;

@@ -357,11 +357,11 @@ pub(crate) struct Scripted {
     pub(crate) trusted: bool,
     pub(crate) required: bool,
     pub(crate) patience: Duration,
-    act: HookAct,
-    heard: Arc<Mutex<Vec<Value>>>,
+    pub(crate) act: HookAct,
+    pub(crate) heard: Arc<Mutex<Vec<Value>>>,
 }
 
-type HookAct = Arc<dyn Fn(Heard<'_>) -> Result<HookAnswer, String> + Send + Sync>;
+pub(crate) type HookAct = Arc<dyn Fn(Heard<'_>) -> Result<HookAnswer, String> + Send + Sync>;
 
 impl Scripted {
     /// A hook at a point.
