@@ -15,6 +15,9 @@ pub struct Bound {
     pub tool: String,
     /// Which driver.
     pub driver: DriverId,
+    /// Which version of it.
+    #[serde(default)]
+    pub driver_version: String,
     /// The digest of the input that would run.
     pub call_input: Digest,
     /// The fingerprint of the effects.

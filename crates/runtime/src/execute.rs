@@ -149,8 +149,14 @@ impl Walk<'_> {
     async fn run(&mut self, running: &mut Running, cleared: &Cleared) -> Result<Output, Failure> {
         let (link, mut said) = Link::new();
         let plan = &cleared.understood.plan;
-        let attempt =
-            Attempt::new(&cleared.permit, plan, 1, running.deadline, running.cancel.clone(), link);
+        let attempt = Attempt::new(
+            &cleared.permit,
+            plan,
+            self.attempt,
+            running.deadline,
+            running.cancel.clone(),
+            link,
+        );
         let attempt = attempt.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))?;
         let driver = &cleared.understood.driver;
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
@@ -295,7 +301,7 @@ impl Walk<'_> {
         };
         if running.effect == EffectState::NotSubmitted && effect.may_have_happened() {
             // It did not say so when it had to; the record does not hide that it began.
-            self.journal.note(Event::Submitted(Submitted { attempt: 1 }));
+            self.journal.note(Event::Submitted(Submitted { attempt: self.attempt }));
         }
         if let (Some(reason), Some(fact)) = (running.stopping, running.cancel_outcome(&outcome)) {
             self.note_cancel(running, fact, reason);

@@ -41,17 +41,13 @@ impl Walk<'_> {
         let came = match outcome {
             Err(failure) => {
                 let effect = self.unsent(failure.effect);
-                let stop = self.redactor.stop(self.at_run(failure.stop));
-                Came {
-                    output: failure.partial.map(|partial| *partial),
-                    error: Some(ToolError::new(stop, effect)),
-                    effect,
-                }
+                let output = failure.partial.map(|partial| *partial);
+                Came { output, error: Some(self.error(failure.stop, effect)), effect }
             }
             Ok(output) => {
                 let effect = output.effect;
                 let checked = self.promised(&output);
-                let error = checked.err().map(|stop| self.error(said_of(stop, effect), effect));
+                let error = checked.err().map(|stop| self.error(stop, effect));
                 Came { output: Some(output), error, effect }
             }
         };
@@ -74,25 +70,23 @@ impl Walk<'_> {
         }
     }
 
-    /// The error of a stop, without anything sensitive.
-    fn error(&self, stop: Stop, effect: EffectState) -> ToolError {
+    /// The error of a stop, without anything sensitive. It must not sound as if an effect had failed
+    /// that took place.
+    fn error(&self, mut stop: Stop, effect: EffectState) -> ToolError {
+        if effect == EffectState::Committed && stop.help.is_none() {
+            stop = stop.help("the effect took place: do not call it again for the output");
+        }
         ToolError::new(self.redactor.stop(self.at_run(stop)), effect)
     }
 
     /// A result of which nothing can be shown is bad news, and still what happened has happened.
     fn withheld(&self, came: Came, held: &Held) -> Came {
-        if came.error.is_some() || came.output.is_none() {
+        let full = held.redacted.as_ref().is_some_and(|redacted| redacted.state == "full");
+        if came.error.is_some() || !full {
             return came;
         }
-        let stop = if held.redacted.as_ref().is_some_and(|redacted| redacted.state == "full") {
-            Stop::new(Code::ResultRedacted, "everything in the result had to be withheld")
-        } else if held.is_lost() {
-            Stop::new(Code::ResultTooLarge, "the result may be neither shown nor kept")
-                .help("ask for less, if the tool can give less")
-        } else {
-            return came;
-        };
-        let error = self.error(said_of(stop, came.effect), came.effect);
+        let stop = Stop::new(Code::ResultRedacted, "everything in the result had to be withheld");
+        let error = self.error(stop, came.effect);
         Came { error: Some(error), ..came }
     }
 
@@ -259,12 +253,4 @@ fn error_shown(error: &ToolError, held: &Held, is_output: bool) -> Vec<Content> 
         shown.extend(held.model.iter().cloned());
     }
     shown
-}
-
-/// A complaint about an output, which must not sound as if the effect had failed.
-fn said_of(stop: Stop, effect: EffectState) -> Stop {
-    match effect.is_done() {
-        true => stop.help("the effect took place: do not call it again for the output"),
-        false => stop,
-    }
 }

@@ -220,6 +220,7 @@ impl Walk<'_> {
             invocation: self.journal.id().clone(),
             tool: format!("{}@{}", plan.tool.id, plan.version),
             driver: plan.route.driver.clone(),
+            driver_version: understood.driver_version.to_string(),
             call_input: Digest::of_bytes(&haft_model::canonical(&plan.input)),
             effects: understood.entry.fingerprint.clone(),
             actor: plan.actor.id.clone(),
@@ -298,12 +299,15 @@ impl Walk<'_> {
         understood: Understood,
         manner: &Manner<'_>,
     ) -> Result<Cleared, Halt> {
+        let reason = "the permission ran out while the call waited for its turn";
+        if !self.journal.may_note(Status::AwaitingApproval) {
+            return Err(Stop::new(Code::ApprovalExpired, reason).into());
+        }
         let world = self.world.clone();
         let mut decision = self.judged(&world, &understood, &[]).await?;
         if decision.verdict == Verdict::Deny {
             return Err(self.denied(&understood, decision).await.into());
         }
-        let reason = "the permission ran out while the call waited for its turn";
         let lapse = Opinion::new(Layer::Fault, Says::Ask, reason).firm(Firmness::Always);
         decision.verdict = Verdict::Ask;
         decision.deciding = Some(decision.opinions.len());
@@ -335,7 +339,7 @@ impl Walk<'_> {
         called_off("while a person was asked")
     }
 
-    fn close(&mut self, question: &Question, state: QuestionState, reason: &str) {
+    pub(crate) fn close(&mut self, question: &Question, state: QuestionState, reason: &str) {
         self.journal.note(Event::Closed(Closed {
             question: question.id.clone(),
             state,

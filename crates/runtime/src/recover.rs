@@ -16,6 +16,7 @@ use crate::enlisted::Enlisted;
 use crate::gate::Ending;
 use crate::journal::{Journal, Opening, TakenUp, unrecorded};
 use crate::runtime::called_off;
+use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
 use crate::{Manner, Patience, Reader, Runtime};
 
@@ -211,9 +212,22 @@ impl Walk<'_> {
             Stop::new(Code::Internal, "the process died before anything was sent")
                 .help("call it again")
         };
-        // A call that was on its way to its driver is not cleared twice.
-        let waits = matches!(past.status(), Status::AwaitingApproval | Status::Approved);
-        let record = self.last_question(id).await?.filter(|_| waits).ok_or_else(died)?;
+        let record = self.last_question(id).await?.ok_or_else(died)?;
+        match self.as_it_was(past, id).await {
+            Ok((call, understood)) => self.answered_since(call, understood, record).await,
+            Err(stop) => {
+                self.close(&record.question, QuestionState::Withdrawn, "it cannot run any more");
+                Err(stop)
+            }
+        }
+    }
+
+    /// The call and the plan that people were asked about, as far as they can be had today.
+    async fn as_it_was(
+        &mut self,
+        past: &Past,
+        id: &InvocationId,
+    ) -> Result<(Call, Understood), Stop> {
         let call = self.call_again(past, id).await?;
         let input = past.judged().ok_or_else(|| Stop::new(Code::Internal, "nothing was judged"))?;
         let input = self.runtime.value(id, &input).await?;
@@ -222,6 +236,16 @@ impl Walk<'_> {
         let entry = self.world.snapshot.select(&past.planned.requested, today)?.clone();
         let input = entry.parse(input, Sender::Host)?;
         let understood = self.bind(&call, &entry, input)?;
+        Ok((call, understood))
+    }
+
+    /// What the answers amount to that came since.
+    async fn answered_since(
+        &mut self,
+        call: Call,
+        understood: Understood,
+        record: QuestionRecord,
+    ) -> Result<Option<Outcome>, Stop> {
         let question = record.question.clone();
         match self.ended(&call, &understood, &question, &record).await {
             Ok(None) => Ok(None),

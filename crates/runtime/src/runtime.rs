@@ -116,12 +116,8 @@ impl Runtime {
             Err(stop) => return Err(stop),
         }
         let after = before.with(entry.contract.key());
-        let known = {
-            let mut loaded = self.loaded();
-            let known = loaded.contains_key(&after.scope);
-            loaded.entry(after.scope.clone()).or_default().push(entry.contract.key().clone());
-            known
-        };
+        let known = self.loaded().contains_key(&after.scope);
+        self.loaded().entry(after.scope.clone()).or_default().push(entry.contract.key().clone());
         let deferred =
             DeferredSeen { surface: after.id.clone(), tool: entry.contract.key().to_string() };
         let seen = |surface: &Surface| SurfaceSeen {

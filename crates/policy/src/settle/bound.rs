@@ -33,11 +33,12 @@ pub(super) fn difference(
 
 /// Everything but the input, which answers may put another in place of.
 fn parts(asked: &Bound, now: &Bound) -> Vec<&'static str> {
-    let Bound { invocation, tool, driver, call_input: _, effects, actor, tenant } = asked;
+    let Bound { invocation, tool, driver, driver_version, call_input: _, effects, actor, tenant } =
+        asked;
     [
         ("the call", *invocation != now.invocation),
         ("the tool or its version", *tool != now.tool),
-        ("the driver", *driver != now.driver),
+        ("the driver", *driver != now.driver || *driver_version != now.driver_version),
         ("the effects", *effects != now.effects),
         ("the actor", *actor != now.actor),
         ("the tenant", *tenant != now.tenant),

@@ -52,6 +52,7 @@ fn bound(plan: &Plan) -> Bound {
     Bound {
         invocation: InvocationId::from("inv_1"),
         tool: format!("{}@{}", plan.tool.id, plan.version),
+        driver_version: "1.0.0".into(),
         driver: plan.route.driver.clone(),
         call_input: Digest::of(&plan.input),
         effects: plan.effects.fingerprint(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft_driver::{Heard, Hook, HookAnswer, Output};
 use haft_model::{CallPhase, Code, Event, HookPoint, HookStarted, PhaseOutcome, Stop};
 
-use super::{Came, said_of};
+use super::Came;
 use crate::guarded::caught;
 use crate::hear::ask;
 use crate::walk::Walk;
@@ -62,7 +62,7 @@ impl Walk<'_> {
     fn after_hook(&self, came: Came, hook: &dyn Hook, answer: Result<HookAnswer, String>) -> Came {
         let name = hook.name();
         let fail = |came: Came, code: Code, message: String| {
-            let error = self.error(said_of(Stop::new(code, message), came.effect), came.effect);
+            let error = self.error(Stop::new(code, message), came.effect);
             // What a hook is to look at before it is stored is not stored unseen.
             let keeps = hook.point() != HookPoint::ResultPersistence;
             Came { error: Some(error), output: came.output.filter(|_| keeps), ..came }

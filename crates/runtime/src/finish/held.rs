@@ -24,15 +24,6 @@ pub(super) struct Held {
     pub(super) empty: bool,
 }
 
-impl Held {
-    /// Whether there was something, and none of it is shown or kept.
-    pub(super) fn is_lost(&self) -> bool {
-        let dropped =
-            matches!(self.persisted.strategy.as_str(), "never_persist" | "drop_with_reason");
-        dropped && self.persisted.preview_size == 0
-    }
-}
-
 impl Walk<'_> {
     /// Phase 12: what is taken out, what is shown, what is kept.
     pub(super) fn hold(&mut self, output: Option<&Output>) -> Held {
@@ -81,14 +72,13 @@ impl Walk<'_> {
         let mut whole = false;
         if let Some(value) = structured {
             for pointer in &entry.contract.tool.extras.redact {
-                whole |= pointer.trim_matches('/').is_empty();
-                let place = if pointer == "/" { "" } else { pointer };
-                if let Some(found) = value.pointer_mut(place) {
+                if let Some(found) = value.pointer_mut(pointer) {
                     *found = Value::String(WITHHELD.to_owned());
                     fields.push(pointer.clone());
                 }
             }
             occurrences += self.redactor.everywhere(value);
+            whole = is_withheld(value);
         }
         let state = if whole && content.is_empty() { "full" } else { "partial" };
         (!fields.is_empty() || occurrences > 0).then(|| Redacted {
@@ -179,6 +169,16 @@ fn text_of(structured: Option<&Value>, content: &[Content]) -> String {
     match (structured, content.is_empty()) {
         (Some(value), true) => value.to_string(),
         (Some(_) | None, _) => render::plain(content),
+    }
+}
+
+/// Whether nothing of a value is left.
+fn is_withheld(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text == WITHHELD,
+        Value::Array(items) => !items.is_empty() && items.iter().all(is_withheld),
+        Value::Object(fields) => !fields.is_empty() && fields.values().all(is_withheld),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

@@ -1,0 +1,287 @@
+//! Calling calls off: what the contract allows happens, and the rest is said.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_driver::{Cancel, Failure, Output};
+use haft_ledger::RunFilter;
+use haft_model::{
+    Call, CancelFact, Code, EffectState, Envelope, Event, Fact, InvocationId, Progress,
+    QuestionState, ResultStatus, Status, Stop,
+};
+use haft_runtime::{CancelAnswer, Manner, Patience};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::stage::{READ, Setting, Stage, WRITE, extras};
+use crate::story::checked;
+
+/// What became of wishes to stop.
+fn wishes(facts: &[Fact]) -> Vec<CancelFact> {
+    let wish = |fact: &Fact| match &fact.event {
+        Event::Progressed(reported) => reported.cancel.as_ref().map(|note| note.fact),
+        _ => None,
+    };
+    facts.iter().filter_map(wish).collect()
+}
+
+/// Calls, and calls it off as soon as its driver works.
+async fn interrupted(stage: &Stage, tool: &str, started: &Notify) -> Envelope {
+    let cancel = Cancel::new();
+    let manner = Manner { cancel: cancel.clone(), ..Manner::default() };
+    let calling = stage.host.runtime().call(Call::new(stage.agent(), tool, json!({})), manner);
+    let stopping = async {
+        started.notified().await;
+        cancel.cancel();
+    };
+    tokio::join!(calling, stopping).0
+}
+
+fn obedient(
+    started: Arc<Notify>,
+) -> impl for<'a> Fn(haft_driver::Attempt<'a>) -> haft_driver::BoxFuture<'a, Result<Output, Failure>>
+{
+    move |attempt| {
+        let started = started.clone();
+        Box::pin(async move {
+            started.notify_one();
+            attempt.cancel.cancelled().await;
+            attempt.link.cancel_heard().await;
+            let stop = Stop::new(Code::CanceledCaller, "it was called off");
+            Err(Failure::new(stop, EffectState::NotCommitted))
+        })
+    }
+}
+
+/// A driver that hears nothing and finishes after a while.
+fn busy(
+    started: Arc<Notify>,
+    time: Duration,
+) -> impl for<'a> Fn(haft_driver::Attempt<'a>) -> haft_driver::BoxFuture<'a, Result<Output, Failure>>
+{
+    move |_| {
+        let started = started.clone();
+        Box::pin(async move {
+            started.notify_one();
+            tokio::time::sleep(time).await;
+            Ok(Output::read(json!({"done": true})))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_can_be_called_off_is() {
+    let started = Arc::new(Notify::new());
+    let stage = Setting::default()
+        .tool("note.show", &extras(READ, "{ interrupt: cancel }"))
+        .act("note.show", obedient(started.clone()))
+        .open();
+    let envelope = interrupted(&stage, "note.show", &started).await;
+    assert_eq!(
+        (envelope.error.clone().unwrap().error_code, envelope.status, envelope.final_status),
+        (Code::CanceledCaller, ResultStatus::Canceled, Status::Canceled)
+    );
+    let facts = checked(&stage, &envelope).await;
+    assert_eq!(
+        wishes(&facts),
+        [CancelFact::Requested, CancelFact::Acknowledged, CancelFact::Canceled]
+    );
+}
+
+#[tokio::test]
+async fn a_tool_that_does_not_say_or_says_no_finishes() {
+    for haft in ["{ }", "{ supports_cancel: false }", "{ supports_cancel: true, interrupt: block }"]
+    {
+        let started = Arc::new(Notify::new());
+        let stage = Setting::default()
+            .tool("note.show", &extras(READ, haft))
+            .act("note.show", busy(started.clone(), Duration::from_millis(20)))
+            .open();
+        let envelope = interrupted(&stage, "note.show", &started).await;
+        assert_eq!((envelope.error.clone(), envelope.status), (None, ResultStatus::Succeeded));
+        let facts = checked(&stage, &envelope).await;
+        assert_eq!(wishes(&facts), [CancelFact::Requested, CancelFact::Unsupported], "{haft}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_ignores_the_wish_is_stopped_by_force() {
+    let started = Arc::new(Notify::new());
+    let stage = Setting::default()
+        .tool("note.keep", &extras(WRITE, "{ supports_cancel: true }"))
+        .act("note.keep", busy(started.clone(), Duration::from_secs(60)))
+        .settings("[[rule]]\ntool = \"note.*\"\nverdict = \"allow\"\n")
+        .open();
+    let envelope = interrupted(&stage, "note.keep", &started).await;
+    let error = envelope.error.clone().unwrap();
+    assert_eq!(
+        (error.error_code, envelope.final_status, envelope.effect_state),
+        (Code::CanceledCaller, Status::Canceled, EffectState::Unknown)
+    );
+    assert_eq!(error.aruntime_code, "x:canceled.unknown-commit");
+    assert!(!error.retry.safe);
+    let facts = checked(&stage, &envelope).await;
+    assert_eq!(wishes(&facts), [CancelFact::Requested, CancelFact::Canceled]);
+}
+
+#[tokio::test]
+async fn a_tool_that_is_done_before_it_hears_says_that_the_wish_failed() {
+    let started = Arc::new(Notify::new());
+    let stage = Setting::default()
+        .tool("note.show", &extras(READ, "{ supports_cancel: true }"))
+        .act("note.show", busy(started.clone(), Duration::from_millis(20)))
+        .open();
+    let envelope = interrupted(&stage, "note.show", &started).await;
+    assert_eq!(envelope.error, None);
+    let facts = checked(&stage, &envelope).await;
+    assert_eq!(wishes(&facts), [CancelFact::Requested, CancelFact::Failed]);
+}
+
+#[tokio::test]
+async fn a_caller_who_lost_interest_before_the_call_had_its_turn_starts_nothing() {
+    for tool in ["note.show", "note.keep"] {
+        let stage = Setting::default()
+            .tool("note.show", READ)
+            .tool("note.keep", WRITE)
+            .settings("[[rule]]\ntool = \"note.*\"\nverdict = \"allow\"\n")
+            .open();
+        let cancel = Cancel::new();
+        cancel.cancel();
+        let manner = Manner { cancel, ..Manner::default() };
+        let call = Call::new(stage.agent(), tool, json!({}));
+        let envelope = stage.host.runtime().call(call, manner).await;
+        assert_eq!(envelope.final_status, Status::Canceled);
+        assert!(envelope.error.clone().unwrap().retry.safe);
+        checked(&stage, &envelope).await;
+        assert_eq!(stage.canary.count(), 0);
+    }
+}
+
+async fn first_run(stage: &Stage, status: Status) -> InvocationId {
+    let filter = RunFilter { status: vec![status], ..RunFilter::default() };
+    loop {
+        if let [run] = stage.store.runs(&filter).await.unwrap().as_slice() {
+            return run.invocation_id.clone();
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_called_off_by_its_id_here_and_from_another_process() {
+    for from_elsewhere in [false, true] {
+        let started = Arc::new(Notify::new());
+        let stage = Setting::default()
+            .tool("note.show", &extras(READ, "{ supports_cancel: true }"))
+            .act("note.show", obedient(started.clone()))
+            .open();
+        let other = stage.another(|_| {});
+        let host = if from_elsewhere { &other } else { &stage.host };
+        let calling = stage.call("note.show", json!({}));
+        let stopping = async {
+            let id = first_run(&stage, Status::Running).await;
+            let stranger = stage.host.actor("agent:other");
+            let refused = host.runtime().cancel(&id, &stranger).await.unwrap_err();
+            assert_eq!(refused.code, Code::PermissionDenied);
+            assert_eq!(host.runtime().cancel(&id, &stage.owner()).await, Ok(CancelAnswer::Told));
+        };
+        let (envelope, ()) = tokio::join!(calling, stopping);
+        assert_eq!(envelope.final_status, Status::Canceled);
+        let facts = checked(&stage, &envelope).await;
+        assert!(facts.iter().any(|fact| matches!(fact.event, Event::CancelRequested(_))));
+        let again = host.runtime().cancel(&envelope.invocation_id, &stage.owner()).await;
+        assert_eq!(again.unwrap_err().code, Code::Conflict);
+    }
+}
+
+#[tokio::test]
+async fn words_about_calling_off_call_nothing_off() {
+    let stage = Setting::default()
+        .tool("note.show", &extras(READ, "{ supports_cancel: true }"))
+        .act("note.show", |attempt| {
+            Box::pin(async move {
+                let message = Some("haft.cancel.requested".to_owned());
+                attempt.link.progress(Progress { message, ..Progress::default() }).await;
+                tokio::select! {
+                    () = attempt.cancel.cancelled() => {
+                        let stop = Stop::new(Code::CanceledCaller, "it was called off");
+                        Err(Failure::new(stop, EffectState::None))
+                    }
+                    () = tokio::time::sleep(Duration::from_millis(250)) => Ok(Output::read(json!({}))),
+                }
+            })
+        })
+        .open();
+    assert_eq!(stage.call("note.show", json!({})).await.error, None);
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_people_can_be_called_off_by_anybody_who_may() {
+    let stage = Setting::default().tool("note.keep", WRITE).open();
+    // Nobody waits for it here.
+    let pending = stage.call_and_leave("note.keep", json!({})).await;
+    let runtime = stage.host.runtime();
+    let answer = runtime.cancel(&pending.invocation_id, &stage.owner()).await;
+    assert_eq!(answer, Ok(CancelAnswer::Over));
+    let ended = stage.host.reader().result(&pending.invocation_id).await.unwrap().unwrap();
+    assert_eq!(ended.final_status, Status::Canceled);
+    checked(&stage, &ended).await;
+    // Its caller waits for it.
+    let calling = stage.call("note.keep", json!({}));
+    let stopping = async {
+        let id = first_run(&stage, Status::AwaitingApproval).await;
+        runtime.cancel(&id, &stage.agent()).await
+    };
+    let (envelope, answer) = tokio::join!(calling, stopping);
+    assert_eq!(answer, Ok(CancelAnswer::Told));
+    assert_eq!(envelope.final_status, Status::Canceled);
+    checked(&stage, &envelope).await;
+    // Its caller stops waiting.
+    let cancel = Cancel::new();
+    let manner = Manner { cancel: cancel.clone(), patience: Patience::Wait, ..Manner::default() };
+    let calling = runtime.call(Call::new(stage.agent(), "note.keep", json!({})), manner);
+    let stopping = async {
+        first_run(&stage, Status::AwaitingApproval).await;
+        cancel.cancel();
+    };
+    let (envelope, ()) = tokio::join!(calling, stopping);
+    assert_eq!(envelope.final_status, Status::Canceled);
+    checked(&stage, &envelope).await;
+    let records = stage.store.questions(&Default::default()).await.unwrap();
+    let states: Vec<_> = records.iter().map(|record| record.state).collect();
+    assert_eq!(states, [QuestionState::Withdrawn; 3], "no question is left open");
+    assert_eq!(stage.canary.count(), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_its_turn_can_be_called_off_by_its_id() {
+    let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, gate) = (started.clone(), go.clone());
+    let stage = Setting::default()
+        .tool("note.keep", WRITE)
+        .act("note.keep", move |_| {
+            let (told, gate) = (told.clone(), gate.clone());
+            Box::pin(async move {
+                told.notify_one();
+                gate.notified().await;
+                Ok(Output::committed(json!({})))
+            })
+        })
+        .settings("[[rule]]\ntool = \"note.*\"\nverdict = \"allow\"\n")
+        .open();
+    let first = stage.call("note.keep", json!({}));
+    let second = async {
+        started.notified().await;
+        let second = stage.call("note.keep", json!({}));
+        let stopping = async {
+            let id = first_run(&stage, Status::Queued).await;
+            stage.host.runtime().cancel(&id, &stage.agent()).await.unwrap();
+        };
+        let (second, ()) = tokio::join!(second, stopping);
+        go.notify_one();
+        second
+    };
+    let (first, second) = tokio::join!(first, second);
+    assert_eq!((first.error, second.final_status), (None, Status::Canceled));
+    assert_eq!(stage.canary.count(), 1);
+}
