@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// A word of the command line that does not say what it should.
 #[derive(Debug)]
-pub(crate) struct Misuse(String);
+pub(crate) struct Misuse(pub(crate) String);
 
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,6 +29,11 @@ pub(crate) struct Input {
 }
 
 impl Input {
+    /// The text of `--input`, byte for byte, if it was given.
+    pub(crate) fn sent(&self) -> Result<Option<String>, Misuse> {
+        self.input.as_deref().map(text_or_file).transpose()
+    }
+
     /// The input as JSON, if one was given. The contract's schema says whether `5` is a number.
     pub(crate) fn read(&self, schema: &Value) -> Result<Option<Value>, Misuse> {
         if let Some(input) = &self.input {
@@ -54,13 +59,17 @@ impl Input {
 
 /// JSON given on the command line, or the file behind an `@`.
 pub(crate) fn json_or_file(text: &str) -> Result<Value, Misuse> {
-    let text = match text.strip_prefix('@') {
-        Some(file) => fs::read_to_string(file)
-            .map_err(|cause| Misuse(format!("cannot read `{file}`: {cause}")))?,
-        None => text.to_owned(),
-    };
+    let text = text_or_file(text)?;
     serde_json::from_str(&text)
         .map_err(|cause| Misuse(format!("`{}` is not JSON: {cause}", text.trim())))
+}
+
+fn text_or_file(text: &str) -> Result<String, Misuse> {
+    match text.strip_prefix('@') {
+        Some(file) => fs::read_to_string(file)
+            .map_err(|cause| Misuse(format!("cannot read `{file}`: {cause}"))),
+        None => Ok(text.to_owned()),
+    }
 }
 
 /// Text stays text where the schema wants text; elsewhere JSON is tried first.

@@ -1,19 +1,29 @@
 //! One file per command.
 
 pub(crate) mod accept;
+pub(crate) mod approvals;
+pub(crate) mod approve;
+pub(crate) mod audit;
+pub(crate) mod call;
+pub(crate) mod cancel;
 pub(crate) mod check;
+pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod init;
+pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod show;
+pub(crate) mod test;
 pub(crate) mod tools;
+pub(crate) mod trace;
 pub(crate) mod why;
 
 use anyhow::Result;
-use haft::{LoadOptions, Workspace};
+use haft::{Host, HostOptions, LoadOptions, StoreChoice, Workspace};
 use haft_model::{Date, Stop, Timestamp};
 
+use crate::exit::Exit;
 use crate::{Context, output};
 
 /// The workspace, with contracts that nobody has seen before recorded in haft.lock.
@@ -21,6 +31,16 @@ fn load(context: &Context) -> Result<Workspace> {
     let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
     record_first_sight(&workspace);
     Ok(workspace)
+}
+
+/// The workspace with its ledger, ready to be called or asked.
+fn open(context: &Context, store: StoreChoice) -> Result<Host> {
+    Ok(Host::open(&context.directory, HostOptions { store, ..HostOptions::default() })?)
+}
+
+/// How a command ends that was refused, or went as far as printing what it found.
+fn ended(outcome: Result<Result<Exit>, Stop>, context: &Context) -> Result<Exit> {
+    outcome.unwrap_or_else(|stop| output::stop(&stop, context.json))
 }
 
 /// The answer to a name that no usable contract has; one that has it and is broken is named.

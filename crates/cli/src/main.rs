@@ -3,14 +3,23 @@
 mod arguments;
 mod command;
 mod exit;
+mod find;
+mod interrupt;
 mod output;
+mod prompt;
+mod who;
 
+use std::future::Future;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use command::{accept, check, explain, export, init, schema, show, tools, why};
+use command::{
+    accept, approvals, approve, audit, call, cancel, check, events, explain, export, init, runs,
+    schema, show, test, tools, trace, why,
+};
 use exit::Exit;
 
 /// The handle by which an AI agent holds its tools.
@@ -39,6 +48,27 @@ enum Command {
     Show(show::Arguments),
     /// Say what would become of a call, and touch nothing.
     Why(why::Arguments),
+    /// Make one call through the whole pipeline.
+    Call(call::Arguments),
+    /// List the questions that wait for an answer.
+    Approvals(approvals::Arguments),
+    /// Say yes to a question.
+    Approve(approve::Approve),
+    /// Say no to a question.
+    Reject(approve::Reject),
+    /// List the calls that were made.
+    Runs(runs::Arguments),
+    /// Tell everything that happened to one call.
+    Trace(trace::Arguments),
+    /// Call a call off.
+    Cancel(cancel::Arguments),
+    /// Print what is recorded, as it is recorded.
+    Events(events::Arguments),
+    /// Prove what was recorded, or hand it to somebody else.
+    #[command(subcommand)]
+    Audit(audit::Arguments),
+    /// Run the examples of contracts against every driver that claims them.
+    Test(test::Arguments),
     /// Accept a changed contract.
     Accept(accept::Arguments),
     /// Print the surface in other people's formats.
@@ -53,6 +83,7 @@ enum Command {
 struct Context {
     directory: PathBuf,
     json: bool,
+    login: String,
 }
 
 fn main() -> ExitCode {
@@ -63,20 +94,43 @@ fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
         }
     };
-    let context = Context { directory: cli.directory, json: cli.json };
-    let outcome = match cli.command {
-        Command::Init(arguments) => init::run(&context, arguments),
-        Command::Check(arguments) => check::run(&context, arguments),
-        Command::Tools(arguments) => tools::run(&context, arguments),
-        Command::Show(arguments) => show::run(&context, arguments),
-        Command::Why(arguments) => why::run(&context, arguments),
-        Command::Accept(arguments) => accept::run(&context, arguments),
-        Command::Export(arguments) => export::run(&context, arguments),
-        Command::Schema(arguments) => schema::run(arguments),
-        Command::Explain(arguments) => explain::run(&context, arguments),
-    };
-    match outcome {
+    let context = Context { directory: cli.directory, json: cli.json, login: who::login() };
+    match run(&context, cli.command) {
         Ok(exit) => exit.code(),
         Err(fault) => output::fault(&fault, context.json),
     }
+}
+
+fn run(context: &Context, command: Command) -> Result<Exit> {
+    match command {
+        Command::Init(arguments) => init::run(context, arguments),
+        Command::Check(arguments) => check::run(context, arguments),
+        Command::Tools(arguments) => tools::run(context, arguments),
+        Command::Show(arguments) => show::run(context, arguments),
+        Command::Why(arguments) => wait(why::run(context, arguments)),
+        Command::Call(arguments) => wait(call::run(context, arguments)),
+        Command::Approvals(arguments) => wait(approvals::run(context, arguments)),
+        Command::Approve(arguments) => wait(approve::approve(context, arguments)),
+        Command::Reject(arguments) => wait(approve::reject(context, arguments)),
+        Command::Runs(arguments) => wait(runs::run(context, arguments)),
+        Command::Trace(arguments) => wait(trace::run(context, arguments)),
+        Command::Cancel(arguments) => wait(cancel::run(context, arguments)),
+        Command::Events(arguments) => wait(events::run(context, arguments)),
+        Command::Audit(arguments) => wait(audit::run(context, arguments)),
+        Command::Test(arguments) => wait(test::run(context, arguments)),
+        Command::Accept(arguments) => accept::run(context, arguments),
+        Command::Export(arguments) => export::run(context, arguments),
+        Command::Schema(arguments) => schema::run(arguments),
+        Command::Explain(arguments) => explain::run(context, arguments),
+    }
+}
+
+/// Waits for a command that has to wait for others.
+fn wait(work: impl Future<Output = Result<Exit>>) -> Result<Exit> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build()?;
+    let ended = runtime.block_on(work);
+    // A person who was asked and did not answer is not waited for.
+    runtime.shutdown_background();
+    ended
 }

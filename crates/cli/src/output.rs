@@ -1,8 +1,13 @@
 //! Words and tables for people, JSON for machines.
 
+mod decision;
 mod diagnostics;
+mod envelope;
+mod moment;
 mod sarif;
 mod table;
+mod trace;
+mod visible;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -14,9 +19,14 @@ use serde_json::{Value, json};
 use crate::arguments::Misuse;
 use crate::exit::Exit;
 
+pub(crate) use decision::{decision, needs};
 pub(crate) use diagnostics::{show as show_diagnostics, summary};
+pub(crate) use envelope::{effect_words, envelope, pieces};
+pub(crate) use moment::{ago, clock, span, until};
 pub(crate) use sarif::sarif;
 pub(crate) use table::Table;
+pub(crate) use trace::{Told, inputs};
+pub(crate) use visible::visible;
 
 /// Prints JSON on standard output.
 pub(crate) fn json(value: &Value) -> Result<()> {
@@ -32,6 +42,12 @@ pub(crate) fn line(text: impl AsRef<str>) -> Result<()> {
     Ok(())
 }
 
+/// Prints one line of JSON on standard output.
+pub(crate) fn json_line(value: &Value) -> Result<()> {
+    writeln!(anstream::stdout(), "{value}")?;
+    Ok(())
+}
+
 /// Prints a remark on standard error.
 pub(crate) fn remark(text: impl AsRef<str>) {
     let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
@@ -42,9 +58,9 @@ pub(crate) fn stop(stop: &Stop, as_json: bool) -> Result<Exit> {
     if as_json {
         json(&json!({ "ok": false, "error": stop_json(stop) }))?;
     } else {
-        remark(format!("\x1b[1;31m{}\x1b[0m: {}", stop.code, stop.message));
+        remark(format!("\x1b[1;31m{}\x1b[0m: {}", stop.code, visible(&stop.message)));
         if let Some(help) = &stop.help {
-            remark(format!("\x1b[1;36mhelp\x1b[0m: {help}"));
+            remark(format!("\x1b[1;36mhelp\x1b[0m: {}", visible(help)));
         }
     }
     Ok(Exit::of(stop.code))
@@ -94,8 +110,8 @@ pub(crate) fn fault(fault: &anyhow::Error, as_json: bool) -> ExitCode {
     }
     match known {
         _ if fault.is::<Misuse>() => Exit::Usage.code(),
-        Some(haft::Error::NoTool { .. }) => Exit::Invalid.code(),
+        Some(haft::Error::NoTool { .. }) => Exit::INVALID.code(),
         Some(haft::Error::NoWorkspace { .. } | haft::Error::NoSchemas { .. }) => Exit::Usage.code(),
-        _ => Exit::Failed.code(),
+        _ => Exit::FAILED.code(),
     }
 }

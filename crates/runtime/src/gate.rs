@@ -15,7 +15,7 @@ use crate::journal::unrecorded;
 use crate::runtime::{called_off, later};
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
-use crate::{Manner, NonInteractive, Patience};
+use crate::{Manner, NonInteractive, Patience, Prompt, Reply};
 
 /// A call that may run, and exactly what of it.
 pub(crate) struct Cleared {
@@ -177,8 +177,12 @@ impl Walk<'_> {
     ) -> Result<Cleared, Halt> {
         let mut number = 1;
         loop {
-            self.decided(&understood, decision.clone(), None, None, Vec::new()).await?;
-            self.somebody_can_be_asked(&understood, manner)?;
+            if let Err(stop) = self.somebody_can_be_asked(&understood, manner) {
+                self.decided(&understood, decision, None, None, Vec::new()).await?;
+                return Err(stop.into());
+            }
+            // The question names what was judged by its digest.
+            self.keep(&understood.plan.input);
             let question = self.question(&understood, decision, number);
             self.journal.note(Event::PermissionRequested(Box::new(question.clone())));
             self.journal.claim(&self.runtime.options.node, self.runtime.lease_end()).await?;
@@ -260,6 +264,7 @@ impl Walk<'_> {
         manner: &Manner<'_>,
     ) -> Result<Ending, Halt> {
         let mut prompt = manner.prompt;
+        let mut tell = manner.tell;
         loop {
             let record = self.record_of(&question.id).await?;
             if let Some(ending) = self.ended(call, understood, &question, &record).await? {
@@ -270,17 +275,39 @@ impl Walk<'_> {
                 return Err(Halt::Pending(Box::new(question)));
             }
             let replied = match prompt.take() {
-                Some(prompt) => tokio::select! {
-                    reply = prompt.ask(&question) => reply,
-                    () = manner.cancel.cancelled() => return Err(self.withdrawn(&question).into()),
-                },
-                None => None,
+                Some(prompt) => self.prompted(prompt, &question, &record, manner).await?,
+                None => {
+                    if let Some(tell) = tell.take() {
+                        tell(&question);
+                    }
+                    self.wait(&question, manner).await?;
+                    None
+                }
             };
             if let Some(reply) = replied {
                 self.runtime.answer(&question.id, reply).await?;
-                continue;
             }
-            self.wait(&question, manner).await?;
+        }
+    }
+
+    /// Asks whoever is at hand, until they reply or somebody else does.
+    async fn prompted(
+        &mut self,
+        prompt: &dyn Prompt,
+        question: &Question,
+        before: &QuestionRecord,
+        manner: &Manner<'_>,
+    ) -> Result<Option<Reply>, Halt> {
+        let mut asking = prompt.ask(question);
+        loop {
+            tokio::select! {
+                reply = &mut asking => return Ok(reply),
+                waited = self.wait(question, manner) => waited?,
+            }
+            let now = self.record_of(&question.id).await?;
+            if now.answers.len() > before.answers.len() || now.state != before.state {
+                return Ok(None);
+            }
         }
     }
 

@@ -20,6 +20,9 @@ pub struct Why {
     pub explained: Explanation,
     /// The decision, where the call gets that far.
     pub decision: Option<Decision>,
+    /// What would stop the call between its route and its decision, such as a driver that cannot run
+    /// here.
+    pub unready: Option<Stop>,
 }
 
 impl Runtime {
@@ -32,13 +35,15 @@ impl Runtime {
         let input = match &explained.input {
             Some(Ok(input)) => input.clone(),
             None => json!({}),
-            Some(Err(_)) => return Ok(Why { explained, decision: None }),
+            Some(Err(_)) => return Ok(Why { explained, decision: None, unready: None }),
         };
-        let Ok(understood) = understood(&world, call, &entry, input) else {
-            return Ok(Why { explained, decision: None });
+        let Ok((plan, _)) = world.snapshot.bind(&entry, call, input.clone()) else {
+            return Ok(Why { explained, decision: None, unready: None });
         };
-        let decision = self.judge(&world, &understood, &[]).await?;
-        Ok(Why { explained, decision: Some(decision) })
+        // Whether a driver can run here is another question than whether it may.
+        let unready = understood(&world, call, &entry, input).err();
+        let decision = self.weigh(&world, &entry, &plan, &[]).await?;
+        Ok(Why { explained, decision: Some(decision), unready })
     }
 
     /// What becomes of a call about which everybody was heard.
@@ -48,8 +53,16 @@ impl Runtime {
         understood: &Understood,
         opinions: &[Opinion],
     ) -> Result<Decision, Stop> {
-        let entry = &understood.entry;
-        let plan = &understood.plan;
+        self.weigh(world, &understood.entry, &understood.plan, opinions).await
+    }
+
+    async fn weigh(
+        &self,
+        world: &World,
+        entry: &Entry,
+        plan: &Plan,
+        opinions: &[Opinion],
+    ) -> Result<Decision, Stop> {
         let now = self.clock.now();
         let usage = self.usage(world, plan, entry).await?;
         let weigh = |standing: &[StandingAnswer]| {

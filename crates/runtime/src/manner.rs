@@ -12,6 +12,8 @@ pub struct Manner<'m> {
     pub patience: Patience,
     /// Somebody who can be asked right here, beside the inbox.
     pub prompt: Option<&'m dyn Prompt>,
+    /// Hears of a question that is left to the inbox.
+    pub tell: Option<&'m (dyn Fn(&Question) + Send + Sync)>,
     /// Fires when the caller wants the call called off.
     pub cancel: Cancel,
     /// The surface it is made on; that of its actor where none is named.
@@ -30,6 +32,8 @@ pub enum Patience {
 
 /// Somebody at hand who can be asked: a person at a terminal, a form in a client.
 pub trait Prompt: Send + Sync {
-    /// Asks; no reply means that the inbox has to do.
+    /// Asks; no reply means that the inbox has to do, or that the answer is on record already.
+    ///
+    /// The future is dropped when somebody else answers first or the call is called off.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<Reply>>;
 }

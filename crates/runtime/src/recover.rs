@@ -283,6 +283,7 @@ impl Past {
     fn judged(&self) -> Option<Digest> {
         self.facts.iter().rev().find_map(|fact| match &fact.event {
             Event::PermissionDecided(decided) => Some(decided.permission_input.digest.clone()),
+            Event::PermissionRequested(question) => Some(question.bound.call_input.clone()),
             _ => None,
         })
     }

@@ -33,5 +33,5 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         output::show_diagnostics(&workspace, diagnostics)?;
         output::line(output::summary(diagnostics, workspace.manifest_count()))?;
     }
-    Ok(if workspace.has_errors() { Exit::Failed } else { Exit::Done })
+    Ok(if workspace.has_errors() { Exit::FAILED } else { Exit::Done })
 }

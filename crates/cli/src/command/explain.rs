@@ -86,7 +86,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     if let Some(near) = did_you_mean(&wanted, known) {
         output::remark(format!("help: did you mean `{near}`?"));
     }
-    Ok(Exit::Invalid)
+    Ok(Exit::INVALID)
 }
 
 fn severity(severity: Severity) -> &'static str {

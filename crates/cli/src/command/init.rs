@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let root = arguments.directory.unwrap_or_else(|| context.directory.clone());
     if !arguments.yes && !agrees(&root)? {
         output::remark("nothing was written");
-        return Ok(Exit::Refused);
+        return Ok(Exit::REFUSED);
     }
     let mut written = Vec::new();
     let mut kept = Vec::new();

@@ -1,14 +1,16 @@
 //! `haft why`: what would become of a call, without touching anything.
 
 use anyhow::Result;
-use haft::{LoadOptions, Workspace};
+use haft::{Host, StoreChoice};
 use haft_catalog::Explanation;
-use haft_model::{ActorId, Call, DriverId, Stop};
+use haft_model::{Call, Code, Decision, DriverId, Stop, Verdict};
+use haft_runtime::Why;
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Input};
 use crate::exit::Exit;
 use crate::output::{self, Table};
+use crate::who::As;
 use crate::{Context, command};
 
 #[derive(clap::Args)]
@@ -17,9 +19,9 @@ pub(crate) struct Arguments {
     tool: String,
     #[command(flatten)]
     input: Input,
-    /// Who would call.
-    #[arg(long = "as", value_name = "ACTOR", default_value = "agent:local")]
-    actor: String,
+    /// Who would call; the default actor of haft.toml unless named.
+    #[arg(long = "as", value_name = "ACTOR")]
+    actor: Option<String>,
     /// The driver to insist on.
     #[arg(long, value_name = "DRIVER")]
     pin: Option<String>,
@@ -31,31 +33,38 @@ pub(crate) struct Arguments {
     context: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
-    let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
-    let snapshot = workspace.snapshot();
-    let Some(entry) = snapshot.find(&arguments.tool) else {
+pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let host = command::open(context, StoreChoice::IfPresent)?;
+    let workspace = host.workspace();
+    let Some(entry) = workspace.snapshot().find(&arguments.tool) else {
         return output::stop(&command::unknown(&workspace, &arguments.tool), context.json);
     };
     let input = arguments.input.read(&entry.contract.model_schema())?;
-    let actor = ActorId::from(arguments.actor.as_str());
-    let mut call = Call::new(actor, arguments.tool, Value::Null);
+    let call = build(context, &host, &arguments)?;
+    match host.runtime().why(&call, input).await {
+        Err(stop) => output::stop(&stop, context.json),
+        Ok(why) => {
+            if context.json {
+                output::json(&as_json(&why))?;
+            } else {
+                show(&why)?;
+            }
+            Ok(exit(&why))
+        }
+    }
+}
+
+fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> {
+    let named = arguments.actor.clone();
+    let default = || host.workspace().settings().workspace.default_actor.to_string();
+    let by = As { actor: Some(named.unwrap_or_else(default)) };
+    let mut call = Call::new(by.actor(context, host), arguments.tool.clone(), Value::Null);
     call.pinned = arguments.pin.as_deref().map(DriverId::from);
-    call.region = arguments.region;
+    call.region.clone_from(&arguments.region);
     if let Some(given) = &arguments.context {
         call.context = arguments::json_or_file(given)?;
     }
-    match snapshot.explain(&call, input, command::today()) {
-        Err(stop) => output::stop(&stop, context.json),
-        Ok(explained) if context.json => {
-            output::json(&as_json(&explained))?;
-            Ok(exit(&explained))
-        }
-        Ok(explained) => {
-            show(&explained)?;
-            Ok(exit(&explained))
-        }
-    }
+    Ok(call)
 }
 
 /// The first thing that would stop the call.
@@ -64,11 +73,18 @@ fn first_stop(explained: &Explanation) -> Option<&Stop> {
     explained.block.as_ref().or(input).or(explained.route.as_ref().err())
 }
 
-fn exit(explained: &Explanation) -> Exit {
-    first_stop(explained).map_or(Exit::Done, |stop| Exit::of(stop.code))
+/// A call that somebody would be asked about is not refused, so only a no counts.
+fn exit(why: &Why) -> Exit {
+    let denied = why.decision.as_ref().filter(|decision| decision.verdict == Verdict::Deny);
+    match (first_stop(&why.explained), denied) {
+        (Some(stop), _) => Exit::of(stop.code),
+        (None, Some(decision)) => Exit::of(decision.code.unwrap_or(Code::PermissionDenied)),
+        (None, None) => Exit::Done,
+    }
 }
 
-fn as_json(explained: &Explanation) -> Value {
+fn as_json(why: &Why) -> Value {
+    let explained = &why.explained;
     let contract = &explained.entry.contract;
     let route = match &explained.route {
         Ok((route, limits)) => json!({
@@ -91,11 +107,22 @@ fn as_json(explained: &Explanation) -> Value {
         "grant": contract.grant_key(),
         "effects": &*contract.effects,
         "fingerprint": explained.entry.fingerprint,
-        "decision": { "judged": false },
+        "unready": why.unready.as_ref().map(output::stop_json),
+        "decision": why.decision.as_ref().map(judged),
     })
 }
 
-fn show(explained: &Explanation) -> Result<()> {
+/// A decision for machines, with what people read first.
+fn judged(decision: &Decision) -> Value {
+    let mut value = json!(decision);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("reason".into(), json!(decision.reason()));
+    }
+    value
+}
+
+fn show(why: &Why) -> Result<()> {
+    let explained = &why.explained;
     let contract = &explained.entry.contract;
     output::line(format!("\x1b[1m{}\x1b[0m  {}", contract.key(), contract.title()))?;
     if let Some(stop) = &explained.block {
@@ -122,7 +149,13 @@ fn show(explained: &Explanation) -> Result<()> {
     output::line(format!("risk      {} ({})", effects.risk, effects.risk.word()))?;
     output::line(format!("approval  {}", effects.approval))?;
     output::line(format!("grant     {}", contract.grant_key()))?;
-    output::line("decision  not judged: rules and approvals are not part of this version yet")?;
+    if let Some(stop) = &why.unready {
+        step_fails("setup", &stop.message, stop)?;
+    }
+    match &why.decision {
+        Some(decision) => output::decision(decision)?,
+        None => output::line("decision  not judged, because the call would not get that far")?,
+    }
     if !rejected.is_empty() {
         output::line("")?;
         let mut table = Table::new(&["REJECTED", "PHASE", "WHY"]);

@@ -13,6 +13,9 @@ pub enum StoreChoice {
     /// The one that haft.toml names.
     #[default]
     Settings,
+    /// The one that haft.toml names, where it exists. Where it does not, nothing was recorded yet,
+    /// and looking does not make it.
+    IfPresent,
     /// Nothing is kept beyond this process.
     Memory,
     /// One that is there already.
@@ -25,6 +28,13 @@ impl StoreChoice {
             StoreChoice::Memory => Ok(Arc::new(MemoryStore::new())),
             StoreChoice::Given(store) => Ok(store),
             StoreChoice::Settings => Ok(Arc::new(SqliteStore::open(workspace.store_files()?)?)),
+            StoreChoice::IfPresent => {
+                let files = workspace.store_files()?;
+                match files.db.is_file() {
+                    true => Ok(Arc::new(SqliteStore::open(files)?)),
+                    false => Ok(Arc::new(MemoryStore::new())),
+                }
+            }
         }
     }
 }

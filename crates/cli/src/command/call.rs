@@ -1,0 +1,106 @@
+//! `haft call`: one call through the whole pipeline.
+
+use std::io::IsTerminal as _;
+use std::time::Instant;
+
+use anyhow::Result;
+use haft::{Host, StoreChoice};
+use haft_model::{Call, DriverId, Question};
+use haft_runtime::{Manner, Patience, Prompt};
+use serde_json::{Value, json};
+
+use crate::arguments::{self, Input};
+use crate::exit::Exit;
+use crate::prompt::Terminal;
+use crate::who::{self, As};
+use crate::{Context, command, interrupt, output};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The tool: an id, `id@major`, or an alias.
+    tool: String,
+    #[command(flatten)]
+    input: Input,
+    /// The key that says which calls are the same intent.
+    #[arg(long)]
+    key: Option<String>,
+    #[command(flatten)]
+    by: As,
+    /// Where a person has to answer first, leave the call in the inbox and exit with 75.
+    #[arg(long)]
+    no_wait: bool,
+    /// The driver to insist on.
+    #[arg(long, value_name = "DRIVER")]
+    pin: Option<String>,
+    /// A region the call must stay in.
+    #[arg(long)]
+    region: Vec<String>,
+    /// What the host adds, as JSON or `@FILE`.
+    #[arg(long, value_name = "JSON|@FILE")]
+    context: Option<String>,
+}
+
+pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let host = command::open(context, StoreChoice::Settings)?;
+    command::record_first_sight(&host.workspace());
+    // What a process that died left behind is settled by the next one. Whether that works out is
+    // its own story and not that of this call.
+    let _ = host.runtime().recover().await;
+    let call = build(context, &host, &arguments)?;
+    let person = who::person(context, &host);
+    let terminal = Terminal::new(&host, person);
+    let at_hand = !arguments.no_wait && somebody_is_here();
+    let tell = |question: &Question| announce(question);
+    let manner = Manner {
+        patience: if arguments.no_wait { Patience::Leave } else { Patience::Wait },
+        prompt: at_hand.then_some(&terminal as &dyn Prompt),
+        tell: Some(&tell),
+        cancel: interrupt::listen(),
+        ..Manner::default()
+    };
+    let began = Instant::now();
+    let envelope = host.runtime().call(call, manner).await;
+    output::envelope(&envelope, began.elapsed(), context.json)
+}
+
+fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> {
+    let workspace = host.workspace();
+    let known = workspace.snapshot().find(&arguments.tool);
+    let schema = known.map(|entry| entry.contract.model_schema()).unwrap_or_default();
+    let mut call = Call::new(
+        arguments.by.actor(context, host),
+        arguments.tool.clone(),
+        Value::Object(Default::default()),
+    );
+    match arguments.input.sent()? {
+        Some(text) => {
+            // Whether it is JSON is for the pipeline to say, and to record.
+            call.input = serde_json::from_str(&text).unwrap_or_default();
+            call.sent = Some(text);
+        }
+        None => {
+            if let Some(input) = arguments.input.read(&schema)? {
+                call.input = input;
+            }
+        }
+    }
+    if let Some(given) = &arguments.context {
+        call.context = arguments::json_or_file(given)?;
+    }
+    call.pinned = arguments.pin.as_deref().map(DriverId::from);
+    call.region.clone_from(&arguments.region);
+    call.key.clone_from(&arguments.key);
+    call.channel = "cli";
+    call.native = vec![json!({ "source": "cli", "id": std::process::id().to_string() })];
+    Ok(call)
+}
+
+/// Whether there is a person who can be asked right here.
+fn somebody_is_here() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+fn announce(question: &Question) {
+    output::remark(format!("\x1b[33m?\x1b[0m {}", output::visible(&question.summary)));
+    output::remark(format!("  waiting; answer with `haft approve {}`", question.id));
+}

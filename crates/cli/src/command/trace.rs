@@ -1,0 +1,98 @@
+//! `haft trace`: everything that happened to one call.
+
+use std::io::Write as _;
+
+use anyhow::Result;
+use haft::{Host, StoreChoice};
+use haft_ledger::Story;
+use haft_model::{Code, Content, Envelope, Stop};
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::output::{self, Told};
+use crate::{Context, command, find};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The call: its id, that of its question, or the beginning of either.
+    id: String,
+    /// Print the records of Agent Tool, each with its kind.
+    #[arg(long, conflicts_with = "output")]
+    records: bool,
+    /// Print the whole output of the call, byte for byte.
+    #[arg(long)]
+    output: bool,
+}
+
+pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let host = command::open(context, StoreChoice::IfPresent)?;
+    let (story, envelope) = match tell(&host, &arguments.id).await {
+        Ok(told) => told,
+        Err(stop) => return output::stop(&stop, context.json),
+    };
+    if arguments.output {
+        return match whole_output(&host, &story, envelope.as_ref()).await {
+            Ok(bytes) => {
+                std::io::stdout().write_all(&bytes)?;
+                Ok(Exit::Done)
+            }
+            Err(stop) => output::stop(&stop, context.json),
+        };
+    }
+    if arguments.records {
+        let records = story.records().into_iter();
+        let records = records.map(|(kind, record)| json!({ "kind": kind, "record": record }));
+        output::json(&records.collect())?;
+        return Ok(Exit::Done);
+    }
+    let inputs = match output::inputs(&host, &story).await {
+        Ok(inputs) => inputs,
+        Err(stop) => return output::stop(&stop, context.json),
+    };
+    let told = Told { story: &story, envelope: envelope.as_ref(), inputs };
+    if context.json {
+        output::json(&told.json())?
+    } else {
+        told.show()?
+    }
+    Ok(Exit::Done)
+}
+
+async fn tell(host: &Host, given: &str) -> Result<(Story, Option<Envelope>), Stop> {
+    let run = find::run(host, given).await?;
+    let reader = host.reader();
+    let entries = reader.story(&run.invocation_id).await?;
+    let story = Story::fold(&entries).map_err(|fault| {
+        Stop::new(Code::Internal, fault.to_string())
+            .help("`haft audit verify` tells what is wrong with the store")
+    })?;
+    let envelope = reader.result(&run.invocation_id).await?;
+    Ok((story, envelope))
+}
+
+/// What the driver gave, as far as anybody kept it.
+async fn whole_output(
+    host: &Host,
+    story: &Story,
+    envelope: Option<&Envelope>,
+) -> Result<Vec<u8>, Stop> {
+    let id = &story.invocation_id;
+    let gone = |why: String| Stop::new(Code::ResourceNotFound, why);
+    let Some(envelope) = envelope else {
+        return Err(gone(format!("`{id}` has no result")).help("`haft runs` tells where it stands"));
+    };
+    let Some((_, persisted)) = story.persistence.last() else {
+        return Err(gone(format!("`{id}` gave no output: it was {}", story.status)));
+    };
+    if let Some(kept) = &persisted.payload {
+        let bytes = host.reader().payload(id, &kept.digest).await?;
+        return bytes.ok_or_else(|| gone(format!("the output of `{id}` was forgotten")));
+    }
+    match (persisted.strategy.as_str(), &envelope.structured_content, &*envelope.content) {
+        ("inline", Some(value), _) => Ok(serde_json::to_vec(value).unwrap_or_default()),
+        ("inline", None, [Content::Text { text }]) => Ok(text.clone().into_bytes()),
+        ("inline", None, []) => Ok(Vec::new()),
+        ("inline", None, pieces) => Ok(serde_json::to_vec(pieces).unwrap_or_default()),
+        (_, _, _) => Err(gone(format!("the output of `{id}` was not kept: {}", persisted.reason))),
+    }
+}

@@ -1,0 +1,23 @@
+//! Ctrl-C: once is a wish, twice is an end.
+
+use haft_driver::Cancel;
+use haft_model::Situation;
+
+use crate::output;
+
+/// Fires when the person at the keyboard wants to stop; a second time ends the process at once.
+pub(crate) fn listen() -> Cancel {
+    let cancel = Cancel::new();
+    let fired = cancel.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_err() {
+            return;
+        }
+        fired.cancel();
+        if tokio::signal::ctrl_c().await.is_ok() {
+            output::remark("ended without waiting; `haft runs --open` tells what is left");
+            std::process::exit(i32::from(Situation::Canceled.exit_code()));
+        }
+    });
+    cancel
+}

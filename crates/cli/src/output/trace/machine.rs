@@ -1,0 +1,78 @@
+//! The story of a call for machines.
+
+use haft_ledger::{Cancel, Judgement};
+use serde_json::{Value, json};
+
+use super::Told;
+
+impl Told<'_> {
+    /// The whole story as one object.
+    pub(crate) fn json(&self) -> Value {
+        let story = self.story;
+        let phases = story.phases.iter().map(|phase| {
+            json!({
+                "phase": phase.line.phase,
+                "outcome": phase.line.outcome,
+                "started_at": phase.started_at,
+                "ended_at": phase.ended_at,
+                "micros": phase.line.to.saturating_sub(phase.line.from),
+            })
+        });
+        let dated = |at: &haft_model::Timestamp, value: Value| json!({ "at": at, "what": value });
+        json!({
+            "invocation_id": story.invocation_id,
+            "tool_id": story.tool_id,
+            "tool_version": story.tool_version,
+            "requested": story.requested,
+            "actor": story.actor,
+            "channel": story.channel,
+            "surface": story.surface,
+            "status": story.status,
+            "effect_state": story.effect_state,
+            "error_code": story.error_code,
+            "error_message": story.error_message,
+            "driver": story.driver.as_ref().map(|(id, version)| json!({ "id": id, "version": version })),
+            "key": story.key,
+            "parent": story.parent,
+            "compensates": story.compensates,
+            "native": story.native,
+            "facts": story.facts,
+            "created_at": story.created_at,
+            "started_at": story.started_at,
+            "ended_at": story.ended_at,
+            "transitions": story.transitions,
+            "phases": phases.collect::<Vec<_>>(),
+            "inputs": self.inputs.json(),
+            "mutations": story.mutations.iter().map(|(at, it)| dated(at, json!(it))).collect::<Vec<_>>(),
+            "decisions": story.decisions.iter().map(judgement).collect::<Vec<_>>(),
+            "questions": story.questions,
+            "attempts": story.attempts,
+            "hooks": story.hooks.iter().map(|(at, it)| dated(at, json!(it))).collect::<Vec<_>>(),
+            "progress": story.progress.iter().map(|(at, it)| dated(at, json!(it))).collect::<Vec<_>>(),
+            "persistence": story.persistence.iter().map(|(at, it)| dated(at, json!(it))).collect::<Vec<_>>(),
+            "redaction": story.redaction,
+            "cancels": story.cancels.iter().map(cancel).collect::<Vec<_>>(),
+            "result": self.envelope,
+            "entries": story.entries,
+        })
+    }
+}
+
+fn judgement(judgement: &Judgement) -> Value {
+    match judgement {
+        Judgement::Asked(decision, question) => {
+            json!({ "decision": decision, "question": question })
+        }
+        Judgement::Settled(decided) => json!({
+            "decision": decided.decision, "question": decided.question, "mode": decided.mode,
+            "expires_at": decided.expires_at,
+        }),
+    }
+}
+
+fn cancel(cancel: &Cancel) -> Value {
+    match cancel {
+        Cancel::Requested(at, wish) => json!({ "at": at, "by": wish.by, "reason": wish.reason }),
+        Cancel::Noted(at, note) => json!({ "at": at, "fact": note.fact, "reason": note.reason }),
+    }
+}
