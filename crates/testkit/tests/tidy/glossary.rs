@@ -75,8 +75,7 @@ fn every_public_type_has_its_line() {
 
 #[test]
 fn exports_are_read_over_several_lines() {
-    let lib =
-        "mod a;\npub use a::{\n    ToolKey, canonical, LIMIT,\n    Tri,\n};\npub use b::c::Plan as Way;\n";
+    let lib = "mod a;\npub use a::{\n    ToolKey, canonical, LIMIT,\n    Tri,\n};\npub use b::c::Plan as Way;\n";
     assert_eq!(exported(lib), ["ToolKey", "Tri", "Way"]);
     assert_eq!(spelled("ToolKey"), "tool key");
 }
