@@ -2,9 +2,14 @@
 //!
 //! `cargo bench -p haft --bench call` prints figures and, because machines differ, ratios: a read
 //! against the bare work of its driver, a durable write against a plain write and sync of a file.
+//! `cargo bench -p haft --bench call -- soak DIR CALLS` makes many reads in a workspace that stays.
+
+#![allow(clippy::expect_used, reason = "a benchmark that cannot set itself up should stop")]
+#![allow(clippy::indexing_slicing, reason = "there are as many times as calls")]
 
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,9 +45,16 @@ fn main() {
         .enable_all()
         .build()
         .expect("a runtime");
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    if let [word, folder, calls] = arguments.as_slice()
+        && word == "soak"
+    {
+        runtime.block_on(soak(folder, calls.parse().expect("a number of calls")));
+        return;
+    }
     runtime.block_on(async {
         let folder = Folder::new().file("haft.toml", SETTINGS).file("note.txt", "a short note\n");
-        let host = Arc::new(open(&folder));
+        let host = Arc::new(open(folder.path()));
         reads(&host, "time.now", json!({})).await;
         reads(&host, "fs.read", json!({"path": "note.txt"})).await;
         sustained(&host).await;
@@ -54,7 +66,7 @@ fn main() {
 /// Writes by agents are allowed, so that nobody is asked.
 const SETTINGS: &str = "[workspace]\nname = \"bench\"\nautonomy = 1\n[limits]\nmax_parallel = 64\n";
 
-fn open(folder: &Folder) -> Host {
+fn open(folder: &Path) -> Host {
     let tool = Tool::<Count, Counted>::builder("count.add")
         .description("Counts.")
         .mutates(["workspace:*"])
@@ -69,7 +81,7 @@ fn open(folder: &Folder) -> Host {
         .expect("a driver");
     let definitions = Definitions::new().tool(&tool).driver(&driver);
     let load = LoadOptions { definitions, ..LoadOptions::default() };
-    Host::open(folder.path(), HostOptions { load, ..HostOptions::default() }).expect("a host")
+    Host::open(folder, HostOptions { load, ..HostOptions::default() }).expect("a host")
 }
 
 fn agent(host: &Host) -> Actor {
@@ -125,6 +137,23 @@ async fn memory(host: &Host) {
     }
     host.flush().await.expect("flushed");
     println!("memory: {before} MB before and {} MB after {SUSTAINED} more reads", resident());
+}
+
+/// Many reads in a workspace that stays, with memory looked at on the way.
+async fn soak(folder: &str, calls: usize) {
+    std::fs::create_dir_all(folder).expect("a folder");
+    std::fs::write(Path::new(folder).join("haft.toml"), SETTINGS).expect("settings");
+    let host = open(Path::new(folder));
+    let actor = agent(&host);
+    let began = Instant::now();
+    for call in 0..calls {
+        if call % (calls / 10).max(1) == 0 {
+            println!("{call} calls: {} MB, {:.0} s", resident(), began.elapsed().as_secs_f64());
+        }
+        one(&host, &actor, "time.now", json!({})).await;
+    }
+    host.flush().await.expect("flushed");
+    println!("{calls} calls: {} MB, {:.0} s", resident(), began.elapsed().as_secs_f64());
 }
 
 async fn writes(host: &Arc<Host>, folder: &Folder) {

@@ -113,20 +113,29 @@ impl Runtime {
         if after.revision == before.revision {
             return Ok(before);
         }
-        self.surfaces().insert(after.scope.clone(), after.clone());
-        let seen =
-            DeferredSeen { surface: after.id.clone(), tool: entry.contract.key().to_string() };
-        let update = SurfaceSeen {
+        let known = self.surfaces().insert(after.scope.clone(), after.clone());
+        let deferred = DeferredSeen {
             surface: after.id.clone(),
-            revision: after.revision,
-            scope: after.scope.clone(),
-            counts: after.counts(&world.snapshot, utc_day(now)),
+            tool: entry.contract.key().to_string(),
         };
-        let events = [Event::DeferredLoaded(seen), Event::SurfaceUpdated(update)]
-            .map(|event| Fact { at: now, phases: Vec::new(), event });
+        let seen = |surface: &Surface| SurfaceSeen {
+            surface: surface.id.clone(),
+            revision: surface.revision,
+            scope: surface.scope.clone(),
+            counts: surface.counts(&world.snapshot, utc_day(now)),
+        };
+        let mut events = vec![
+            Event::DeferredDiscovered(deferred.clone()),
+            Event::DeferredLoaded(deferred),
+            Event::SurfaceUpdated(seen(&after)),
+        ];
+        if known.is_none() {
+            events.insert(0, Event::SurfaceCreated(seen(&before)));
+        }
+        let fact = |event| Fact { at: now, phases: Vec::new(), event };
         let draft = haft_ledger::Draft {
             actor: Some(actor.clone()),
-            facts: events.to_vec(),
+            facts: events.into_iter().map(fact).collect(),
             ..haft_ledger::Draft::default()
         };
         self.store.append(draft, haft_ledger::Wait::Disk).await.map_err(unrecorded)?;
