@@ -86,12 +86,14 @@ impl Status {
         self >= Status::SchemaParseFailed
     }
 
-    /// Whether one status may follow another, as §10 of the digest has it.
+    /// Whether one status may follow another, as §10 of the digest has it. Haft itself may fail
+    /// anywhere, as when the ledger cannot be written, so every state that is no end may become
+    /// `failed`.
     pub fn may_become(self, next: Status) -> bool {
         use Status::*;
         let allowed: &[Status] = match self {
             Planned => &[Selected, Failed, Blocked, Canceled],
-            Selected => &[ArgumentsReady, SchemaParseFailed, Blocked, Canceled],
+            Selected => &[ArgumentsReady, SchemaParseFailed, Blocked, Failed, Canceled],
             ArgumentsReady => &[
                 PreHooksRunning,
                 AwaitingApproval,
@@ -106,9 +108,9 @@ impl Status {
             PreHooksRunning => {
                 &[AwaitingApproval, Approved, Denied, Blocked, Failed, Canceled, TimedOut]
             }
-            AwaitingApproval => &[Approved, Denied, Canceled, TimedOut],
-            Approved => &[Queued, Running, AwaitingApproval, Denied, Canceled],
-            Queued => &[Running, AwaitingApproval, Canceled, TimedOut],
+            AwaitingApproval => &[Approved, Denied, Failed, Canceled, TimedOut],
+            Approved => &[Queued, Running, AwaitingApproval, Denied, Failed, Canceled],
+            Queued => &[Running, AwaitingApproval, Failed, Canceled, TimedOut],
             Running => &[
                 NeedsInput,
                 PartialResult,
@@ -221,6 +223,11 @@ impl EffectState {
         self == next || allowed.contains(&next)
     }
 
+    /// Whether something is known to have changed outside.
+    pub fn is_done(self) -> bool {
+        matches!(self, EffectState::Committed | EffectState::PartiallyCommitted)
+    }
+
     /// Whether something may have changed outside.
     pub fn may_have_happened(self) -> bool {
         match self {
@@ -253,9 +260,10 @@ mod tests {
     }
 
     #[test]
-    fn every_state_that_is_not_an_end_can_be_called_off() {
+    fn every_state_that_is_not_an_end_can_be_called_off_and_can_fail() {
         for live in Status::ALL.iter().filter(|status| !status.is_terminal()) {
             assert!(live.may_become(Status::Canceled), "{live}");
+            assert!(live.may_become(Status::Failed), "{live}");
         }
     }
 

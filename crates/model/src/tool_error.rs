@@ -74,7 +74,7 @@ impl ToolError {
             aruntime_code: aruntime(code, effect).to_owned(),
             recoverability: recoverability(code, effect),
             retry: RetryAdvice {
-                safe: safe(code, effect),
+                safe: retry(code, effect) == Retry::Yes,
                 change_arguments: matches!(
                     code,
                     Code::InputSchema | Code::InputValue | Code::InputUnsupported
@@ -209,18 +209,26 @@ fn aruntime(code: Code, effect: EffectState) -> &'static str {
     }
 }
 
-/// What cannot have changed anything, or is known not to have, may go out again.
-fn safe(code: Code, effect: EffectState) -> bool {
-    code.retry() == Retry::Yes && !effect.may_have_happened()
+/// When the same call may be sent again, given what is known of the effect: what cannot have
+/// changed anything, or is known not to have, may go out again.
+fn retry(code: Code, effect: EffectState) -> Retry {
+    let happened = effect.may_have_happened();
+    match code {
+        Code::OutputInvalid if effect == EffectState::None => Retry::Yes,
+        Code::OutputInvalid => Retry::No,
+        Code::DependencyUnavailable | Code::CanceledCaller if !happened => Retry::Yes,
+        Code::DependencyUnavailable | Code::CanceledCaller => Retry::After("its status was asked"),
+        _ => match code.retry() {
+            Retry::Yes if happened => Retry::After("its status was asked"),
+            retry => retry,
+        },
+    }
 }
 
 fn recoverability(code: Code, effect: EffectState) -> String {
-    match code.retry() {
-        _ if code == Code::OutputInvalid && effect.may_have_happened() => {
-            "do not retry: the effect took place".to_owned()
-        }
-        Retry::Yes if effect.may_have_happened() => "after its status was asked".to_owned(),
+    match retry(code, effect) {
         Retry::Yes => "retry".to_owned(),
+        Retry::No if effect.is_done() => "do not retry: the effect took place".to_owned(),
         Retry::No => "do not retry".to_owned(),
         Retry::After(what) => format!("after {what}"),
     }

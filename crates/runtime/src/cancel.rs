@@ -5,8 +5,8 @@ use haft_model::{
     AbortReason, Actor, CancelRequested, Code, Event, Fact, InvocationId, Status, Stop,
 };
 
-use crate::Runtime;
 use crate::journal::unrecorded;
+use crate::{Reader, Runtime};
 
 /// What is known right after somebody asked for a call to be called off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +71,16 @@ impl Runtime {
     /// Whether somebody asked for a call to be called off.
     pub(crate) async fn cancel_requested(&self, id: &InvocationId) -> Result<bool, Stop> {
         let entries = self.store.story(id).await.map_err(unrecorded)?;
-        Ok(entries.iter().any(|entry| {
-            // A cheap look first: most entries are something else.
-            entry.line.contains("haft.cancel.requested")
-        }))
+        for entry in &entries {
+            // A cheap look first: most entries are something else, and some only speak of it.
+            if entry.line.contains("haft.cancel.requested")
+                && Reader::facts(entry)?
+                    .iter()
+                    .any(|fact| matches!(fact.event, Event::CancelRequested(_)))
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

@@ -1,34 +1,49 @@
 //! Phases 8 and 9: a turn in the queue, and the one room that acts.
 
-use std::time::{Duration, Instant};
+mod running;
+
+use std::pin::pin;
+use std::time::Duration;
 
 use haft_catalog::Sender;
-use haft_driver::{Attempt, Cancel, Failure, Link, Output, Said};
+use haft_driver::{Attempt, Failure, Link, Output, Said};
 use haft_model::{
-    AbortReason, AttemptEnded, CallPhase, CancelFact, CancelNote, Code, Content, Digest,
+    AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Content, Digest,
     EffectState, Event, PhaseOutcome, Progress, Queued, Reported, Started, Status, Stop, Submitted,
 };
-use tokio::sync::mpsc;
 
 use crate::Manner;
 use crate::gate::Cleared;
+use crate::guarded::{Guarded, caught};
 use crate::queue::{self, Slot};
 use crate::runtime::called_off;
 use crate::walk::{Halt, Walk};
+use running::{News, Running};
 
-/// How long a driver may go on before what it did so far is shown to others.
+/// How long a call may wait or run before what it did so far is shown to others.
 const QUIET: Duration = Duration::from_millis(100);
 
 impl Walk<'_> {
     pub(crate) async fn carry_out(
         &mut self,
-        cleared: Cleared,
+        call: &Call,
+        mut cleared: Cleared,
         manner: &Manner<'_>,
     ) -> Result<Output, Halt> {
-        let slot = self.schedule(&cleared, manner).await;
-        let _slot = self.journal.phase_of(CallPhase::Schedule, slot)?;
-        let ready = self.still_the_same(&cleared);
-        if let Err(stop) = ready {
+        let (cleared, _slot) = loop {
+            let slot = self.schedule(&cleared, manner).await;
+            if slot.is_err() || self.covered(&cleared) {
+                break (cleared, self.journal.phase_of(CallPhase::Schedule, slot)?);
+            }
+            // Others may have the place while people are asked.
+            drop(slot);
+            let again = self.ask_again(call, cleared.understood, manner).await;
+            if let Err(Halt::Stopped(_)) = &again {
+                self.journal.phase(CallPhase::Schedule, PhaseOutcome::Failed);
+            }
+            cleared = again?;
+        };
+        if let Err(stop) = self.still_the_same(&cleared) {
             self.journal.phase(CallPhase::Execute, PhaseOutcome::Failed);
             return Err(stop.into());
         }
@@ -45,27 +60,40 @@ impl Walk<'_> {
         let locks = queue::locks(&cleared.understood, cleared.understood.facts)?;
         if self.journal.may_note(Status::Queued) {
             self.journal.note(Event::Queued(Queued {
-                locks: locks.iter().cloned().collect(),
+                locks: locks.iter().map(|lock| self.redactor.text(lock).0).collect(),
                 is_concurrency_safe: cleared.understood.facts.is_concurrency_safe,
                 max_parallel: self.runtime.queue.max_parallel(),
             }));
         }
-        tokio::select! {
-            biased;
-            slot = self.runtime.queue.enter(&locks) => slot,
-            () = manner.cancel.cancelled() => Err(called_off("while it waited for its turn")),
+        let wish = self.enlisted.wish.clone();
+        let mut turn = pin!(self.runtime.queue.enter(&locks));
+        loop {
+            tokio::select! {
+                // Whoever lost interest gets no turn, even where one is free.
+                biased;
+                () = manner.cancel.cancelled() => break,
+                () = wish.cancelled() => break,
+                slot = &mut turn => return slot,
+                () = tokio::time::sleep(QUIET) => {}
+            }
+            let _ = self.journal.post().await;
+            let _ = self.journal.prolong(&self.runtime.options).await;
+            let id = self.journal.id().clone();
+            if let Ok(true) = self.runtime.cancel_requested(&id).await {
+                break;
+            }
         }
+        Err(called_off("while it waited for its turn"))
     }
 
-    /// The last look before the world changes: the permit holds, and what runs is what was frozen.
+    /// Whether the permission still holds now that the call has its turn.
+    fn covered(&self, cleared: &Cleared) -> bool {
+        cleared.permit.covers(&cleared.understood.plan, self.journal.id(), self.journal.now())
+    }
+
+    /// The last look before the world changes: what runs is what was frozen, and it still fits.
     fn still_the_same(&self, cleared: &Cleared) -> Result<(), Stop> {
         let plan = &cleared.understood.plan;
-        if !cleared.permit.covers(plan, self.journal.id(), self.journal.now()) {
-            return Err(Stop::new(
-                Code::ApprovalExpired,
-                "the permission ran out while the call waited for its turn",
-            ));
-        }
         if Digest::of_bytes(&haft_model::canonical(&plan.input)) != cleared.call_input.digest {
             return Err(Stop::new(Code::InputMutation, "the input changed after it was judged"));
         }
@@ -79,7 +107,8 @@ impl Walk<'_> {
     async fn execute(&mut self, cleared: &Cleared, manner: &Manner<'_>) -> Result<Output, Failure> {
         let plan = &cleared.understood.plan;
         let mutates = plan.effects.may_mutate();
-        let reports = mutates && cleared.understood.driver.reports_submission(plan);
+        let driver = &cleared.understood.driver;
+        let reports = mutates && caught(|| driver.reports_submission(plan)).unwrap_or(false);
         let refused = |stop: Stop| {
             let effect = if mutates { EffectState::NotSubmitted } else { EffectState::None };
             Failure::new(stop, effect)
@@ -99,7 +128,10 @@ impl Walk<'_> {
                 self.journal.note(Event::Submitted(Submitted { attempt: self.attempt }));
             }
             // INVARIANT: decision, binding and "submitted" are on the disk before the effect.
-            self.journal.save().await.map_err(refused)?;
+            if let Err(stop) = self.journal.save().await {
+                self.journal.retract(|event| matches!(event, Event::Submitted(_)));
+                return Err(refused(stop));
+            }
         }
         self.executed = true;
         let effect = match (mutates, reports) {
@@ -107,9 +139,10 @@ impl Walk<'_> {
             (true, true) => EffectState::NotSubmitted,
             (true, false) => EffectState::Submitted,
         };
-        let mut running = Running { effect, ..Running::new(cleared, manner, mutates) };
+        let wish = self.enlisted.wish.clone();
+        let mut running = Running::new(cleared, manner, wish);
+        (running.mutates, running.effect) = (mutates, effect);
         let outcome = self.run(&mut running, cleared).await;
-        self.runtime.running().remove(self.journal.id());
         self.attempt_ended(outcome, &running)
     }
 
@@ -119,12 +152,19 @@ impl Walk<'_> {
         let attempt =
             Attempt::new(&cleared.permit, plan, 1, running.deadline, running.cancel.clone(), link);
         let attempt = attempt.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))?;
-        self.runtime.running().insert(self.journal.id().clone(), running.wish.clone());
-        let mut work = cleared.understood.driver.run(attempt);
+        let driver = &cleared.understood.driver;
+        let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
+        let mut work = Guarded(work);
         loop {
             let news = running.next(&mut said, &mut work).await;
             match news {
-                News::Done(outcome) => return outcome,
+                News::Done(outcome) => {
+                    // What it said with its last breath counts too.
+                    while let Ok(said) = said.try_recv() {
+                        self.heard_from(running, said).await;
+                    }
+                    return outcome.unwrap_or_else(|fault| Err(running.broke(&fault)));
+                }
                 News::Said(said) => self.heard_from(running, said).await,
                 News::Wished => self.wish(running, AbortReason::UserInterruption),
                 News::Quiet => self.look_around(running).await,
@@ -150,7 +190,11 @@ impl Walk<'_> {
                 let recorded = match running.effect {
                     EffectState::NotSubmitted => {
                         self.journal.note(Event::Submitted(Submitted { attempt: self.attempt }));
-                        self.journal.save().await
+                        let saved = self.journal.save().await;
+                        if saved.is_err() {
+                            self.journal.retract(|event| matches!(event, Event::Submitted(_)));
+                        }
+                        saved
                     }
                     _ => Ok(()),
                 };
@@ -169,8 +213,9 @@ impl Walk<'_> {
         cancel: Option<CancelNote>,
     ) {
         let progress = Progress {
-            percent: progress.percent.map(|percent| percent.clamp(0.0, 100.0)),
+            percent: percent(progress.percent),
             message: progress.message.map(|message| self.redactor.text(&message).0),
+            current_step: progress.current_step.map(|step| self.redactor.text(&step).0),
             ..progress
         };
         let elapsed_ms = running.began.elapsed().as_millis() as u64;
@@ -205,10 +250,10 @@ impl Walk<'_> {
     fn wish(&mut self, running: &mut Running, reason: AbortReason) {
         running.wished = true;
         self.note_cancel(running, CancelFact::Requested, reason);
-        if running.cancelable {
-            running.stop(reason, self.runtime.options.grace);
-        } else {
+        if !running.cancelable {
             self.note_cancel(running, CancelFact::Unsupported, reason);
+        } else if running.stopping.is_none() {
+            running.stop(reason, self.runtime.options.grace);
         }
     }
 
@@ -243,24 +288,25 @@ impl Walk<'_> {
         outcome: Result<Output, Failure>,
         running: &Running,
     ) -> Result<Output, Failure> {
-        let outcome = match outcome {
-            Ok(output) => {
-                let effect =
-                    if running.mutates { committed(output.effect) } else { EffectState::None };
-                Ok(Output { effect, ..output })
-            }
-            Err(failure) => {
-                let effect = running.effect_after(failure.effect);
-                Err(Failure { effect, ..failure })
-            }
+        let outcome = running.settled(outcome);
+        let effect = match &outcome {
+            Ok(output) => output.effect,
+            Err(failure) => failure.effect,
         };
+        if running.effect == EffectState::NotSubmitted && effect.may_have_happened() {
+            // It did not say so when it had to; the record does not hide that it began.
+            self.journal.note(Event::Submitted(Submitted { attempt: 1 }));
+        }
         if let (Some(reason), Some(fact)) = (running.stopping, running.cancel_outcome(&outcome)) {
             self.note_cancel(running, fact, reason);
         }
-        let (effect, code, native) = match &outcome {
-            Ok(output) => (output.effect, None, output.native.clone()),
-            Err(failure) => (failure.effect, Some(failure.stop.code), failure.native.clone()),
+        let (code, mut native) = match &outcome {
+            Ok(output) => (None, output.native.clone()),
+            Err(failure) => (Some(failure.stop.code), failure.native.clone()),
         };
+        for named in &mut native {
+            self.redactor.everywhere(named);
+        }
         self.journal.note(Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: self.attempt,
             effect,
@@ -271,132 +317,7 @@ impl Walk<'_> {
     }
 }
 
-/// An effect that took place, whatever a driver that speaks of reads calls it.
-fn committed(said: EffectState) -> EffectState {
-    match said {
-        EffectState::None | EffectState::Submitted => EffectState::Committed,
-        other => other,
-    }
-}
-
-/// One attempt under way.
-struct Running {
-    began: Instant,
-    deadline: Instant,
-    give_up: Instant,
-    /// Fires when the driver is to stop.
-    cancel: Cancel,
-    /// Fires when somebody wishes it.
-    wish: Cancel,
-    /// The caller's own wish.
-    caller: Cancel,
-    wished: bool,
-    cancelable: bool,
-    mutates: bool,
-    stopping: Option<AbortReason>,
-    effect: EffectState,
-    quiet: Duration,
-}
-
-/// What a running attempt brings next.
-enum News {
-    Done(Result<Output, Failure>),
-    Said(Said),
-    Wished,
-    Quiet,
-    OutOfTime,
-}
-
-impl Running {
-    fn new(cleared: &Cleared, manner: &Manner<'_>, mutates: bool) -> Running {
-        let began = Instant::now();
-        let deadline = began + Duration::from_millis(cleared.understood.plan.limits.timeout_ms);
-        let extras = &cleared.understood.entry.contract.tool.extras;
-        let cancelable = match extras.supports_cancel {
-            Some(stated) => stated && extras.interrupt.as_deref() != Some("block"),
-            None => extras.interrupt.as_deref() == Some("cancel"),
-        };
-        Running {
-            began,
-            deadline,
-            give_up: deadline,
-            cancel: Cancel::new(),
-            wish: Cancel::new(),
-            caller: manner.cancel.clone(),
-            wished: false,
-            cancelable,
-            mutates,
-            stopping: None,
-            effect: EffectState::None,
-            quiet: QUIET,
-        }
-    }
-
-    async fn next(
-        &mut self,
-        said: &mut mpsc::Receiver<Said>,
-        work: &mut haft_driver::BoxFuture<'_, Result<Output, Failure>>,
-    ) -> News {
-        tokio::select! {
-            biased;
-            Some(said) = said.recv() => News::Said(said),
-            outcome = work => News::Done(outcome),
-            () = self.caller.cancelled(), if !self.wished => News::Wished,
-            () = self.wish.cancelled(), if !self.wished => News::Wished,
-            () = tokio::time::sleep_until(self.give_up.into()) => News::OutOfTime,
-            () = tokio::time::sleep(self.quiet) => News::Quiet,
-        }
-    }
-
-    /// Tells the driver to stop, and gives it a while.
-    fn stop(&mut self, reason: AbortReason, grace: Duration) {
-        self.stopping = Some(reason);
-        self.give_up = Instant::now() + grace;
-        self.cancel.cancel();
-    }
-
-    /// The failure of a driver that did not stop when it had to.
-    fn given_up(&self) -> Failure {
-        let effect = match self.effect {
-            EffectState::Submitted => EffectState::Unknown,
-            other => other,
-        };
-        let submitted = effect.may_have_happened();
-        let stop = match (self.stopping, submitted) {
-            (Some(AbortReason::Timeout) | None, true) => Stop::new(
-                Code::TimeoutUnknownCommit,
-                "time ran out after the effect had begun; nobody knows what became of it",
-            ),
-            (Some(AbortReason::Timeout) | None, false) => {
-                Stop::new(Code::TimeoutBeforeSubmit, "time ran out before anything was sent")
-            }
-            (Some(_), _) => called_off("and stopped by force, since it did not stop by itself"),
-        };
-        Failure::new(stop, effect)
-    }
-
-    /// What is known of the effect after a failure: never less than is on record.
-    fn effect_after(&self, said: EffectState) -> EffectState {
-        if !self.mutates {
-            return EffectState::None;
-        }
-        match (self.effect, said) {
-            (EffectState::NotSubmitted, _) => EffectState::NotSubmitted,
-            (_, EffectState::NotSubmitted | EffectState::NotCommitted) => EffectState::NotCommitted,
-            (_, EffectState::Committed | EffectState::PartiallyCommitted) => said,
-            (_, _) => EffectState::Unknown,
-        }
-    }
-
-    /// What became of a wish to stop.
-    fn cancel_outcome(&self, outcome: &Result<Output, Failure>) -> Option<CancelFact> {
-        if self.stopping == Some(AbortReason::Timeout) {
-            return None;
-        }
-        match outcome {
-            Ok(_) => Some(CancelFact::Failed),
-            Err(failure) if failure.stop.code == Code::CanceledCaller => Some(CancelFact::Canceled),
-            Err(_) => Some(CancelFact::Failed),
-        }
-    }
+/// A percentage that can be written down.
+fn percent(said: Option<f64>) -> Option<f64> {
+    said.filter(|percent| percent.is_finite()).map(|percent| percent.clamp(0.0, 100.0))
 }

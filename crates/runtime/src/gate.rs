@@ -1,21 +1,22 @@
 //! Phase 7, the half that waits: a decision becomes a permit, a refusal, or a question to people.
 
-use haft_driver::Heard;
+mod settled;
+
 use haft_ledger::{QuestionFilter, QuestionRecord};
 use haft_model::{
-    Answer, Bound, Call, CallPhase, Closed, Code, Decided, Decision, Digest, Event, HookPoint,
-    HookStarted, Kept, Layer, Mutation, MutationSource, Opinion, PhaseOutcome, Question,
-    QuestionId, QuestionState, Says, Status, Stop, Verdict, utc_day,
+    Bound, Call, CallPhase, Closed, Code, Decided, Decision, Digest, Event, Firmness, HookPoint,
+    Kept, Layer, Mutation, Needs, Opinion, PhaseOutcome, Question, QuestionId, QuestionState, Says,
+    Status, Stop, Verdict,
 };
-use haft_policy::{Permit, Settlement, settle};
-use serde_json::{Value, json};
+use haft_policy::Permit;
+use serde_json::json;
 
-use crate::hear::{HeardOut, ask, concerned, opinion, record};
+use crate::hear::HeardOut;
 use crate::journal::unrecorded;
 use crate::runtime::{called_off, later};
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
-use crate::{Manner, NonInteractive, Patience, Prompt, Reply};
+use crate::{Manner, NonInteractive, Patience, Prompt, Reply, World};
 
 /// A call that may run, and exactly what of it.
 pub(crate) struct Cleared {
@@ -53,14 +54,15 @@ impl Walk<'_> {
     ) -> Result<Cleared, Halt> {
         let HeardOut { understood, mut opinions } = heard;
         let world = self.world.clone();
-        self.runtime.within_rates(&world, &understood.plan).await?;
-        let mut decision = self.runtime.judge(&world, &understood, &opinions).await?;
+        let since = self.journal.on_record();
+        self.runtime.within_rates(&world, &understood.plan, since).await?;
+        let mut decision = self.judged(&world, &understood, &opinions).await?;
         if decision.verdict == Verdict::Ask {
             let said =
                 self.hear_about(HookPoint::PermissionRequest, &understood, &decision).await?;
             if !said.is_empty() {
                 opinions.extend(said);
-                decision = self.runtime.judge(&world, &understood, &opinions).await?;
+                decision = self.judged(&world, &understood, &opinions).await?;
             }
         }
         match decision.verdict {
@@ -126,46 +128,6 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Hears hooks around a decision. One that cannot be heard, or says no, says no.
-    async fn hear_about(
-        &mut self,
-        point: HookPoint,
-        understood: &Understood,
-        decision: &Decision,
-    ) -> Result<Vec<Opinion>, Stop> {
-        let world = self.world.clone();
-        let mut opinions = Vec::new();
-        for hook in concerned(&world.hooks, point, understood) {
-            let started_at = self.journal.now();
-            let started = HookStarted { hook: hook.name().to_owned(), point };
-            self.journal.note(Event::PreHookStarted(started));
-            let shown = self.shown(understood);
-            let about = Heard {
-                actor: &understood.plan.actor,
-                plan: &understood.plan,
-                observable_input: &shown,
-                decision: Some(decision),
-                result: None,
-            };
-            let answer = ask(hook.as_ref(), about).await;
-            let mut run = record(hook.name(), point, started_at, &answer);
-            let said = match answer {
-                Err(fault) => Some((Says::Deny, format!("it could not be heard: {fault}"))),
-                Ok(answer) => match answer.stop {
-                    Some(reason) => Some((Says::Deny, reason)),
-                    None => answer.opinion,
-                },
-            };
-            if let Some((says, reason)) = said {
-                let opinion = opinion(hook.as_ref(), says, &reason);
-                run.opinion = Some(opinion.clone());
-                opinions.push(opinion);
-            }
-            self.journal.note(Event::PreHookCompleted(Box::new(run)));
-        }
-        Ok(opinions)
-    }
-
     /// A person has to answer: the question is put on record, and waited for.
     async fn ask(
         &mut self,
@@ -175,7 +137,6 @@ impl Walk<'_> {
         mut decision: Decision,
         manner: &Manner<'_>,
     ) -> Result<Cleared, Halt> {
-        let mut number = 1;
         loop {
             if let Err(stop) = self.somebody_can_be_asked(&understood, manner) {
                 self.decided(&understood, decision, None, None, Vec::new()).await?;
@@ -183,7 +144,7 @@ impl Walk<'_> {
             }
             // The question names what was judged by its digest.
             self.keep(&understood.plan.input);
-            let question = self.question(&understood, decision, number);
+            let question = self.question(&understood, decision);
             self.journal.note(Event::PermissionRequested(Box::new(question.clone())));
             self.journal.claim(&self.runtime.options.node, self.runtime.lease_end()).await?;
             self.journal.save().await?;
@@ -193,13 +154,23 @@ impl Walk<'_> {
             }
             // What would run is not what was asked about: it is judged like a new call.
             let world = self.world.clone();
-            decision = self.runtime.judge(&world, &understood, &opinions).await?;
+            decision = self.judged(&world, &understood, &opinions).await?;
             match decision.verdict {
                 Verdict::Allow => return self.allowed(understood, decision).await,
                 Verdict::Deny => return Err(self.denied(&understood, decision).await.into()),
-                Verdict::Ask => number += 1,
+                Verdict::Ask => {}
             }
         }
+    }
+
+    /// What the rules say of the call as it is now.
+    async fn judged(
+        &self,
+        world: &World,
+        understood: &Understood,
+        opinions: &[Opinion],
+    ) -> Result<Decision, Stop> {
+        self.runtime.judge(world, understood, opinions, self.journal.on_record()).await
     }
 
     /// Where neither a person is at hand nor the inbox may be used, an ask is an end.
@@ -220,10 +191,11 @@ impl Walk<'_> {
             .help("call it at a terminal, or set `non_interactive = \"ask\"`"))
     }
 
-    fn question(&self, understood: &Understood, decision: Decision, number: usize) -> Question {
-        let id = match number {
+    fn question(&mut self, understood: &Understood, decision: Decision) -> Question {
+        self.asked += 1;
+        let id = match self.asked {
             1 => self.journal.id().part("apr"),
-            _ => self.journal.id().numbered("apr", number),
+            number => self.journal.id().numbered("apr", number),
         };
         let now = self.journal.now();
         let contract = &understood.entry.contract;
@@ -285,7 +257,7 @@ impl Walk<'_> {
                 }
             };
             if let Some(reply) = replied {
-                self.runtime.answer(&question.id, reply).await?;
+                self.take(&question, reply).await?;
             }
         }
     }
@@ -311,107 +283,45 @@ impl Walk<'_> {
         }
     }
 
-    /// What the answers so far amount to; none while the question is open.
-    pub(crate) async fn ended(
+    /// A reply of somebody at hand. One that does not count ends nothing: the question stays open.
+    async fn take(&self, question: &Question, reply: Reply) -> Result<(), Stop> {
+        match self.runtime.answer(&question.id, reply).await {
+            Err(stop) if stop.code == Code::Internal => Err(stop),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// A permission that ran out before the call had its turn is asked for anew, whoever gave it.
+    pub(crate) async fn ask_again(
         &mut self,
         call: &Call,
-        understood: &Understood,
-        question: &Question,
-        record: &QuestionRecord,
-    ) -> Result<Option<Ending>, Halt> {
-        let now = self.journal.now();
-        if record.answers.is_empty() && now <= question.expires_at {
-            return Ok(None);
-        }
-        // The world may have changed while people thought about it.
-        self.world = self.runtime.world();
-        let entry =
-            self.world.snapshot.select(&understood.plan.tool.to_string(), utc_day(now))?.clone();
-        let (current, mutation) = match edited(&record.answers) {
-            Some(answer) => {
-                let input = self.edited_input(answer).await?;
-                let by = answer.by.to_string();
-                self.changed(call, &entry, understood, input, |_| {
-                    (MutationSource::PermissionPrompt, by, "whoever approved it edited it".into())
-                })?
-            }
-            None => (self.rebind(call, &entry, understood.plan.input.clone())?, None),
-        };
-        let bound = self.bound(&current);
-        let rulebook = self.world.rulebook.clone();
-        match settle(&rulebook, question, &record.answers, &current.plan, &bound, now) {
-            Settlement::Open(_) => Ok(None),
-            Settlement::Refused(stop) => {
-                if stop.code == Code::ApprovalExpired {
-                    self.close(question, QuestionState::Expired, "nobody answered in time");
-                }
-                Err(stop.into())
-            }
-            Settlement::Changed(why) => {
-                self.close(question, QuestionState::Withdrawn, &why);
-                Ok(Some(Ending::AskAgain(Box::new(current))))
-            }
-            Settlement::Permitted(permit) => {
-                let mutations: Vec<Mutation> = mutation.into_iter().collect();
-                self.still_lawful(&current, &mutations).await?;
-                let cleared =
-                    self.permitted(current, permit, question, &record.answers, mutations).await?;
-                Ok(Some(Ending::Cleared(Box::new(cleared))))
-            }
-        }
-    }
-
-    /// An edited input is judged again: people cannot approve what a rule denies.
-    async fn still_lawful(
-        &mut self,
-        understood: &Understood,
-        mutations: &[Mutation],
-    ) -> Result<(), Halt> {
-        if mutations.is_empty() {
-            return Ok(());
-        }
-        let world = self.world.clone();
-        let decision = self.runtime.judge(&world, understood, &[]).await?;
-        match decision.verdict {
-            Verdict::Deny => Err(self.denied(understood, decision).await.into()),
-            Verdict::Allow | Verdict::Ask => Ok(()),
-        }
-    }
-
-    async fn permitted(
-        &mut self,
         understood: Understood,
-        permit: Permit,
-        question: &Question,
-        answers: &[Answer],
-        mutations: Vec<Mutation>,
+        manner: &Manner<'_>,
     ) -> Result<Cleared, Halt> {
-        let mut opinions = question.decision.opinions.clone();
-        for answer in answers.iter().filter(|answer| answer.approves) {
-            let reason = answer.reason.clone().unwrap_or_else(|| format!("{} agrees", answer.by));
-            opinions.push(Opinion::new(Layer::Person, Says::Allow, reason).by(answer.by.as_str()));
+        let world = self.world.clone();
+        let mut decision = self.judged(&world, &understood, &[]).await?;
+        if decision.verdict == Verdict::Deny {
+            return Err(self.denied(&understood, decision).await.into());
         }
-        let decision = Decision {
-            verdict: Verdict::Allow,
-            deciding: opinions.len().checked_sub(1),
-            opinions,
-            needs: Vec::new(),
-            code: None,
-            suggested_updates: Vec::new(),
-            decided_at: self.journal.now(),
-        };
-        let call_input = self.keep(&understood.plan.input);
-        let kept = Some(call_input.clone());
-        self.decided(&understood, decision, kept, Some(question.id.clone()), mutations).await?;
-        Ok(Cleared { understood, permit, call_input })
+        let reason = "the permission ran out while the call waited for its turn";
+        let lapse = Opinion::new(Layer::Fault, Says::Ask, reason).firm(Firmness::Always);
+        decision.verdict = Verdict::Ask;
+        decision.deciding = Some(decision.opinions.len());
+        decision.opinions.push(lapse);
+        if decision.needs.is_empty() {
+            decision.needs.push(Needs::default());
+        }
+        self.ask(call, understood, Vec::new(), decision, manner).await
     }
 
     /// Waits a while for news, or for the caller to lose interest.
     async fn wait(&mut self, question: &Question, manner: &Manner<'_>) -> Result<(), Halt> {
         let look = self.runtime.options.look;
         let id = self.journal.id().clone();
+        let wish = self.enlisted.wish.clone();
         tokio::select! {
             () = manner.cancel.cancelled() => return Err(self.withdrawn(question).into()),
+            () = wish.cancelled() => return Err(self.withdrawn(question).into()),
             () = tokio::time::sleep(look) => {}
         }
         if self.runtime.cancel_requested(&id).await? {
@@ -420,7 +330,7 @@ impl Walk<'_> {
         Ok(self.journal.prolong(&self.runtime.options).await?)
     }
 
-    fn withdrawn(&mut self, question: &Question) -> Stop {
+    pub(crate) fn withdrawn(&mut self, question: &Question) -> Stop {
         self.close(question, QuestionState::Withdrawn, "the call was called off");
         called_off("while a person was asked")
     }
@@ -441,14 +351,6 @@ impl Walk<'_> {
             .next()
             .ok_or_else(|| Stop::new(Code::Internal, format!("the question `{id}` is gone")))
     }
-
-    async fn edited_input(&self, answer: &Answer) -> Result<Value, Stop> {
-        let gone = || Stop::new(Code::InputMutation, "the edited input is gone");
-        let digest = answer.edited_input.as_ref().ok_or_else(gone)?;
-        let bytes = self.runtime.store.payload(self.journal.id(), digest).await;
-        let bytes = bytes.map_err(unrecorded)?.ok_or_else(gone)?;
-        serde_json::from_slice(&bytes).map_err(|_| gone())
-    }
 }
 
 /// How a question ended, other than with a refusal.
@@ -457,10 +359,6 @@ pub(crate) enum Ending {
     Cleared(Box<Cleared>),
     /// What would run has changed.
     AskAgain(Box<Understood>),
-}
-
-fn edited(answers: &[Answer]) -> Option<&Answer> {
-    answers.iter().rev().find(|answer| answer.approves && answer.edited_input.is_some())
 }
 
 /// A denial as an answer.

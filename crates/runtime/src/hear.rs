@@ -5,11 +5,12 @@ use std::sync::Arc;
 use haft_catalog::Entry;
 use haft_driver::{Heard, Hook, HookAnswer};
 use haft_model::{
-    Call, CallPhase, Code, Digest, Event, HookPoint, HookRun, HookStarted, Layer, Mutation,
-    MutationSource, Opinion, PhaseOutcome, Says, Stop, Timestamp,
+    Call, CallPhase, Code, Decision, Digest, Event, HookPoint, HookRun, HookStarted, Layer,
+    Mutation, MutationSource, Opinion, PhaseOutcome, Says, Stop, Timestamp,
 };
 use serde_json::Value;
 
+use crate::guarded::{Guarded, caught};
 use crate::inputs;
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
@@ -64,7 +65,7 @@ impl Walk<'_> {
             result: None,
         };
         let answer = ask(hook.as_ref(), about).await;
-        let mut run = record(&name, point, started_at, &answer);
+        let mut run = self.record(&name, point, started_at, &answer);
         let outcome = match answer {
             Err(fault) => Err(Stop::new(
                 Code::HookFailed,
@@ -86,7 +87,7 @@ impl Walk<'_> {
         run: &mut HookRun,
     ) -> Result<(), Stop> {
         if let Some((says, reason)) = answer.opinion {
-            let opinion = opinion(hook, says, &reason);
+            let opinion = self.opinion(hook, says, &reason);
             run.opinion = Some(opinion.clone());
             heard.opinions.push(opinion);
         }
@@ -131,6 +132,7 @@ impl Walk<'_> {
         self.redactor.learn(&input);
         let after = self.rebind(call, entry, input)?;
         let (kind, by, reason) = source(&after);
+        let reason = self.redactor.text(&reason).0;
         let kept = self.keep(&after.plan.input);
         let earlier = Digest::of_bytes(&haft_model::canonical(&before.plan.input));
         let mutation = inputs::mutation(
@@ -141,6 +143,91 @@ impl Walk<'_> {
             (&after.plan.input, &kept),
         );
         Ok((after, mutation))
+    }
+
+    /// Hears hooks around a decision. One that cannot be heard, or says no, says no.
+    pub(crate) async fn hear_about(
+        &mut self,
+        point: HookPoint,
+        understood: &Understood,
+        decision: &Decision,
+    ) -> Result<Vec<Opinion>, Stop> {
+        let world = self.world.clone();
+        let mut opinions = Vec::new();
+        for hook in concerned(&world.hooks, point, understood) {
+            let started_at = self.journal.now();
+            let started = HookStarted { hook: hook.name().to_owned(), point };
+            self.journal.note(Event::PreHookStarted(started));
+            let shown = self.shown(understood);
+            let about = Heard {
+                actor: &understood.plan.actor,
+                plan: &understood.plan,
+                observable_input: &shown,
+                decision: Some(decision),
+                result: None,
+            };
+            let answer = ask(hook.as_ref(), about).await;
+            let mut run = self.record(hook.name(), point, started_at, &answer);
+            let said = match answer {
+                Err(fault) => Some((Says::Deny, format!("it could not be heard: {fault}"))),
+                Ok(answer) => match answer.stop {
+                    Some(reason) => Some((Says::Deny, reason)),
+                    None => answer.opinion,
+                },
+            };
+            if let Some((says, reason)) = said {
+                let opinion = self.opinion(hook.as_ref(), says, &reason);
+                run.opinion = Some(opinion.clone());
+                opinions.push(opinion);
+            }
+            self.journal.note(Event::PreHookCompleted(Box::new(run)));
+        }
+        Ok(opinions)
+    }
+
+    /// A hook's word as an opinion; one that the workspace trusts is marked.
+    fn opinion(&self, hook: &dyn Hook, says: Says, reason: &str) -> Opinion {
+        let layer = match hook.layer() {
+            Layer::Classifier => Layer::Classifier,
+            _ => Layer::Hook,
+        };
+        let rule = match hook.trusted() {
+            true => format!("trusted:{}", hook.name()),
+            false => hook.name().to_owned(),
+        };
+        Opinion::new(layer, says, self.redactor.text(reason).0).by(rule)
+    }
+
+    /// What is on record of a hook's run: it may repeat what it saw, so nothing sensitive of it.
+    pub(crate) fn record(
+        &self,
+        name: &str,
+        point: HookPoint,
+        started_at: Timestamp,
+        answer: &Result<HookAnswer, String>,
+    ) -> HookRun {
+        let clean = |text: &String| self.redactor.text(text).0;
+        let (outputs, mut context, stopped, failed) = match answer {
+            Err(fault) => (Vec::new(), Vec::new(), None, Some(clean(fault))),
+            Ok(answer) => {
+                let stopped = answer.stop.as_ref().map(clean);
+                (outputs(answer), answer.additional_context.clone(), stopped, None)
+            }
+        };
+        for added in &mut context {
+            self.redactor.everywhere(added);
+        }
+        HookRun {
+            hook: name.to_owned(),
+            point,
+            started_at,
+            outputs,
+            opinion: None,
+            mutation: None,
+            context,
+            stopped,
+            failed,
+        }
     }
 
     /// The input as hooks and people may see it.
@@ -157,54 +244,19 @@ pub(crate) fn concerned<'h>(
     point: HookPoint,
     understood: &Understood,
 ) -> Vec<&'h Arc<dyn Hook>> {
-    hooks.iter().filter(|hook| hook.point() == point && hook.concerns(&understood.plan)).collect()
+    let plan = &understood.plan;
+    // One that cannot say whether it is concerned is heard, and what cannot be heard is a no.
+    let concerns = |hook: &Arc<dyn Hook>| caught(|| hook.concerns(plan)).unwrap_or(true);
+    hooks.iter().filter(|hook| hook.point() == point && concerns(hook)).collect()
 }
 
 /// Asks a hook, within its time.
 pub(crate) async fn ask(hook: &dyn Hook, about: Heard<'_>) -> Result<HookAnswer, String> {
     let patience = hook.patience();
-    match tokio::time::timeout(patience, hook.hear(about)).await {
-        Ok(answer) => answer,
+    let hearing = caught(|| hook.hear(about))?;
+    match tokio::time::timeout(patience, Guarded(hearing)).await {
+        Ok(answer) => answer.and_then(|answer| answer),
         Err(_) => Err(format!("it took longer than {} ms", patience.as_millis())),
-    }
-}
-
-/// A hook's word as an opinion; one that the workspace trusts is marked.
-pub(crate) fn opinion(hook: &dyn Hook, says: Says, reason: &str) -> Opinion {
-    let layer = match hook.layer() {
-        Layer::Classifier => Layer::Classifier,
-        _ => Layer::Hook,
-    };
-    let rule = match hook.trusted() {
-        true => format!("trusted:{}", hook.name()),
-        false => hook.name().to_owned(),
-    };
-    Opinion::new(layer, says, reason).by(rule)
-}
-
-/// What is on record of a hook's run.
-pub(crate) fn record(
-    name: &str,
-    point: HookPoint,
-    started_at: Timestamp,
-    answer: &Result<HookAnswer, String>,
-) -> HookRun {
-    let (outputs, context, stopped, failed) = match answer {
-        Err(fault) => (Vec::new(), Vec::new(), None, Some(fault.clone())),
-        Ok(answer) => {
-            (outputs(answer), answer.additional_context.clone(), answer.stop.clone(), None)
-        }
-    };
-    HookRun {
-        hook: name.to_owned(),
-        point,
-        started_at,
-        outputs,
-        opinion: None,
-        mutation: None,
-        context,
-        stopped,
-        failed,
     }
 }
 

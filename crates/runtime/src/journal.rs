@@ -28,6 +28,10 @@ pub(crate) struct Journal {
     /// When the lease was last prolonged.
     leased: Instant,
     durable: bool,
+    /// When it came in.
+    came_in: Timestamp,
+    /// Whether anything about it was handed to the ledger.
+    written: bool,
     status: Status,
     progress: u64,
 }
@@ -54,7 +58,9 @@ pub(crate) struct TakenUp {
     pub(crate) progress: u64,
     /// The phases that are over.
     pub(crate) phases: Vec<CallPhase>,
-    /// How long ago it came in, in microseconds.
+    /// When it came in.
+    pub(crate) came_in: Timestamp,
+    /// How long ago that is, in microseconds.
     pub(crate) age: u64,
 }
 
@@ -75,6 +81,8 @@ impl Journal {
             fence: taken_up.map(|taken| taken.fence),
             leased: now,
             durable: taken_up.is_some(),
+            came_in: taken_up.map_or_else(|| clock.now(), |taken| taken.came_in),
+            written: taken_up.is_some(),
             status: taken_up.map_or(Status::Planned, |taken| taken.status),
             progress: taken_up.map_or(0, |taken| taken.progress),
             subject: opening.taken_up.map(|taken| taken.subject),
@@ -95,6 +103,11 @@ impl Journal {
 
     pub(crate) fn status(&self) -> Status {
         self.status
+    }
+
+    /// When the call came in, if others can know of it already.
+    pub(crate) fn on_record(&self) -> Option<Timestamp> {
+        self.written.then_some(self.came_in)
     }
 
     pub(crate) fn fence(&self) -> Option<Fence> {
@@ -122,6 +135,11 @@ impl Journal {
         self.facts.push(Fact { at: self.clock.now(), phases, event });
     }
 
+    /// Takes back what was noted and could not be written.
+    pub(crate) fn retract(&mut self, taken_back: impl Fn(&Event) -> bool) {
+        self.facts.retain(|fact| !taken_back(&fact.event));
+    }
+
     /// Notes bytes that facts name.
     pub(crate) fn keep(&mut self, (kept, blob): (Kept, Blob)) -> Kept {
         if !self.blobs.iter().any(|other| other.digest == blob.digest) {
@@ -132,6 +150,10 @@ impl Journal {
 
     /// Notes that a phase is over.
     pub(crate) fn phase(&mut self, phase: CallPhase, outcome: PhaseOutcome) {
+        // A call that is taken up again, or asked about again, passes some phases twice.
+        if self.seen & (1 << phase.number()) != 0 {
+            return;
+        }
         let to = self.began.elapsed().as_micros() as u64;
         self.phases.push(PhaseLine { phase, outcome, from: self.phase_from, to });
         self.seen |= 1 << phase.number();
@@ -201,6 +223,16 @@ impl Journal {
         self.send(wait).await
     }
 
+    /// Hands the last of it to the ledger, and does not keep what cannot be written.
+    pub(crate) async fn close(&mut self) -> Result<(), Stop> {
+        let wait = if self.durable { Wait::Disk } else { Wait::Queue };
+        let sent = self.draft();
+        match sent.facts.is_empty() {
+            true => Ok(()),
+            false => self.store.append(sent, wait).await.map(|_| ()).map_err(unrecorded),
+        }
+    }
+
     /// Gives the right to write about the call back.
     pub(crate) async fn release(&mut self) {
         if let Some(fence) = self.fence.take() {
@@ -213,19 +245,30 @@ impl Journal {
         if self.facts.is_empty() {
             return Ok(());
         }
-        let mut guards = Vec::new();
-        if let Some(Fence(token)) = self.fence {
-            guards.push(Guard::Fence(token));
+        let draft = self.draft();
+        let kept = (draft.facts.clone(), draft.blobs.clone());
+        match self.store.append(draft, wait).await {
+            Ok(_) => {
+                self.written = true;
+                Ok(())
+            }
+            Err(fault) => {
+                // Nothing of it was written, so a later try tells the whole story.
+                (self.facts, self.blobs) = kept;
+                Err(unrecorded(fault))
+            }
         }
-        let draft = Draft {
+    }
+
+    fn draft(&mut self) -> Draft {
+        Draft {
             invocation: Some(self.id.clone()),
             actor: Some(Actor::clone(&self.actor)),
             subject: self.subject.clone(),
             facts: std::mem::take(&mut self.facts),
             blobs: std::mem::take(&mut self.blobs),
-            guards,
-        };
-        self.store.append(draft, wait).await.map(|_| ()).map_err(unrecorded)
+            guards: self.fence.map(|Fence(token)| Guard::Fence(token)).into_iter().collect(),
+        }
     }
 }
 

@@ -42,18 +42,20 @@ impl Runtime {
         };
         // Whether a driver can run here is another question than whether it may.
         let unready = understood(&world, call, &entry, input).err();
-        let decision = self.weigh(&world, &entry, &plan, &[]).await?;
+        let decision = self.weigh(&world, &entry, &plan, &[], None).await?;
         Ok(Why { explained, decision: Some(decision), unready })
     }
 
-    /// What becomes of a call about which everybody was heard.
+    /// What becomes of a call about which everybody was heard. One that is on record itself since a
+    /// time does not count against its own limits.
     pub(crate) async fn judge(
         &self,
         world: &World,
         understood: &Understood,
         opinions: &[Opinion],
+        on_record: Option<Timestamp>,
     ) -> Result<Decision, Stop> {
-        self.weigh(world, &understood.entry, &understood.plan, opinions).await
+        self.weigh(world, &understood.entry, &understood.plan, opinions, on_record).await
     }
 
     async fn weigh(
@@ -62,9 +64,10 @@ impl Runtime {
         entry: &Entry,
         plan: &Plan,
         opinions: &[Opinion],
+        on_record: Option<Timestamp>,
     ) -> Result<Decision, Stop> {
         let now = self.clock.now();
-        let usage = self.usage(world, plan, entry).await?;
+        let usage = self.usage(world, plan, entry, on_record).await?;
         let weigh = |standing: &[StandingAnswer]| {
             let contract = &entry.contract;
             let matter = Matter {
@@ -98,13 +101,24 @@ impl Runtime {
     }
 
     /// What was used up of the limits and budgets that there are.
-    async fn usage(&self, world: &World, plan: &Plan, entry: &Entry) -> Result<Usage, Stop> {
+    async fn usage(
+        &self,
+        world: &World,
+        plan: &Plan,
+        entry: &Entry,
+        on_record: Option<Timestamp>,
+    ) -> Result<Usage, Stop> {
         let now = self.clock.now();
         let mut usage = Usage::default();
+        let count = async |seconds: i64| {
+            let since = back(now, seconds);
+            let all = self.count(plan, entry, since).await?;
+            Ok::<u64, Stop>(others(all, since, on_record))
+        };
         for policy in &world.rulebook.policies {
             for (index, limit) in policy.limits.iter().enumerate() {
                 let Some(seconds) = limit.per.as_deref().and_then(seconds) else { continue };
-                let count = self.count(plan, entry, back(now, seconds)).await?;
+                let count = count(seconds).await?;
                 usage.limits.push((format!("{}#{index}", policy.id), count as f64));
             }
         }
@@ -113,9 +127,9 @@ impl Runtime {
             if budget.max_per_hour.is_none() && budget.max_per_day.is_none() {
                 continue;
             }
-            let hour = self.count(plan, entry, back(now, 3600)).await?;
+            let hour = count(3600).await?;
             let midnight = now.as_second().rem_euclid(86_400);
-            let day = self.count(plan, entry, back(now, midnight)).await?;
+            let day = count(midnight).await?;
             usage.budgets.push((rule.slug.clone(), hour, day));
         }
         Ok(usage)
@@ -132,10 +146,16 @@ impl Runtime {
     }
 
     /// Refuses a call that comes too soon after too many others.
-    pub(crate) async fn within_rates(&self, world: &World, plan: &Plan) -> Result<(), Stop> {
+    pub(crate) async fn within_rates(
+        &self,
+        world: &World,
+        plan: &Plan,
+        on_record: Option<Timestamp>,
+    ) -> Result<(), Stop> {
         for rate in world.rates.iter().filter(|rate| rate.tools.matches(plan.tool.id.as_str())) {
-            let used = self.store.usage(&self.filter(world, rate, plan)).await;
-            let used = used.map_err(unrecorded)?;
+            let filter = self.filter(world, rate, plan);
+            let used = self.store.usage(&filter).await.map_err(unrecorded)?;
+            let used = others(used, filter.since, on_record);
             if used >= rate.most {
                 let words = format!(
                     "`{}` was called {used} times in {} s; {} are allowed",
@@ -168,6 +188,12 @@ impl Runtime {
 fn cost(entry: &Entry, plan: &Plan) -> CostClass {
     let chosen = entry.bindings.iter().find(|binding| binding.driver.id == plan.route.driver);
     chosen.map(|binding| binding.cost_class).unwrap_or_default()
+}
+
+/// How many calls there were beside this one, if it is on record itself.
+fn others(all: u64, since: Timestamp, on_record: Option<Timestamp>) -> u64 {
+    let own = on_record.is_some_and(|came_in| came_in >= since);
+    all.saturating_sub(u64::from(own))
 }
 
 fn seconds(period: &str) -> Option<i64> {

@@ -6,9 +6,11 @@
 mod cancel;
 mod clock;
 mod declare;
+mod enlisted;
 mod execute;
 mod finish;
 mod gate;
+mod guarded;
 mod hear;
 mod inbox;
 mod inputs;

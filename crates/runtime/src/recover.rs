@@ -12,6 +12,7 @@ use haft_model::{
 };
 use serde_json::Value;
 
+use crate::enlisted::Enlisted;
 use crate::gate::Ending;
 use crate::journal::{Journal, Opening, TakenUp, unrecorded};
 use crate::runtime::called_off;
@@ -35,14 +36,20 @@ struct Past {
     facts: Vec<Fact>,
 }
 
+/// A call that this process took, and nobody else has.
+struct Grabbed<'r> {
+    fence: Fence,
+    enlisted: Enlisted<'r>,
+}
+
 impl Runtime {
     /// Takes up a call unless another process that is alive has it. Waits for as long as a dead
     /// process keeps its lease.
     pub async fn take_over(&self, id: &InvocationId) -> Result<Recovered, Stop> {
         let patience = Instant::now() + self.options.lease + self.options.look * 2;
         loop {
-            if let Some(fence) = self.grab(id).await? {
-                return self.resume(id, fence).await;
+            if let Some(grabbed) = self.grab(id).await? {
+                return self.resume(id, grabbed).await;
             }
             let moved = self.status_of(id).await? != Some(Status::AwaitingApproval);
             if moved || Instant::now() > patience {
@@ -57,8 +64,8 @@ impl Runtime {
         let filter = RunFilter { open: true, most: 1000, ..RunFilter::default() };
         let mut settled = Vec::new();
         for run in self.store.runs(&filter).await.map_err(unrecorded)? {
-            let Some(fence) = self.grab(&run.invocation_id).await? else { continue };
-            if let Recovered::Finished(envelope) = self.resume(&run.invocation_id, fence).await? {
+            let Some(grabbed) = self.grab(&run.invocation_id).await? else { continue };
+            if let Recovered::Finished(envelope) = self.resume(&run.invocation_id, grabbed).await? {
                 settled.push(*envelope);
             }
         }
@@ -67,21 +74,28 @@ impl Runtime {
 
     /// Ends a call that waits for people and that nobody else has.
     pub(crate) async fn end_waiting(&self, id: &InvocationId) -> Result<bool, Stop> {
-        let Some(fence) = self.grab(id).await? else { return Ok(false) };
+        let Some(grabbed) = self.grab(id).await? else { return Ok(false) };
         let past = self.past(id).await?;
-        let walk = self.walk_again(id, fence, &past).await?;
-        let halt = Halt::from(called_off("while a person was asked"));
-        walk.finish(Err(halt)).await;
+        let mut walk = self.walk_again(id, grabbed, &past).await?;
+        let stop = match walk.last_question(id).await? {
+            Some(record) => walk.withdrawn(&record.question),
+            None => called_off("while a person was asked"),
+        };
+        walk.finish(Err(Halt::from(stop))).await;
         Ok(true)
     }
 
-    async fn grab(&self, id: &InvocationId) -> Result<Option<Fence>, Stop> {
+    /// Takes a call that nobody has: no process that is alive, and nobody in this one.
+    async fn grab(&self, id: &InvocationId) -> Result<Option<Grabbed<'_>>, Stop> {
+        let Some(enlisted) = self.enlist(id) else { return Ok(None) };
         let node = &self.options.node;
         let (now, until) = (self.clock.now(), self.lease_end());
         let fence = self.store.lease(id, node, now, until).await.map_err(unrecorded)?;
         // The lease may have been free because the call had just ended.
         match (fence, self.status_of(id).await?) {
-            (Some(fence), Some(status)) if !status.is_terminal() => Ok(Some(fence)),
+            (Some(fence), Some(status)) if !status.is_terminal() => {
+                Ok(Some(Grabbed { fence, enlisted }))
+            }
             (Some(fence), _) => {
                 self.store.release(id, fence).await.map_err(unrecorded)?;
                 Ok(None)
@@ -96,9 +110,9 @@ impl Runtime {
         Ok(runs.first().map(|run| run.status))
     }
 
-    async fn resume(&self, id: &InvocationId, fence: Fence) -> Result<Recovered, Stop> {
+    async fn resume(&self, id: &InvocationId, grabbed: Grabbed<'_>) -> Result<Recovered, Stop> {
         let past = self.past(id).await?;
-        let mut walk = self.walk_again(id, fence, &past).await?;
+        let mut walk = self.walk_again(id, grabbed, &past).await?;
         let outcome = match past.submitted() {
             true => Err(Halt::Stopped(Box::new(Failure::new(
                 Stop::new(
@@ -141,12 +155,13 @@ impl Runtime {
     }
 
     /// A walk that stands where the one before it ended.
-    async fn walk_again(
-        &self,
+    async fn walk_again<'r>(
+        &'r self,
         id: &InvocationId,
-        fence: Fence,
+        grabbed: Grabbed<'r>,
         past: &Past,
-    ) -> Result<Walk<'_>, Stop> {
+    ) -> Result<Walk<'r>, Stop> {
+        let Grabbed { fence, enlisted } = grabbed;
         let began = past.facts.first().map_or_else(|| self.clock.now(), |fact| fact.at);
         let age = self.clock.now().as_microsecond().saturating_sub(began.as_microsecond());
         let phases = past.facts.iter().flat_map(|fact| &fact.phases);
@@ -158,12 +173,13 @@ impl Runtime {
                 fence,
                 status: past.status(),
                 progress: past.progress(),
+                came_in: began,
                 age: u64::try_from(age).unwrap_or_default(),
                 phases: phases.map(|line: &PhaseLine| line.phase).collect(),
             }),
         };
         let journal = Journal::open(self.clock.clone(), self.store.clone(), opening);
-        let mut walk = Walk::with(self, journal, &past.planned.requested);
+        let mut walk = Walk::with(self, journal, enlisted, &past.planned.requested);
         walk.executed = past.submitted();
         walk.attempt = past.attempts() + 1;
         walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();
@@ -191,13 +207,17 @@ type Outcome = Result<haft_driver::Output, Halt>;
 impl Walk<'_> {
     /// Goes on from the question that the call waits for; none while it is open.
     async fn go_on(&mut self, past: &Past, id: &InvocationId) -> Result<Option<Outcome>, Stop> {
-        let Some(record) = self.last_question(id).await? else {
-            return Err(Stop::new(Code::Internal, "the process died before anything was sent")
-                .help("call it again"));
+        let died = || {
+            Stop::new(Code::Internal, "the process died before anything was sent")
+                .help("call it again")
         };
+        // A call that was on its way to its driver is not cleared twice.
+        let waits = matches!(past.status(), Status::AwaitingApproval | Status::Approved);
+        let record = self.last_question(id).await?.filter(|_| waits).ok_or_else(died)?;
         let call = self.call_again(past, id).await?;
         let input = past.judged().ok_or_else(|| Stop::new(Code::Internal, "nothing was judged"))?;
         let input = self.runtime.value(id, &input).await?;
+        self.redactor.learn(&input);
         let today = utc_day(self.journal.now());
         let entry = self.world.snapshot.select(&past.planned.requested, today)?.clone();
         let input = entry.parse(input, Sender::Host)?;
@@ -209,13 +229,13 @@ impl Walk<'_> {
                 self.plan = Some(cleared.understood.plan.clone());
                 let phase = haft_model::CallPhase::Permission;
                 self.journal.phase(phase, haft_model::PhaseOutcome::Ok);
-                Ok(Some(self.carry_out(*cleared, &Manner::default()).await))
+                Ok(Some(self.carry_out(&call, *cleared, &Manner::default()).await))
             }
             Ok(Some(Ending::AskAgain(understood))) => {
                 let heard = crate::hear::HeardOut { understood: *understood, opinions: Vec::new() };
                 let manner = Manner { patience: Patience::Leave, ..Manner::default() };
                 match self.clear(&call, heard, &manner).await {
-                    Ok(cleared) => Ok(Some(self.carry_out(cleared, &manner).await)),
+                    Ok(cleared) => Ok(Some(self.carry_out(&call, cleared, &manner).await)),
                     Err(halt) => Ok(Some(Err(halt))),
                 }
             }
@@ -223,9 +243,10 @@ impl Walk<'_> {
         }
     }
 
-    async fn last_question(&self, id: &InvocationId) -> Result<Option<QuestionRecord>, Stop> {
+    async fn last_question(&mut self, id: &InvocationId) -> Result<Option<QuestionRecord>, Stop> {
         let filter = QuestionFilter { invocation: Some(id.clone()), ..QuestionFilter::default() };
         let found = self.runtime.questions(&filter).await?;
+        self.asked = found.len();
         let withdrawn = |record: &QuestionRecord| record.state == QuestionState::Withdrawn;
         Ok(found.into_iter().rfind(|record| !withdrawn(record)))
     }

@@ -1,7 +1,7 @@
 //! Taking out what nobody may see: values at sensitive places, wherever they turn up again.
 
-use haft_model::{Content, Stop};
-use serde_json::Value;
+use haft_model::{Content, Link, Stop};
+use serde_json::{Map, Value};
 
 /// What stands in for a value that was taken out.
 pub(crate) const WITHHELD: &str = "[withheld]";
@@ -76,7 +76,10 @@ impl Redactor {
                 count
             }
             Value::Array(items) => items.iter_mut().map(|item| self.everywhere(item)).sum(),
-            Value::Object(fields) => fields.values_mut().map(|item| self.everywhere(item)).sum(),
+            Value::Object(fields) => {
+                let inside: u64 = fields.values_mut().map(|item| self.everywhere(item)).sum();
+                inside + self.names(fields)
+            }
             Value::Number(number) => {
                 let hidden = self.values.contains(&number.to_string());
                 if hidden {
@@ -86,6 +89,32 @@ impl Redactor {
             }
             Value::Null | Value::Bool(_) => 0,
         }
+    }
+
+    /// Fields whose very names hold something sensitive.
+    fn names(&self, fields: &mut Map<String, Value>) -> u64 {
+        let hidden = |name: &String| self.values.iter().any(|value| name.contains(value.as_str()));
+        if !fields.keys().any(hidden) {
+            return 0;
+        }
+        let mut count = 0;
+        let cleaned = std::mem::take(fields).into_iter().map(|(name, value)| {
+            let (clean, found) = self.text(&name);
+            count += found;
+            (clean, value)
+        });
+        *fields = cleaned.collect();
+        count
+    }
+
+    /// A link with sensitive texts taken out.
+    pub(crate) fn link(&self, link: &mut Link) -> u64 {
+        let (clean, count) = self.text(&link.uri);
+        link.uri = clean;
+        let name = link.name.as_ref().map(|name| self.text(name));
+        let more = name.as_ref().map_or(0, |(_, count)| *count);
+        link.name = name.map(|(clean, _)| clean);
+        count + more
     }
 
     /// Pieces of a result with sensitive texts taken out.
@@ -107,11 +136,7 @@ impl Redactor {
             Content::ResourceLink(link)
             | Content::ArtifactRef(link)
             | Content::PersistedOutputRef(link)
-            | Content::HandoffRef(link) => {
-                let (clean, count) = self.text(&link.uri);
-                link.uri = clean;
-                count
-            }
+            | Content::HandoffRef(link) => self.link(link),
             Content::Image(_) | Content::Audio(_) | Content::Video(_) | Content::File(_) => 0,
         }
     }
@@ -138,6 +163,9 @@ impl Redactor {
             }
         }
         self.everywhere(&mut stop.cause);
+        for rejected in &mut stop.rejected {
+            rejected.reason = self.text(&rejected.reason).0.into();
+        }
         stop
     }
 

@@ -68,7 +68,8 @@ pub struct Runtime {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) queue: Queue,
     world: RwLock<Arc<World>>,
-    surfaces: Mutex<HashMap<String, Surface>>,
+    /// The tools whose schemas were loaded, by the scope of the surface.
+    loaded: Mutex<HashMap<String, Vec<ToolKey>>>,
     running: Mutex<HashMap<InvocationId, Cancel>>,
     declared: Mutex<HashSet<(ToolKey, Digest)>>,
 }
@@ -87,7 +88,7 @@ impl Runtime {
             store,
             clock,
             world: RwLock::new(Arc::new(world)),
-            surfaces: Mutex::default(),
+            loaded: Mutex::default(),
             running: Mutex::default(),
             declared: Mutex::default(),
         }
@@ -109,15 +110,20 @@ impl Runtime {
         let now = self.clock.now();
         let entry = world.snapshot.select(tool, utc_day(now))?;
         let before = self.surface(&world, actor, None);
-        let after = before.with(entry.contract.key());
-        if after.revision == before.revision {
-            return Ok(before);
+        match before.admit(entry, &world.snapshot, utc_day(now)) {
+            Ok(()) => return Ok(before),
+            Err(stop) if stop.code == Code::ToolSchemaNotLoaded => {}
+            Err(stop) => return Err(stop),
         }
-        let known = self.surfaces().insert(after.scope.clone(), after.clone());
-        let deferred = DeferredSeen {
-            surface: after.id.clone(),
-            tool: entry.contract.key().to_string(),
+        let after = before.with(entry.contract.key());
+        let known = {
+            let mut loaded = self.loaded();
+            let known = loaded.contains_key(&after.scope);
+            loaded.entry(after.scope.clone()).or_default().push(entry.contract.key().clone());
+            known
         };
+        let deferred =
+            DeferredSeen { surface: after.id.clone(), tool: entry.contract.key().to_string() };
         let seen = |surface: &Surface| SurfaceSeen {
             surface: surface.id.clone(),
             revision: surface.revision,
@@ -129,7 +135,7 @@ impl Runtime {
             Event::DeferredLoaded(deferred),
             Event::SurfaceUpdated(seen(&after)),
         ];
-        if known.is_none() {
+        if !known {
             events.insert(0, Event::SurfaceCreated(seen(&before)));
         }
         let fact = |event| Fact { at: now, phases: Vec::new(), event };
@@ -149,11 +155,14 @@ impl Runtime {
             None => None,
         };
         let base = base.unwrap_or_else(|| world.surface_of(actor));
-        self.surfaces().get(&base.scope).cloned().unwrap_or(base)
+        // What was loaded lasts; which tools the surface has is what the workspace says now.
+        let loaded = self.loaded();
+        let keys = loaded.get(&base.scope).into_iter().flatten();
+        keys.fold(base, |surface, key| surface.with(key))
     }
 
-    fn surfaces(&self) -> MutexGuard<'_, HashMap<String, Surface>> {
-        self.surfaces.lock().unwrap_or_else(PoisonError::into_inner)
+    fn loaded(&self) -> MutexGuard<'_, HashMap<String, Vec<ToolKey>>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The calls that run here, by id.

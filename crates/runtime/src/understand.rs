@@ -12,6 +12,7 @@ use haft_notation::Condition;
 use serde_json::{Value, json};
 
 use crate::World;
+use crate::guarded::caught;
 use crate::inputs;
 use crate::walk::{Halt, Walk};
 
@@ -100,7 +101,11 @@ pub(crate) fn understood(
         )
         .help("builtin drivers and those defined in code can be run")
     })?;
-    driver.preflight(&plan)?;
+    caught(|| driver.preflight(&plan)).unwrap_or_else(|fault| {
+        let id = &plan.route.driver;
+        let words = format!("driver `{id}` broke while it looked at the input: {fault}");
+        Err(Stop::new(Code::Internal, words).help("whoever wrote the driver has to mend it"))
+    })?;
     Ok(Understood {
         facts: facts(entry, &plan.input),
         entry: entry.clone(),

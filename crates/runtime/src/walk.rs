@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use haft_catalog::{Entry, Sender};
 use haft_driver::{Failure, Output};
+use haft_ledger::Blob;
 use haft_model::{
     Call, CallPhase, Code, EffectState, Envelope, Event, InvocationId, Kept, Plan, Planned,
     Question, Selected, Stop, ToolKey, utc_day,
 };
 use serde_json::Value;
 
+use crate::enlisted::Enlisted;
 use crate::inputs::Discretion;
 use crate::journal::{Journal, Opening};
 use crate::redact::Redactor;
@@ -46,6 +48,10 @@ pub(crate) struct Walk<'r> {
     /// Which attempt comes next, from 1.
     pub(crate) attempt: u32,
     pub(crate) requested: String,
+    /// How many questions were asked before.
+    pub(crate) asked: usize,
+    /// Keeps others off the call while it is under way.
+    pub(crate) enlisted: Enlisted<'r>,
 }
 
 impl Runtime {
@@ -59,16 +65,19 @@ impl Runtime {
 
 impl<'r> Walk<'r> {
     fn begin(runtime: &'r Runtime, call: &Call) -> Walk<'r> {
-        let opening = Opening {
-            id: InvocationId::from(format!("inv_{}", uuid::Uuid::now_v7().simple()).as_str()),
-            actor: call.actor.clone(),
-            taken_up: None,
-        };
+        let id = InvocationId::from(format!("inv_{}", uuid::Uuid::now_v7().simple()).as_str());
+        let enlisted = runtime.enlist_new(&id);
+        let opening = Opening { id, actor: call.actor.clone(), taken_up: None };
         let journal = Journal::open(runtime.clock.clone(), runtime.store.clone(), opening);
-        Walk::with(runtime, journal, &call.tool)
+        Walk::with(runtime, journal, enlisted, &call.tool)
     }
 
-    pub(crate) fn with(runtime: &'r Runtime, journal: Journal, requested: &str) -> Walk<'r> {
+    pub(crate) fn with(
+        runtime: &'r Runtime,
+        journal: Journal,
+        enlisted: Enlisted<'r>,
+        requested: &str,
+    ) -> Walk<'r> {
         let world = runtime.world();
         let known = world.snapshot.find(requested);
         let discretion = match known {
@@ -86,6 +95,8 @@ impl<'r> Walk<'r> {
             executed: false,
             attempt: 1,
             requested: requested.to_owned(),
+            asked: 0,
+            enlisted,
             world,
         }
     }
@@ -98,7 +109,7 @@ impl<'r> Walk<'r> {
         let understood = self.understand(call, entry, input)?;
         let heard = self.hear(call, understood).await?;
         let cleared = self.clear(call, heard, manner).await?;
-        self.carry_out(cleared, manner).await
+        self.carry_out(call, cleared, manner).await
     }
 
     /// Phases 1 and 3: the tool, on the surface, its schema loaded.
@@ -126,12 +137,14 @@ impl<'r> Walk<'r> {
 
     /// The first fact of all: a call came in.
     fn plan_noted(&mut self, call: &Call, surface: &haft_catalog::Surface) {
-        let sent = call.sent.clone().map_or_else(
-            || serde_json::to_vec(&call.input).unwrap_or_default(),
-            String::into_bytes,
-        );
-        let model_input = self.discretion.keep(&call.input, sent);
-        let model_input = self.journal.keep(model_input);
+        let (value, bytes) = match &call.sent {
+            Some(text) => {
+                (serde_json::from_str(text).unwrap_or_default(), text.clone().into_bytes())
+            }
+            None => (call.input.clone(), serde_json::to_vec(&call.input).unwrap_or_default()),
+        };
+        self.redactor.learn(&value);
+        let model_input = self.keep_bytes(self.discretion.keep(&value, bytes));
         let has_context = call.context.as_object().is_none_or(|fields| !fields.is_empty());
         let context = has_context.then(|| {
             let kept = Discretion::of_a_stranger().keep_value(&call.context);
@@ -163,17 +176,21 @@ impl<'r> Walk<'r> {
                     .help("send one JSON object")
             }),
         };
-        if let Ok(input) = &input {
-            self.redactor.learn(input);
-        }
         let parsed = input.and_then(|input| entry.parse(input, Sender::Caller));
         Ok(self.journal.phase_of(CallPhase::ParseSchema, parsed)?)
     }
 
     /// Bytes of a value, kept beside the log.
     pub(crate) fn keep(&mut self, value: &Value) -> Kept {
-        let kept = self.discretion.keep_value(value);
-        self.journal.keep(kept)
+        self.keep_bytes(self.discretion.keep_value(value))
+    }
+
+    /// The same with bytes that are there already. A sensitive value may stand elsewhere too.
+    fn keep_bytes(&mut self, (mut kept, blob): (Kept, Blob)) -> Kept {
+        for shown in kept.shown.values_mut() {
+            self.redactor.everywhere(shown);
+        }
+        self.journal.keep((kept, blob))
     }
 }
 

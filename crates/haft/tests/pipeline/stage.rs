@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use haft::{Host, HostOptions, StoreChoice};
-use haft_driver::{Attempt, BoxFuture, Driver, Failure, Hook, Output};
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Heard, Hook, HookAnswer, Output};
 use haft_ledger::{MemoryStore, Store};
-use haft_model::{Actor, Call, DriverId, Envelope, Event, Fact, InvocationId};
-use haft_runtime::{Clock, Manner, Options, Reader, WallClock};
+use haft_model::{
+    Actor, Call, DriverId, Envelope, Event, Fact, HookPoint, InvocationId, Plan, QuestionId, Stop,
+};
+use haft_runtime::{Answered, Clock, Manner, Options, Patience, Reader, Reply, WallClock};
 use haft_testkit::Folder;
 use serde_json::Value;
 
@@ -15,11 +18,15 @@ use serde_json::Value;
 pub(crate) type Act =
     Arc<dyn for<'a> Fn(Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> + Send + Sync>;
 
+/// What the canary says to an input before anything happens.
+pub(crate) type Preflight = Arc<dyn Fn(&Plan) -> Result<(), Stop> + Send + Sync>;
+
 /// A driver that notes each time one of its bodies is entered.
 #[derive(Default)]
 pub(crate) struct Canary {
     entered: Mutex<Vec<(String, Value)>>,
     acts: Mutex<HashMap<String, (Act, bool)>>,
+    preflights: Mutex<HashMap<String, Preflight>>,
 }
 
 impl Canary {
@@ -35,7 +42,12 @@ impl Canary {
 }
 
 impl Driver for Canary {
-    fn reports_submission(&self, plan: &haft_model::Plan) -> bool {
+    fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
+        let found = self.preflights.lock().unwrap().get(plan.tool.id.as_str()).cloned();
+        found.map_or(Ok(()), |look| look(plan))
+    }
+
+    fn reports_submission(&self, plan: &Plan) -> bool {
         let acts = self.acts.lock().unwrap();
         acts.get(plan.tool.id.as_str()).is_some_and(|(_, reports)| *reports)
     }
@@ -75,6 +87,32 @@ pub(crate) struct Stage {
     pub(crate) host: Host,
     pub(crate) canary: Arc<Canary>,
     pub(crate) store: Arc<dyn Store>,
+    kit: Kit,
+}
+
+/// What a host is made of beside its folder.
+#[derive(Clone)]
+struct Kit {
+    hooks: Vec<Arc<dyn Hook>>,
+    canary: Arc<Canary>,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    options: Options,
+}
+
+impl Kit {
+    fn host(&self, folder: &Folder) -> Host {
+        let code: Arc<dyn Driver> = self.canary.clone();
+        let options = HostOptions {
+            store: StoreChoice::Given(self.store.clone()),
+            hooks: self.hooks.clone(),
+            drivers: HashMap::from([(DriverId::from("canary"), code)]),
+            clock: self.clock.clone(),
+            runtime: self.options.clone(),
+            ..HostOptions::default()
+        };
+        Host::open(folder.path(), options).unwrap()
+    }
 }
 
 impl Default for Setting {
@@ -88,8 +126,8 @@ impl Default for Setting {
             store: None,
             clock: Arc::new(WallClock),
             options: Options {
-                look: std::time::Duration::from_millis(5),
-                grace: std::time::Duration::from_millis(200),
+                look: Duration::from_millis(5),
+                grace: Duration::from_millis(200),
                 ..Options::default()
             },
         }
@@ -140,6 +178,15 @@ impl Setting {
             + 'static,
     {
         self.canary.acts.lock().unwrap().insert(tool.to_owned(), (Arc::new(act), true));
+        self
+    }
+
+    /// Says what the canary thinks of an input before anything happens.
+    pub(crate) fn preflight<F>(self, tool: &str, look: F) -> Setting
+    where
+        F: Fn(&Plan) -> Result<(), Stop> + Send + Sync + 'static,
+    {
+        self.canary.preflights.lock().unwrap().insert(tool.to_owned(), Arc::new(look));
         self
     }
 
@@ -196,16 +243,14 @@ impl Setting {
             folder = folder.file(".drivers/canary/DRIVER.md", driver);
         }
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
-        let code: Arc<dyn Driver> = self.canary.clone();
-        let options = HostOptions {
-            store: StoreChoice::Given(store.clone()),
+        let kit = Kit {
             hooks: self.hooks,
-            drivers: HashMap::from([(DriverId::from("canary"), code)]),
+            canary: self.canary.clone(),
+            store: store.clone(),
             clock: self.clock,
-            runtime: self.options,
-            ..HostOptions::default()
+            options: self.options,
         };
-        let host = Host::open(folder.path(), options).unwrap();
+        let host = kit.host(&folder);
         let errors: Vec<_> = host
             .workspace()
             .diagnostics()
@@ -214,7 +259,7 @@ impl Setting {
             .map(|found| format!("{}: {}", found.file, found.message))
             .collect();
         assert!(errors.is_empty(), "{errors:#?}");
-        Stage { folder, host, canary: self.canary, store }
+        Stage { folder, host, canary: self.canary, store, kit }
     }
 }
 
@@ -229,6 +274,45 @@ impl Stage {
         self.host.owner("ana")
     }
 
+    /// Another process over the same store, as far as one process can be two.
+    pub(crate) fn another(&self, change: impl FnOnce(&mut Options)) -> Host {
+        let mut kit = self.kit.clone();
+        kit.options.node = Options::default().node;
+        change(&mut kit.options);
+        kit.host(&self.folder)
+    }
+
+    /// Writes a tool again, and reads the workspace again.
+    pub(crate) fn rewrite(&self, path: &str, change: impl FnOnce(String) -> String) {
+        let text = change(self.folder.read(path));
+        std::fs::write(self.folder.path().join(path), text).unwrap();
+        self.host.reload().unwrap();
+    }
+
+    /// A yes by the owner.
+    pub(crate) fn yes(&self) -> Reply {
+        Reply {
+            by: self.owner(),
+            approves: true,
+            reason: None,
+            edited_input: None,
+            always: false,
+            channel: "inbox".into(),
+        }
+    }
+
+    /// A no by the owner.
+    pub(crate) fn no(&self, reason: &str) -> Reply {
+        Reply { approves: false, reason: Some(reason.to_owned()), ..self.yes() }
+    }
+
+    /// Answers a question here, and gives what the call came to.
+    pub(crate) async fn answer(&self, id: &QuestionId, reply: Reply) -> Envelope {
+        let answered = self.host.runtime().answer_and_run(id, reply).await.unwrap();
+        let Answered::CarriedOut(envelope) = answered else { panic!("{answered:?}") };
+        *envelope
+    }
+
     /// One call by the agent.
     pub(crate) async fn call(&self, tool: &str, input: Value) -> Envelope {
         self.host.call(Call::new(self.agent(), tool, input)).await
@@ -236,7 +320,7 @@ impl Stage {
 
     /// One call by the agent that does not wait for people.
     pub(crate) async fn call_and_leave(&self, tool: &str, input: Value) -> Envelope {
-        let manner = Manner { patience: haft_runtime::Patience::Leave, ..Manner::default() };
+        let manner = Manner { patience: Patience::Leave, ..Manner::default() };
         self.host.runtime().call(Call::new(self.agent(), tool, input), manner).await
     }
 
@@ -256,4 +340,82 @@ impl Stage {
 /// The type of an event.
 pub(crate) fn name(event: &Event) -> String {
     serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned()
+}
+
+/// A hook that does what a test says.
+pub(crate) struct Scripted {
+    pub(crate) name: &'static str,
+    pub(crate) point: HookPoint,
+    pub(crate) trusted: bool,
+    pub(crate) required: bool,
+    pub(crate) patience: Duration,
+    act: HookAct,
+    heard: Arc<Mutex<Vec<Value>>>,
+}
+
+type HookAct = Arc<dyn Fn(Heard<'_>) -> Result<HookAnswer, String> + Send + Sync>;
+
+impl Scripted {
+    /// A hook at a point.
+    pub(crate) fn new<F>(name: &'static str, point: HookPoint, act: F) -> Scripted
+    where
+        F: Fn(Heard<'_>) -> Result<HookAnswer, String> + Send + Sync + 'static,
+    {
+        Scripted {
+            name,
+            point,
+            trusted: false,
+            required: false,
+            patience: Duration::from_secs(2),
+            act: Arc::new(act),
+            heard: Arc::default(),
+        }
+    }
+
+    /// The inputs that it was shown.
+    pub(crate) fn heard(&self) -> Arc<Mutex<Vec<Value>>> {
+        self.heard.clone()
+    }
+}
+
+impl Hook for Scripted {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn point(&self) -> HookPoint {
+        self.point
+    }
+
+    fn concerns(&self, _: &Plan) -> bool {
+        true
+    }
+
+    fn trusted(&self) -> bool {
+        self.trusted
+    }
+
+    fn required(&self) -> bool {
+        self.required
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    fn hear<'a>(&'a self, heard: Heard<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
+        self.heard.lock().unwrap().push(heard.observable_input.clone());
+        Box::pin(async move {
+            match (self.act)(heard) {
+                // A test that wants a hook to hang says so in one word.
+                Err(word) if word == "hang" => std::future::pending().await,
+                answer => answer,
+            }
+        })
+    }
+}
+
+/// Frontmatter under `metadata.haft`.
+pub(crate) fn extras(frontmatter: &str, haft: &str) -> String {
+    format!("{frontmatter}metadata: {{ haft: {haft} }}\n")
 }

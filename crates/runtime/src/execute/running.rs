@@ -1,0 +1,187 @@
+//! One attempt under way: what it brings next, and what is known of its effect.
+
+use std::time::{Duration, Instant};
+
+use haft_driver::{BoxFuture, Cancel, Failure, Output, Said};
+use haft_model::{AbortReason, CancelFact, Code, EffectState, Stop};
+use tokio::sync::mpsc;
+
+use super::QUIET;
+use crate::Manner;
+use crate::gate::Cleared;
+use crate::guarded::Guarded;
+use crate::runtime::called_off;
+
+/// One attempt under way.
+pub(super) struct Running {
+    pub(super) began: Instant,
+    pub(super) deadline: Instant,
+    give_up: Instant,
+    /// Fires when the driver is to stop.
+    pub(super) cancel: Cancel,
+    /// Fires when somebody wishes it.
+    wish: Cancel,
+    /// The caller's own wish.
+    caller: Cancel,
+    pub(super) wished: bool,
+    pub(super) cancelable: bool,
+    pub(super) mutates: bool,
+    pub(super) stopping: Option<AbortReason>,
+    pub(super) effect: EffectState,
+    look_at: Instant,
+}
+
+/// What a running attempt brings next.
+pub(super) enum News {
+    Done(Result<Result<Output, Failure>, String>),
+    Said(Said),
+    Wished,
+    Quiet,
+    OutOfTime,
+}
+
+impl Running {
+    pub(super) fn new(cleared: &Cleared, manner: &Manner<'_>, wish: Cancel) -> Running {
+        let began = Instant::now();
+        let deadline = began + Duration::from_millis(cleared.understood.plan.limits.timeout_ms);
+        let extras = &cleared.understood.entry.contract.tool.extras;
+        let cancelable = match extras.supports_cancel {
+            Some(stated) => stated && extras.interrupt.as_deref() != Some("block"),
+            None => extras.interrupt.as_deref() == Some("cancel"),
+        };
+        Running {
+            began,
+            deadline,
+            give_up: deadline,
+            cancel: Cancel::new(),
+            wish,
+            caller: manner.cancel.clone(),
+            wished: false,
+            cancelable,
+            mutates: false,
+            stopping: None,
+            effect: EffectState::None,
+            look_at: began + QUIET,
+        }
+    }
+
+    pub(super) async fn next(
+        &mut self,
+        said: &mut mpsc::Receiver<Said>,
+        work: &mut Guarded<BoxFuture<'_, Result<Output, Failure>>>,
+    ) -> News {
+        tokio::select! {
+            biased;
+            Some(said) = said.recv() => News::Said(said),
+            outcome = work => News::Done(outcome),
+            () = self.caller.cancelled(), if !self.wished => News::Wished,
+            () = self.wish.cancelled(), if !self.wished => News::Wished,
+            () = tokio::time::sleep_until(self.give_up.into()) => News::OutOfTime,
+            () = tokio::time::sleep_until(self.look_at.into()) => {
+                self.look_at = Instant::now() + QUIET;
+                News::Quiet
+            }
+        }
+    }
+
+    /// Tells the driver to stop, and gives it a while.
+    pub(super) fn stop(&mut self, reason: AbortReason, grace: Duration) {
+        self.stopping = Some(reason);
+        self.give_up = Instant::now() + grace;
+        self.cancel.cancel();
+    }
+
+    /// The failure of a driver that did not stop when it had to.
+    pub(super) fn given_up(&self) -> Failure {
+        let effect = self.last_known();
+        let stop = match self.stopping {
+            Some(AbortReason::Timeout) | None => late(effect),
+            Some(_) => called_off("and stopped by force, since it did not stop by itself"),
+        };
+        Failure::new(stop, effect)
+    }
+
+    /// The failure of a driver that panicked.
+    pub(super) fn broke(&self, fault: &str) -> Failure {
+        let stop = Stop::new(Code::ExecutionFailed, format!("the driver broke: {fault}"))
+            .help("whoever wrote the driver has to mend it");
+        Failure::new(stop, self.last_known())
+    }
+
+    /// What is known of the effect of a driver that says nothing more.
+    fn last_known(&self) -> EffectState {
+        match self.effect {
+            EffectState::Submitted => EffectState::Unknown,
+            other => other,
+        }
+    }
+
+    /// What came of the attempt: never less of an effect than is on record, nor than the driver says.
+    pub(super) fn settled(&self, outcome: Result<Output, Failure>) -> Result<Output, Failure> {
+        match outcome {
+            Ok(output) => Ok(Output { effect: self.effect_of(output.effect), ..output }),
+            Err(failure) => {
+                let effect = self.effect_after(failure.effect);
+                let timed_out = self.stopping == Some(AbortReason::Timeout);
+                let stop = match failure.stop.code {
+                    // It stopped because it was told to, and it was told to because time ran out.
+                    Code::CanceledCaller if timed_out => late(effect),
+                    _ => failure.stop,
+                };
+                Err(Failure { effect, stop, ..failure })
+            }
+        }
+    }
+
+    fn effect_of(&self, said: EffectState) -> EffectState {
+        match (self.effect, said) {
+            _ if !self.mutates => EffectState::None,
+            (EffectState::NotSubmitted, EffectState::None | EffectState::NotSubmitted) => {
+                EffectState::NotSubmitted
+            }
+            (_, EffectState::None | EffectState::Submitted) => EffectState::Committed,
+            (_, EffectState::NotSubmitted) => EffectState::NotCommitted,
+            (_, other) => other,
+        }
+    }
+
+    fn effect_after(&self, said: EffectState) -> EffectState {
+        match (self.effect, said) {
+            _ if !self.mutates => EffectState::None,
+            (EffectState::NotSubmitted, said) if !said.may_have_happened() => {
+                EffectState::NotSubmitted
+            }
+            (_, EffectState::NotSubmitted | EffectState::NotCommitted) => EffectState::NotCommitted,
+            (_, EffectState::Committed | EffectState::PartiallyCommitted) => said,
+            (_, _) => EffectState::Unknown,
+        }
+    }
+
+    /// What became of a wish to stop.
+    pub(super) fn cancel_outcome(&self, outcome: &Result<Output, Failure>) -> Option<CancelFact> {
+        if self.stopping == Some(AbortReason::Timeout) {
+            return None;
+        }
+        match outcome {
+            Ok(_) => Some(CancelFact::Failed),
+            Err(failure) if failure.stop.code == Code::CanceledCaller => Some(CancelFact::Canceled),
+            Err(_) => Some(CancelFact::Failed),
+        }
+    }
+}
+
+/// The failure of an attempt whose time ran out.
+fn late(effect: EffectState) -> Stop {
+    match effect {
+        EffectState::None | EffectState::NotSubmitted => {
+            Stop::new(Code::TimeoutBeforeSubmit, "time ran out before anything was sent")
+        }
+        EffectState::NotCommitted => {
+            Stop::new(Code::TimeoutBeforeSubmit, "time ran out before anything took effect")
+        }
+        _ => Stop::new(
+            Code::TimeoutUnknownCommit,
+            "time ran out after the effect had begun; nobody knows what became of it",
+        ),
+    }
+}

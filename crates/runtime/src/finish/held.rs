@@ -1,0 +1,217 @@
+//! Phase 12: what is taken out of a result, what is shown of it, and what is kept.
+
+use haft_driver::Output;
+use haft_model::{Content, Link, Persisted, Redacted};
+use serde_json::Value;
+
+use crate::redact::WITHHELD;
+use crate::render;
+use crate::walk::Walk;
+
+/// How much of a result a model is shown where its contract does not say.
+const MAX_INLINE_CHARS: usize = 20_000;
+
+/// What a result holds and how it is kept.
+pub(super) struct Held {
+    pub(super) content: Vec<Content>,
+    pub(super) structured: Option<Value>,
+    pub(super) model: Vec<Content>,
+    pub(super) text: String,
+    pub(super) persisted: Persisted,
+    pub(super) redacted: Option<Redacted>,
+    pub(super) resources: Vec<Link>,
+    pub(super) artifacts: Vec<Link>,
+    pub(super) empty: bool,
+}
+
+impl Held {
+    /// Whether there was something, and none of it is shown or kept.
+    pub(super) fn is_lost(&self) -> bool {
+        let dropped =
+            matches!(self.persisted.strategy.as_str(), "never_persist" | "drop_with_reason");
+        dropped && self.persisted.preview_size == 0
+    }
+}
+
+impl Walk<'_> {
+    /// Phase 12: what is taken out, what is shown, what is kept.
+    pub(super) fn hold(&mut self, output: Option<&Output>) -> Held {
+        let mut structured = output.and_then(|output| output.structured.clone());
+        let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
+        let redacted = self.take_out(structured.as_mut(), &mut content);
+        let text = text_of(structured.as_ref(), &content);
+        let empty = is_empty(structured.as_ref(), &content);
+        let mut held = self.kept(structured, content, text, empty);
+        held.redacted = redacted;
+        held.artifacts = output.map(|output| output.artifacts.clone()).unwrap_or_default();
+        for link in &mut held.artifacts {
+            self.redactor.link(link);
+        }
+        held
+    }
+
+    /// The same for a look that leaves nothing behind: what there is, whole.
+    pub(super) fn looked_at(&self, output: Option<&Output>) -> Held {
+        let mut structured = output.and_then(|output| output.structured.clone());
+        let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
+        let redacted = self.take_out(structured.as_mut(), &mut content);
+        let text = text_of(structured.as_ref(), &content);
+        let empty = is_empty(structured.as_ref(), &content);
+        Held {
+            model: vec![Content::Text { text: text.clone() }],
+            persisted: persisted("inline", 0, &text, 0),
+            resources: Vec::new(),
+            artifacts: output.map(|output| output.artifacts.clone()).unwrap_or_default(),
+            content,
+            structured,
+            text,
+            redacted,
+            empty,
+        }
+    }
+
+    fn take_out(
+        &self,
+        structured: Option<&mut Value>,
+        content: &mut [Content],
+    ) -> Option<Redacted> {
+        let entry = self.entry.as_ref()?;
+        let mut fields = Vec::new();
+        let mut occurrences = self.redactor.content(content);
+        let mut whole = false;
+        if let Some(value) = structured {
+            for pointer in &entry.contract.tool.extras.redact {
+                whole |= pointer.trim_matches('/').is_empty();
+                let place = if pointer == "/" { "" } else { pointer };
+                if let Some(found) = value.pointer_mut(place) {
+                    *found = Value::String(WITHHELD.to_owned());
+                    fields.push(pointer.clone());
+                }
+            }
+            occurrences += self.redactor.everywhere(value);
+        }
+        let state = if whole && content.is_empty() { "full" } else { "partial" };
+        (!fields.is_empty() || occurrences > 0).then(|| Redacted {
+            fields,
+            occurrences,
+            state: state.to_owned(),
+        })
+    }
+
+    /// Inline, or a preview and a reference, as the contract wishes.
+    fn kept(
+        &mut self,
+        structured: Option<Value>,
+        content: Vec<Content>,
+        text: String,
+        empty: bool,
+    ) -> Held {
+        let extras = self.entry.as_ref().map(|entry| &entry.contract.tool.extras);
+        let limit = extras.and_then(|extras| extras.max_inline_chars);
+        let limit = limit.map_or(MAX_INLINE_CHARS, |limit| limit as usize);
+        let wish = extras.and_then(|extras| extras.persist.clone());
+        let (preview, cut) = render::capped(&text, limit);
+        let preview = preview.to_owned();
+        let ref_only = wish.as_deref() == Some("ref_only") && !empty;
+        let strategy = match (cut || ref_only, wish.as_deref()) {
+            (false, _) => "inline",
+            (true, Some("never_persist")) => "never_persist",
+            (true, Some("drop_with_reason")) => "drop_with_reason",
+            (true, Some("ref_only")) => "ref_only",
+            (true, _) => "preview_and_persist",
+        };
+        let shown = if ref_only { 0 } else { preview.len() };
+        let mut persisted = persisted(strategy, limit, &text, shown);
+        let mut held = Held {
+            model: vec![Content::Text { text: preview.clone() }],
+            text: preview,
+            redacted: None,
+            resources: Vec::new(),
+            artifacts: Vec::new(),
+            empty,
+            content: Vec::new(),
+            structured: None,
+            persisted: persisted.clone(),
+        };
+        match strategy {
+            "inline" => {
+                if empty {
+                    held.model = vec![Content::Text { text: render::NOTHING.to_owned() }];
+                }
+                (held.content, held.structured) = (content, structured);
+            }
+            "preview_and_persist" | "ref_only" => {
+                let bytes = render::native(structured.as_ref(), &content);
+                persisted.original_size = bytes.len() as u64;
+                let kept = self.discretion.keep(&Value::Null, bytes);
+                let kept = self.journal.keep(kept);
+                let link = self.link(&kept);
+                persisted.payload = Some(kept);
+                if ref_only {
+                    held.model.clear();
+                }
+                held.model.push(Content::PersistedOutputRef(link.clone()));
+                held.content = vec![Content::PersistedOutputRef(link.clone())];
+                held.resources.push(link);
+            }
+            _ => held.model.push(Content::Text { text: format!("({})", persisted.reason) }),
+        }
+        if held.content.is_empty() && strategy != "inline" {
+            held.content = held.model.clone();
+        }
+        held.persisted = persisted;
+        held
+    }
+
+    fn link(&self, kept: &haft_model::Kept) -> Link {
+        Link {
+            uri: format!("haft://invocations/{}/payloads/{}", self.journal.id(), kept.digest),
+            name: Some("whole output".into()),
+            mime_type: None,
+            digest: Some(kept.digest.clone()),
+            size: Some(kept.size),
+            relation: Some("native_output".into()),
+        }
+    }
+}
+
+fn text_of(structured: Option<&Value>, content: &[Content]) -> String {
+    match (structured, content.is_empty()) {
+        (Some(value), true) => value.to_string(),
+        (Some(_) | None, _) => render::plain(content),
+    }
+}
+
+fn is_empty(structured: Option<&Value>, content: &[Content]) -> bool {
+    content.is_empty()
+        && structured.is_none_or(|value| {
+            value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
+        })
+}
+
+fn persisted(strategy: &str, limit: usize, text: &str, shown: usize) -> Persisted {
+    Persisted {
+        strategy: strategy.to_owned(),
+        max_inline_chars: limit as u64,
+        original_size: text.len() as u64,
+        preview_size: shown as u64,
+        payload: None,
+        reason: reason(strategy, limit),
+    }
+}
+
+fn reason(strategy: &str, limit: usize) -> String {
+    match strategy {
+        "inline" => "it is short enough to be shown whole".to_owned(),
+        "never_persist" => {
+            format!(
+                "only the first {limit} characters are shown, and the rest is not kept; ask for a part"
+            )
+        }
+        "drop_with_reason" => {
+            format!("only the first {limit} characters are shown, and the rest was dropped")
+        }
+        "ref_only" => "the contract wants it kept and not shown".to_owned(),
+        _ => format!("it is longer than {limit} characters"),
+    }
+}
