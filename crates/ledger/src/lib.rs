@@ -4,6 +4,7 @@
 //! Must never judge: it keeps what it is given and refuses only what an earlier fact forbids.
 //! Start with [`Store`].
 
+mod canonical;
 mod chain;
 mod derived;
 mod draft;

@@ -69,7 +69,7 @@ impl MemoryStore {
 
     fn take(&self, mut draft: Draft) -> Result<u64, Error> {
         checked(&mut draft)?;
-        let loose = Loose::of(&draft)?;
+        let loose = Loose::of(&mut draft)?;
         let changes = Changes::of(draft.invocation.as_ref(), &draft.facts);
         let seq = self.with(|kept| kept.take(draft, &loose, &changes))?;
         self.tell(seq);

@@ -6,9 +6,11 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use crate::derived::{Change, Changes, RunChange, bare};
 use crate::{Guard, Run};
 
-/// A time as the tables have it: nanoseconds, which last until the year 2262.
+/// A time as the tables have it: nanoseconds, which last from 1677 to 2262. What is beyond counts
+/// as the end of that.
 pub(crate) fn nanos(at: Timestamp) -> i64 {
-    i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX)
+    let nanos = at.as_nanosecond();
+    i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
 }
 
 /// Whether a guard holds for an entry of this invocation.

@@ -45,7 +45,7 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// A draft without its guards and payloads.
-    pub(crate) fn new(draft: &Draft) -> Result<Ready, Error> {
+    pub(crate) fn new(draft: &mut Draft) -> Result<Ready, Error> {
         Ok(Ready {
             loose: Loose::of(draft)?,
             changes: Changes::of(draft.invocation.as_ref(), &draft.facts),
