@@ -348,7 +348,9 @@ async fn an_exported_log_is_checked_byte_for_byte() {
         bytes[place] ^= 4;
         fs::write(&log, &bytes).unwrap();
         let findings = verify_folder(out.path()).findings;
-        assert_eq!(short(&findings), [("chain.tampered", seq_of(place))], "byte {place}");
+        // A byte of the number itself breaks the count behind it as well.
+        let first = short(&findings).into_iter().next();
+        assert_eq!(first, Some(("chain.tampered", seq_of(place))), "byte {place}");
     }
     let lines: Vec<_> = text.lines().collect();
     let without = |gone: usize| -> String {

@@ -1,0 +1,75 @@
+//! The text is held against the library's, for picked and for random values.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn check(value: &Value) {
+    let expected = serde_json_canonicalizer::to_vec(value).unwrap();
+    let found = canonical(value);
+    assert_eq!(String::from_utf8(found).unwrap(), String::from_utf8(expected).unwrap());
+}
+
+#[test]
+fn the_text_is_that_of_the_library_we_measured_against() {
+    let values = [
+        json!(null),
+        json!({}),
+        json!([]),
+        json!([{}, [], "", 0, -0.0, 1e21, 1e-7, 0.1, -12, 9007199254740993u64, u64::MAX, i64::MIN]),
+        json!({"b": 1, "a": {"d": [1, {"z": 1, "y": 2}], "c": null}, "aa": true}),
+        json!({"a b": 1, "a": 2, "a!": 3, "": 4, "A": 5}),
+        json!({"\u{e000}": 1, "\u{10000}": 2, "é": 3, "z": 4, "\"": 5, "\\": 6, "\n": 7, "\u{1}": 8}),
+        json!("quote \" back \\ slash / bell \u{8} \u{c} \n \r \t \u{1f} \u{7f} é €"),
+    ];
+    values.iter().for_each(check);
+}
+
+#[test]
+fn a_whole_number_beyond_doubles_is_said_to_be_rounded() {
+    let rounded = |value: Value| Canonical::of(&value).unwrap().rounded;
+    let exact = LARGEST_EXACT;
+    assert!(!rounded(json!([exact, -(exact as i64), 0.1, 1e300, 10_000_000_000_000_000_u64])));
+    assert!(rounded(json!({"a": exact + 1})) && rounded(json!(u64::MAX)));
+    assert!(rounded(json!(i64::MIN)), "written as -9223372036854776000");
+}
+
+#[test]
+fn random_values_have_the_text_of_the_library() {
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    for _ in 0..500 {
+        check(&random(&mut seed, 4));
+    }
+}
+
+fn random(seed: &mut u64, depth: u32) -> Value {
+    let mut next = || {
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        *seed
+    };
+    let kind = if depth == 0 { next() % 5 } else { next() % 7 };
+    match kind {
+        0 => Value::Null,
+        1 => json!(next() as i64),
+        2 => json!(next() % 1000),
+        3 => json!(f64::from_bits(next() & 0x7fef_ffff_ffff_ffff)),
+        4 => json!(word(next())),
+        5 => {
+            let count = next() % 4;
+            (0..count).map(|_| random(seed, depth - 1)).collect()
+        }
+        _ => {
+            let count = next() % 5;
+            let keys: Vec<String> = (0..count).map(|_| word(next())).collect();
+            let fields = keys.into_iter().map(|key| (key, random(seed, depth - 1)));
+            Value::Object(fields.collect())
+        }
+    }
+}
+
+fn word(bits: u64) -> String {
+    let letters: Vec<char> = "ab\"\\\n é\u{e000}\u{10000}z".chars().collect();
+    (0..bits % 5).map(|at| letters[(bits >> (8 * at)) as usize % letters.len()]).collect()
+}
