@@ -90,14 +90,15 @@ impl SqliteStore {
         }
         let (tell, last) = watch::channel(None);
         let (tasks, asked) = mpsc::channel(options.queue.max(1));
-        let writer = Writer::open(&options, tell).map_err(unopenable)?;
+        let placing = Placing::new(&options);
+        let writer = Writer::open(&options, placing.clone(), tell).map_err(unopenable)?;
         let thread = std::thread::Builder::new()
             .name("haft-ledger".to_owned())
             .spawn(move || writer.run(asked))
             .map_err(|fault| unopenable(fault.to_string()))?;
         Ok(SqliteStore {
             readers: Arc::new(Readers::new(&options)),
-            placing: Placing::new(&options),
+            placing,
             tasks: Some(tasks),
             thread: Some(thread),
             last,
@@ -173,6 +174,11 @@ impl Drop for SqliteStore {
 impl Store for SqliteStore {
     fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>> {
         Box::pin(async move {
+            if wait == Wait::Queue && self.placing.is_quick(&draft) {
+                // Whoever does not wait does not pay for the writing either.
+                self.queue(Task::Queued(Box::new(draft))).await?;
+                return Ok(Receipt { seq: None, fence: None });
+            }
             let ready = Box::new(self.ready(draft).await?);
             match wait {
                 Wait::Disk => self.ask(|answer| Task::Append(ready, Some(answer))).await,

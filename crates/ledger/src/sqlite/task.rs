@@ -14,10 +14,30 @@ pub(crate) type Answer<T> = oneshot::Sender<Result<T, Error>>;
 #[derive(Debug)]
 pub(crate) enum Task {
     Append(Box<Ready>, Option<Answer<Receipt>>),
-    Lease { id: InvocationId, owner: String, times: [Timestamp; 2], answer: Answer<Option<Fence>> },
-    Renew { owner: String, until: Timestamp, answer: Answer<()> },
-    Release { id: InvocationId, fence: Fence, answer: Answer<()> },
-    Forget { id: InvocationId, digest: Digest, loose: Box<Loose>, answer: Answer<bool> },
+    /// A draft that nobody waits for, and of which nothing was made yet.
+    Queued(Box<Draft>),
+    Lease {
+        id: InvocationId,
+        owner: String,
+        times: [Timestamp; 2],
+        answer: Answer<Option<Fence>>,
+    },
+    Renew {
+        owner: String,
+        until: Timestamp,
+        answer: Answer<()>,
+    },
+    Release {
+        id: InvocationId,
+        fence: Fence,
+        answer: Answer<()>,
+    },
+    Forget {
+        id: InvocationId,
+        digest: Digest,
+        loose: Box<Loose>,
+        answer: Answer<bool>,
+    },
     Flush(Answer<()>),
 }
 
@@ -69,7 +89,7 @@ impl Task {
 
     /// Whether nobody would hear that it was lost.
     pub(crate) fn is_unheard(&self) -> bool {
-        matches!(self, Task::Append(_, None))
+        matches!(self, Task::Append(_, None) | Task::Queued(_))
     }
 
     /// Tells that it is done.
@@ -96,6 +116,7 @@ impl Task {
                     drop(answer.send(Err(fault)));
                 }
             }
+            Task::Queued(_) => {}
             Task::Lease { answer, .. } => drop(answer.send(Err(fault))),
             Task::Forget { answer, .. } => drop(answer.send(Err(fault))),
             Task::Renew { answer, .. } | Task::Release { answer, .. } | Task::Flush(answer) => {

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 use self::cleaner::Cleaner;
 use super::payloads::{Files, fault, pack, unpack};
+use super::placing::Placing;
 use super::schema::patiently;
 use super::task::{Done, Ready, Task};
 use super::{apply, schema};
@@ -25,6 +26,7 @@ const SIGNED_EVERY: u64 = 1000;
 pub(crate) struct Writer {
     db: Connection,
     files: Files,
+    placing: Placing,
     folder: PathBuf,
     signer: Signer,
     cleaner: Cleaner,
@@ -51,6 +53,7 @@ impl Writer {
     /// Opens the store, and reads where the chain ends.
     pub(crate) fn open(
         options: &super::SqliteOptions,
+        placing: Placing,
         last: watch::Sender<Option<u64>>,
     ) -> Result<Writer, String> {
         let folder = options.folder();
@@ -62,6 +65,7 @@ impl Writer {
         last.send_replace(end.and_then(|seq| u64::try_from(seq).ok()));
         Ok(Writer {
             files: Files::new(&options.payloads),
+            placing,
             signer: Signer::load_or_make(&folder).map_err(|fault| fault.to_string())?,
             cleaner: Cleaner::start(&options.db, &db)?,
             folder,
@@ -78,10 +82,29 @@ impl Writer {
     pub(crate) fn run(mut self, mut tasks: mpsc::Receiver<Task>) {
         let mut batch = Vec::with_capacity(self.most);
         while tasks.blocking_recv_many(&mut batch, self.most) > 0 {
+            self.make_ready(&mut batch);
             self.keep(&mut batch);
         }
         let (answer, _nobody) = tokio::sync::oneshot::channel();
         self.keep(&mut vec![Task::Flush(answer)]);
+    }
+
+    /// Makes lines of the drafts that nobody waits for. One of which no line can be made is lost, and
+    /// whoever flushes hears of it.
+    fn make_ready(&mut self, batch: &mut Vec<Task>) {
+        let placing = &self.placing;
+        let lost = &mut self.lost;
+        let made = batch.drain(..).filter_map(|task| match task {
+            Task::Queued(draft) => match placing.ready(*draft) {
+                Ok(ready) => Some(Task::Append(Box::new(ready), None)),
+                Err(fault) => {
+                    *lost = Some(fault.to_string());
+                    None
+                }
+            },
+            task => Some(task),
+        });
+        *batch = made.collect();
     }
 
     /// Does a batch of tasks in one transaction, and tells everybody.
@@ -198,6 +221,8 @@ impl Turn<'_> {
     fn perform(&mut self, task: &Task) -> rusqlite::Result<Done> {
         match task {
             Task::Append(ready, _) => self.append(ready).map(Done::Appended),
+            // Made ready before the transaction began.
+            Task::Queued(_) => Ok(Done::Nothing),
             Task::Lease { id, owner, times: [now, until], .. } => {
                 let token = apply::lease(self.db, id.as_str(), owner, *now, *until)?;
                 Ok(Done::Leased(token.map(Fence)))
