@@ -6,6 +6,7 @@ mod cancel;
 mod ends;
 mod faults;
 mod inputs;
+mod permits;
 mod progress;
 mod properties;
 mod rebuild;
