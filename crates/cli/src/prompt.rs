@@ -152,12 +152,28 @@ async fn line(ask: &str) -> Option<String> {
     let mut err = anstream::stderr();
     let _ = write!(err, "{ask}");
     let _ = err.flush();
-    elsewhere(|| {
+    let mut asked = Asked { answered: false };
+    let typed = elsewhere(|| {
         let mut text = String::new();
         let read = std::io::stdin().read_line(&mut text);
         read.ok().filter(|count| *count > 0).map(|_| text)
     })
-    .await?
+    .await;
+    asked.answered = true;
+    typed?
+}
+
+/// A question on the screen. One that nobody answers here leaves the line to what comes next.
+struct Asked {
+    answered: bool,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if !self.answered {
+            output::remark("");
+        }
+    }
 }
 
 /// Waits for a person on a thread of its own, which nobody waits for at the end: a read of the

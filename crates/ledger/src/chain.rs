@@ -3,7 +3,7 @@
 //! Everything that needs no knowledge of the link before is made by whoever appends; only the small
 //! rest (`hash`, `prevHash`, `seq`, `ts`) is left for the one who holds the end of the chain.
 
-use haft_model::{Actor, Digest, Event, Fact, Role, Timestamp, canonical};
+use haft_model::{Actor, Canonical, Digest, Event, Fact, Role, Timestamp};
 use serde::Serialize;
 
 use crate::{Draft, Error};
@@ -64,8 +64,17 @@ struct House<'a> {
 }
 
 impl Loose {
-    /// The line of a draft.
-    pub(crate) fn of(draft: &Draft) -> Result<Loose, Error> {
+    /// The line of a draft. Where a number had to be rounded, the draft's facts become those that
+    /// the line says: nobody may go on with others than whoever reads them later.
+    pub(crate) fn of(draft: &mut Draft) -> Result<Loose, Error> {
+        let (loose, rounded) = Loose::exact_or_rounded(draft)?;
+        if let Some(metadata) = rounded {
+            draft.facts = crate::line::facts(&metadata).map_err(|_| formless())?;
+        }
+        Ok(loose)
+    }
+
+    fn exact_or_rounded(draft: &Draft) -> Result<(Loose, Option<String>), Error> {
         let house = House {
             facts: &draft.facts,
             forgot: None,
@@ -79,7 +88,8 @@ impl Loose {
         };
         let planned = draft.facts.iter().any(|fact| matches!(fact.event, Event::Planned(_)));
         let at = draft.facts.iter().map(|fact| fact.at).max();
-        Loose::written(draft.actor.as_ref(), action, planned, &subject(draft), &house, at)
+        let actor = draft.actor.as_ref();
+        Loose::written(&About { actor, action, planned, subject: subject(draft), at }, &house)
     }
 
     /// The line that says that bytes were forgotten. It has the time of the line before it, since
@@ -93,37 +103,33 @@ impl Loose {
             tenant: None,
         };
         let subject = Subject { kind: "payload", reference: Some(digest.as_str()) };
-        Loose::written(None, FORGOTTEN, false, &subject, &house, None)
+        let about = About { actor: None, action: FORGOTTEN, planned: false, subject, at: None };
+        Loose::written(&about, &house).map(|(loose, _)| loose)
     }
 
-    fn written(
-        actor: Option<&Actor>,
-        action: &str,
-        planned: bool,
-        subject: &Subject<'_>,
-        house: &House<'_>,
-        at: Option<Timestamp>,
-    ) -> Result<Loose, Error> {
-        let metadata = text(&Metadata { haft: house })?;
-        exact(&metadata, house.facts)?;
+    fn written(about: &About<'_>, house: &House<'_>) -> Result<(Loose, Option<String>), Error> {
+        let About { actor, action, planned, subject, at } = about;
+        let Canonical { text: metadata, rounded } =
+            Canonical::of(&Metadata { haft: house }).ok_or_else(formless)?;
         let id = actor.map_or(HOUSE, |actor| actor.id.as_str());
         let id = text(&cut(if id.is_empty() { HOUSE } else { id }))?;
         let role = actor.and_then(role).map(|role| format!(",\"role\":\"{role}\""));
         let role = role.unwrap_or_default();
-        let input = if planned { REDACTED } else { "" };
+        let input = if *planned { REDACTED } else { "" };
         let reference = match subject.reference {
             Some(reference) => format!(",\"ref\":{}", text(&cut(reference))?),
             None => String::new(),
         };
-        Ok(Loose {
+        let loose = Loose {
             before: format!(
                 "{{\"$schema\":\"agentgovernance/v1\",\"action\":\"{action}\",\
                  \"actor\":{{\"id\":{id}{role}}},{BEFORE_HASH}"
             ),
             after: format!("\"hashAlg\":\"sha256\",{input}\"metadata\":{metadata},"),
             subject: format!("\"subject\":{{\"kind\":\"{}\"{reference}}}", subject.kind),
-            at,
-        })
+            at: *at,
+        };
+        Ok((loose, rounded.then_some(metadata)))
     }
 
     /// The line as the next link after `head`, and the new end of the chain.
@@ -171,6 +177,16 @@ fn stamp(at: Option<Timestamp>, head: Option<&Head>) -> Timestamp {
     let least = head.map_or(Timestamp::UNIX_EPOCH, |head| head.ts);
     let at = at.and_then(|at| Timestamp::from_millisecond(at.as_millisecond()).ok());
     at.map_or(least, |at| if head.is_some() { at.max(least) } else { at })
+}
+
+/// What an entry says beside its facts.
+struct About<'a> {
+    actor: Option<&'a Actor>,
+    action: &'static str,
+    /// Whether a call came in with it.
+    planned: bool,
+    subject: Subject<'a>,
+    at: Option<Timestamp>,
 }
 
 /// What an entry is about.
@@ -227,29 +243,11 @@ fn cut(text: &str) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// Canonical JSON knows no whole numbers beyond 2^53: a fact that holds one would be read back as
-/// another fact, or not at all, and is not written.
-fn exact(metadata: &str, facts: &[Fact]) -> Result<(), Error> {
-    let mut run = 0;
-    let long = metadata.bytes().any(|byte| {
-        run = if byte.is_ascii_digit() { run + 1 } else { 0 };
-        run > 15
-    });
-    let same = || {
-        let read = crate::line::facts(metadata);
-        read.is_ok_and(|read| read == facts)
-    };
-    if long && !same() {
-        return Err(Error::Unwritable { cause: "a number in a fact is too large".to_owned() });
-    }
-    Ok(())
-}
-
 /// The canonical text of a value.
 fn text<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
-    let text = String::from_utf8(canonical(&value)).unwrap_or_default();
-    if text.is_empty() {
-        return Err(Error::Unwritable { cause: "a fact has no canonical form".to_owned() });
-    }
-    Ok(text)
+    Canonical::of(value).map(|canonical| canonical.text).ok_or_else(formless)
+}
+
+fn formless() -> Error {
+    Error::Unwritable { cause: "a fact has no canonical form".to_owned() }
 }

@@ -2,6 +2,8 @@
 
 use haft_model::{Actor, Digest, Fact, InvocationId, QuestionId, Timestamp};
 
+use crate::Fence;
+
 use crate::Error;
 
 /// One entry to be. Its facts share one link of the chain.
@@ -19,6 +21,21 @@ pub struct Draft {
     pub blobs: Vec<Blob>,
     /// What has to hold for the entry to be written.
     pub guards: Vec<Guard>,
+    /// Takes the lease of the invocation together with the entry, or neither.
+    pub claim: Option<Claim>,
+    /// Gives a lease back together with the entry.
+    pub release: Option<Fence>,
+}
+
+/// Who takes a lease, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Who.
+    pub owner: String,
+    /// When.
+    pub now: Timestamp,
+    /// Until when, unless it is prolonged.
+    pub until: Timestamp,
 }
 
 /// Bytes that are kept beside the log.
@@ -46,6 +63,8 @@ pub enum Guard {
         /// When.
         at: Timestamp,
     },
+    /// Nobody else holds the lease of the entry's invocation; what a claim asks for.
+    Free,
     /// The invocation has not ended.
     NotEnded,
     /// This declaration of this tool is not the one on record.

@@ -51,6 +51,7 @@ impl Guard {
             Guard::Unanswered { question, .. } => {
                 format!("`{question}` is not open, or was answered by the same person already")
             }
+            Guard::Free => "another process holds this call".to_owned(),
             Guard::NotEnded => "the call has ended".to_owned(),
             Guard::NewDeclaration { tool, .. } => format!("`{tool}` is declared already"),
             Guard::Stands(id) => format!("`{id}` is no standing answer that is in force"),

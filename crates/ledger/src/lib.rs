@@ -18,7 +18,7 @@ mod store;
 mod story;
 mod verify;
 
-pub use draft::{Blob, Draft, Guard};
+pub use draft::{Blob, Claim, Draft, Guard};
 pub use error::Error;
 pub use memory::MemoryStore;
 pub use sqlite::{SqliteOptions, SqliteStore};

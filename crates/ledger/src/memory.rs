@@ -67,13 +67,13 @@ impl MemoryStore {
         });
     }
 
-    fn take(&self, mut draft: Draft) -> Result<u64, Error> {
+    fn take(&self, mut draft: Draft) -> Result<Receipt, Error> {
         checked(&mut draft)?;
-        let loose = Loose::of(&draft)?;
+        let loose = Loose::of(&mut draft)?;
         let changes = Changes::of(draft.invocation.as_ref(), &draft.facts);
-        let seq = self.with(|kept| kept.take(draft, &loose, &changes))?;
+        let (seq, fence) = self.with(|kept| kept.take(draft, &loose, &changes))?;
         self.tell(seq);
-        Ok(seq)
+        Ok(Receipt { seq: Some(seq), fence })
     }
 }
 
@@ -83,10 +83,26 @@ fn house() -> InvocationId {
 }
 
 impl Kept {
-    fn take(&mut self, draft: Draft, loose: &Loose, changes: &Changes) -> Result<u64, Error> {
+    fn take(
+        &mut self,
+        draft: Draft,
+        loose: &Loose,
+        changes: &Changes,
+    ) -> Result<(u64, Option<Fence>), Error> {
         let refused = draft.guards.iter().find(|guard| !self.holds(&draft, guard));
         if let Some(guard) = refused {
             return Err(Error::Forbidden(guard.clone()));
+        }
+        let id = draft.invocation.as_ref();
+        let fence = match (&draft.claim, id) {
+            (Some(claim), Some(id)) => {
+                let fence = self.lease(id, &claim.owner, claim.now, claim.until);
+                Some(fence.ok_or(Error::Forbidden(Guard::Free))?)
+            }
+            (Some(_) | None, _) => None,
+        };
+        if let (Some(fence), Some(id)) = (draft.release, id) {
+            self.release(id, fence);
         }
         let seq = self.link(loose, draft.invocation.as_ref());
         self.state.apply(draft.invocation.as_ref(), changes);
@@ -94,7 +110,13 @@ impl Kept {
         for blob in draft.blobs {
             self.payloads.insert((id.clone(), blob.digest), blob.bytes);
         }
-        Ok(seq)
+        Ok((seq, fence))
+    }
+
+    fn release(&mut self, id: &InvocationId, fence: Fence) {
+        if self.leases.get(id).is_some_and(|lease| lease.token == fence.0) {
+            self.leases.remove(id);
+        }
     }
 
     fn link(&mut self, loose: &Loose, invocation: Option<&InvocationId>) -> u64 {
@@ -121,6 +143,8 @@ impl Kept {
                         && record.answers.iter().all(|answer| answer.by.as_str() != answered_by)
                 })
             }
+            // A claim asks for itself.
+            Guard::Free => true,
             Guard::NotEnded => {
                 id.and_then(|id| self.state.run(id)).is_none_or(|run| run.ended_at.is_none())
             }
@@ -153,11 +177,13 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
 
 impl Store for MemoryStore {
     fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>> {
-        let seq = self.take(draft);
-        ready(match (seq, wait) {
-            (Ok(seq), Wait::Disk) => Ok(Receipt { seq: Some(seq) }),
+        let receipt = self.take(draft);
+        ready(match (receipt, wait) {
+            (Ok(receipt), Wait::Disk) => Ok(receipt),
             // Nobody waits for what is queued, so nobody hears that it was refused.
-            (Ok(_) | Err(Error::Forbidden(_)), Wait::Queue) => Ok(Receipt { seq: None }),
+            (Ok(_) | Err(Error::Forbidden(_)), Wait::Queue) => {
+                Ok(Receipt { seq: None, fence: None })
+            }
             (Err(fault), Wait::Disk | Wait::Queue) => Err(fault),
         })
     }
@@ -265,11 +291,7 @@ impl Store for MemoryStore {
         id: &'a InvocationId,
         fence: Fence,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        self.with(|kept| {
-            if kept.leases.get(id).is_some_and(|lease| lease.token == fence.0) {
-                kept.leases.remove(id);
-            }
-        });
+        self.with(|kept| kept.release(id, fence));
         ready(Ok(()))
     }
 }

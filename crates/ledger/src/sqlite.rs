@@ -3,13 +3,14 @@
 mod apply;
 pub(crate) mod lists;
 pub(crate) mod payloads;
+mod placing;
 mod readers;
 pub(crate) mod schema;
 mod task;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,13 +18,11 @@ use haft_model::{Digest, InvocationId, StandingAnswer, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use self::payloads::{Files, Stored, pack};
+use self::placing::Placing;
 use self::readers::Readers;
 use self::task::{Answer, Ready, Task};
 use self::writer::Writer;
 use crate::chain::Loose;
-use crate::draft::checked;
-use crate::seal::Seal;
 use crate::{
     BoxFuture, Draft, Entry, Error, Fence, QuestionFilter, QuestionRecord, Receipt, Run, RunFilter,
     Store, UsageFilter, Wait,
@@ -77,8 +76,7 @@ pub struct SqliteStore {
     tasks: Option<mpsc::Sender<Task>>,
     thread: Option<JoinHandle<()>>,
     readers: Arc<Readers>,
-    files: Files,
-    seal: Arc<OnceLock<Seal>>,
+    placing: Placing,
     last: watch::Receiver<Option<u64>>,
 }
 
@@ -88,7 +86,7 @@ impl SqliteStore {
         let unopenable =
             |cause: String| Error::Unopenable { place: options.db.display().to_string(), cause };
         for folder in [&options.folder(), &options.payloads] {
-            std::fs::create_dir_all(folder).map_err(|fault| unopenable(fault.to_string()))?;
+            payloads::make_folder(folder).map_err(|fault| unopenable(fault.to_string()))?;
         }
         let (tell, last) = watch::channel(None);
         let (tasks, asked) = mpsc::channel(options.queue.max(1));
@@ -99,10 +97,9 @@ impl SqliteStore {
             .map_err(|fault| unopenable(fault.to_string()))?;
         Ok(SqliteStore {
             readers: Arc::new(Readers::new(&options)),
-            files: Files::new(&options.payloads),
+            placing: Placing::new(&options),
             tasks: Some(tasks),
             thread: Some(thread),
-            seal: Arc::default(),
             last,
             options,
         })
@@ -132,38 +129,13 @@ impl SqliteStore {
         tasks.send(task).await.map_err(|_| Error::Closed)
     }
 
-    /// Makes of a draft whatever can be made here, large payloads on the disk included.
-    async fn ready(&self, mut draft: Draft) -> Result<Ready, Error> {
-        checked(&mut draft)?;
-        let mut ready = Ready::new(&draft)?;
-        ready.guards = draft.guards;
-        let mut small = Vec::new();
-        for blob in draft.blobs {
-            let fits = blob.bytes.len() <= self.options.inline;
-            let seal = if blob.sensitive { Some(self.seal()?) } else { None };
-            let stored = Stored::of(blob, seal)?;
-            if fits {
-                small.push(stored);
-            } else {
-                ready.files.push((stored.digest.clone(), stored.sealed));
-                let files = self.files.clone();
-                let written = tokio::task::spawn_blocking(move || files.write(&stored)).await;
-                written.map_err(|fault| Error::Unwritable { cause: fault.to_string() })??;
-            }
+    async fn ready(&self, draft: Draft) -> Result<Ready, Error> {
+        if self.placing.is_quick(&draft) {
+            return self.placing.ready(draft);
         }
-        ready.packed = pack(&small);
-        Ok(ready)
-    }
-
-    /// The seal, whose key is made when it is first needed.
-    fn seal(&self) -> Result<&Seal, Error> {
-        if let Some(seal) = self.seal.get() {
-            return Ok(seal);
-        }
-        let seal = Seal::load_or_make(&self.options.folder()).map_err(|fault| {
-            Error::Unwritable { cause: format!("no key to seal with: {fault}") }
-        })?;
-        Ok(self.seal.get_or_init(|| seal))
+        let placing = self.placing.clone();
+        let ready = tokio::task::spawn_blocking(move || placing.ready(draft)).await;
+        ready.map_err(|fault| Error::Unwritable { cause: fault.to_string() })?
     }
 
     async fn news(&self, seq: Option<u64>, until: Instant) -> Result<Option<u64>, Error> {
@@ -190,6 +162,8 @@ impl SqliteStore {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         drop(self.tasks.take());
+        // The connection that writes is to be the last: it tidies up behind itself.
+        self.readers.close();
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
         }
@@ -201,13 +175,10 @@ impl Store for SqliteStore {
         Box::pin(async move {
             let ready = Box::new(self.ready(draft).await?);
             match wait {
-                Wait::Disk => {
-                    let seq = self.ask(|answer| Task::Append(ready, Some(answer))).await?;
-                    Ok(Receipt { seq: Some(seq) })
-                }
+                Wait::Disk => self.ask(|answer| Task::Append(ready, Some(answer))).await,
                 Wait::Queue => {
                     self.queue(Task::Append(ready, None)).await?;
-                    Ok(Receipt { seq: None })
+                    Ok(Receipt { seq: None, fence: None })
                 }
             }
         })
@@ -239,20 +210,8 @@ impl Store for SqliteStore {
         id: &'a InvocationId,
         digest: &'a Digest,
     ) -> BoxFuture<'a, Result<Option<Vec<u8>>, Error>> {
-        let (id, digest, files) = (id.clone(), digest.clone(), self.files.clone());
-        let (seal, folder) = (Arc::clone(&self.seal), self.options.folder());
-        Box::pin(self.readers.read(move |db| {
-            let Some(stored) = payloads::find(db, &files, &id, &digest)? else { return Ok(None) };
-            if stored.sealed
-                && seal.get().is_none()
-                && let Ok(found) = Seal::load(&folder)
-            {
-                drop(seal.set(found));
-            }
-            let changed = || format!("the payload `{digest}` is not what was stored");
-            let bytes = stored.opened(seal.get()).ok_or_else(|| payloads::fault(changed()))?;
-            Ok(Some(bytes))
-        }))
+        let (id, digest, placing) = (id.clone(), digest.clone(), self.placing.clone());
+        Box::pin(self.readers.read(move |db| placing.read(db, &id, &digest)))
     }
 
     fn forget<'a>(

@@ -105,6 +105,8 @@ pub enum Wait {
 pub struct Receipt {
     /// Its number, where the append waited for the disk.
     pub seq: Option<u64>,
+    /// The lease that was taken with it.
+    pub fence: Option<Fence>,
 }
 
 /// The right to write about a running invocation.

@@ -1,9 +1,11 @@
-//! Canonical JSON (RFC 8785) and its SHA-256: the fingerprint of what was judged, accepted or run.
+//! The SHA-256 of canonical JSON: the fingerprint of what was judged, accepted or run.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+use crate::canonical;
 
 /// A SHA-256 over canonical JSON, written `sha256:<hex>`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -60,14 +62,6 @@ impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-/// The canonical bytes of a value.
-///
-/// Everything hashed here is made of maps with text keys and finite numbers, which always have a
-/// canonical form; should one not, the empty string stands in and equals nothing that has one.
-pub fn canonical<T: Serialize>(value: &T) -> Vec<u8> {
-    serde_json_canonicalizer::to_vec(value).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 mod actor;
 mod approval;
 mod call;
+mod canonical;
 mod code;
 mod content;
 mod decision;
@@ -36,10 +37,11 @@ mod tool_error;
 pub use actor::{Actor, Role};
 pub use approval::{Approval, ApprovalClass};
 pub use call::Call;
+pub use canonical::{Canonical, canonical};
 pub use code::{Code, Retry};
 pub use content::{Content, Link, Media};
 pub use decision::{Decision, Firmness, Layer, Needs, Opinion, Says};
-pub use digest::{Digest, canonical};
+pub use digest::Digest;
 pub use effect::{
     EffectClass, EffectProfile, FactRule, Facts, InferredFact, MutationClass, Requires, Risk, Tri,
 };

@@ -213,7 +213,7 @@ pub struct Started {
     pub driver: DriverId,
     /// The digest of the input that the driver is given.
     pub call_input: Digest,
-    /// The fencing token of the process that runs it; 0 for reads.
+    /// The fencing token of the process that runs it, where it had one before; 0 otherwise.
     pub fence: u64,
 }
 

@@ -115,7 +115,7 @@ impl Walk<'_> {
         };
         if mutates {
             let until = self.runtime.lease_end();
-            self.journal.claim(&self.runtime.options.node, until).await.map_err(refused)?;
+            self.journal.claim(&self.runtime.options.node, until);
         }
         self.journal.note(Event::Started(Started {
             attempt: self.attempt,

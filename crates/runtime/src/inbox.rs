@@ -190,6 +190,7 @@ impl Runtime {
                 answered_by: answer.by.to_string(),
                 at,
             }],
+            ..Draft::default()
         };
         Ok((draft, answer))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use haft_ledger::{Blob, Draft, Fence, Guard, Store, Wait};
+use haft_ledger::{Blob, Claim, Draft, Fence, Guard, Store, Wait};
 use haft_model::{
     Actor, CallPhase, Code, Event, Fact, InvocationId, Kept, PhaseLine, PhaseOutcome, Reported,
     Status, Stop, Timestamp,
@@ -25,6 +25,8 @@ pub(crate) struct Journal {
     phase_from: u64,
     seen: u16,
     fence: Option<Fence>,
+    /// The lease that is taken with what is saved next.
+    claim: Option<Claim>,
     /// When the lease was last prolonged.
     leased: Instant,
     durable: bool,
@@ -79,6 +81,7 @@ impl Journal {
                 taken.phases.iter().fold(0, |seen, phase| seen | (1 << phase.number()))
             }),
             fence: taken_up.map(|taken| taken.fence),
+            claim: None,
             leased: now,
             durable: taken_up.is_some(),
             came_in: taken_up.map_or_else(|| clock.now(), |taken| taken.came_in),
@@ -186,18 +189,13 @@ impl Journal {
         fill(self.progress)
     }
 
-    /// Takes the right to write about the call, which from now on has to be on the disk.
-    pub(crate) async fn claim(&mut self, owner: &str, until: Timestamp) -> Result<(), Stop> {
-        if self.fence.is_some() {
-            return Ok(());
-        }
-        let taken = self.store.lease(&self.id, owner, self.clock.now(), until).await;
-        self.fence = taken.map_err(unrecorded)?;
-        self.leased = Instant::now();
+    /// Takes the right to write about the call together with what is saved next. From now on
+    /// everything has to be on the disk.
+    pub(crate) fn claim(&mut self, owner: &str, until: Timestamp) {
         self.durable = true;
-        match self.fence {
-            Some(_) => Ok(()),
-            None => Err(Stop::new(Code::Internal, "another process holds this call")),
+        if self.fence.is_none() {
+            let (owner, now) = (owner.to_owned(), self.clock.now());
+            self.claim = Some(Claim { owner, now, until });
         }
     }
 
@@ -226,7 +224,13 @@ impl Journal {
     /// Hands the last of it to the ledger, and does not keep what cannot be written.
     pub(crate) async fn close(&mut self) -> Result<(), Stop> {
         let wait = if self.durable { Wait::Disk } else { Wait::Queue };
-        let sent = self.draft();
+        self.claim = None;
+        let release = self.fence.filter(|_| !self.facts.is_empty());
+        let sent = Draft { release, ..self.draft() };
+        if release.is_some() {
+            // Should it not be written, the lease runs out by itself.
+            self.fence = None;
+        }
         match sent.facts.is_empty() {
             true => Ok(()),
             false => self.store.append(sent, wait).await.map(|_| ()).map_err(unrecorded),
@@ -248,8 +252,13 @@ impl Journal {
         let draft = self.draft();
         let kept = (draft.facts.clone(), draft.blobs.clone());
         match self.store.append(draft, wait).await {
-            Ok(_) => {
+            Ok(receipt) => {
                 self.written = true;
+                self.claim = None;
+                if receipt.fence.is_some() {
+                    self.fence = receipt.fence;
+                    self.leased = Instant::now();
+                }
                 Ok(())
             }
             Err(fault) => {
@@ -268,6 +277,8 @@ impl Journal {
             facts: std::mem::take(&mut self.facts),
             blobs: std::mem::take(&mut self.blobs),
             guards: self.fence.map(|Fence(token)| Guard::Fence(token)).into_iter().collect(),
+            claim: self.claim.clone(),
+            release: None,
         }
     }
 }

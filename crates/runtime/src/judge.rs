@@ -37,8 +37,9 @@ impl Runtime {
             None => json!({}),
             Some(Err(_)) => return Ok(Why { explained, decision: None, unready: None }),
         };
-        let Ok((plan, _)) = world.snapshot.bind(&entry, call, input.clone()) else {
-            return Ok(Why { explained, decision: None, unready: None });
+        let plan = match world.snapshot.bind(&entry, call, input.clone()) {
+            Ok((plan, _)) => plan,
+            Err(stop) => return Ok(Why { explained, decision: None, unready: Some(stop) }),
         };
         // Whether a driver can run here is another question than whether it may.
         let unready = understood(&world, call, &entry, input).err();

@@ -88,7 +88,8 @@ async fn yes(
 
 async fn answer(host: &Host, record: &QuestionRecord, reply: Reply) -> Result<Led, Stop> {
     let agreed = record.answers.iter().any(|one| one.approves && one.by == reply.by.id);
-    if agreed || record.state == QuestionState::Approved {
+    let approved = agreed || record.state == QuestionState::Approved;
+    if approved && reply.by.may_answer() {
         return take_over(host, record).await;
     }
     still_open(record)?;

@@ -149,12 +149,20 @@ fn show(why: &Why) -> Result<()> {
     output::line(format!("risk      {} ({})", effects.risk, effects.risk.word()))?;
     output::line(format!("approval  {}", effects.approval))?;
     output::line(format!("grant     {}", contract.grant_key()))?;
-    if let Some(stop) = &why.unready {
-        step_fails("setup", &stop.message, stop)?;
-    }
-    match &why.decision {
-        Some(decision) => output::decision(decision)?,
-        None => output::line("decision  not judged, because the call would not get that far")?,
+    match (&why.decision, &why.unready) {
+        (Some(decision), None) => output::decision(decision)?,
+        (Some(decision), Some(stop)) => {
+            step_fails("setup", &stop.message, stop)?;
+            output::decision(decision)?;
+        }
+        // What stops it was told already.
+        (None, _) if first_stop(explained).is_some() => {
+            output::line("decision  not judged, because the call would not get that far")?;
+        }
+        (None, Some(stop)) => {
+            step_fails("decision", &format!("not judged: {}", stop.message), stop)?;
+        }
+        (None, None) => output::line("decision  not judged")?,
     }
     if !rejected.is_empty() {
         output::line("")?;

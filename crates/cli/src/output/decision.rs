@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use haft_model::{Decision, Needs, Opinion, Says, Signer, Verdict};
+use serde_json::Value;
 
 use super::{Table, line, visible};
 
@@ -17,7 +18,7 @@ pub(crate) fn decision(decision: &Decision) -> Result<()> {
         line(format!("answers   {}", self::needs(needs)))?;
     }
     for offer in &decision.suggested_updates {
-        line(format!("offer     {offer}"))?;
+        line(format!("offer     {}", self::offer(offer)))?;
     }
     if decision.opinions.is_empty() {
         return Ok(());
@@ -32,6 +33,18 @@ pub(super) fn mark(verdict: Verdict) -> &'static str {
         Verdict::Allow => "\x1b[32m✔\x1b[0m",
         Verdict::Ask => "\x1b[33m?\x1b[0m",
         Verdict::Deny => "\x1b[31m✘\x1b[0m",
+    }
+}
+
+/// A change that would make the ask unnecessary, in words.
+fn offer(offer: &Value) -> String {
+    match offer.get("type").and_then(Value::as_str) {
+        Some("remember") => "a yes can stand for calls like this one".to_owned(),
+        Some("add_rule") => {
+            let rule = offer.get("rule").unwrap_or(offer);
+            format!("a rule of haft.toml could allow it: {rule}")
+        }
+        Some(_) | None => offer.to_string(),
     }
 }
 

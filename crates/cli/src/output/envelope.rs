@@ -51,7 +51,9 @@ fn waits(envelope: &Envelope) {
 }
 
 fn about(envelope: &Envelope, took: Duration) -> String {
-    let driver = envelope.driver.as_ref().map(|driver| format!(" by {driver}")).unwrap_or_default();
+    // A call that was stopped may never have reached the driver that was chosen for it.
+    let driver = envelope.driver.as_ref().filter(|_| !envelope.is_error);
+    let driver = driver.map(|driver| format!(" by {driver}")).unwrap_or_default();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     format!(
         "{} {}{driver} in {}; {}  \x1b[2m{}\x1b[0m",

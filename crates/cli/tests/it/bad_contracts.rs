@@ -205,6 +205,7 @@ driver    none (route.none): no driver claims `bad.risk@1`
 risk      2 (high)
 approval  on-mutate
 grant     stock:change
+decision  not judged, because the call would not get that far
 ",
     );
     check(
@@ -219,6 +220,10 @@ limits    [time], one attempt
 risk      0 (low)
 approval  auto
 grant     tool:good.one
+decision  ✔ allow: risk 0 is within autonomy 0
+
+LAYER     SAYS     RULE  REASON
+autonomy  ✔ allow  -     risk 0 is within autonomy 0
 ",
     );
 }

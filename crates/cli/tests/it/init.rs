@@ -55,6 +55,12 @@ limits    [time], one attempt
 risk      0 (low)
 approval  auto
 grant     vcs:read
+decision  ✔ allow: risk 0 is within autonomy 0
+
+LAYER       SAYS           RULE                 REASON
+grant       ✔ allow        @workspace/agents#0  matched-grant: `vcs:read` for `bot://*`
+governance  · passthrough  defaultApproval      approval is `on-mutate` by default, and the call changes nothing: others decide
+autonomy    ✔ allow        -                    risk 0 is within autonomy 0
 ",
     );
 }

@@ -30,6 +30,7 @@ limits    [time], one attempt
 risk      1 (medium)
 approval  auto
 grant     tool:price.lookup
+decision  not judged, because the call would not get that far
 ",
     );
     let (exit, said) =
@@ -88,6 +89,7 @@ limits    [time], one attempt
 risk      1 (medium)
 approval  auto
 grant     tool:price.lookup
+decision  not judged, because the call would not get that far
 ",
     );
 }
@@ -107,6 +109,7 @@ limits    [time], one attempt
 risk      1 (medium)
 approval  auto
 grant     tool:price.lookup
+decision  not judged, because the call would not get that far
 "#,
     );
     let (exit, said) =

@@ -49,6 +49,13 @@ limits    [time], one attempt
 risk      1 (medium)
 approval  on-mutate
 grant     tool:note.write
+decision  ? ask: approval is `on-mutate`, and the call may change something
+answers   one of any approver
+offer     a yes can stand for calls like this one
+
+LAYER     SAYS   RULE  REASON
+contract  ? ask  -     approval is `on-mutate`, and the call may change something
+autonomy  ? ask  -     risk 1 is above autonomy 0
 ",
     );
     let (exit, said) = answer(&folder, "why note.write --json");
@@ -178,6 +185,13 @@ limits    [time], one attempt
 risk      0 (low)
 approval  auto
 grant     tool:note.write
+decision  ? ask: the tool's class is `irreversible`
+answers   one of any approver
+offer     a yes can stand for calls like this one
+
+LAYER     SAYS   RULE  REASON
+contract  ? ask  -     the tool's class is `irreversible`
+autonomy  ? ask  -     risk 3 is above autonomy 0
 ",
     );
     done(&folder, "accept --all");

@@ -52,6 +52,10 @@ limits    [time], one attempt
 risk      0 (low)
 approval  auto
 grant     tool:fax.send
+decision  ✔ allow: risk 0 is within autonomy 0
+
+LAYER     SAYS     RULE  REASON
+autonomy  ✔ allow  -     risk 0 is within autonomy 0
 ",
     );
     let (exit, said) = answer(&folder, "why fax.send --json");
@@ -133,6 +137,10 @@ limits    [time], one attempt
 risk      0 (low)
 approval  auto
 grant     tool:fax.send
+decision  ✔ allow: risk 0 is within autonomy 0
+
+LAYER     SAYS     RULE  REASON
+autonomy  ✔ allow  -     risk 0 is within autonomy 0
 ",
     );
 }

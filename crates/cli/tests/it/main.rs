@@ -1,14 +1,18 @@
 //! The `haft` command from outside: a workspace and a command line in, the whole answer out.
 
 #![expect(
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a case that cannot be laid out fails the test"
 )]
 
 mod bad_contracts;
+mod call;
 mod check;
 mod edges;
+mod examples;
+mod inbox;
 mod init;
 mod input;
 mod integrity;
@@ -16,7 +20,10 @@ mod lifecycle;
 mod majors;
 mod pages;
 mod published;
+mod records;
 mod show;
 mod snapshots;
 mod stage;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod why;

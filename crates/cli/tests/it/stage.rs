@@ -38,10 +38,60 @@ fn everything(folder: &Folder, line: &str) -> String {
     for remark in String::from_utf8(ran.stderr).unwrap().lines() {
         said.push_str(&format!("! {remark}\n"));
     }
-    // What rules decide of a call has tests of its own.
-    let kept = said.lines().filter(|line| !line.starts_with("decision  "));
-    let said: Vec<&str> = kept.map(str::trim_end).collect();
-    folder.filtered(&said.join("\n"))
+    let said: Vec<&str> = said.lines().map(str::trim_end).collect();
+    let said = without_setup(&said);
+    folder.filtered(&unvaried(&said.join("\n")))
+}
+
+/// Which drivers can run on this machine is no matter of these tests.
+fn without_setup<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let mut skips = false;
+    let mut kept = Vec::new();
+    for line in lines {
+        skips = line.starts_with("setup  ") || (skips && line.starts_with("          "));
+        if !skips {
+            kept.push(*line);
+        }
+    }
+    kept
+}
+
+/// A text without the ids and moments that differ from run to run.
+pub(crate) fn unvaried(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let (kept, length) = if id_at_start(rest) {
+            ("_[id]", 33)
+        } else if let Some(length) = moment_at_start(rest) {
+            ("[moment]", length)
+        } else {
+            out.push(next);
+            ("", next.len_utf8())
+        };
+        out.push_str(kept);
+        rest = rest.get(length..).unwrap();
+    }
+    out
+}
+
+fn id_at_start(text: &str) -> bool {
+    let digits = text.strip_prefix('_').and_then(|rest| rest.get(..32));
+    digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// How long the moment is that a text begins with.
+fn moment_at_start(text: &str) -> Option<usize> {
+    const FORM: &[u8] = b"0000-00-00?00:00:00";
+    let head = text.as_bytes().get(..FORM.len())?;
+    let fits = head.iter().zip(FORM).all(|(byte, form)| match form {
+        b'0' => byte.is_ascii_digit(),
+        b'?' => matches!(byte, b' ' | b'T'),
+        other => byte == other,
+    });
+    let rest = text.get(FORM.len()..).filter(|_| fits)?;
+    let after = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+    Some(FORM.len() + rest.len() - after.strip_prefix('Z').unwrap_or(after).len())
 }
 
 /// What a command prints as JSON, and how it exits.
@@ -79,6 +129,7 @@ pub(crate) fn command(folder: &Folder, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
     command.arg("-C").arg(folder.path()).args(line.split_whitespace());
     command.env("NO_COLOR", "1").env_remove("CLICOLOR_FORCE").stdin(Stdio::null());
+    command.env("USER", "ana").env_remove("LOGNAME").env_remove("EDITOR").env_remove("VISUAL");
     command
 }
 

@@ -37,7 +37,7 @@ fn a_call_is_routed_to_the_driver() {
     check(
         &prices("^1"),
         "why price.lookup",
-        r"
+        r#"
 exit 0
 price.lookup@1  Look up a price
 input     not given, so not checked
@@ -46,82 +46,103 @@ limits    [time], one attempt
 risk      1 (medium)
 approval  auto
 grant     tool:price.lookup
-",
+decision  not judged: the host's context does not fit: "shop" is a required property
+"#,
     );
 }
 
 #[test]
 fn machines_see_the_whole_explanation() {
-    check(
-        &prices("^1"),
-        "why price.lookup article=AB1234 --context {\"shop\":\"main\"} --json",
-        r#"
-exit 0
-{
-  "tool": "price.lookup@1",
-  "version": "1.2.0",
-  "driver": "prices",
-  "route": {
-    "driver": "prices",
-    "reason": "it is the only one left",
-    "rejected": [],
-    "limits": {
-      "timeout_ms": 2500
-    }
-  },
-  "input": {
-    "given": true,
-    "fits": true,
-    "value": {
-      "article": "AB1234",
-      "currency": "EUR"
-    }
-  },
-  "blocked": null,
-  "grant": "tool:price.lookup",
-  "effects": {
-    "mutates": [
-      "external:allowance"
-    ],
-    "mutates_stated": true,
-    "classes": [
-      "external-communication"
-    ],
-    "risk": 1,
-    "requires": {
-      "network": [
-        "prices.example"
-      ]
-    },
-    "approval": {
-      "class": "auto"
-    },
-    "facts": {
-      "read_only": "no",
-      "destructive": "unknown",
-      "open_world": "no",
-      "concurrency_safe": "unstated"
-    },
-    "inferred": [
-      {
-        "field": "is_destructive",
-        "value": "unknown",
-        "source": "nothing says that it can be undone; effective risk is 1"
-      },
-      {
-        "field": "class",
-        "value": "external-communication",
-        "source": "`metadata.haft.class` is not stated"
-      }
-    ]
-  },
-  "fingerprint": "[digest]",
-  "decision": {
-    "judged": false
-  }
-}
-"#,
-    );
+    let line = "why price.lookup article=AB1234 --context {\"shop\":\"main\"} --json";
+    let (exit, mut said) = answer(&prices("^1"), line);
+    // Whether its driver can run here is no matter of this test, nor when it was judged.
+    said.as_object_mut().unwrap().remove("unready");
+    said["decision"].as_object_mut().unwrap().remove("decided_at");
+    let expected = json!({
+        "tool": "price.lookup@1",
+        "version": "1.2.0",
+        "driver": "prices",
+        "route": {
+            "driver": "prices",
+            "reason": "it is the only one left",
+            "rejected": [],
+            "limits": {
+                "timeout_ms": 2500
+            }
+        },
+        "input": {
+            "given": true,
+            "fits": true,
+            "value": {
+                "article": "AB1234",
+                "currency": "EUR"
+            }
+        },
+        "blocked": null,
+        "grant": "tool:price.lookup",
+        "effects": {
+            "mutates": [
+                "external:allowance"
+            ],
+            "mutates_stated": true,
+            "classes": [
+                "external-communication"
+            ],
+            "risk": 1,
+            "requires": {
+                "network": [
+                    "prices.example"
+                ]
+            },
+            "approval": {
+                "class": "auto"
+            },
+            "facts": {
+                "read_only": "no",
+                "destructive": "unknown",
+                "open_world": "no",
+                "concurrency_safe": "unstated"
+            },
+            "inferred": [
+                {
+                    "field": "is_destructive",
+                    "value": "unknown",
+                    "source": "nothing says that it can be undone; effective risk is 1"
+                },
+                {
+                    "field": "class",
+                    "value": "external-communication",
+                    "source": "`metadata.haft.class` is not stated"
+                }
+            ]
+        },
+        "fingerprint": "[digest]",
+        "decision": {
+            "verdict": "ask",
+            "deciding": 0,
+            "opinions": [
+                {
+                    "layer": "autonomy",
+                    "says": "ask",
+                    "reason": "risk 1 is above autonomy 0",
+                    "firmness": "default"
+                }
+            ],
+            "needs": [
+                {
+                    "count": 1,
+                    "not_the_caller": false
+                }
+            ],
+            "suggested_updates": [
+                {
+                    "type": "remember"
+                }
+            ],
+            "reason": "risk 1 is above autonomy 0"
+        }
+    });
+    assert_eq!((exit, said), (0, expected));
 }
 
 #[test]
@@ -139,6 +160,7 @@ driver    none (route.none): `prices` claims `price.lookup@1` and cannot serve i
 risk      1 (medium)
 approval  auto
 grant     tool:price.lookup
+decision  not judged, because the call would not get that far
 
 REJECTED  PHASE       WHY
 prices    candidates  the driver serves `^2` of `price.lookup`, and the contract is 1.2.0
@@ -190,7 +212,7 @@ fn a_pin_is_kept_to() {
     check(
         &folder,
         "why price.lookup --pin other",
-        r"
+        r#"
 exit 0
 price.lookup@1  Look up a price
 input     not given, so not checked
@@ -199,10 +221,11 @@ limits    [time], one attempt
 risk      1 (medium)
 approval  auto
 grant     tool:price.lookup
+decision  not judged: the host's context does not fit: "shop" is a required property
 
 REJECTED  PHASE  WHY
 prices    pin    the call insists on another
-",
+"#,
     );
     check(
         &folder,
@@ -216,6 +239,7 @@ driver    none (route.pin_unavailable): `nobody` cannot serve `price.lookup@1`: 
 risk      1 (medium)
 approval  auto
 grant     tool:price.lookup
+decision  not judged, because the call would not get that far
 
 REJECTED  PHASE  WHY
 other     pin    the call insists on another
@@ -231,7 +255,7 @@ fn a_region_is_kept_to() {
     check(
         &folder,
         "why price.lookup --region us",
-        r"
+        r#"
 exit 0
 price.lookup@1  Look up a price
 input     not given, so not checked
@@ -240,10 +264,11 @@ limits    [time], one attempt
 risk      1 (medium)
 approval  auto
 grant     tool:price.lookup
+decision  not judged: the host's context does not fit: "shop" is a required property
 
 REJECTED  PHASE   WHY
 prices    policy  it serves eu, and the call must stay in us
-",
+"#,
     );
     check(
         &folder,
@@ -257,6 +282,7 @@ driver    none (route.region): `prices` cannot serve `price.lookup@1`: it serves
 risk      1 (medium)
 approval  auto
 grant     tool:price.lookup
+decision  not judged, because the call would not get that far
 
 REJECTED  PHASE   WHY
 prices    policy  it serves eu, and the call must stay in us

@@ -6,9 +6,11 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use crate::derived::{Change, Changes, RunChange, bare};
 use crate::{Guard, Run};
 
-/// A time as the tables have it: nanoseconds, which last until the year 2262.
+/// A time as the tables have it: nanoseconds, which last from 1677 to 2262. What is beyond counts
+/// as the end of that.
 pub(crate) fn nanos(at: Timestamp) -> i64 {
-    i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX)
+    let nanos = at.as_nanosecond();
+    i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
 }
 
 /// Whether a guard holds for an entry of this invocation.
@@ -25,6 +27,8 @@ pub(crate) fn holds(db: &Connection, id: Option<&InvocationId>, guard: &Guard) -
                 (SELECT 1 FROM answers AS a WHERE a.question = q.id AND a.person = ?2)";
             db.prepare_cached(text)?.exists(params![question.as_str(), answered_by, nanos(*at)])
         }
+        // A claim asks for itself, in the same transaction.
+        Guard::Free => Ok(true),
         Guard::NotEnded => {
             let text = "SELECT 1 FROM runs WHERE invocation = ?1 AND ended IS NOT NULL";
             db.prepare_cached(text)?.exists([id]).map(|ended| !ended)

@@ -1,6 +1,8 @@
 //! Reading the tables.
 
 mod runs;
+#[cfg(test)]
+mod tests;
 
 use haft_model::{
     Answer, Digest, EffectState, InvocationId, QuestionState, StandingAnswer, Timestamp,
@@ -21,10 +23,14 @@ pub(crate) fn entries(db: &Connection, after: Option<u64>, most: usize) -> Resul
     db.prepare_cached(text)?.query_map([after, most], entry)?.collect()
 }
 
+const STORY: &str = "SELECT seq, line FROM entries WHERE invocation = ?1 ORDER BY seq";
+
+const PACKED: &str = "SELECT seq, blobs FROM entries
+    WHERE invocation IS ?1 AND blobs IS NOT NULL ORDER BY seq";
+
 /// The entries of an invocation.
 pub(crate) fn story(db: &Connection, id: &InvocationId) -> Result<Vec<Entry>> {
-    let text = "SELECT seq, line FROM entries WHERE invocation = ?1 ORDER BY seq";
-    db.prepare_cached(text)?.query_map([id.as_str()], entry)?.collect()
+    db.prepare_cached(STORY)?.query_map([id.as_str()], entry)?.collect()
 }
 
 fn entry(row: &Row<'_>) -> Result<Entry> {
@@ -40,10 +46,8 @@ pub(crate) fn last(db: &Connection) -> Result<Option<u64>> {
 
 /// The payloads in the rows of an invocation; an empty id stands for the house.
 pub(crate) fn packed(db: &Connection, id: &InvocationId) -> Result<Vec<(i64, Vec<u8>)>> {
-    let text = "SELECT seq, blobs FROM entries
-        WHERE invocation IS ?1 AND blobs IS NOT NULL ORDER BY seq";
     let id = Some(id.as_str()).filter(|id| !id.is_empty());
-    db.prepare_cached(text)?.query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    db.prepare_cached(PACKED)?.query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 /// Whether bytes of an invocation lie in a file, and whether they are sealed there.
@@ -122,6 +126,13 @@ pub(crate) fn declared(db: &Connection) -> Result<Vec<(String, Digest)>> {
 
 /// How many runs began since a time.
 pub(crate) fn usage(db: &Connection, filter: &UsageFilter) -> Result<u64> {
+    let (text, values) = counting(filter);
+    let count: i64 =
+        db.prepare_cached(&text)?.query_row(params_from_iter(values), |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or_default())
+}
+
+fn counting(filter: &UsageFilter) -> (String, Vec<Value>) {
     let mut text = "SELECT count(*) FROM runs INDEXED BY runs_since WHERE created >= ?".to_owned();
     let mut values = vec![Value::Integer(nanos(filter.since))];
     for (column, value) in [("tenant", &filter.tenant), ("actor", &filter.actor)] {
@@ -135,9 +146,7 @@ pub(crate) fn usage(db: &Connection, filter: &UsageFilter) -> Result<u64> {
         text.push_str(&format!(" AND tool IN ({places})"));
         values.extend(tools.iter().cloned().map(Value::Text));
     }
-    let count: i64 =
-        db.prepare_cached(&text)?.query_row(params_from_iter(values), |row| row.get(0))?;
-    Ok(u64::try_from(count).unwrap_or_default())
+    (text, values)
 }
 
 /// A value that is kept as JSON.

@@ -103,8 +103,7 @@ impl Files {
         let path = path.ok_or_else(|| failed(ErrorKind::InvalidInput.into()))?;
         let parent = path.parent().unwrap_or(&self.folder);
         if !parent.is_dir() {
-            fs::create_dir_all(parent).map_err(failed)?;
-            sync(&self.folder).map_err(failed)?;
+            make_folder(parent).map_err(failed)?;
         }
         if !path.is_file() {
             keys::replace(&path, &stored.bytes).map_err(failed)?;
@@ -160,6 +159,15 @@ pub(crate) fn find(
 /// A fault that is none of SQLite's own.
 pub(crate) fn fault(what: String) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(what.into())
+}
+
+/// Makes a folder, and makes sure that it is on the disk.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    match folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => sync(parent),
+        None => Ok(()),
+    }
 }
 
 /// Makes sure that the names in a folder are on the disk.

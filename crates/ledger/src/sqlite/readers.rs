@@ -53,4 +53,9 @@ impl Readers {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         read
     }
+
+    /// Closes the connections that nobody uses.
+    pub(crate) fn close(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }

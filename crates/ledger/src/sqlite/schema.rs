@@ -130,6 +130,14 @@ fn queue_up(connection: &mut Connection) -> rusqlite::Result<()> {
     }))
 }
 
+/// Carries the log of changes over into the tables and empties it, unless somebody is in the way.
+pub(crate) fn empty_log(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(Duration::from_millis(100))?;
+    let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    queue_up(connection)?;
+    emptied
+}
+
 /// Tries again for as long as the store is merely busy: not everything asks the handler above.
 pub(crate) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let since = Instant::now();

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use crate::chain::Loose;
 use crate::derived::Changes;
-use crate::{Draft, Error, Fence, Guard};
+use crate::{Claim, Draft, Error, Fence, Guard, Receipt};
 
 /// Where an answer goes. Nobody may be listening any more, which is fine.
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, Error>>;
@@ -13,7 +13,7 @@ pub(crate) type Answer<T> = oneshot::Sender<Result<T, Error>>;
 /// One thing to do inside a transaction.
 #[derive(Debug)]
 pub(crate) enum Task {
-    Append(Box<Ready>, Option<Answer<u64>>),
+    Append(Box<Ready>, Option<Answer<Receipt>>),
     Lease { id: InvocationId, owner: String, times: [Timestamp; 2], answer: Answer<Option<Fence>> },
     Renew { owner: String, until: Timestamp, answer: Answer<()> },
     Release { id: InvocationId, fence: Fence, answer: Answer<()> },
@@ -24,7 +24,7 @@ pub(crate) enum Task {
 /// What came of a task, provided that the transaction is kept.
 #[derive(Debug)]
 pub(crate) enum Done {
-    Appended(Result<u64, Error>),
+    Appended(Result<Receipt, Error>),
     Leased(Option<Fence>),
     Forgot(bool),
     Nothing,
@@ -35,6 +35,8 @@ pub(crate) enum Done {
 pub(crate) struct Ready {
     pub(crate) invocation: Option<InvocationId>,
     pub(crate) guards: Vec<Guard>,
+    pub(crate) claim: Option<Claim>,
+    pub(crate) release: Option<Fence>,
     pub(crate) loose: Loose,
     pub(crate) changes: Changes,
     /// What lies in the row.
@@ -45,12 +47,14 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// A draft without its guards and payloads.
-    pub(crate) fn new(draft: &Draft) -> Result<Ready, Error> {
+    pub(crate) fn new(draft: &mut Draft) -> Result<Ready, Error> {
         Ok(Ready {
             loose: Loose::of(draft)?,
             changes: Changes::of(draft.invocation.as_ref(), &draft.facts),
             invocation: draft.invocation.clone(),
             guards: Vec::new(),
+            claim: draft.claim.take(),
+            release: draft.release,
             packed: None,
             files: Vec::new(),
         })
@@ -71,7 +75,7 @@ impl Task {
     /// Tells that it is done.
     pub(crate) fn finish(self, done: Done) {
         match (self, done) {
-            (Task::Append(_, Some(answer)), Done::Appended(seq)) => drop(answer.send(seq)),
+            (Task::Append(_, Some(answer)), Done::Appended(receipt)) => drop(answer.send(receipt)),
             (Task::Lease { answer, .. }, Done::Leased(fence)) => drop(answer.send(Ok(fence))),
             (Task::Forget { answer, .. }, Done::Forgot(gone)) => drop(answer.send(Ok(gone))),
             (

@@ -16,7 +16,7 @@ use super::{apply, schema};
 use crate::chain::{Head, Loose};
 use crate::head::{HEAD, SignedHead, Signer};
 use crate::line::Line;
-use crate::{Error, Fence, keys};
+use crate::{Claim, Error, Fence, Guard, Receipt, keys};
 
 /// After so many entries the end of the chain is signed, even if nobody asks for it.
 const SIGNED_EVERY: u64 = 1000;
@@ -124,8 +124,9 @@ impl Writer {
             newer
         });
         if forgot {
-            // The log of changes still holds what was forgotten.
-            drop(self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
+            // The log of changes still holds what was forgotten. If somebody reads from it, the next
+            // round takes it away.
+            drop(schema::empty_log(&mut self.db));
         }
         self.cleaner.wrote(kept.bytes);
     }
@@ -214,7 +215,7 @@ impl Turn<'_> {
         }
     }
 
-    fn append(&mut self, ready: &Ready) -> rusqlite::Result<Result<u64, Error>> {
+    fn append(&mut self, ready: &Ready) -> rusqlite::Result<Result<Receipt, Error>> {
         let id = ready.invocation.as_ref();
         for guard in &ready.guards {
             if !apply::holds(self.db, id, guard)? {
@@ -228,6 +229,19 @@ impl Turn<'_> {
             let cause = format!("the payload `{digest}` was forgotten meanwhile");
             return Ok(Err(Error::Unwritable { cause }));
         }
+        let fence = match (&ready.claim, id) {
+            (Some(claim), Some(id)) => {
+                let Claim { owner, now, until } = claim;
+                match apply::lease(self.db, id.as_str(), owner, *now, *until)? {
+                    Some(token) => Some(Fence(token)),
+                    None => return Ok(Err(Error::Forbidden(Guard::Free))),
+                }
+            }
+            (Some(_) | None, _) => None,
+        };
+        if let (Some(Fence(token)), Some(id)) = (ready.release, id) {
+            apply::release(self.db, id.as_str(), token)?;
+        }
         let seq = self.link(&ready.loose, id, ready.packed.as_deref())?;
         apply::apply(self.db, seq, id, &ready.changes)?;
         for (digest, sealed) in &ready.files {
@@ -236,7 +250,7 @@ impl Turn<'_> {
             let id = id.map_or("", InvocationId::as_str);
             self.db.prepare_cached(text)?.execute(params![digest.as_str(), sealed, id])?;
         }
-        Ok(Ok(seq))
+        Ok(Ok(Receipt { seq: Some(seq), fence }))
     }
 
     fn link(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft_ledger::{Draft, Entry, Error, Guard, Receipt, Store, Wait};
+use haft_ledger::{Draft, Entry, Error, Guard, QuestionFilter, Receipt, Store, Wait};
 use haft_model::{
     ActorId, Declared, Digest, EffectState, Event, InvocationId, Note, Reported, StandingAnswer,
     StandingRevoked, Status,
@@ -285,7 +285,7 @@ pub(crate) async fn bytes_that_are_not_those_of_their_digest_are_refused(store: 
     assert_eq!(all(store).await, []);
 }
 
-pub(crate) async fn a_number_that_canonical_json_cannot_hold_is_refused(store: &dyn Store) {
+pub(crate) async fn numbers_are_doubles_for_everybody(store: &dyn Store) {
     let reported = |sequence| {
         let reported = Reported {
             sequence,
@@ -296,11 +296,21 @@ pub(crate) async fn a_number_that_canonical_json_cannot_hold_is_refused(store: &
         };
         draft(1, vec![fact(0, Event::Progressed(Box::new(reported)))])
     };
-    for large in [u64::MAX, (1 << 53) + 1] {
-        let fault = store.append(reported(large), Wait::Disk).await.unwrap_err();
-        assert!(matches!(fault, Error::Unwritable { .. }), "{fault}");
-    }
+    let fault = store.append(reported(u64::MAX), Wait::Disk).await.unwrap_err();
+    assert!(matches!(fault, Error::Unwritable { .. }), "nobody could read it back: {fault}");
     add(store, reported(1 << 53)).await;
+
+    // What is asked is what the log says was asked.
+    let mut asking = asking(2, 0, 100);
+    let mut question = question(2, 0, 100);
+    question.shown_input = serde_json::json!({"account": 12_345_678_901_234_567_891_u64});
+    asking.facts.truncate(3);
+    asking.facts.push(fact(0, Event::PermissionRequested(Box::new(question))));
+    add(store, asking).await;
+    let filter = QuestionFilter { id: Some(question_id(2)), ..QuestionFilter::default() };
+    let asked = store.questions(&filter).await.unwrap().remove(0);
+    let shown = serde_json::json!({"account": 12_345_678_901_234_567_000_u64});
+    assert_eq!(asked.question.shown_input, shown);
 }
 
 pub(crate) async fn waiting_ends_with_the_next_entry_or_with_the_time(store: &dyn Store) {
@@ -345,7 +355,7 @@ pub(crate) async fn sixty_four_may_append_at_once(store: &dyn Store) {
 pub(crate) async fn what_is_queued_is_there_after_a_flush(store: &dyn Store) {
     for number in 0..100 {
         let receipt = store.append(whole(number, 0), Wait::Queue).await.unwrap();
-        assert_eq!(receipt, Receipt { seq: None });
+        assert_eq!(receipt, Receipt { seq: None, fence: None });
     }
     // One that is refused takes nothing along, and nobody hears of it.
     let ended = Draft { guards: vec![Guard::NotEnded], ..whole(1, 0) };

@@ -194,6 +194,7 @@ pub(crate) async fn usage_counts_what_began(store: &dyn Store) {
     for (filter, expected) in [
         (all.clone(), 10),
         (UsageFilter { since: at(4), ..all.clone() }, 6),
+        (UsageFilter { since: haft_model::Timestamp::MIN, ..all.clone() }, 10),
         (UsageFilter { since: at(100), ..all.clone() }, 0),
         (UsageFilter { tools: tools(&["shop.refund@1"]), ..all.clone() }, 2),
         (UsageFilter { tools: tools(&["shop.refund@1", "shop.charge@2"]), ..all.clone() }, 10),

@@ -49,7 +49,7 @@ every_store! {
     cases::payloads_come_back_as_they_were,
     cases::what_is_forgotten_is_gone_and_its_entry_stays,
     cases::bytes_that_are_not_those_of_their_digest_are_refused,
-    cases::a_number_that_canonical_json_cannot_hold_is_refused,
+    cases::numbers_are_doubles_for_everybody,
     cases::waiting_ends_with_the_next_entry_or_with_the_time,
     cases::sixty_four_may_append_at_once,
     cases::what_is_queued_is_there_after_a_flush,

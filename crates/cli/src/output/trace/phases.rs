@@ -2,36 +2,54 @@
 
 use anyhow::Result;
 use haft_ledger::PhaseSpan;
-use haft_model::PhaseOutcome;
+use haft_model::{PhaseLine, PhaseOutcome};
 
 use super::super::{line, span};
 
 /// How wide the scale is.
 const WIDTH: u64 = 32;
 
-/// Prints the phases, each with a bar where its time lies.
+/// The shortest time between phases that is worth a line, in microseconds.
+const PAUSE: u64 = 10_000;
+
+/// Prints the phases, each with a bar where its time lies. The scale is that of the work: time in
+/// which nobody worked on the call has a line of its own.
 pub(super) fn show(phases: &[PhaseSpan]) -> Result<()> {
-    let end = phases.iter().map(|phase| phase.line.to).max().unwrap_or_default();
+    let all = phases.iter().map(|phase| took(phase.line)).sum();
+    let mut worked = 0;
+    let mut last = 0;
     for phase in phases {
         let one = phase.line;
-        let took = match one.outcome {
-            PhaseOutcome::Skipped => "skipped".to_owned(),
-            PhaseOutcome::Ok | PhaseOutcome::Failed => span(one.to.saturating_sub(one.from)),
-        };
-        let sign = match one.outcome {
-            PhaseOutcome::Ok => "\x1b[32m✔\x1b[0m",
-            PhaseOutcome::Failed => "\x1b[31m✘\x1b[0m",
-            PhaseOutcome::Skipped => "·",
-        };
-        let bar = match one.outcome {
-            PhaseOutcome::Skipped => String::new(),
-            PhaseOutcome::Ok | PhaseOutcome::Failed => bar(one.from, one.to, end),
-        };
-        let name = one.phase.name().replace('_', " ");
-        let row = format!("  {sign} {:>2} {name:<24}{took:>9}  {bar}", one.phase.number());
-        line(row.trim_end())?;
+        let pause = one.from.saturating_sub(last);
+        if pause >= PAUSE {
+            line(format!("  ·    {:<24}{:>9}", "left alone", span(pause)))?;
+        }
+        line(row(one, worked, all).trim_end())?;
+        worked += took(one);
+        last = one.to.max(last);
     }
     Ok(())
+}
+
+fn row(one: PhaseLine, worked: u64, all: u64) -> String {
+    let (sign, time, bar) = match one.outcome {
+        PhaseOutcome::Ok => {
+            ("\x1b[32m✔\x1b[0m", span(took(one)), bar(worked, worked + took(one), all))
+        }
+        PhaseOutcome::Failed => {
+            ("\x1b[31m✘\x1b[0m", span(took(one)), bar(worked, worked + took(one), all))
+        }
+        PhaseOutcome::Skipped => ("·", "skipped".to_owned(), String::new()),
+    };
+    let name = one.phase.name().replace('_', " ");
+    format!("  {sign} {:>2} {name:<24}{time:>9}  {bar}", one.phase.number())
+}
+
+fn took(one: PhaseLine) -> u64 {
+    match one.outcome {
+        PhaseOutcome::Ok | PhaseOutcome::Failed => one.to.saturating_sub(one.from),
+        PhaseOutcome::Skipped => 0,
+    }
 }
 
 /// A bar from one moment to another, of a scale that ends where everything ends.

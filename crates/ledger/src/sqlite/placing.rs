@@ -1,0 +1,92 @@
+//! Where the bytes of a draft go, and where they are found again.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use haft_model::{Digest, InvocationId};
+use rusqlite::Connection;
+
+use super::SqliteOptions;
+use super::payloads::{Files, Stored, fault, find, pack};
+use super::task::Ready;
+use crate::draft::checked;
+use crate::seal::Seal;
+use crate::{Draft, Error};
+
+/// Knows the folders, and the key once it was needed.
+#[derive(Clone, Debug)]
+pub(crate) struct Placing {
+    folder: PathBuf,
+    files: Files,
+    inline: usize,
+    seal: Arc<OnceLock<Seal>>,
+}
+
+impl Placing {
+    /// The places of a store.
+    pub(crate) fn new(options: &SqliteOptions) -> Placing {
+        Placing {
+            folder: options.folder(),
+            files: Files::new(&options.payloads),
+            inline: options.inline,
+            seal: Arc::default(),
+        }
+    }
+
+    /// Whether a draft is ready in no time: hashing, sealing and writing large payloads is not.
+    pub(crate) fn is_quick(&self, draft: &Draft) -> bool {
+        draft.blobs.iter().all(|blob| blob.bytes.len() <= self.inline)
+    }
+
+    /// Makes of a draft whatever can be made without the database, large payloads on the disk
+    /// included.
+    pub(crate) fn ready(&self, mut draft: Draft) -> Result<Ready, Error> {
+        checked(&mut draft)?;
+        let mut ready = Ready::new(&mut draft)?;
+        ready.guards = draft.guards;
+        let mut small = Vec::new();
+        for blob in draft.blobs {
+            let fits = blob.bytes.len() <= self.inline;
+            let seal = if blob.sensitive { Some(self.seal()?) } else { None };
+            let stored = Stored::of(blob, seal)?;
+            if fits {
+                small.push(stored);
+            } else {
+                self.files.write(&stored)?;
+                ready.files.push((stored.digest, stored.sealed));
+            }
+        }
+        ready.packed = pack(&small);
+        Ok(ready)
+    }
+
+    /// The bytes that came with an entry of an invocation, as they were handed in.
+    pub(crate) fn read(
+        &self,
+        db: &Connection,
+        id: &InvocationId,
+        digest: &Digest,
+    ) -> rusqlite::Result<Option<Vec<u8>>> {
+        let Some(stored) = find(db, &self.files, id, digest)? else { return Ok(None) };
+        // A key that is made now opens nothing that was sealed before.
+        if stored.sealed
+            && self.seal.get().is_none()
+            && let Ok(seal) = Seal::load(&self.folder)
+        {
+            drop(self.seal.set(seal));
+        }
+        let changed = || fault(format!("the payload `{digest}` is not what was stored"));
+        stored.opened(self.seal.get()).ok_or_else(changed).map(Some)
+    }
+
+    /// The seal, whose key is made when it is first needed.
+    fn seal(&self) -> Result<&Seal, Error> {
+        if let Some(seal) = self.seal.get() {
+            return Ok(seal);
+        }
+        let seal = Seal::load_or_make(&self.folder).map_err(|fault| Error::Unwritable {
+            cause: format!("no key to seal with: {fault}"),
+        })?;
+        Ok(self.seal.get_or_init(|| seal))
+    }
+}
