@@ -1,6 +1,5 @@
 //! What every code is called in each vocabulary, held against a table that people read.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use haft_model::{Code, EffectState, Retry, Stop, ToolError};
@@ -26,9 +25,8 @@ fn table() -> String {
         let before = ToolError::new(Stop::new(code, "x"), EffectState::NotSubmitted);
         let stop = Stop::new(code, "x").because(json!({"phase": "run"}));
         let running = ToolError::new(stop, EffectState::Unknown);
-        writeln!(
-            text,
-            "\n{code} | {} | {} | {} | {retry}\n  {mcp} | {} | {} | {} / {} | {} / {}",
+        text += &format!(
+            "\n{code} | {} | {} | {} | {retry}\n  {mcp} | {} | {} | {} / {} | {} / {}\n",
             code.class(),
             code.aip(),
             code.aruntime(),
@@ -38,8 +36,7 @@ fn table() -> String {
             running.final_status(),
             before.result_status(),
             running.result_status(),
-        )
-        .unwrap();
+        );
     }
     text
 }

@@ -15,7 +15,7 @@ const INPUTS: &str = "inputs: { type: object, additionalProperties: false, prope
 fn absolute() -> Scripted {
     Scripted::new("absolute", HookPoint::PreToolUse, |heard| {
         let mut input = heard.observable_input.clone();
-        input["path"] = json!("/home/notes/a.txt");
+        input["path"] = json!("/srv/notes/a.txt");
         input["tenant"] = json!("ours");
         Ok(HookAnswer {
             updated_input: Some(input),
@@ -38,7 +38,7 @@ async fn each_of_the_four_inputs_is_kept_with_whoever_changed_it() {
     call.sent = Some(text.to_owned());
     let manner = Manner { patience: Patience::Leave, ..Manner::default() };
     let pending = stage.host.runtime().call(call, manner).await;
-    let mut edited = json!({"path": "/home/notes/a.txt", "n": 15, "size": 3, "tenant": "ours"});
+    let mut edited = json!({"path": "/srv/notes/a.txt", "n": 15, "size": 3, "tenant": "ours"});
     edited["size"] = json!(7);
     let reply = haft_runtime::Reply { edited_input: Some(edited.clone()), ..stage.yes() };
     let envelope = stage.answer(&pending.approval_id.clone().unwrap(), reply).await;
@@ -57,7 +57,7 @@ async fn each_of_the_four_inputs_is_kept_with_whoever_changed_it() {
         [
             Digest::of_bytes(text.as_bytes()),
             Digest::of(&json!({"path": "a.txt", "n": 15, "size": 3})),
-            Digest::of(&json!({"path": "/home/notes/a.txt", "n": 15, "size": 3, "tenant": "ours"})),
+            Digest::of(&json!({"path": "/srv/notes/a.txt", "n": 15, "size": 3, "tenant": "ours"})),
             Digest::of(&edited),
         ]
         .map(|digest| digest.to_string())
