@@ -76,12 +76,13 @@ impl Code {
             | Code::HookBlocked
             | Code::PermissionDenied
             | Code::PolicyBlocked
+            // Nobody could be asked, so nobody is: a call that waits is told by its envelope.
+            | Code::ApprovalRequired
             | Code::ApprovalRejected
             | Code::ApprovalExpired
             | Code::SandboxViolation
             | Code::EffectUndeclared
             | Code::ResultRedacted => Situation::Refused,
-            Code::ApprovalRequired => Situation::Waiting,
             Code::TimeoutBeforeSubmit | Code::TimeoutUnknownCommit => Situation::TimedOut,
             Code::CanceledCaller | Code::CanceledSibling | Code::CanceledDiscarded => {
                 Situation::Canceled

@@ -107,7 +107,10 @@ impl ToolError {
     pub fn result_status(&self) -> ResultStatus {
         match self.error_code {
             Code::ToolBlocked | Code::ApprovalRequired => ResultStatus::Denied,
-            Code::HookBlocked | Code::PermissionDenied | Code::PolicyBlocked
+            Code::HookBlocked
+            | Code::PermissionDenied
+            | Code::PolicyBlocked
+            | Code::RoutePolicy
                 if self.final_status() != Status::Failed =>
             {
                 ResultStatus::Denied
@@ -134,8 +137,8 @@ impl ToolError {
 fn final_status(code: Code, met: Option<&str>) -> Status {
     let running = met == Some("run");
     match code {
-        Code::InputSchema => Status::SchemaParseFailed,
-        Code::InputValue => Status::ValidationFailed,
+        Code::InputSchema if !running => Status::SchemaParseFailed,
+        Code::InputValue if !running => Status::ValidationFailed,
         Code::SandboxViolation | Code::EffectUndeclared if !running => Status::ValidationFailed,
         Code::ToolBlocked
         | Code::ToolSchemaNotLoaded
@@ -160,6 +163,8 @@ fn final_status(code: Code, met: Option<&str>) -> Status {
         Code::ToolUnknown
         | Code::ToolBlocked
         | Code::ToolSchemaNotLoaded
+        | Code::InputSchema
+        | Code::InputValue
         | Code::InputContext
         | Code::InputUnsupported
         | Code::InputMutation

@@ -11,6 +11,7 @@ use haft_model::{
 use haft_policy::Permit;
 use serde_json::json;
 
+use crate::guarded::{Guarded, caught};
 use crate::hear::HeardOut;
 use crate::journal::unrecorded;
 use crate::runtime::{called_off, later};
@@ -251,7 +252,7 @@ impl Walk<'_> {
                 Some(prompt) => self.prompted(prompt, &question, &record, manner).await?,
                 None => {
                     if let Some(tell) = tell.take() {
-                        tell(&question);
+                        let _ = caught(|| tell(&question));
                     }
                     self.wait(&question, manner).await?;
                     None
@@ -271,10 +272,12 @@ impl Walk<'_> {
         before: &QuestionRecord,
         manner: &Manner<'_>,
     ) -> Result<Option<Reply>, Halt> {
-        let mut asking = prompt.ask(question);
+        // Whoever asks so badly that it panics has not been answered: the inbox has to do.
+        let Ok(asking) = caught(|| prompt.ask(question)) else { return Ok(None) };
+        let mut asking = Guarded(asking);
         loop {
             tokio::select! {
-                reply = &mut asking => return Ok(reply),
+                reply = &mut asking => return Ok(reply.unwrap_or_default()),
                 waited = self.wait(question, manner) => waited?,
             }
             let now = self.record_of(&question.id).await?;

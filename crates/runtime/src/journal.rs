@@ -225,16 +225,17 @@ impl Journal {
     pub(crate) async fn close(&mut self) -> Result<(), Stop> {
         let wait = if self.durable { Wait::Disk } else { Wait::Queue };
         self.claim = None;
-        let release = self.fence.filter(|_| !self.facts.is_empty());
+        if self.facts.is_empty() {
+            return Ok(());
+        }
+        let release = self.fence;
         let sent = Draft { release, ..self.draft() };
-        if release.is_some() {
-            // Should it not be written, the lease runs out by itself.
+        let written = self.store.append(sent, wait).await.map(|_| ()).map_err(unrecorded);
+        if written.is_ok() {
+            // It was given back together with what was written; otherwise whoever closes does.
             self.fence = None;
         }
-        match sent.facts.is_empty() {
-            true => Ok(()),
-            false => self.store.append(sent, wait).await.map(|_| ()).map_err(unrecorded),
-        }
+        written
     }
 
     /// Gives the right to write about the call back.

@@ -181,3 +181,23 @@ async fn a_reply_that_does_not_count_leaves_the_question_open() {
     let open = haft_ledger::QuestionFilter { open: true, ..Default::default() };
     assert_eq!(stage.store.questions(&open).await.unwrap().len(), 3);
 }
+
+/// Somebody at hand whose asking breaks.
+struct Clumsy;
+
+impl Prompt for Clumsy {
+    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Option<Reply>> {
+        Box::pin(async { panic!("the terminal is gone") })
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_panics_leaves_the_question_to_the_inbox() {
+    let stage = Setting::default().tool("note.it", WRITE).open();
+    let manner = Manner { prompt: Some(&Clumsy), patience: Patience::Leave, ..Manner::default() };
+    let call = Call::new(stage.agent(), "note.it", json!({}));
+    let pending = stage.host.runtime().call(call, manner).await;
+    let envelope = stage.answer(&pending.approval_id.unwrap(), stage.yes()).await;
+    assert_eq!((envelope.error.clone(), stage.canary.count()), (None, 1));
+    checked(&stage, &envelope).await;
+}

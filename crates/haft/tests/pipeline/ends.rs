@@ -126,7 +126,7 @@ async fn before_anything_runs() {
             (Some(Code::PermissionDenied), Status::Denied, No, NotSubmitted, 3),
             (Some(Code::PermissionDenied), Status::Denied, No, Nothing, 3),
             (Some(Code::PolicyBlocked), Status::Denied, No, NotSubmitted, 3),
-            (Some(Code::ApprovalRequired), Status::Denied, No, NotSubmitted, 75),
+            (Some(Code::ApprovalRequired), Status::Denied, No, NotSubmitted, 3),
             (Some(Code::RateLimited), Status::Failed, Bad, NotSubmitted, 1),
         ]
     );

@@ -1,11 +1,23 @@
 //! Calls through the whole pipeline, as an embedder makes them.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a stage that cannot be set, or a story that is not there, fails the test"
+)]
+
 mod approval;
 mod broken;
 mod cancel;
 mod ends;
+mod faults;
 mod inputs;
+mod permits;
 mod progress;
+mod properties;
+mod rebuild;
 mod refusals;
 mod results;
 mod secrets;

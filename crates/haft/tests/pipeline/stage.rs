@@ -339,6 +339,12 @@ impl Stage {
         entries.iter().flat_map(|entry| Reader::facts(entry).unwrap()).collect()
     }
 
+    /// Every fact about a call that reached the store, which may be none.
+    pub(crate) async fn facts_so_far(&self, id: &InvocationId) -> Vec<Fact> {
+        let entries = self.store.story(id).await.unwrap();
+        entries.iter().flat_map(|entry| Reader::facts(entry).unwrap()).collect()
+    }
+
     /// The names of what happened to a call, in order.
     pub(crate) async fn events(&self, id: &InvocationId) -> Vec<String> {
         self.facts(id).await.iter().map(|fact| name(&fact.event)).collect()
