@@ -3,6 +3,9 @@
 //! The test starts itself again as a child whose store kills the process at the n-th write, before
 //! or after it, and then looks at what the next process makes of it.
 
+#![expect(clippy::unwrap_used, reason = "a step that cannot be set up fails the test")]
+#![expect(clippy::panic, reason = "an end that nobody thought of fails the test")]
+
 mod dying;
 
 use std::path::Path;
