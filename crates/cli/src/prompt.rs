@@ -15,8 +15,6 @@ use tokio::sync::oneshot;
 use self::choice::Choice;
 use crate::output;
 
-pub(crate) use edit::restored;
-
 /// A person at a terminal. What they say is put on record as theirs, whoever made the call.
 pub(crate) struct Terminal<'h> {
     host: &'h Host,
@@ -112,7 +110,7 @@ impl<'h> Terminal<'h> {
             serde_json::from_str(&text).map_err(|cause| format!("that is not JSON: {cause}"))
         });
         match parsed {
-            Ok(edited) => match edit::restored(self.host, question, edited).await {
+            Ok(edited) => match self.host.runtime().restored(question, edited).await {
                 Ok(whole) => Some(whole),
                 Err(stop) => {
                     output::remark(stop.message);

@@ -207,7 +207,7 @@ impl Walk<'_> {
             needs: decision.needs.clone(),
             rememberable: decision.rememberable(),
             summary: format!("{who} wants to use {}: {}", contract.key(), decision.reason()),
-            shown_input: self.shown(understood),
+            shown_input: self.shown(&understood.plan),
             decision,
             asked_at: now,
             expires_at: later(now, self.runtime.options.question),

@@ -6,12 +6,13 @@ use haft_catalog::Entry;
 use haft_driver::{Heard, Hook, HookAnswer};
 use haft_model::{
     Call, CallPhase, Code, Decision, Digest, Event, HookPoint, HookRun, HookStarted, Layer,
-    Mutation, MutationSource, Opinion, PhaseOutcome, Says, Stop, Timestamp,
+    Mutation, MutationSource, Opinion, PhaseOutcome, Plan, Says, Stop, Timestamp,
 };
 use serde_json::Value;
 
 use crate::guarded::{Guarded, caught};
 use crate::inputs;
+use crate::redact::put_back;
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
 
@@ -56,11 +57,11 @@ impl Walk<'_> {
         let started_at = self.journal.now();
         let point = hook.point();
         self.journal.note(Event::PreHookStarted(HookStarted { hook: name.clone(), point }));
-        let shown = self.shown(&heard.understood);
+        let shown = self.shown_plan(&heard.understood.plan);
         let about = Heard {
             actor: &call.actor,
-            plan: &heard.understood.plan,
-            observable_input: &shown,
+            plan: &shown,
+            observable_input: &shown.input,
             decision: None,
             result: None,
         };
@@ -100,9 +101,13 @@ impl Walk<'_> {
         if let Some(input) = answer.updated_input {
             let entry = heard.understood.entry.clone();
             let reason = answer.message.as_deref().unwrap_or("the hook changed the input");
-            let (understood, mutation) = self
-                .changed(call, &entry, &heard.understood, input, |_| {
-                    (MutationSource::Hook, hook.name().to_owned(), reason.to_owned())
+            let mut input = input;
+            let shown = self.shown(&heard.understood.plan);
+            let (understood, mutation) = put_back(&mut input, &shown, &heard.understood.plan.input)
+                .and_then(|()| {
+                    self.changed(call, &entry, &heard.understood, input, |_| {
+                        (MutationSource::Hook, hook.name().to_owned(), reason.to_owned())
+                    })
                 })
                 .map_err(|stop| {
                     Stop::new(
@@ -158,11 +163,11 @@ impl Walk<'_> {
             let started_at = self.journal.now();
             let started = HookStarted { hook: hook.name().to_owned(), point };
             self.journal.note(Event::PreHookStarted(started));
-            let shown = self.shown(understood);
+            let shown = self.shown_plan(&understood.plan);
             let about = Heard {
                 actor: &understood.plan.actor,
-                plan: &understood.plan,
-                observable_input: &shown,
+                plan: &shown,
+                observable_input: &shown.input,
                 decision: Some(decision),
                 result: None,
             };
@@ -231,10 +236,15 @@ impl Walk<'_> {
     }
 
     /// The input as hooks and people may see it.
-    pub(crate) fn shown(&self, understood: &Understood) -> Value {
-        let mut shown = understood.plan.input.clone();
+    pub(crate) fn shown(&self, plan: &Plan) -> Value {
+        let mut shown = plan.input.clone();
         self.redactor.value(&mut shown);
         shown
+    }
+
+    /// The plan as hooks may see it.
+    pub(crate) fn shown_plan(&self, plan: &Plan) -> Plan {
+        Plan { input: self.shown(plan), ..plan.clone() }
     }
 }
 

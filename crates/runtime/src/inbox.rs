@@ -10,6 +10,7 @@ use haft_policy::may_answer;
 use serde_json::Value;
 
 use crate::journal::unrecorded;
+use crate::redact::put_back;
 use crate::{Recovered, Runtime};
 
 /// What somebody says to a question.
@@ -47,7 +48,7 @@ impl Runtime {
     }
 
     /// Puts an answer on record, if whoever gives it may.
-    pub async fn answer(&self, id: &QuestionId, reply: Reply) -> Result<QuestionRecord, Stop> {
+    pub async fn answer(&self, id: &QuestionId, mut reply: Reply) -> Result<QuestionRecord, Stop> {
         let record = self.question(id, &reply.by).await?;
         let now = self.clock.now();
         let world = self.world();
@@ -58,6 +59,9 @@ impl Runtime {
         may_answer(&world.rulebook, question, &record.answers, &reply.by, now).map_err(
             |objection| Stop::new(Code::PermissionDenied, objection.message).help(objection.help),
         )?;
+        if let Some(edited) = reply.edited_input.take() {
+            reply.edited_input = Some(self.restored(question, edited).await?);
+        }
         self.complete(question, &reply)?;
         let (draft, answer) = self.draft(question, reply)?;
         self.store.append(draft, Wait::Disk).await.map_err(|fault| match fault {
@@ -68,6 +72,16 @@ impl Runtime {
         let mut record = record;
         record.answers.push(answer);
         Ok(record)
+    }
+
+    /// An edited input in which what was withheld from whoever edited it is as it was.
+    pub async fn restored(&self, question: &Question, mut edited: Value) -> Result<Value, Stop> {
+        let bound = &question.bound;
+        let kept = self.store.payload(&bound.invocation, &bound.call_input).await;
+        let kept = kept.map_err(unrecorded)?.unwrap_or_default();
+        let original: Value = serde_json::from_slice(&kept).unwrap_or_default();
+        put_back(&mut edited, &question.shown_input, &original)?;
+        Ok(edited)
     }
 
     /// Answers a question, and carries the call out if nobody else is there to do it.

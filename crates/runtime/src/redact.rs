@@ -1,6 +1,6 @@
 //! Taking out what nobody may see: values at sensitive places, wherever they turn up again.
 
-use haft_model::{Content, Link, Stop};
+use haft_model::{Code, Content, Link, Stop};
 use serde_json::{Map, Value};
 
 /// What stands in for a value that was taken out.
@@ -200,9 +200,52 @@ fn leaves(value: &Value, found: &mut Vec<String>) {
     }
 }
 
+/// Puts the values that were withheld back into an input that somebody changed, where they stood.
+/// What is left over stands where nothing was withheld, and that is a mistake.
+pub(crate) fn put_back(edited: &mut Value, shown: &Value, original: &Value) -> Result<(), Stop> {
+    restore(edited, shown, Some(original));
+    match holds_withheld(edited) {
+        false => Ok(()),
+        true => Err(Stop::new(
+            Code::InputValue,
+            format!("`{WITHHELD}` stands where no value was withheld"),
+        )
+        .help("write the value itself, or leave the field as it was shown")),
+    }
+}
+
+fn holds_withheld(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text == WITHHELD,
+        Value::Array(items) => items.iter().any(holds_withheld),
+        Value::Object(fields) => fields.values().any(holds_withheld),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn restore(edited: &mut Value, shown: &Value, original: Option<&Value>) {
+    let Some(original) = original else { return };
+    match (edited, shown) {
+        (Value::Object(edited), Value::Object(shown)) => {
+            for (name, value) in edited {
+                if let Some(shown) = shown.get(name) {
+                    restore(value, shown, original.get(name));
+                }
+            }
+        }
+        (Value::Array(edited), Value::Array(shown)) => {
+            for (index, (value, shown)) in edited.iter_mut().zip(shown).enumerate() {
+                restore(value, shown, original.get(index));
+            }
+        }
+        // A text with something withheld in it comes back only whole, as it was shown.
+        (edited, shown) if *edited == *shown && *edited != *original => *edited = original.clone(),
+        (_, _) => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use haft_model::Code;
     use serde_json::json;
 
     use super::*;
@@ -224,6 +267,17 @@ mod tests {
                 3
             )
         );
+    }
+
+    #[test]
+    fn what_was_withheld_comes_back_only_where_it_stood() {
+        let original = json!({"card": {"number": "4111"}, "amount": 5, "keys": ["a", "b"]});
+        let shown = json!({"card": WITHHELD, "amount": 5, "keys": [WITHHELD, "b"]});
+        let mut edited = json!({"card": WITHHELD, "amount": 6, "keys": [WITHHELD, "c"]});
+        assert_eq!(put_back(&mut edited, &shown, &original), Ok(()));
+        assert_eq!(edited, json!({"card": {"number": "4111"}, "amount": 6, "keys": ["a", "c"]}));
+        let mut misplaced = json!({"card": WITHHELD, "amount": WITHHELD});
+        assert!(put_back(&mut misplaced, &shown, &original).is_err());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::who::As;
-use crate::{Context, arguments, command, find, output, prompt};
+use crate::{Context, arguments, command, find, output};
 
 #[derive(clap::Args)]
 pub(crate) struct Approve {
@@ -70,15 +70,11 @@ async fn yes(
 ) -> Result<(QuestionRecord, Led), Stop> {
     let by = arguments.by.actor(context, host);
     let record = find::question(host, &by, &arguments.id).await?;
-    let edited_input = match edit {
-        Some(edited) => Some(prompt::restored(host, &record.question, edited).await?),
-        None => None,
-    };
     let reply = Reply {
         by,
         approves: true,
         reason: arguments.reason.clone(),
-        edited_input,
+        edited_input: edit,
         always: arguments.always,
         channel: "inbox".to_owned(),
     };

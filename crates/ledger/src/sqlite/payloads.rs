@@ -161,9 +161,13 @@ pub(crate) fn fault(what: String) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(what.into())
 }
 
-/// Makes a folder, and makes sure that it is on the disk.
+/// Makes a folder that only its owner may look into, and makes sure that it is on the disk.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
     match folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         Some(parent) => sync(parent),
         None => Ok(()),

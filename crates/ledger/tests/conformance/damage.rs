@@ -394,3 +394,14 @@ async fn a_transaction_that_fails_keeps_nothing_and_the_next_may_succeed() {
     store.close().await.unwrap();
     assert_eq!(sound(&options).entries, 2);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn nobody_else_may_look_into_the_folder_of_a_store() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new();
+    let place = folder.path().join("state");
+    SqliteStore::open(SqliteOptions::at(&place)).unwrap().close().await.unwrap();
+    assert_eq!(fs::metadata(place).unwrap().permissions().mode() & 0o777, 0o700);
+}

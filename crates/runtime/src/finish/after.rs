@@ -34,13 +34,12 @@ impl Walk<'_> {
             let started_at = self.journal.now();
             let started = HookStarted { hook: hook.name().to_owned(), point };
             self.journal.note(Event::PostHookStarted(started));
-            let mut shown = plan.input.clone();
-            self.redactor.value(&mut shown);
+            let shown = self.shown_plan(&plan);
             let result = self.composed(&came, self.looked_at(came.output.as_ref()));
             let about = Heard {
                 actor: &plan.actor,
-                plan: &plan,
-                observable_input: &shown,
+                plan: &shown,
+                observable_input: &shown.input,
                 decision: None,
                 result: Some(&result),
             };
