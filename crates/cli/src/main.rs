@@ -22,6 +22,10 @@ use command::{
 };
 use exit::Exit;
 
+/// What a call allocates, the thread that records it frees, and the usual allocator makes both wait.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The handle by which an AI agent holds its tools.
 #[derive(Parser)]
 #[command(name = "haft", version, propagate_version = true)]

@@ -19,6 +19,10 @@ use haft_testkit::Folder;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+/// The allocator of the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many reads are timed one by one.
 const READS: usize = 20_000;
 

@@ -11,6 +11,10 @@ use haft_model::Call;
 use haft_testkit::Folder;
 use serde_json::{Value, json};
 
+/// The allocator of the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn calls(criterion: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for (name, store) in [("memory", StoreChoice::Memory), ("disk", StoreChoice::Settings)] {
