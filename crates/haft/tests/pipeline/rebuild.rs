@@ -1,9 +1,10 @@
 //! The log is the truth: whoever reads it again gets the same records.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use haft_driver::Output;
-use haft_ledger::{Draft, MemoryStore, Store, Wait};
+use haft_ledger::{Draft, MemoryStore, Store, Story, Wait};
 use haft_model::{Call, Event};
 use haft_notation::Schema;
 use haft_runtime::Reader;
@@ -14,7 +15,7 @@ use crate::story::checked;
 
 /// Fifty calls of every kind, all over.
 async fn fifty() -> Stage {
-    let typed = "inputs: { type: object, properties: { n: { type: integer } } }\n";
+    let typed = "inputs: { type: object, properties: { n: { type: integer }, m: { type: integer, default: 1 } } }\n";
     let stage = Setting::default()
         .tool("note.show", &format!("{READ}{typed}"))
         .tool("note.keep", WRITE)
@@ -72,22 +73,44 @@ async fn facts_that_are_told_again_give_the_same_records() {
 }
 
 #[tokio::test]
-async fn every_result_of_fifty_calls_fits_the_published_schema() {
+async fn every_record_of_fifty_calls_fits_its_published_schema() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/agent-tool");
     if !folder.exists() {
         println!("skipped: the published schemas are not beside the repository");
         return;
     }
-    let text = std::fs::read_to_string(folder.join("agenttool-result.schema.json")).unwrap();
-    let schema = Schema::compile(&serde_json::from_str(&text).unwrap()).unwrap();
+    let schema = |kind: &str| {
+        let file = folder.join(format!("agenttool-{kind}.schema.json"));
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|_| panic!("no {file:?}"));
+        Schema::compile(&serde_json::from_str(&text).unwrap()).unwrap()
+    };
     let stage = fifty().await;
     let all = haft_ledger::RunFilter { most: 1000, ..Default::default() };
+    let mut kinds = BTreeSet::new();
     for run in stage.store.runs(&all).await.unwrap() {
         let envelope = stage.host.reader().result(&run.invocation_id).await.unwrap().unwrap();
         checked(&stage, &envelope).await;
-        let record = serde_json::to_value(&envelope).unwrap();
-        assert_eq!(schema.violations(&record), [], "{record}");
+        let story = Story::fold(&stage.store.story(&run.invocation_id).await.unwrap()).unwrap();
+        let mut records = story.records();
+        records.push(("result", serde_json::to_value(&envelope).unwrap()));
+        for (kind, record) in records {
+            assert_eq!(schema(kind).violations(&record), [], "{kind}: {record}");
+            kinds.insert(kind);
+        }
     }
+    let kinds: Vec<_> = kinds.into_iter().collect();
+    assert_eq!(
+        kinds,
+        [
+            "event",
+            "input-mutation",
+            "invocation",
+            "permission-decision",
+            "progress",
+            "result",
+            "result-persistence",
+        ]
+    );
 }
 
 #[tokio::test]
