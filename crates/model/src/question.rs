@@ -42,6 +42,9 @@ pub struct Question {
     pub id: QuestionId,
     /// What a yes is for.
     pub bound: Bound,
+    /// What a grant would have to name: the action, or `tool:<id>`.
+    #[serde(default)]
+    pub grant: String,
     /// The decision that asked.
     pub decision: Decision,
     /// Who has to answer; all of these.

@@ -65,12 +65,18 @@ pub fn may_answer(
         let when = format!("it expired at {}", question.expires_at);
         return object("nobody may answer this question any more".to_owned(), when);
     }
+    if rulebook.governance.signing_required {
+        return object(
+            UNSIGNED.to_owned(),
+            "`signing.required` in GOVERNANCE.md asks for it".into(),
+        );
+    }
     let voter = Voter::of_actor(actor);
     let answered = earlier.iter().filter(|answer| answer.question == question.id);
     if answered.map(Voter::of_answer).any(|other| other.is_same_person(&voter)) {
         return object(format!("`{who}` has answered already"), help());
     }
-    if !voter.may_approve(rulebook, tool_of(&question.bound)) {
+    if !voter.may_approve(rulebook, question) {
         return object(format!("`{who}` may not answer questions about this tool"), help());
     }
     if !needs.iter().any(|needs| voter.counts_for(rulebook, needs, &question.bound)) {
@@ -78,6 +84,9 @@ pub fn may_answer(
     }
     Ok(())
 }
+
+/// What is said where the governance wants more than an answer.
+const UNSIGNED: &str = "approvals have to be signed here, and this version makes no signatures";
 
 /// What the answers to a question amount to for the plan that would run now.
 ///
@@ -100,6 +109,9 @@ pub fn settle(
     if let Some(no) = answers.iter().find(|answer| !answer.approves) {
         return Settlement::Refused(rejected(no));
     }
+    if rulebook.governance.signing_required {
+        return Settlement::Refused(Stop::new(Code::PolicyBlocked, UNSIGNED));
+    }
     if now > question.expires_at {
         let message = format!("nobody may answer since {}", question.expires_at);
         return Settlement::Refused(Stop::new(Code::ApprovalExpired, message));
@@ -111,17 +123,12 @@ pub fn settle(
         .iter()
         .filter(|answer| bound::approved_input(question, answer) == &bound.call_input)
         .map(|answer| Voter::of_answer(answer))
-        .filter(|voter| voter.may_approve(rulebook, tool_of(bound)))
+        .filter(|voter| voter.may_approve(rulebook, question))
         .collect();
     match count::unmet(rulebook, question, &approving, plan) {
         Some(who) => Settlement::Open(who),
         None => Settlement::Permitted(Permit::of_answers(plan, question)),
     }
-}
-
-/// The tool's id, without its version.
-fn tool_of(bound: &Bound) -> &str {
-    bound.tool.rsplit_once('@').map_or(bound.tool.as_str(), |(id, _)| id)
 }
 
 fn rejected(no: &Answer) -> Stop {

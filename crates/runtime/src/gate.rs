@@ -204,6 +204,7 @@ impl Walk<'_> {
         Question {
             id: QuestionId::from(id.as_str()),
             bound: self.bound(understood),
+            grant: contract.grant_key(),
             needs: decision.needs.clone(),
             rememberable: decision.rememberable(),
             summary: format!("{who} wants to use {}: {}", contract.key(), decision.reason()),

@@ -52,8 +52,13 @@ fn none_tells(texts: &[(String, String)]) {
     // As itself, as JSON writes it, and as JSON in JSON writes it.
     let once = serde_json::to_string(CANARY).unwrap();
     let twice = serde_json::to_string(&once).unwrap();
-    let forms =
-        [CANARY, once.trim_matches('"'), twice.trim_matches(['"', '\\']), "471108150815", "987654321"];
+    let forms = [
+        CANARY,
+        once.trim_matches('"'),
+        twice.trim_matches(['"', '\\']),
+        "471108150815",
+        "987654321",
+    ];
     for (place, text) in texts {
         for form in forms {
             assert!(!text.contains(form), "{place} tells {form}: {text}");

@@ -243,6 +243,7 @@ pub(crate) fn question(number: u64, ms: i64, until: i64) -> Question {
             actor: ana().id,
             tenant: "default".to_owned(),
         },
+        grant: "shop:charge".to_owned(),
         decision: decision(Verdict::Ask, ms),
         needs: vec![Needs::default()],
         shown_input: json!({"order": "A-1001"}),

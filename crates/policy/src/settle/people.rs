@@ -1,6 +1,6 @@
 //! Who somebody is when they answer: a person, in roles, whom the governance may know.
 
-use haft_model::{Actor, ActorId, Answer, Approver, Bound, Glob, Needs, Signer};
+use haft_model::{Actor, ActorId, Answer, Approver, Bound, Glob, Needs, Question, Signer};
 
 use crate::Rulebook;
 use crate::grants::role_name;
@@ -47,12 +47,12 @@ impl<'a> Voter<'a> {
         self.names().any(|id| id == actor)
     }
 
-    /// Whether they may approve calls of a tool at all.
-    pub(super) fn may_approve(&self, rulebook: &Rulebook, tool: &str) -> bool {
+    /// Whether they may approve what a question is about at all.
+    pub(super) fn may_approve(&self, rulebook: &Rulebook, question: &Question) -> bool {
         let admin = self.holds("admin");
         match self.listed(rulebook) {
             Some(listed) if listed.can_approve.is_empty() => false,
-            Some(listed) => admin || approves(listed, tool),
+            Some(listed) => admin || approves(listed, question),
             None => admin || self.holds("approver"),
         }
     }
@@ -125,9 +125,14 @@ fn is_user(id: &ActorId, name: &str) -> bool {
     id.as_str().starts_with("user:") && bare(id.as_str()) == bare(name)
 }
 
-/// Whether what the governance lets somebody approve covers a tool.
-fn approves(approver: &Approver, tool: &str) -> bool {
+/// Whether what the governance lets somebody approve covers a question: by the tool, or by what a
+/// grant of it would name.
+fn approves(approver: &Approver, question: &Question) -> bool {
+    let tool = &question.bound.tool;
+    let tool = tool.rsplit_once('@').map_or(tool.as_str(), |(id, _)| id);
     let grant = format!("tool:{tool}");
-    let covers = |glob: Glob| glob.matches(tool) || glob.matches(&grant);
+    let covers = |glob: Glob| {
+        [tool, grant.as_str(), question.grant.as_str()].iter().any(|name| glob.matches(name))
+    };
     approver.can_approve.iter().any(|pattern| covers(Glob::new(pattern)))
 }

@@ -65,6 +65,7 @@ fn question(plan: &Plan, needs: &[Needs]) -> Question {
     Question {
         id: QuestionId::from("apr_1"),
         bound: bound(plan),
+        grant: "payments:charge".into(),
         decision: Decision {
             verdict: Verdict::Ask,
             deciding: None,
@@ -453,4 +454,30 @@ fn a_caller_confirms_their_own_call_but_not_under_four_eyes() {
     let may = |needs: &[Needs]| may_answer(&book, &question(&plan, needs), &[], &ana, at(ASKED));
     assert_eq!(may(&[Needs::default()]), Ok(()));
     assert!(may(&[four_eyes()]).is_err());
+}
+
+#[test]
+fn an_approver_is_listed_for_a_tool_or_for_what_a_grant_of_it_names() {
+    for (can, expected) in [
+        ("payments:charge", "permitted"),
+        ("payments:*", "permitted"),
+        ("payment.charge", "permitted"),
+        ("orders:*", "open"),
+    ] {
+        let rulebook = governed(&[approver("ana", None, &[can], None)]);
+        let found = settled(&rulebook, &[Needs::default()], &[yes("user:ana", &["approver"])]);
+        assert!(found.starts_with(expected), "{can}: {found}");
+    }
+}
+
+#[test]
+fn where_approvals_have_to_be_signed_none_counts() {
+    let mut rulebook = Rulebook::default();
+    rulebook.governance.signing_required = true;
+    let found = settled(&rulebook, &[Needs::default()], &[yes("user:ana", &["admin"])]);
+    assert!(found.starts_with("refused: policy.blocked"), "{found}");
+    let plan = plan();
+    let question = question(&plan, &[Needs::default()]);
+    let ana = Actor::new("user:ana", "shop", [Role::Admin]);
+    assert!(may_answer(&rulebook, &question, &[], &ana, at(ASKED + 1)).is_err());
 }
