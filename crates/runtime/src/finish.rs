@@ -158,7 +158,7 @@ impl Walk<'_> {
             resource_refs: held.resources,
             artifact_refs: held.artifacts,
             evidence_refs: vec![format!("haft://invocations/{}", self.journal.id())],
-            policy_refs: Vec::new(),
+            policy_refs: self.policies.clone(),
             telemetry_refs: Vec::new(),
             persistence_refs: persistence.into_iter().collect(),
             summary: words,

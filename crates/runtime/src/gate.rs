@@ -106,6 +106,7 @@ impl Walk<'_> {
         mutations: Vec<Mutation>,
     ) -> Result<(), Halt> {
         let permission_input = self.keep(&understood.plan.input);
+        self.policies = crate::judge::spoke(&decision);
         let mode = match question {
             Some(_) => "interactive",
             None => "rules",

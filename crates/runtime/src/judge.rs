@@ -3,8 +3,8 @@
 use haft_catalog::{Entry, Explanation};
 use haft_ledger::UsageFilter;
 use haft_model::{
-    Actor, Call, Code, CostClass, Decision, Opinion, Plan, Span, StandingAnswer, Stop, Timestamp,
-    Verdict, utc_day,
+    Actor, Call, Code, CostClass, Decision, Layer, Opinion, Plan, Span, StandingAnswer, Stop,
+    Timestamp, Verdict, utc_day,
 };
 use haft_policy::{Circumstances, Matter, Usage, decide};
 use serde_json::{Value, json};
@@ -209,4 +209,25 @@ fn seconds(period: &str) -> Option<i64> {
 
 fn back(now: Timestamp, seconds: i64) -> Timestamp {
     now.checked_sub(Span::new().seconds(seconds)).unwrap_or(now)
+}
+
+/// The policies, grants and rules that had a say, by their names.
+pub(crate) fn spoke(decision: &Decision) -> Vec<String> {
+    let governs = |opinion: &&Opinion| match opinion.layer {
+        Layer::Grant
+        | Layer::Limit
+        | Layer::Requirement
+        | Layer::Policy
+        | Layer::Governance
+        | Layer::Rule => true,
+        Layer::Fault
+        | Layer::Contract
+        | Layer::Classifier
+        | Layer::Hook
+        | Layer::Autonomy
+        | Layer::Standing
+        | Layer::Person => false,
+    };
+    let names = decision.opinions.iter().filter(governs).filter_map(|opinion| opinion.rule.clone());
+    names.collect()
 }

@@ -43,6 +43,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) entry: Option<Arc<Entry>>,
     /// The plan that was judged last.
     pub(crate) plan: Option<Plan>,
+    /// The policies and rules that had a say.
+    pub(crate) policies: Vec<String>,
     /// Whether a driver was reached.
     pub(crate) executed: bool,
     /// Which attempt comes next, from 1.
@@ -92,6 +94,7 @@ impl<'r> Walk<'r> {
             redactor,
             entry: None,
             plan: None,
+            policies: Vec::new(),
             executed: false,
             attempt: 1,
             requested: requested.to_owned(),

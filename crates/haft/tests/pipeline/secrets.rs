@@ -219,3 +219,25 @@ async fn an_output_that_the_contract_withholds_is_not_given() {
     let text = serde_json::to_string(&envelope).unwrap();
     assert!(!text.contains("471108150815"), "{text}");
 }
+
+#[tokio::test]
+async fn a_hook_sees_nothing_sensitive_and_spoils_nothing_by_handing_it_back() {
+    let hook = Scripted::new("echo", HookPoint::PreToolUse, |heard| {
+        assert_eq!(heard.plan.input, *heard.observable_input);
+        let mut input = heard.observable_input.clone();
+        input["note"] = json!("seen");
+        Ok(HookAnswer { updated_input: Some(input), ..HookAnswer::default() })
+    });
+    let shown = hook.heard();
+    let stage = Setting::default()
+        .tool("note.pay", &contract())
+        .settings("[[rule]]\ntool = \"note.pay\"\nverdict = \"allow\"\n")
+        .hook(hook)
+        .open();
+    let envelope = stage.call("note.pay", secret()).await;
+    assert_eq!(envelope.error, None);
+    let withheld = json!({"card": "[withheld]", "note": "for [withheld]"});
+    assert_eq!(*shown.lock().unwrap(), [withheld]);
+    let whole = json!({"card": {"number": CANARY, "pin": NUMBER}, "note": "seen"});
+    assert_eq!(stage.canary.inputs(), [whole]);
+}

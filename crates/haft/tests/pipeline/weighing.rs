@@ -123,3 +123,13 @@ async fn a_contract_that_asks_nobody_where_nobody_is_there_says_so_itself() {
     let envelope = stage.call("note.keep", json!({})).await;
     assert_eq!(envelope.error.unwrap().error_code, Code::ApprovalRequired);
 }
+
+#[tokio::test]
+async fn a_result_names_the_rules_that_had_a_say() {
+    let stage = Setting::default()
+        .tool("note.keep", WRITE)
+        .settings("[[rule]]\ntool = \"note.*\"\nverdict = \"allow\"\n")
+        .open();
+    let envelope = stage.call("note.keep", json!({})).await;
+    assert_eq!((envelope.error, envelope.policy_refs), (None, vec!["haft.toml#0".to_owned()]));
+}
