@@ -1,7 +1,7 @@
 //! What a call costs from one end of the pipeline to the other, with its ledger on the disk.
 //!
 //! `cargo bench -p haft --bench call` prints figures and, because machines differ, ratios: a read
-//! against the bare work of its driver, a durable write against a plain write and sync of a file.
+//! against only planning it, a durable write against a plain write and sync of a file.
 //! `cargo bench -p haft --bench call -- soak DIR CALLS` makes many reads in a workspace that stays.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot set itself up should stop")]
@@ -113,7 +113,30 @@ async fn reads(host: &Host, tool: &str, input: serde_json::Value) {
     host.flush().await.expect("flushed");
     times.sort();
     let at = |share: usize| times[times.len() * share / 100];
-    println!("{tool}: median {:.1?}, 90% {:.1?}, 99% {:.1?}", at(50), at(90), at(99));
+    let plan = planning(host, &actor, tool, &input);
+    println!(
+        "{tool}: median {:.1?}, 90% {:.1?}, 99% {:.1?}; {:.1} times the {plan:.1?} of planning it",
+        at(50),
+        at(90),
+        at(99),
+        at(50).as_secs_f64() / plan.as_secs_f64()
+    );
+}
+
+/// The median time of validating and routing the same call, which nothing can do without.
+fn planning(host: &Host, actor: &Actor, tool: &str, input: &serde_json::Value) -> Duration {
+    let workspace = host.workspace();
+    let today = haft_model::utc_day(haft_model::Timestamp::now());
+    let mut times: Vec<Duration> = (0..READS)
+        .map(|_| {
+            let call = Call::new(actor.clone(), tool, input.clone());
+            let began = Instant::now();
+            std::hint::black_box(workspace.snapshot().plan(call, today).expect("a plan"));
+            began.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[READS / 2]
 }
 
 async fn sustained(host: &Host) {

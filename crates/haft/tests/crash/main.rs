@@ -7,6 +7,8 @@
 #![expect(clippy::panic, reason = "an end that nobody thought of fails the test")]
 
 mod dying;
+#[path = "../support/meddled.rs"]
+mod meddled;
 
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +22,8 @@ use haft_runtime::{Manner, Options, Patience, Reply};
 use haft_testkit::Folder;
 use serde_json::json;
 
-use dying::{Dying, When};
+use dying::{Killer, When};
+use meddled::MeddledStore;
 
 /// More writes than a call makes: beyond the last one nothing is killed and everything succeeds.
 const MOST_WRITES: usize = 14;
@@ -82,7 +85,10 @@ fn open(folder: &Path, at: usize, when: When) -> Host {
     let workspace = haft::Workspace::load(folder, haft::LoadOptions::default()).unwrap();
     let store = SqliteStore::open(workspace.store_files().unwrap()).unwrap();
     let options = HostOptions {
-        store: StoreChoice::Given(Arc::new(Dying::new(store, at, when))),
+        store: StoreChoice::Given(Arc::new(MeddledStore::new(
+            Arc::new(store),
+            Killer::new(at, when),
+        ))),
         runtime: Options {
             lease: Duration::from_millis(200),
             look: Duration::from_millis(10),

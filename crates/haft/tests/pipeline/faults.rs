@@ -6,17 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft_driver::{Attempt, Failure, Output};
-use haft_ledger::{
-    BoxFuture, Draft, Entry, Error, Fence, MemoryStore, QuestionFilter, QuestionRecord, Receipt,
-    Run, RunFilter, Store, UsageFilter, Wait,
-};
-use haft_model::{
-    Code, Digest, EffectState, Envelope, Event, Fact, InvocationId, StandingAnswer, Timestamp,
-    Verdict,
-};
+use haft_ledger::{BoxFuture, Draft, Error, MemoryStore, Receipt, Store, Wait};
+use haft_model::{Code, EffectState, Envelope, Event, Fact, InvocationId, Timestamp, Verdict};
 use haft_runtime::Reader;
 use serde_json::json;
 
+use crate::meddled::{MeddledStore, Meddler};
 use crate::stage::{READ, Setting, Stage, WRITE};
 use crate::story::checked;
 
@@ -31,25 +26,30 @@ enum Fault {
     Stolen,
 }
 
-/// A store that misbehaves at one of the entries about calls.
+/// Whoever makes a store misbehave at one of the entries about calls.
 struct Faulty {
-    inner: MemoryStore,
     fault: Fault,
     at: usize,
     seen: AtomicUsize,
 }
 
 impl Faulty {
-    fn new(fault: Fault, at: usize) -> Arc<Faulty> {
-        Arc::new(Faulty { inner: MemoryStore::new(), fault, at, seen: AtomicUsize::new(0) })
+    fn new(fault: Fault, at: usize) -> Arc<dyn Store> {
+        let faulty = Faulty { fault, at, seen: AtomicUsize::new(0) };
+        Arc::new(MeddledStore::new(Arc::new(MemoryStore::new()), faulty))
     }
 }
 
-impl Store for Faulty {
-    fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>> {
+impl Meddler for Faulty {
+    fn append<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        draft: Draft,
+        wait: Wait,
+    ) -> BoxFuture<'a, Result<Receipt, Error>> {
         Box::pin(async move {
             let Some(id) = draft.invocation.clone() else {
-                return self.inner.append(draft, wait).await;
+                return store.append(draft, wait).await;
             };
             let number = self.seen.fetch_add(1, Ordering::SeqCst) + 1;
             match self.fault {
@@ -57,95 +57,15 @@ impl Store for Faulty {
                 Fault::FromThen if number >= self.at => {}
                 Fault::Stolen if number == self.at => {
                     let long_after: Timestamp = "2200-01-01T00:00:00Z".parse().unwrap();
-                    self.inner.lease(&id, "thief", long_after, long_after).await?;
-                    return self.inner.append(draft, wait).await;
+                    store.lease(&id, "thief", long_after, long_after).await?;
+                    return store.append(draft, wait).await;
                 }
                 Fault::Once | Fault::FromThen | Fault::Stolen => {
-                    return self.inner.append(draft, wait).await;
+                    return store.append(draft, wait).await;
                 }
             }
             Err(Error::Unwritable { cause: "the disk is full".into() })
         })
-    }
-
-    fn flush(&self) -> BoxFuture<'_, Result<(), Error>> {
-        self.inner.flush()
-    }
-
-    fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
-        self.inner.entries(after, most)
-    }
-
-    fn wait_past(
-        &self,
-        seq: Option<u64>,
-        at_most: Duration,
-    ) -> BoxFuture<'_, Result<Option<u64>, Error>> {
-        self.inner.wait_past(seq, at_most)
-    }
-
-    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<Entry>, Error>> {
-        self.inner.story(id)
-    }
-
-    fn payload<'a>(
-        &'a self,
-        id: &'a InvocationId,
-        digest: &'a Digest,
-    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, Error>> {
-        self.inner.payload(id, digest)
-    }
-
-    fn forget<'a>(
-        &'a self,
-        id: &'a InvocationId,
-        digest: &'a Digest,
-    ) -> BoxFuture<'a, Result<bool, Error>> {
-        self.inner.forget(id, digest)
-    }
-
-    fn runs<'a>(&'a self, filter: &'a RunFilter) -> BoxFuture<'a, Result<Vec<Run>, Error>> {
-        self.inner.runs(filter)
-    }
-
-    fn questions<'a>(
-        &'a self,
-        filter: &'a QuestionFilter,
-    ) -> BoxFuture<'a, Result<Vec<QuestionRecord>, Error>> {
-        self.inner.questions(filter)
-    }
-
-    fn standing<'a>(
-        &'a self,
-        tenant: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Vec<StandingAnswer>, Error>> {
-        self.inner.standing(tenant)
-    }
-
-    fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>> {
-        self.inner.usage(filter)
-    }
-
-    fn lease<'a>(
-        &'a self,
-        id: &'a InvocationId,
-        owner: &'a str,
-        now: Timestamp,
-        until: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Fence>, Error>> {
-        self.inner.lease(id, owner, now, until)
-    }
-
-    fn renew<'a>(&'a self, owner: &'a str, until: Timestamp) -> BoxFuture<'a, Result<(), Error>> {
-        self.inner.renew(owner, until)
-    }
-
-    fn release<'a>(
-        &'a self,
-        id: &'a InvocationId,
-        fence: Fence,
-    ) -> BoxFuture<'a, Result<(), Error>> {
-        self.inner.release(id, fence)
     }
 }
 
@@ -173,7 +93,7 @@ type Ran<'a> = haft_driver::BoxFuture<'a, Result<Output, Failure>>;
 /// A write that looks at the record before it happens.
 fn looking(
     effects: Effects,
-    store: Arc<Faulty>,
+    store: Arc<dyn Store>,
     reports: bool,
 ) -> impl for<'a> Fn(Attempt<'a>) -> Ran<'a> {
     move |attempt| {
@@ -191,7 +111,7 @@ fn looking(
 }
 
 /// A stage whose writes look at the record before they happen.
-fn stage(store: Arc<Faulty>, reports: bool, rule: &str) -> (Stage, Effects) {
+fn stage(store: Arc<dyn Store>, reports: bool, rule: &str) -> (Stage, Effects) {
     let effects = Effects::default();
     let act = looking(effects.clone(), store.clone(), reports);
     let setting = Setting::default()
@@ -290,8 +210,8 @@ async fn a_read_is_answered_even_where_nothing_can_be_written() {
 async fn only_the_end_was_lost_and_the_envelope_says_so() {
     let store = Faulty::new(Fault::Once, usize::MAX);
     let (probe, _) = stage(store.clone(), false, "allow");
-    probe.call("note.keep", json!({})).await;
-    let last = store.seen.load(Ordering::SeqCst);
+    let whole = probe.call("note.keep", json!({})).await;
+    let last = store.story(&whole.invocation_id).await.unwrap().len();
     let (stage, effects) = stage(Faulty::new(Fault::Once, last), false, "allow");
     let envelope = stage.call("note.keep", json!({})).await;
     assert_eq!((envelope.error.clone(), envelope.effect_state), (None, EffectState::Committed));

@@ -14,6 +14,8 @@ mod cancel;
 mod ends;
 mod faults;
 mod inputs;
+#[path = "../support/meddled.rs"]
+mod meddled;
 mod permits;
 mod progress;
 mod properties;

@@ -1,0 +1,140 @@
+//! A store with somebody between it and the test, who may fail, steal or end everything at a write.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_ledger::{
+    BoxFuture, Draft, Entry, Error, Fence, QuestionFilter, QuestionRecord, Receipt, Run, RunFilter,
+    Store, UsageFilter, Wait,
+};
+use haft_model::{Digest, InvocationId, StandingAnswer, Timestamp};
+
+/// Somebody who stands between a test and its store. What is not said is passed on as it is.
+pub(crate) trait Meddler: Send + Sync {
+    /// What becomes of an entry.
+    fn append<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        draft: Draft,
+        wait: Wait,
+    ) -> BoxFuture<'a, Result<Receipt, Error>> {
+        store.append(draft, wait)
+    }
+
+    /// What becomes of any other write, which takes place when it is awaited.
+    fn around<'a>(&'a self, write: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
+        write
+    }
+}
+
+/// A store with a meddler before it.
+pub(crate) struct MeddledStore<M> {
+    store: Arc<dyn Store>,
+    meddler: M,
+}
+
+impl<M: Meddler> MeddledStore<M> {
+    /// A store that somebody meddles with.
+    pub(crate) fn new(store: Arc<dyn Store>, meddler: M) -> MeddledStore<M> {
+        MeddledStore { store, meddler }
+    }
+
+    /// Makes a write through the meddler, and gives what it gave.
+    fn write<'a, T: Send + 'a>(
+        &'a self,
+        write: BoxFuture<'a, Result<T, Error>>,
+    ) -> BoxFuture<'a, Result<T, Error>> {
+        Box::pin(async move {
+            let mut given = Err(Error::Closed);
+            let slot = &mut given;
+            self.meddler.around(Box::pin(async move { *slot = write.await })).await;
+            given
+        })
+    }
+}
+
+impl<M: Meddler> Store for MeddledStore<M> {
+    fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>> {
+        self.meddler.append(&*self.store, draft, wait)
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), Error>> {
+        self.store.flush()
+    }
+
+    fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+        self.store.entries(after, most)
+    }
+
+    fn wait_past(
+        &self,
+        seq: Option<u64>,
+        at_most: Duration,
+    ) -> BoxFuture<'_, Result<Option<u64>, Error>> {
+        self.store.wait_past(seq, at_most)
+    }
+
+    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<Entry>, Error>> {
+        self.store.story(id)
+    }
+
+    fn payload<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        digest: &'a Digest,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, Error>> {
+        self.store.payload(id, digest)
+    }
+
+    fn forget<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        digest: &'a Digest,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        self.store.forget(id, digest)
+    }
+
+    fn runs<'a>(&'a self, filter: &'a RunFilter) -> BoxFuture<'a, Result<Vec<Run>, Error>> {
+        self.store.runs(filter)
+    }
+
+    fn questions<'a>(
+        &'a self,
+        filter: &'a QuestionFilter,
+    ) -> BoxFuture<'a, Result<Vec<QuestionRecord>, Error>> {
+        self.store.questions(filter)
+    }
+
+    fn standing<'a>(
+        &'a self,
+        tenant: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Vec<StandingAnswer>, Error>> {
+        self.store.standing(tenant)
+    }
+
+    fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>> {
+        self.store.usage(filter)
+    }
+
+    fn lease<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        owner: &'a str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Fence>, Error>> {
+        self.write(self.store.lease(id, owner, now, until))
+    }
+
+    fn renew<'a>(&'a self, owner: &'a str, until: Timestamp) -> BoxFuture<'a, Result<(), Error>> {
+        self.write(self.store.renew(owner, until))
+    }
+
+    fn release<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        fence: Fence,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.write(self.store.release(id, fence))
+    }
+}
