@@ -19,8 +19,11 @@ pub use define::{
     ToolFailure, ToolHandle, define_driver, define_tool,
 };
 pub use error::Error;
+pub use haft_driver as driver;
 pub use haft_driver::{Cancel, Link};
+pub use haft_ledger as ledger;
 pub use haft_model as model;
+pub use haft_policy as policy;
 pub use haft_runtime as runtime;
 pub use host::{Host, HostOptions, StoreChoice, Subscription};
 pub use schemars;
