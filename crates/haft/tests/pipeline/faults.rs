@@ -34,7 +34,7 @@ struct Faulty {
 }
 
 impl Faulty {
-    fn new(fault: Fault, at: usize) -> Arc<dyn Store> {
+    fn store(fault: Fault, at: usize) -> Arc<dyn Store> {
         let faulty = Faulty { fault, at, seen: AtomicUsize::new(0) };
         Arc::new(MeddledStore::new(Arc::new(MemoryStore::new()), faulty))
     }
@@ -157,7 +157,7 @@ async fn a_write_that_the_rules_allow() {
     for fault in FAULTS {
         for reports in [false, true] {
             for at in 1..=5 {
-                let (stage, effects) = stage(Faulty::new(fault, at), reports, "allow");
+                let (stage, effects) = stage(Faulty::store(fault, at), reports, "allow");
                 let envelope = stage.call("note.keep", json!({"a": 1})).await;
                 held(&stage, &effects, &envelope).await;
                 unrecorded += usize::from(envelope.unrecorded.is_some());
@@ -179,7 +179,7 @@ async fn a_write_that_the_rules_allow() {
 async fn a_write_that_a_person_allows() {
     for fault in FAULTS {
         for at in 1..=7 {
-            let (stage, effects) = stage(Faulty::new(fault, at), false, "ask");
+            let (stage, effects) = stage(Faulty::store(fault, at), false, "ask");
             let pending = stage.call_and_leave("note.keep", json!({"a": 1})).await;
             assert!(effects.lock().unwrap().is_empty());
             let Some(question) = pending.approval_id.clone() else {
@@ -198,7 +198,7 @@ async fn a_write_that_a_person_allows() {
 
 #[tokio::test]
 async fn a_read_is_answered_even_where_nothing_can_be_written() {
-    let (stage, _) = stage(Faulty::new(Fault::FromThen, 1), false, "allow");
+    let (stage, _) = stage(Faulty::store(Fault::FromThen, 1), false, "allow");
     let envelope = stage.call("note.show", json!({"a": 1})).await;
     assert_eq!(envelope.error, None);
     assert_eq!(envelope.structured_content, Some(json!({"a": 1})));
@@ -208,11 +208,11 @@ async fn a_read_is_answered_even_where_nothing_can_be_written() {
 
 #[tokio::test]
 async fn only_the_end_was_lost_and_the_envelope_says_so() {
-    let store = Faulty::new(Fault::Once, usize::MAX);
+    let store = Faulty::store(Fault::Once, usize::MAX);
     let (probe, _) = stage(store.clone(), false, "allow");
     let whole = probe.call("note.keep", json!({})).await;
     let last = store.story(&whole.invocation_id).await.unwrap().len();
-    let (stage, effects) = stage(Faulty::new(Fault::Once, last), false, "allow");
+    let (stage, effects) = stage(Faulty::store(Fault::Once, last), false, "allow");
     let envelope = stage.call("note.keep", json!({})).await;
     assert_eq!((envelope.error.clone(), envelope.effect_state), (None, EffectState::Committed));
     assert!(envelope.unrecorded.is_some());
