@@ -18,6 +18,7 @@ pub use condition::Condition;
 pub use fault::Fault;
 pub use path::Path;
 pub use pattern::{Pattern, SearchPattern, ecma_fault};
+pub use render::fill;
 pub use schema::{Library, Schema, Violation, inspect};
 pub use template::{Expression, Filter, Piece, Template};
 pub use visible::{internal_fields, model_facing, without_internal};

@@ -26,6 +26,19 @@ impl Template {
     }
 }
 
+/// A value with every text in it filled in as a template; keys and everything else stay.
+pub fn fill(value: &Value, scope: &Value) -> Result<Value, Fault> {
+    match value {
+        Value::String(text) => Template::parse(text)?.render(scope),
+        Value::Array(items) => items.iter().map(|item| fill(item, scope)).collect(),
+        Value::Object(fields) => {
+            let filled = fields.iter().map(|(name, item)| Ok((name.clone(), fill(item, scope)?)));
+            filled.collect::<Result<_, Fault>>().map(Value::Object)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(value.clone()),
+    }
+}
+
 impl Expression {
     fn value(&self, scope: &Value) -> Result<Value, Fault> {
         let found = self.path.iter().try_fold(scope, |value, name| value.get(name));

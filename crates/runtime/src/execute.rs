@@ -1,9 +1,10 @@
 //! Phases 8 and 9: a turn in the queue, and the one room that acts.
 
+mod attempts;
 mod running;
 
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haft_catalog::Sender;
 use haft_driver::{Attempt, Failure, Link, Output, Said};
@@ -47,7 +48,7 @@ impl Walk<'_> {
             self.journal.phase(CallPhase::Execute, PhaseOutcome::Failed);
             return Err(stop.into());
         }
-        let outcome = self.execute(&cleared, manner).await;
+        let outcome = self.attempts(call, &cleared, manner).await;
         let ended = match &outcome {
             Ok(_) => PhaseOutcome::Ok,
             Err(_) => PhaseOutcome::Failed,
@@ -64,6 +65,10 @@ impl Walk<'_> {
                 is_concurrency_safe: cleared.understood.facts.is_concurrency_safe,
                 max_parallel: self.runtime.queue.max_parallel(),
             }));
+        }
+        if self.nested {
+            // The call that this one is made for has a place and holds what it touches.
+            return Ok(Slot::of_another());
         }
         let wish = self.enlisted.wish.clone();
         let mut turn = pin!(self.runtime.queue.enter(&locks));
@@ -104,7 +109,13 @@ impl Walk<'_> {
         }
     }
 
-    async fn execute(&mut self, cleared: &Cleared, manner: &Manner<'_>) -> Result<Output, Failure> {
+    /// One attempt, on record before it begins and after it ended.
+    async fn execute(
+        &mut self,
+        cleared: &Cleared,
+        manner: &Manner<'_>,
+        until: Instant,
+    ) -> Result<Output, Failure> {
         let plan = &cleared.understood.plan;
         let mutates = plan.effects.may_mutate();
         let driver = &cleared.understood.driver;
@@ -140,7 +151,7 @@ impl Walk<'_> {
             (true, false) => EffectState::Submitted,
         };
         let wish = self.enlisted.wish.clone();
-        let mut running = Running::new(cleared, manner, wish);
+        let mut running = Running::new(cleared, manner, wish, until);
         (running.mutates, running.effect) = (mutates, effect);
         let outcome = self.run(&mut running, cleared).await;
         self.attempt_ended(outcome, &running)

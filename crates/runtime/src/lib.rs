@@ -22,6 +22,7 @@ mod reader;
 mod recover;
 mod redact;
 mod render;
+mod retry;
 mod runtime;
 mod understand;
 mod walk;

@@ -23,6 +23,13 @@ pub(crate) struct Slot {
     _locks: Vec<OwnedMutexGuard<()>>,
 }
 
+impl Slot {
+    /// The turn of a call that is made for another one, which has its own.
+    pub(crate) fn of_another() -> Slot {
+        Slot { _place: None, _locks: Vec::new() }
+    }
+}
+
 impl Queue {
     pub(crate) fn new(max_parallel: usize) -> Queue {
         let max_parallel = max_parallel.max(1);

@@ -291,8 +291,13 @@ impl Walk<'_> {
 }
 
 impl Past {
+    /// Whether an effect may have begun of which nobody knows the end.
     fn submitted(&self) -> bool {
-        self.facts.iter().any(|fact| matches!(fact.event, Event::Submitted(_)))
+        self.facts.iter().fold(false, |open, fact| match &fact.event {
+            Event::Submitted(_) => true,
+            Event::AttemptEnded(ended) if !ended.effect.may_have_happened() => false,
+            _ => open,
+        })
     }
 
     fn attempts(&self) -> u32 {

@@ -50,6 +50,8 @@ pub(crate) struct Walk<'r> {
     /// Which attempt comes next, from 1.
     pub(crate) attempt: u32,
     pub(crate) requested: String,
+    /// Whether it is made for another call that is under way here.
+    pub(crate) nested: bool,
     /// How many questions were asked before.
     pub(crate) asked: usize,
     /// Keeps others off the call while it is under way.
@@ -60,6 +62,7 @@ impl Runtime {
     /// Takes one call through the rooms. Whatever happens, exactly one envelope comes out.
     pub async fn call(&self, call: Call, manner: Manner<'_>) -> Envelope {
         let mut walk = Walk::begin(self, &call);
+        walk.nested = call.parent.is_some();
         let outcome = walk.through(&call, &manner).await;
         walk.finish(outcome).await
     }
@@ -97,6 +100,7 @@ impl<'r> Walk<'r> {
             policies: Vec::new(),
             executed: false,
             attempt: 1,
+            nested: false,
             requested: requested.to_owned(),
             asked: 0,
             enlisted,

@@ -9,6 +9,7 @@
 )]
 
 mod approval;
+mod attempts;
 mod broken;
 mod cancel;
 mod ends;

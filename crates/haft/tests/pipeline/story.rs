@@ -84,15 +84,18 @@ pub(crate) fn reports_without_a_gap(facts: &[Fact]) {
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
 }
 
-/// What is known of the effect never goes back, and nothing happened that was not submitted.
+/// What is known of the effect of an attempt never goes back, and nothing happened that was not
+/// submitted.
 fn effect_moves_forward(facts: &[Fact], envelope: &Envelope) {
-    let submitted = facts.iter().any(|fact| matches!(fact.event, Event::Submitted(_)));
-    let mut effect = match submitted {
-        true => EffectState::Submitted,
-        false => EffectState::NotSubmitted,
-    };
+    let mut effect = EffectState::NotSubmitted;
     for fact in facts {
         let next = match &fact.event {
+            // Each attempt has an effect of its own to have.
+            Event::Started(_) => {
+                effect = EffectState::NotSubmitted;
+                continue;
+            }
+            Event::Submitted(_) => EffectState::Submitted,
             Event::AttemptEnded(ended) => ended.effect,
             event => match event.end() {
                 Some(end) => end.effect,
@@ -102,6 +105,7 @@ fn effect_moves_forward(facts: &[Fact], envelope: &Envelope) {
         assert!(next == EffectState::None || effect.may_become(next), "{effect} became {next}");
         effect = next;
     }
+    let submitted = facts.iter().any(|fact| matches!(fact.event, Event::Submitted(_)));
     let happened = envelope.effect_state.may_have_happened();
     assert!(!happened || submitted, "an effect without a submission");
 }

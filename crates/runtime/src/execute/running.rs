@@ -41,9 +41,13 @@ pub(super) enum News {
 }
 
 impl Running {
-    pub(super) fn new(cleared: &Cleared, manner: &Manner<'_>, wish: Cancel) -> Running {
+    pub(super) fn new(
+        cleared: &Cleared,
+        manner: &Manner<'_>,
+        wish: Cancel,
+        deadline: Instant,
+    ) -> Running {
         let began = Instant::now();
-        let deadline = began + Duration::from_millis(cleared.understood.plan.limits.timeout_ms);
         let extras = &cleared.understood.entry.contract.tool.extras;
         let cancelable = match extras.supports_cancel {
             Some(stated) => stated && extras.interrupt.as_deref() != Some("block"),

@@ -1,0 +1,195 @@
+//! Attempts at one permitted call: another one only where the effect of the last allows it.
+
+use std::time::{Duration, Instant};
+
+use haft_driver::{BoxFuture, Failure, Output};
+use haft_model::{AttemptEnded, Call, Code, EffectState, Envelope, Event, ResultStatus, Stop};
+use haft_notation::{Condition, fill};
+use serde_json::{Value, json};
+
+use crate::gate::Cleared;
+use crate::retry::{self, Kind, Next};
+use crate::runtime::called_off;
+use crate::walk::Walk;
+use crate::{Manner, Patience, Runtime};
+
+/// What the backend says became of a call.
+enum Became {
+    /// It happened, with this output.
+    Committed(Output),
+    /// It did not happen.
+    Absent,
+}
+
+impl Walk<'_> {
+    /// Carries a call out, in as many attempts as its contract allows and its effects permit. One
+    /// deadline holds for all of them.
+    pub(super) async fn attempts(
+        &mut self,
+        call: &Call,
+        cleared: &Cleared,
+        manner: &Manner<'_>,
+    ) -> Result<Output, Failure> {
+        let limits = cleared.understood.plan.limits;
+        let until = Instant::now() + Duration::from_millis(limits.timeout_ms);
+        let kind = kind(cleared);
+        let first = self.attempt;
+        loop {
+            let failure = match self.execute(cleared, manner, until).await {
+                Ok(output) => return Ok(output),
+                Err(failure) => failure,
+            };
+            let mut next = retry::next(&failure, kind, is_declared(cleared, &failure));
+            let mut failure = failure;
+            if next == Next::AskStatus {
+                match self.became(call, cleared).await {
+                    Some(Became::Committed(output)) => return Ok(output),
+                    Some(Became::Absent) => {
+                        failure = absent(failure);
+                        next = Next::Again;
+                    }
+                    // Nobody can say. Only what does no harm twice may be done again.
+                    None if kind == Kind::Idempotent => next = Next::Again,
+                    None => next = Next::Stop,
+                }
+            }
+            let made = self.attempt - first + 1;
+            let Some(policy) = limits.retry.filter(|policy| made < policy.max_attempts) else {
+                return Err(failure);
+            };
+            if next != Next::Again {
+                return Err(failure);
+            }
+            let pause = retry::pause(policy, made + 1, &failure, jitter());
+            if Instant::now() + pause >= until {
+                return Err(failure);
+            }
+            self.rest(pause, manner, &failure).await?;
+            self.attempt += 1;
+        }
+    }
+
+    /// Waits before another attempt, unless the call is called off meanwhile.
+    async fn rest(
+        &mut self,
+        pause: Duration,
+        manner: &Manner<'_>,
+        failure: &Failure,
+    ) -> Result<(), Failure> {
+        // Whoever looks sees the attempts so far.
+        let _ = self.journal.post().await;
+        let wish = self.enlisted.wish.clone();
+        tokio::select! {
+            () = manner.cancel.cancelled() => {}
+            () = wish.cancelled() => {}
+            () = tokio::time::sleep(pause) => return Ok(()),
+        }
+        Err(Failure::new(called_off("between two attempts"), failure.effect))
+    }
+
+    /// Asks the backend what became of a call, through the contract's status operation. None where
+    /// there is no such operation, or where it does not say.
+    async fn became(&mut self, call: &Call, cleared: &Cleared) -> Option<Became> {
+        let status = cleared.understood.entry.contract.tool.extras.status.clone()?;
+        let plan = &cleared.understood.plan;
+        let scope = json!({
+            "input": plan.input, "context": plan.context,
+            "idempotency": { "key": self.key(call, cleared) },
+        });
+        let input = fill(&status.input, &scope).ok()?;
+        let mut question = Call::new(haft_model::Actor::clone(&plan.actor), status.tool, input);
+        question.parent = Some(self.journal.id().clone());
+        let answer = self.runtime.ask_status(question).await;
+        if answer.status != ResultStatus::Succeeded || answer.is_error {
+            return None;
+        }
+        let output = answer.structured_content.clone().unwrap_or_default();
+        let told = json!({ "output": output, "input": plan.input });
+        let holds = |text: &Option<String>| {
+            let condition = Condition::parse(text.as_deref()?, &["output", "input"]).ok()?;
+            condition.holds(&told).ok()
+        };
+        let (committed, absent) = (holds(&status.committed), holds(&status.absent));
+        let became = match (committed, absent) {
+            (Some(true), None | Some(false)) => {
+                let adopted = fill(&status.output, &told).ok()?;
+                Became::Committed(Output::committed(adopted))
+            }
+            (None | Some(false), Some(true)) => Became::Absent,
+            // Both or neither is no answer.
+            (_, _) => return None,
+        };
+        self.told(&became, &answer);
+        Some(became)
+    }
+
+    /// Puts on record what the backend said, and by which call it was asked.
+    fn told(&mut self, became: &Became, answer: &Envelope) {
+        let effect = match became {
+            Became::Committed(_) => EffectState::Committed,
+            Became::Absent => EffectState::NotCommitted,
+        };
+        self.journal.note(Event::AttemptEnded(Box::new(AttemptEnded {
+            attempt: self.attempt,
+            effect,
+            code: None,
+            native: vec![json!({ "source": "haft", "status_query": answer.invocation_id })],
+        })));
+    }
+
+    /// The key that the call is known by at the backend: the caller's, or the contract's.
+    pub(super) fn key(&self, call: &Call, cleared: &Cleared) -> Option<String> {
+        if call.key.is_some() {
+            return call.key.clone();
+        }
+        let plan = &cleared.understood.plan;
+        let contract = &cleared.understood.entry.contract;
+        let template = contract.tool.extras.idempotency.as_ref()?.key.clone()?;
+        let scope = json!({ "input": plan.input, "context": plan.context });
+        match fill(&Value::String(template), &scope).ok()? {
+            Value::String(key) => Some(key),
+            key => Some(key.to_string()),
+        }
+    }
+}
+
+impl Runtime {
+    /// A call of our own about another one. It waits for nobody.
+    fn ask_status(&self, question: Call) -> BoxFuture<'_, Envelope> {
+        let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+        Box::pin(self.call(question, manner))
+    }
+}
+
+/// What the call is, as far as doing it again is concerned.
+fn kind(cleared: &Cleared) -> Kind {
+    let contract = &cleared.understood.entry.contract;
+    let mode = contract.tool.extras.idempotency.as_ref().and_then(|spec| spec.mode.as_deref());
+    match cleared.understood.plan.effects.may_mutate() {
+        false => Kind::Read,
+        true if contract.tool.idempotent || mode == Some("natural") => Kind::Idempotent,
+        true => Kind::Write,
+    }
+}
+
+/// Whether the contract lists the failure among its errors as one that passes by itself.
+fn is_declared(cleared: &Cleared, failure: &Failure) -> bool {
+    let native = failure.stop.cause.get("native").and_then(Value::as_str);
+    let errors = &cleared.understood.entry.contract.tool.extras.errors;
+    errors.iter().any(|error| Some(error.code.as_str()) == native && error.retryable)
+}
+
+/// The failure of a call that is known not to have happened.
+fn absent(failure: Failure) -> Failure {
+    let stop = Stop::new(
+        Code::DependencyUnavailable,
+        format!("{}; the backend says that it did not take effect", failure.stop.message),
+    );
+    Failure { stop: stop.because(failure.stop.cause), effect: EffectState::NotCommitted, ..failure }
+}
+
+/// Something from 0 to 1, so that those who failed together do not come back together.
+fn jitter() -> f64 {
+    let bits = uuid::Uuid::now_v7().as_u128() as u32;
+    f64::from(bits) / f64::from(u32::MAX)
+}

@@ -1,0 +1,147 @@
+//! Whether a failed attempt may be followed by another, and when. The effect decides, not hope.
+
+use std::time::Duration;
+
+use haft_driver::Failure;
+use haft_model::{Backoff, Code, EffectState, RetryPolicy};
+use serde_json::Value;
+
+/// What a call is, as far as doing it again is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It changes nothing.
+    Read,
+    /// Doing it again changes nothing more: by nature, or because the backend holds it to its key.
+    Idempotent,
+    /// Doing it again does it twice.
+    Write,
+}
+
+/// What may follow a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Another attempt, under the same key.
+    Again,
+    /// The backend is asked what became of it.
+    AskStatus,
+    /// Nothing.
+    Stop,
+}
+
+/// The table of ARuntime's retry rules: what is known of the effect, and what may follow for a read,
+/// an idempotent write and any other write.
+pub(crate) const TABLE: [(EffectState, [Next; 3]); 9] = {
+    use Next::{Again, AskStatus, Stop};
+    [
+        (EffectState::None, [Again, Stop, Stop]),
+        (EffectState::NotSubmitted, [Again, Again, Again]),
+        (EffectState::Submitted, [Again, AskStatus, AskStatus]),
+        (EffectState::Unknown, [Again, AskStatus, AskStatus]),
+        (EffectState::NotCommitted, [Again, Again, Again]),
+        (EffectState::PartiallyCommitted, [Stop, Stop, Stop]),
+        (EffectState::Committed, [Again, Stop, Stop]),
+        (EffectState::Compensated, [Stop, Stop, Stop]),
+        (EffectState::CompensationFailed, [Stop, Stop, Stop]),
+    ]
+};
+
+/// What may follow a failure. Only what passes by itself is worth another attempt: a refusal stays
+/// a refusal however often it is asked for.
+pub(crate) fn next(failure: &Failure, kind: Kind, declared_retryable: bool) -> Next {
+    let passing = match failure.stop.code {
+        Code::TimeoutBeforeSubmit
+        | Code::TimeoutUnknownCommit
+        | Code::DependencyUnavailable
+        | Code::RateLimited => true,
+        Code::ExecutionFailed => declared_retryable,
+        _ => false,
+    };
+    // Nobody knows what became of it: that has to be found out, whatever the code.
+    let lost = matches!(failure.effect, EffectState::Submitted | EffectState::Unknown);
+    let row = TABLE.iter().find(|(effect, _)| *effect == failure.effect);
+    let Some((_, row)) = row else { return Next::Stop };
+    let [read, idempotent, write] = *row;
+    let allowed = match kind {
+        Kind::Read => read,
+        Kind::Idempotent => idempotent,
+        Kind::Write => write,
+    };
+    match allowed {
+        Next::AskStatus if lost => Next::AskStatus,
+        Next::Again if passing => Next::Again,
+        Next::Again | Next::AskStatus | Next::Stop => Next::Stop,
+    }
+}
+
+/// How long to wait before the attempt of this number, from 2 on; `jitter` is from 0 to 1.
+pub(crate) fn pause(policy: RetryPolicy, number: u32, failure: &Failure, jitter: f64) -> Duration {
+    let doubled = match policy.backoff {
+        Backoff::Fixed => 0,
+        Backoff::Exponential => number.saturating_sub(2).min(20),
+    };
+    let planned = policy.initial_ms.saturating_mul(1 << doubled);
+    let spread = planned as f64 * (0.5 + jitter.clamp(0.0, 1.0) / 2.0);
+    let wished = failure.stop.cause.get("retry_after_ms").and_then(Value::as_u64).unwrap_or(0);
+    Duration::from_millis((spread as u64).max(wished))
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_model::Stop;
+    use serde_json::json;
+
+    use super::*;
+
+    fn failed(code: Code, effect: EffectState) -> Failure {
+        Failure::new(Stop::new(code, "it failed"), effect)
+    }
+
+    #[test]
+    fn every_state_of_the_effect_has_its_row_once() {
+        for state in EffectState::ALL {
+            assert_eq!(TABLE.iter().filter(|(row, _)| row == state).count(), 1, "{state}");
+        }
+    }
+
+    #[test]
+    fn every_cell_of_the_table_holds_for_a_failure_that_passes_by_itself() {
+        for (effect, cells) in TABLE {
+            for (kind, expected) in [Kind::Read, Kind::Idempotent, Kind::Write].iter().zip(cells) {
+                let failure = failed(Code::DependencyUnavailable, effect);
+                assert_eq!(next(&failure, *kind, false), expected, "{effect} {kind:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_never_asked_for_again() {
+        for (effect, _) in TABLE {
+            let failure = failed(Code::Conflict, effect);
+            let lost = matches!(effect, EffectState::Submitted | EffectState::Unknown);
+            let expected = if lost { Next::AskStatus } else { Next::Stop };
+            assert_eq!(next(&failure, Kind::Write, true), expected, "{effect}");
+            assert_eq!(next(&failure, Kind::Read, true), Next::Stop, "{effect}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_tools_own_is_tried_again_only_where_the_contract_says_so() {
+        let failure = failed(Code::ExecutionFailed, EffectState::NotCommitted);
+        assert_eq!(next(&failure, Kind::Write, true), Next::Again);
+        assert_eq!(next(&failure, Kind::Write, false), Next::Stop);
+    }
+
+    #[test]
+    fn waits_double_are_spread_and_never_shorter_than_the_backend_wishes() {
+        let policy =
+            RetryPolicy { max_attempts: 5, backoff: Backoff::Exponential, initial_ms: 100 };
+        let plain = failed(Code::RateLimited, EffectState::NotSubmitted);
+        let waits: Vec<u128> =
+            (2..6).map(|number| pause(policy, number, &plain, 1.0).as_millis()).collect();
+        assert_eq!(waits, [100, 200, 400, 800]);
+        assert_eq!(pause(policy, 2, &plain, 0.0).as_millis(), 50);
+        let mut wishing = plain;
+        wishing.stop = wishing.stop.because(json!({ "retry_after_ms": 1500 }));
+        assert_eq!(pause(policy, 2, &wishing, 1.0).as_millis(), 1500);
+    }
+}
