@@ -87,6 +87,12 @@ impl Runtime {
     /// Answers a question, and carries the call out if nobody else is there to do it.
     pub async fn answer_and_run(&self, id: &QuestionId, reply: Reply) -> Result<Answered, Stop> {
         let record = self.answer(id, reply).await?;
+        let wanted = record.question.needs.iter().map(|needs| needs.count).max().unwrap_or(1);
+        let agree = record.answers.iter().filter(|answer| answer.approves).count() as u64;
+        if agree < wanted && agree == record.answers.len() as u64 {
+            // Too few in any case, so there is nothing to take over yet.
+            return Ok(Answered::StillOpen);
+        }
         match self.take_over(&record.question.bound.invocation).await? {
             Recovered::Finished(envelope) => Ok(Answered::CarriedOut(envelope)),
             Recovered::StillWaiting => Ok(Answered::StillOpen),
