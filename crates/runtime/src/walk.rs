@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_catalog::{Entry, Sender};
+use haft_catalog::{Entry, Sender, Surface};
 use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
@@ -11,6 +11,7 @@ use haft_model::{
 };
 use serde_json::Value;
 
+use crate::batch::Seat;
 use crate::enlisted::Enlisted;
 use crate::inputs::Discretion;
 use crate::journal::{Journal, Opening};
@@ -54,20 +55,21 @@ pub(crate) struct Walk<'r> {
     pub(crate) asked: usize,
     /// Keeps others off the call while it is under way.
     pub(crate) enlisted: Enlisted<'r>,
+    /// Its place in a batch.
+    pub(crate) seat: Option<Seat>,
 }
 
 impl Runtime {
     /// Takes one call through the rooms. Whatever happens, exactly one envelope comes out.
     pub async fn call(&self, call: Call, manner: Manner<'_>) -> Envelope {
-        let mut walk = Walk::begin(self, &call);
+        let mut walk = Walk::begin(self, &call, new_id());
         let outcome = walk.through(&call, &manner).await;
         walk.finish(outcome).await
     }
 }
 
 impl<'r> Walk<'r> {
-    fn begin(runtime: &'r Runtime, call: &Call) -> Walk<'r> {
-        let id = InvocationId::from(format!("inv_{}", uuid::Uuid::now_v7().simple()).as_str());
+    pub(crate) fn begin(runtime: &'r Runtime, call: &Call, id: InvocationId) -> Walk<'r> {
         let enlisted = runtime.enlist_new(&id);
         let opening = Opening { id, actor: call.actor.clone(), taken_up: None };
         let journal = Journal::open(runtime.clock.clone(), runtime.store.clone(), opening);
@@ -100,13 +102,20 @@ impl<'r> Walk<'r> {
             requested: requested.to_owned(),
             asked: 0,
             enlisted,
+            seat: None,
             world,
         }
     }
 
     /// The story of a call.
-    async fn through(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Output, Halt> {
-        let entry = self.resolve(call, manner)?;
+    pub(crate) async fn through(
+        &mut self,
+        call: &Call,
+        manner: &Manner<'_>,
+    ) -> Result<Output, Halt> {
+        let surface = self.come_in(call, manner);
+        self.wait_for_siblings(manner).await?;
+        let entry = self.resolve(call, &surface)?;
         self.runtime.declare(&entry).await;
         let input = self.parse(call, &entry)?;
         let understood = self.understand(call, entry, input)?;
@@ -116,11 +125,9 @@ impl<'r> Walk<'r> {
     }
 
     /// Phases 1 and 3: the tool, on the surface, its schema loaded.
-    fn resolve(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Arc<Entry>, Halt> {
+    fn resolve(&mut self, call: &Call, surface: &Surface) -> Result<Arc<Entry>, Halt> {
         let today = utc_day(self.journal.now());
         let world = self.world.clone();
-        let surface = self.runtime.surface(&world, &call.actor, manner.surface.as_deref());
-        self.plan_noted(call, &surface);
         let found =
             world.snapshot.select(&call.tool, today).cloned().and_then(|entry| {
                 match surface.admit(&entry, &world.snapshot, today) {
@@ -139,7 +146,8 @@ impl<'r> Walk<'r> {
     }
 
     /// The first fact of all: a call came in.
-    fn plan_noted(&mut self, call: &Call, surface: &haft_catalog::Surface) {
+    fn come_in(&mut self, call: &Call, manner: &Manner<'_>) -> Surface {
+        let surface = self.runtime.surface(&self.world, &call.actor, manner.surface.as_deref());
         let (value, bytes) = match &call.sent {
             Some(text) => {
                 (serde_json::from_str(text).unwrap_or_default(), text.clone().into_bytes())
@@ -167,7 +175,9 @@ impl<'r> Walk<'r> {
             key: call.key.clone(),
             parent: call.parent.clone(),
             compensates: None,
+            batch: call.batch.clone(),
         })));
+        surface
     }
 
     /// Phase 2: the input, held against the schema.
@@ -195,6 +205,11 @@ impl<'r> Walk<'r> {
         }
         self.journal.keep((kept, blob))
     }
+}
+
+/// An id that no call had before.
+pub(crate) fn new_id() -> InvocationId {
+    InvocationId::from(format!("inv_{}", uuid::Uuid::now_v7().simple()).as_str())
 }
 
 fn selected(entry: &Entry, key: &ToolKey, requested: &str) -> Selected {
