@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_catalog::{Entry, Sender, Surface};
+use haft_catalog::{Entry, Sender};
 use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
@@ -113,11 +113,10 @@ impl<'r> Walk<'r> {
         call: &Call,
         manner: &Manner<'_>,
     ) -> Result<Output, Halt> {
-        let surface = self.come_in(call, manner);
-        self.wait_for_siblings(manner).await?;
-        let entry = self.resolve(call, &surface)?;
+        let entry = self.resolve(call, manner)?;
         self.runtime.declare(&entry).await;
         let input = self.parse(call, &entry)?;
+        self.wait_for_siblings(manner).await?;
         let understood = self.understand(call, entry, input)?;
         let heard = self.hear(call, understood).await?;
         let cleared = self.clear(call, heard, manner).await?;
@@ -125,9 +124,11 @@ impl<'r> Walk<'r> {
     }
 
     /// Phases 1 and 3: the tool, on the surface, its schema loaded.
-    fn resolve(&mut self, call: &Call, surface: &Surface) -> Result<Arc<Entry>, Halt> {
+    fn resolve(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Arc<Entry>, Halt> {
         let today = utc_day(self.journal.now());
         let world = self.world.clone();
+        let surface = self.runtime.surface(&world, &call.actor, manner.surface.as_deref());
+        self.plan_noted(call, &surface);
         let found =
             world.snapshot.select(&call.tool, today).cloned().and_then(|entry| {
                 match surface.admit(&entry, &world.snapshot, today) {
@@ -146,8 +147,7 @@ impl<'r> Walk<'r> {
     }
 
     /// The first fact of all: a call came in.
-    fn come_in(&mut self, call: &Call, manner: &Manner<'_>) -> Surface {
-        let surface = self.runtime.surface(&self.world, &call.actor, manner.surface.as_deref());
+    fn plan_noted(&mut self, call: &Call, surface: &haft_catalog::Surface) {
         let (value, bytes) = match &call.sent {
             Some(text) => {
                 (serde_json::from_str(text).unwrap_or_default(), text.clone().into_bytes())
@@ -177,7 +177,6 @@ impl<'r> Walk<'r> {
             compensates: None,
             batch: call.batch.clone(),
         })));
-        surface
     }
 
     /// Phase 2: the input, held against the schema.

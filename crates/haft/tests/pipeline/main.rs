@@ -9,6 +9,7 @@
 )]
 
 mod approval;
+mod batch;
 mod broken;
 mod cancel;
 mod ends;
