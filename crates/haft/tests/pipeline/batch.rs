@@ -328,3 +328,31 @@ async fn a_caller_who_leaves_calls_the_whole_batch_off_in_its_own_name() {
     assert_eq!(codes, [Some(Code::CanceledCaller); 4]);
     assert_eq!(stage.canary.count(), 0);
 }
+
+#[tokio::test]
+async fn the_record_of_a_call_names_its_batch_and_what_it_waited_for() {
+    let stage = Setting::default().tool("note.show", READ).open();
+    let batch = Batch::new([
+        call(&stage, "note.show", json!({})),
+        after(call(&stage, "note.show", json!({})), &["0"]),
+    ]);
+    let results = stage.host.runtime().batch_all(batch, Manner::default()).await.unwrap();
+    let mut places = Vec::new();
+    for envelope in &results {
+        stage.host.flush().await.unwrap();
+        let entries = stage.host.reader().story(&envelope.invocation_id).await.unwrap();
+        let records = haft_ledger::Story::fold(&entries).unwrap().records();
+        let found = records.into_iter().find_map(|(_, record)| record.get("scheduler").cloned());
+        places.push(found.unwrap());
+    }
+    let batch = places[0]["batch_id"].clone();
+    assert!(batch.as_str().unwrap().starts_with("bat_"));
+    let first = &results[0].invocation_id;
+    assert_eq!(
+        places,
+        [
+            json!({"batch_id": batch, "batch_index": 0, "depends_on": []}),
+            json!({"batch_id": batch, "batch_index": 1, "depends_on": [first]}),
+        ]
+    );
+}
