@@ -4,6 +4,7 @@ pub(crate) mod accept;
 pub(crate) mod approvals;
 pub(crate) mod approve;
 pub(crate) mod audit;
+pub(crate) mod batch;
 pub(crate) mod call;
 pub(crate) mod cancel;
 pub(crate) mod check;

@@ -17,8 +17,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use command::{
-    accept, approvals, approve, audit, call, cancel, check, events, explain, export, init, runs,
-    schema, show, test, tools, trace, why,
+    accept, approvals, approve, audit, batch, call, cancel, check, events, explain, export, init,
+    runs, schema, show, test, tools, trace, why,
 };
 use exit::Exit;
 
@@ -54,6 +54,8 @@ enum Command {
     Why(why::Arguments),
     /// Make one call through the whole pipeline.
     Call(call::Arguments),
+    /// Make several calls, with what depends on what.
+    Batch(batch::Arguments),
     /// List the questions that wait for an answer.
     Approvals(approvals::Arguments),
     /// Say yes to a question.
@@ -113,6 +115,7 @@ fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Show(arguments) => show::run(context, arguments),
         Command::Why(arguments) => wait(why::run(context, arguments)),
         Command::Call(arguments) => wait(call::run(context, arguments)),
+        Command::Batch(arguments) => wait(batch::run(context, arguments)),
         Command::Approvals(arguments) => wait(approvals::run(context, arguments)),
         Command::Approve(arguments) => wait(approve::approve(context, arguments)),
         Command::Reject(arguments) => wait(approve::reject(context, arguments)),

@@ -5,8 +5,8 @@ mod hear;
 mod records;
 
 use haft_model::{
-    Actor, CancelNote, CancelRequested, Code, Decided, Decision, DriverId, EffectState, HookRun,
-    InvocationId, Kept, Mutation, Persisted, PhaseLine, Redacted, Reported, ResolvedFacts,
+    Actor, BatchPlace, CancelNote, CancelRequested, Code, Decided, Decision, DriverId, EffectState,
+    HookRun, InvocationId, Kept, Mutation, Persisted, PhaseLine, Redacted, Reported, ResolvedFacts,
     ResultStatus, Status, Timestamp,
 };
 use serde::Serialize;
@@ -58,6 +58,8 @@ pub struct Story {
     pub parent: Option<InvocationId>,
     /// The call that this one undoes.
     pub compensates: Option<InvocationId>,
+    /// Its place among others that were asked for together.
+    pub batch: Option<BatchPlace>,
     /// The driver, and its version.
     pub driver: Option<(DriverId, String)>,
     /// The attempts, in order.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Actor, DriverId, InvocationId};
@@ -31,6 +32,20 @@ pub struct Call {
     pub key: Option<String>,
     /// The call that makes this one.
     pub parent: Option<InvocationId>,
+    /// Its place among others that were asked for together.
+    pub batch: Option<BatchPlace>,
+}
+
+/// The place of a call in its batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchPlace {
+    /// Which batch.
+    pub id: String,
+    /// Its place in the order of the request, from 0.
+    pub index: u64,
+    /// The calls of the batch that had to end before it began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<InvocationId>,
 }
 
 impl Call {
@@ -48,6 +63,7 @@ impl Call {
             channel: "library",
             key: None,
             parent: None,
+            batch: None,
         }
     }
 }

@@ -36,7 +36,7 @@ mod tool_error;
 
 pub use actor::{Actor, Role};
 pub use approval::{Approval, ApprovalClass};
-pub use call::Call;
+pub use call::{BatchPlace, Call};
 pub use canonical::{Canonical, canonical};
 pub use code::{Code, Retry};
 pub use content::{Content, Link, Media};

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AbortReason, Actor, ActorId, CancelFact, Code, Decision, Digest, DriverId, EffectState,
-    HookPoint, InvocationId, Kept, Mutation, Opinion, Progress, QuestionId, QuestionState,
-    ResultStatus, Status, Timestamp, Tri,
+    AbortReason, Actor, ActorId, BatchPlace, CancelFact, Code, Decision, Digest, DriverId,
+    EffectState, HookPoint, InvocationId, Kept, Mutation, Opinion, Progress, QuestionId,
+    QuestionState, ResultStatus, Status, Timestamp, Tri,
 };
 
 /// A contract that was seen.
@@ -78,6 +78,9 @@ pub struct Planned {
     /// The call that this one undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compensates: Option<InvocationId>,
+    /// Its place among others that were asked for together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchPlace>,
 }
 
 /// The contract that was found.

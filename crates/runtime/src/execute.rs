@@ -14,9 +14,10 @@ use haft_model::{
 };
 
 use crate::Manner;
+use crate::batch::Turns;
 use crate::gate::Cleared;
 use crate::guarded::{Guarded, caught};
-use crate::queue::{self, Slot};
+use crate::queue;
 use crate::runtime::called_off;
 use crate::walk::{Halt, Walk};
 use running::{News, Running};
@@ -57,7 +58,7 @@ impl Walk<'_> {
         outcome.map_err(|failure| Halt::Stopped(Box::new(failure)))
     }
 
-    async fn schedule(&mut self, cleared: &Cleared, manner: &Manner<'_>) -> Result<Slot, Stop> {
+    async fn schedule(&mut self, cleared: &Cleared, manner: &Manner<'_>) -> Result<Turns, Stop> {
         let locks = queue::locks(&cleared.understood, cleared.understood.facts)?;
         if self.journal.may_note(Status::Queued) {
             self.journal.note(Event::Queued(Queued {
@@ -68,10 +69,10 @@ impl Walk<'_> {
         }
         if self.nested {
             // The call that this one is made for has a place and holds what it touches.
-            return Ok(Slot::of_another());
+            return Ok(Turns::of_another());
         }
         let wish = self.enlisted.wish.clone();
-        let mut turn = pin!(self.runtime.queue.enter(&locks));
+        let mut turn = pin!(self.turn(&locks, cleared.understood.facts.is_concurrency_safe));
         loop {
             tokio::select! {
                 // Whoever lost interest gets no turn, even where one is free.
@@ -183,7 +184,7 @@ impl Walk<'_> {
                     return outcome.unwrap_or_else(|fault| Err(running.broke(&fault)));
                 }
                 News::Said(said) => self.heard_from(running, said).await,
-                News::Wished => self.wish(running, AbortReason::UserInterruption),
+                News::Wished => self.wish(running, self.whose_wish()),
                 News::Quiet => self.look_around(running).await,
                 News::OutOfTime if running.stopping.is_none() => {
                     running.stop(AbortReason::Timeout, self.runtime.options.grace);

@@ -5,8 +5,8 @@ mod held;
 
 use haft_driver::{Failure, Output};
 use haft_model::{
-    CallPhase, Code, Content, EffectState, Ended, Envelope, Event, PhaseOutcome, ResultCreated,
-    ResultStatus, Status, Stop, ToolError, Yielded,
+    AbortReason, CallPhase, Code, Content, EffectState, Ended, Envelope, Event, PhaseOutcome,
+    ResultCreated, ResultStatus, Status, Stop, ToolError, Yielded,
 };
 use serde_json::Value;
 
@@ -164,7 +164,7 @@ impl Walk<'_> {
             summary: words,
             redaction_state: held.redacted.map_or_else(|| "none".to_owned(), |taken| taken.state),
             empty: held.empty && is_output,
-            abort_reason: None,
+            abort_reason: came.error.as_ref().and_then(taken_along),
             driver: self.plan.as_ref().map(|plan| plan.route.driver.to_string()),
             created_at: self.journal.now(),
             error: came.error.clone(),
@@ -242,6 +242,11 @@ impl Walk<'_> {
         self.journal.release().await;
         envelope
     }
+}
+
+/// What took a call along that did not fail by itself.
+fn taken_along(error: &ToolError) -> Option<AbortReason> {
+    (error.error_code == Code::CanceledSibling).then_some(AbortReason::SiblingError)
 }
 
 /// What a model reads of bad news: the news first, then what there is of an output.

@@ -100,6 +100,10 @@ impl Journal {
         &self.id
     }
 
+    pub(crate) fn actor(&self) -> &Arc<Actor> {
+        &self.actor
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }

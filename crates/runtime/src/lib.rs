@@ -3,6 +3,7 @@
 //! Owns the order of the rooms, and that every call ends in exactly one envelope.
 //! Must never know a wire, a file or a database; ports are handed in. Start with [`Runtime::call`].
 
+mod batch;
 mod cancel;
 mod clock;
 mod declare;
@@ -28,6 +29,7 @@ mod understand;
 mod walk;
 mod world;
 
+pub use batch::{Batch, BatchCall, BatchOrdering, OnFailure, Released};
 pub use cancel::CancelAnswer;
 pub use clock::{Clock, StoppedClock, WallClock};
 pub use inbox::{Answered, Reply};

@@ -286,6 +286,7 @@ impl Walk<'_> {
         call.native = planned.native.clone();
         call.key = planned.key.clone();
         call.parent = planned.parent.clone();
+        call.batch = planned.batch.clone();
         Ok(call)
     }
 }

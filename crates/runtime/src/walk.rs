@@ -11,6 +11,7 @@ use haft_model::{
 };
 use serde_json::Value;
 
+use crate::batch::Seat;
 use crate::enlisted::Enlisted;
 use crate::inputs::Discretion;
 use crate::journal::{Journal, Opening};
@@ -56,12 +57,14 @@ pub(crate) struct Walk<'r> {
     pub(crate) asked: usize,
     /// Keeps others off the call while it is under way.
     pub(crate) enlisted: Enlisted<'r>,
+    /// Its place in a batch.
+    pub(crate) seat: Option<Seat>,
 }
 
 impl Runtime {
     /// Takes one call through the rooms. Whatever happens, exactly one envelope comes out.
     pub async fn call(&self, call: Call, manner: Manner<'_>) -> Envelope {
-        let mut walk = Walk::begin(self, &call);
+        let mut walk = Walk::begin(self, &call, new_id());
         walk.nested = call.parent.is_some();
         let outcome = walk.through(&call, &manner).await;
         walk.finish(outcome).await
@@ -69,8 +72,7 @@ impl Runtime {
 }
 
 impl<'r> Walk<'r> {
-    fn begin(runtime: &'r Runtime, call: &Call) -> Walk<'r> {
-        let id = InvocationId::from(format!("inv_{}", uuid::Uuid::now_v7().simple()).as_str());
+    pub(crate) fn begin(runtime: &'r Runtime, call: &Call, id: InvocationId) -> Walk<'r> {
         let enlisted = runtime.enlist_new(&id);
         let opening = Opening { id, actor: call.actor.clone(), taken_up: None };
         let journal = Journal::open(runtime.clock.clone(), runtime.store.clone(), opening);
@@ -104,15 +106,21 @@ impl<'r> Walk<'r> {
             requested: requested.to_owned(),
             asked: 0,
             enlisted,
+            seat: None,
             world,
         }
     }
 
     /// The story of a call.
-    async fn through(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Output, Halt> {
+    pub(crate) async fn through(
+        &mut self,
+        call: &Call,
+        manner: &Manner<'_>,
+    ) -> Result<Output, Halt> {
         let entry = self.resolve(call, manner)?;
         self.runtime.declare(&entry).await;
         let input = self.parse(call, &entry)?;
+        self.wait_for_siblings(manner).await?;
         let understood = self.understand(call, entry, input)?;
         let heard = self.hear(call, understood).await?;
         let cleared = self.clear(call, heard, manner).await?;
@@ -171,6 +179,7 @@ impl<'r> Walk<'r> {
             key: call.key.clone(),
             parent: call.parent.clone(),
             compensates: None,
+            batch: call.batch.clone(),
         })));
     }
 
@@ -199,6 +208,11 @@ impl<'r> Walk<'r> {
         }
         self.journal.keep((kept, blob))
     }
+}
+
+/// An id that no call had before.
+pub(crate) fn new_id() -> InvocationId {
+    InvocationId::from(format!("inv_{}", uuid::Uuid::now_v7().simple()).as_str())
 }
 
 fn selected(entry: &Entry, key: &ToolKey, requested: &str) -> Selected {

@@ -100,7 +100,8 @@ fn somebody_is_here() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-fn announce(question: &Question) {
+/// Says that a question waits, and how it is answered.
+pub(crate) fn announce(question: &Question) {
     output::remark(format!("\x1b[33m?\x1b[0m {}", output::visible(&question.summary)));
     output::remark(format!("  waiting; answer with `haft approve {}`", question.id));
 }

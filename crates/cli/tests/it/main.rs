@@ -8,6 +8,7 @@
 )]
 
 mod bad_contracts;
+mod batch;
 mod call;
 mod check;
 mod edges;

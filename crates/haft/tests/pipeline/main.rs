@@ -10,6 +10,7 @@
 
 mod approval;
 mod attempts;
+mod batch;
 mod broken;
 mod cancel;
 mod ends;

@@ -33,6 +33,7 @@ impl Story {
             key: None,
             parent: None,
             compensates: None,
+            batch: None,
             driver: None,
             attempts: Vec::new(),
             decisions: Vec::new(),
@@ -165,6 +166,7 @@ impl Story {
         self.key.clone_from(&planned.key);
         self.parent.clone_from(&planned.parent);
         self.compensates.clone_from(&planned.compensates);
+        self.batch.clone_from(&planned.batch);
     }
 
     fn asked(&mut self, question: &Question) {

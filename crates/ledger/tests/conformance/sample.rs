@@ -73,6 +73,7 @@ pub(crate) fn planned(ms: i64, actor: Actor, input: &Blob) -> Fact {
             key: None,
             parent: None,
             compensates: None,
+            batch: None,
         })),
     )
 }

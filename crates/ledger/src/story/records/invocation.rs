@@ -1,11 +1,16 @@
 //! The invocation record: one call from the outside.
 
-use haft_model::{InvocationId, QueueState};
+use haft_model::{BatchPlace, InvocationId, QueueState};
 use serde_json::{Value, json};
 
 use super::super::{Cancel, Judgement, PhaseSpan, Story};
 use super::Record;
 use super::decision::{is_policy, refs};
+
+/// What a record says of a call's place in its batch.
+fn scheduler(place: &BatchPlace) -> Value {
+    json!({"batch_id": place.id, "batch_index": place.index, "depends_on": place.depends_on})
+}
 
 impl Story {
     pub(super) fn invocation(&self) -> Value {
@@ -26,6 +31,7 @@ impl Story {
             .set("idempotency_key", &self.key)
             .set("parent_invocation_id", &self.parent)
             .set("compensates", &self.compensates)
+            .set("scheduler", self.batch.as_ref().map(scheduler))
             .set("native_call_id", self.native_call_id())
             .set("native_refs", &self.native)
             .set("status_transitions", &self.transitions)

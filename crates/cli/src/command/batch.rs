@@ -1,0 +1,109 @@
+//! `haft batch`: several calls with their dependencies, answered in order.
+
+mod file;
+
+use std::io::IsTerminal as _;
+use std::time::Instant;
+
+use anyhow::Result;
+use haft::StoreChoice;
+use haft_driver::BoxFuture;
+use haft_model::{Question, Situation};
+use haft_runtime::{Manner, Patience, Prompt, Reply};
+use serde_json::json;
+use tokio::sync::Mutex;
+
+use crate::exit::Exit;
+use crate::prompt::Terminal;
+use crate::who::{self, As};
+use crate::{Context, command, interrupt, output};
+
+/// Several calls at once. Ends with 0 if all succeeded; otherwise with the code of the worst, where
+/// failed (1) is worse than timed out (124), refused (3), invalid (4), called off (130) and
+/// waiting (75).
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The calls, as JSON or JSON lines of `{tool, input, id, depends_on, …}`; `-` for standard
+    /// input.
+    file: String,
+    #[command(flatten)]
+    by: As,
+    /// Where a person has to answer first, leave the call in the inbox.
+    #[arg(long)]
+    no_wait: bool,
+}
+
+pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let asked = file::read(&arguments.file)?;
+    let host = command::open(context, StoreChoice::Settings)?;
+    command::record_first_sight(&host.workspace());
+    // As before a single call: what a dead process left behind is its own story.
+    let _ = host.runtime().recover().await;
+    let batch = asked.batch(&arguments.by.actor(context, &host));
+    let ids: Vec<Option<String>> = batch.calls.iter().map(|call| call.id.clone()).collect();
+    let terminal = OneByOne::new(Terminal::new(&host, who::person(context, &host)));
+    // Calls that are read from standard input leave nobody there to be asked.
+    let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let tell = |question: &Question| command::call::announce(question);
+    let manner = Manner {
+        patience: if arguments.no_wait { Patience::Leave } else { Patience::Wait },
+        prompt: (somebody && !arguments.no_wait).then_some(&terminal as &dyn Prompt),
+        tell: Some(&tell),
+        cancel: interrupt::listen(),
+        ..Manner::default()
+    };
+    let began = Instant::now();
+    let mut released = match host.runtime().batch(batch, manner) {
+        Ok(released) => released,
+        Err(stop) => return output::stop(&stop, context.json),
+    };
+    let mut worst = Exit::Done;
+    while let Some((index, envelope)) = released.next().await {
+        let exit = if context.json {
+            let id = ids.get(index).and_then(Option::as_ref);
+            output::json_line(&json!({ "index": index, "id": id, "result": envelope }))?;
+            Exit::after(&envelope)
+        } else {
+            output::envelope(&envelope, began.elapsed(), false)?
+        };
+        if badness(exit) > badness(worst) {
+            worst = exit;
+        }
+    }
+    Ok(worst)
+}
+
+/// How bad an end is beside others. A call that others took along is less to the point than what
+/// took it.
+fn badness(exit: Exit) -> u8 {
+    match exit {
+        Exit::Done => 0,
+        Exit::Stopped(Situation::Waiting) => 1,
+        Exit::Stopped(Situation::Canceled) => 2,
+        Exit::Usage | Exit::Stopped(Situation::Invalid | Situation::UnknownTool) => 3,
+        Exit::Stopped(Situation::Refused) => 4,
+        Exit::Stopped(Situation::TimedOut) => 5,
+        Exit::Stopped(Situation::Failed) => 6,
+    }
+}
+
+/// A terminal at which one question is asked at a time.
+struct OneByOne<'h> {
+    terminal: Terminal<'h>,
+    free: Mutex<()>,
+}
+
+impl<'h> OneByOne<'h> {
+    fn new(terminal: Terminal<'h>) -> OneByOne<'h> {
+        OneByOne { terminal, free: Mutex::new(()) }
+    }
+}
+
+impl Prompt for OneByOne<'_> {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<Reply>> {
+        Box::pin(async move {
+            let _free = self.free.lock().await;
+            self.terminal.ask(question).await
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! `haft batch`: several calls, answered in order.
+
+use haft_testkit::Folder;
+
+use crate::call::shop;
+use crate::stage::{check, run};
+
+fn with(text: &str) -> Folder {
+    shop().file("calls.json", text)
+}
+
+fn batch(folder: &Folder, rest: &str) -> String {
+    let file = folder.path().join("calls.json");
+    format!("batch {} {rest}", file.display())
+}
+
+/// The exit code, and of each line what it was about and what it came to.
+fn results(folder: &Folder, rest: &str) -> (i32, Vec<String>) {
+    let ran = run(folder, &batch(folder, &format!("{rest} --json")));
+    let text = String::from_utf8(ran.stdout).unwrap();
+    let lines = text.lines().map(|line| {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        let result = &value["result"];
+        format!("{} {} {} {}", value["index"], value["id"], result["tool_id"], result["status"])
+            .replace('"', "")
+    });
+    (ran.status.code().unwrap(), lines.collect())
+}
+
+#[test]
+fn results_are_printed_in_the_order_of_the_request() {
+    let folder = with(
+        "{\"tool\": \"fs.read\", \"input\": {\"path\": \"a.txt\", \"length\": 2}, \"depends_on\": [1]}\n\
+         {\"tool\": \"fs.list\", \"input\": {\"path\": \"nowhere\"}}\n",
+    );
+    check(
+        &folder,
+        &batch(&folder, ""),
+        r#"
+exit 1
+{
+  "path": "a.txt",
+  "content": "he",
+  "encoding": "utf-8",
+  "size": 6,
+  "offset": 0,
+  "more": true
+}
+! ✔ fs.read@1 succeeded by haft-builtin in [time]; nothing changed  inv_[id]
+! resource.not_found: `nowhere` does not exist
+! ✘ fs.list@1 failed in [time]; nothing changed  inv_[id]
+"#,
+    );
+}
+
+#[test]
+fn the_worst_end_is_the_end_of_the_batch() {
+    let folder = with(
+        r#"{"on_failure": "cancel_dependent", "calls": [
+            {"tool": "fs.read", "input": {"path": "a.txt"}, "id": "good"},
+            {"tool": "fs.read", "input": {"path": "gone.txt"}, "id": "bad"},
+            {"tool": "fs.list", "input": {"path": "."}, "depends_on": ["bad"]},
+            {"tool": "fs.list", "input": {"path": "."}, "depends_on": ["good", 0]},
+            {"tool": "fs.read", "input": {"path": 5}}
+        ]}"#,
+    );
+    let (exit, lines) = results(&folder, "");
+    assert_eq!(
+        (exit, lines.iter().map(String::as_str).collect()),
+        (
+            1,
+            vec![
+                "0 good fs.read@1 succeeded",
+                "1 bad fs.read@1 failed",
+                "2 null fs.list@1 synthetic_error",
+                "3 null fs.list@1 succeeded",
+                "4 null fs.read@1 failed",
+            ]
+        )
+    );
+}
+
+#[test]
+fn a_call_that_waits_is_left_in_the_inbox_and_the_others_are_made() {
+    let folder = with(
+        r#"[{"tool": "fs.write", "input": {"path": "b.txt", "content": "x"}},
+            {"tool": "fs.read", "input": {"path": "a.txt"}}]"#,
+    );
+    let (exit, lines) = results(&folder, "--no-wait --as agent:coder");
+    assert_eq!(
+        (exit, lines.iter().map(String::as_str).collect()),
+        (75, vec!["0 null fs.write@1 pending", "1 null fs.read@1 succeeded"])
+    );
+}
+
+#[test]
+fn a_batch_that_makes_no_sense_is_refused_as_a_whole() {
+    let folder = with(r#"[{"tool": "fs.list", "input": {"path": "."}, "depends_on": ["x"]}]"#);
+    check(
+        &folder,
+        &batch(&folder, ""),
+        r#"
+exit 4
+! input.value: call 0 depends on `x`, and the batch has no such call
+! help: name an id of the batch, or an index from 0
+"#,
+    );
+    let misspelt = with(r#"[{"tol": "fs.list"}]"#);
+    assert_eq!(run(&misspelt, &batch(&misspelt, "")).status.code(), Some(2));
+}

@@ -1,0 +1,198 @@
+//! The course of one batch: who may begin, who may run, and who goes down with whom.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haft_driver::Cancel;
+use tokio::sync::Notify;
+
+use super::OnFailure;
+
+/// What a call of a batch waits for, as far as it is known before it begins.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lane {
+    /// The calls that have to end before it begins.
+    pub(super) after: Vec<usize>,
+    /// Its place in the order in which exclusive calls are told from others.
+    pub(super) rank: usize,
+    /// Whether it may run beside others, as far as its input tells.
+    pub(super) safe: bool,
+}
+
+/// How a call of a batch ended, as far as the others care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// As hoped.
+    Well,
+    /// A person has to answer first, and the batch does not wait.
+    Waits,
+    /// Not as hoped.
+    Badly,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Others have to end first.
+    Held,
+    /// On its way to its turn, or back from it.
+    Walking,
+    /// It wants its turn.
+    Wants,
+    /// It has its turn.
+    Runs,
+    /// It has ended.
+    Over,
+}
+
+struct Member {
+    after: Vec<usize>,
+    safe: bool,
+    stage: Stage,
+    /// The call that took it along.
+    taken_by: Option<usize>,
+    /// Fires when it is to stop.
+    wish: Option<Cancel>,
+    bell: Arc<Notify>,
+}
+
+/// One batch under way, shared by its calls.
+pub(crate) struct Course {
+    on_failure: OnFailure,
+    members: Mutex<Vec<Member>>,
+    /// Indexes in the order of the ranks.
+    ranked: Vec<usize>,
+}
+
+/// A turn within the batch. It ends when this is dropped.
+pub(crate) struct Turn {
+    course: Arc<Course>,
+    index: usize,
+}
+
+impl Course {
+    pub(super) fn new(lanes: Vec<Lane>, on_failure: OnFailure) -> Arc<Course> {
+        let mut ranked: Vec<usize> = (0..lanes.len()).collect();
+        ranked.sort_by_key(|index| lanes.get(*index).map(|lane| lane.rank));
+        let member = |lane: Lane| Member {
+            stage: if lane.after.is_empty() { Stage::Walking } else { Stage::Held },
+            after: lane.after,
+            safe: lane.safe,
+            taken_by: None,
+            wish: None,
+            bell: Arc::default(),
+        };
+        let members = Mutex::new(lanes.into_iter().map(member).collect());
+        Arc::new(Course { on_failure, members, ranked })
+    }
+
+    fn members(&self) -> MutexGuard<'_, Vec<Member>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says how a call is told to stop.
+    pub(super) fn listens(&self, index: usize, wish: Cancel) {
+        if let Some(member) = self.members().get_mut(index) {
+            if member.taken_by.is_some() {
+                wish.cancel();
+            }
+            member.wish = Some(wish);
+        }
+    }
+
+    /// The call that took this one along.
+    pub(super) fn taken_by(&self, index: usize) -> Option<usize> {
+        self.members().get(index).and_then(|member| member.taken_by)
+    }
+
+    /// Waits until a call may begin, or was taken along.
+    pub(super) async fn begin(&self, index: usize) {
+        self.until(index, |stage| stage != Stage::Held).await;
+    }
+
+    /// Waits for a turn beside or after the others.
+    pub(super) async fn enter(self: Arc<Course>, index: usize, safe: bool) -> Turn {
+        // Whoever stops waiting gives its wish back by dropping this.
+        let turn = Turn { course: self.clone(), index };
+        self.change(index, |member| (member.safe, member.stage) = (safe, Stage::Wants));
+        self.until(index, |stage| stage != Stage::Wants).await;
+        turn
+    }
+
+    /// Notes that a call has ended, and does what is to be done about it.
+    pub(super) fn over(&self, index: usize, fate: Fate) {
+        let mut members = self.members();
+        if let Some(member) = members.get_mut(index) {
+            member.stage = Stage::Over;
+        }
+        let (all, dependants) = match (fate, self.on_failure) {
+            (Fate::Well, _) | (_, OnFailure::Ignore) => (false, false),
+            (Fate::Badly, OnFailure::CancelSiblings) => (true, true),
+            (Fate::Waits, OnFailure::CancelSiblings) | (_, OnFailure::CancelDependent) => {
+                (false, true)
+            }
+        };
+        for member in members.iter_mut().filter(|member| member.stage != Stage::Over) {
+            if (all || dependants && member.after.contains(&index)) && member.taken_by.is_none() {
+                member.taken_by = Some(index);
+                if let Some(wish) = &member.wish {
+                    wish.cancel();
+                }
+            }
+        }
+        self.advance(&mut members);
+    }
+
+    fn change(&self, index: usize, change: impl FnOnce(&mut Member)) {
+        let mut members = self.members();
+        members.get_mut(index).map(change);
+        self.advance(&mut members);
+    }
+
+    async fn until(&self, index: usize, reached: impl Fn(Stage) -> bool) {
+        loop {
+            let bell = match self.members().get(index) {
+                Some(member) if !reached(member.stage) => member.bell.clone(),
+                Some(_) | None => return,
+            };
+            // One bell per call and one call per bell: a ring before this line is kept.
+            bell.notified().await;
+        }
+    }
+
+    /// Lets everybody go on who may, in one pass over the order.
+    fn advance(&self, members: &mut [Member]) {
+        let over: Vec<bool> = members.iter().map(|member| member.stage == Stage::Over).collect();
+        let is_over = |index: &usize| over.get(*index).copied().unwrap_or(true);
+        let running = |member: &&Member| member.stage == Stage::Runs;
+        let mut runs = members.iter().filter(running).count();
+        let mut alone = members.iter().filter(running).any(|member| !member.safe);
+        let (mut all_over, mut all_safe) = (true, true);
+        for index in &self.ranked {
+            let Some(member) = members.get_mut(*index) else { continue };
+            let goes_on = match member.stage {
+                Stage::Held if member.taken_by.is_some() || member.after.iter().all(is_over) => {
+                    Some(Stage::Walking)
+                }
+                Stage::Wants if member.safe && all_safe && !alone => Some(Stage::Runs),
+                Stage::Wants if !member.safe && all_over && runs == 0 => Some(Stage::Runs),
+                Stage::Held | Stage::Wants | Stage::Walking | Stage::Runs | Stage::Over => None,
+            };
+            if let Some(stage) = goes_on {
+                member.stage = stage;
+                runs += usize::from(stage == Stage::Runs);
+                alone |= stage == Stage::Runs && !member.safe;
+                member.bell.notify_one();
+            }
+            all_over &= member.stage == Stage::Over;
+            all_safe &= member.stage == Stage::Over || member.safe;
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.course.change(self.index, |member| match member.stage {
+            Stage::Wants | Stage::Runs => member.stage = Stage::Walking,
+            Stage::Held | Stage::Walking | Stage::Over => {}
+        });
+    }
+}

@@ -1,0 +1,168 @@
+//! A call's seat in its batch: when it begins, when it runs, and what it comes to with the others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_driver::Output;
+use haft_model::{AbortReason, Call, Code, Envelope, InvocationId, ResultStatus, Stop};
+
+use super::Turn;
+use super::course::{Course, Fate};
+use crate::queue::{Slot, Wanted};
+use crate::runtime::called_off;
+use crate::walk::{Halt, Walk};
+use crate::{Manner, Runtime};
+
+/// How long a call may wait for others before what is known of it is shown.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// The place of one call among the others of its batch.
+#[derive(Clone)]
+pub(crate) struct Seat {
+    course: Arc<Course>,
+    index: usize,
+    priority: i32,
+    names: Arc<[String]>,
+}
+
+/// A turn in the batch, where there is one, and in the queue. The queue's ends first.
+pub(crate) struct Turns {
+    _slot: Option<Slot>,
+    _turn: Option<Turn>,
+}
+
+impl Turns {
+    /// The turn of a call that is made for another one, which has its own.
+    pub(crate) fn of_another() -> Turns {
+        Turns { _slot: None, _turn: None }
+    }
+}
+
+/// Tells the others that a call is over, even where its future is dropped.
+struct Leaving {
+    seat: Seat,
+    fate: Fate,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.seat.course.over(self.seat.index, self.fate);
+    }
+}
+
+impl Seat {
+    pub(super) fn new(
+        course: Arc<Course>,
+        index: usize,
+        priority: i32,
+        names: Arc<[String]>,
+    ) -> Seat {
+        Seat { course, index, priority, names }
+    }
+
+    /// Why the others took this call along, if they did.
+    fn taken_along(&self) -> Option<Stop> {
+        let by = self.course.taken_by(self.index)?;
+        let name = self.names.get(by).map_or("", String::as_str);
+        let words = format!("call `{name}` of the batch did not succeed and took this one along");
+        Some(Stop::new(Code::CanceledSibling, words).because(serde_json::json!({ "sibling": by })))
+    }
+}
+
+impl Runtime {
+    /// One call of a batch.
+    pub(super) async fn seated(
+        &self,
+        call: Call,
+        id: InvocationId,
+        manner: Manner<'_>,
+        seat: Seat,
+    ) -> Envelope {
+        let mut leaving = Leaving { seat: seat.clone(), fate: Fate::Badly };
+        let mut walk = Walk::begin(self, &call, id);
+        seat.course.listens(seat.index, walk.enlisted.wish.clone());
+        walk.seat = Some(seat.clone());
+        let outcome = walk.through(&call, &manner).await;
+        let outcome = match &manner.cancel.is_cancelled() {
+            true => outcome,
+            false => taken_along(outcome, &seat),
+        };
+        let envelope = walk.finish(outcome).await;
+        leaving.fate = match envelope.status {
+            ResultStatus::Pending => Fate::Waits,
+            _ if envelope.is_error => Fate::Badly,
+            _ => Fate::Well,
+        };
+        envelope
+    }
+}
+
+/// What was called off because of another call says so.
+fn taken_along(outcome: Result<Output, Halt>, seat: &Seat) -> Result<Output, Halt> {
+    match outcome {
+        Err(Halt::Stopped(mut failure)) if failure.stop.code == Code::CanceledCaller => {
+            if let Some(stop) = seat.taken_along() {
+                failure.stop = stop;
+            }
+            Err(Halt::Stopped(failure))
+        }
+        outcome => outcome,
+    }
+}
+
+impl<'r> Walk<'r> {
+    /// A call of a batch begins when those it depends on have ended.
+    pub(crate) async fn wait_for_siblings(&mut self, manner: &Manner<'_>) -> Result<(), Halt> {
+        let Some(seat) = self.seat.clone() else { return Ok(()) };
+        let wish = self.enlisted.wish.clone();
+        loop {
+            tokio::select! {
+                biased;
+                () = manner.cancel.cancelled() => break,
+                () = wish.cancelled() => break,
+                () = seat.course.begin(seat.index) => match seat.taken_along() {
+                    Some(stop) => return Err(stop.into()),
+                    None => return Ok(()),
+                },
+                () = tokio::time::sleep(QUIET) => {}
+            }
+            // Others see it from now on, and must not take it for one whose process died.
+            self.journal.claim(&self.runtime.options.node, self.runtime.lease_end());
+            let _ = self.journal.post().await;
+            let _ = self.journal.prolong(&self.runtime.options).await;
+            let id = self.journal.id().clone();
+            if let Ok(true) = self.runtime.cancel_requested(&id).await {
+                break;
+            }
+        }
+        Err(called_off("while it waited for other calls of its batch").into())
+    }
+
+    /// Waits for a turn: in the batch first, so that nothing is held while siblings are waited for.
+    pub(crate) fn turn<'l>(
+        &self,
+        locks: &'l std::collections::BTreeSet<String>,
+        safe: bool,
+    ) -> impl Future<Output = Result<Turns, Stop>> + use<'r, 'l> {
+        let seat = self.seat.clone();
+        let queue = &self.runtime.queue;
+        let actor = self.journal.actor().clone();
+        async move {
+            let priority = seat.as_ref().map_or(0, |seat| seat.priority);
+            let turn = match seat {
+                Some(seat) => Some(seat.course.enter(seat.index, safe).await),
+                None => None,
+            };
+            let slot = queue.enter(Wanted { locks, shared: safe, actor, priority }).await?;
+            Ok(Turns { _slot: Some(slot), _turn: turn })
+        }
+    }
+
+    /// Who wants a call to stop that was told to.
+    pub(crate) fn whose_wish(&self) -> AbortReason {
+        match self.seat.as_ref().and_then(|seat| seat.course.taken_by(seat.index)) {
+            Some(_) => AbortReason::SiblingError,
+            None => AbortReason::UserInterruption,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The queue against a simple model: whoever runs holds nothing that another one holds.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use haft_model::Actor;
+
+use super::area::Area;
+use super::{Queue, Slot, Wanted};
+
+/// Numbers that look random and are the same for the same seed.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+fn actor(name: &str) -> Arc<Actor> {
+    Arc::new(Actor::new(name, "local", []))
+}
+
+async fn enter(queue: &Queue, who: &str, locks: &[&str], shared: bool, priority: i32) -> Slot {
+    let locks: BTreeSet<String> = locks.iter().map(|name| (*name).to_owned()).collect();
+    queue.enter(Wanted { locks: &locks, shared, actor: actor(who), priority }).await.unwrap()
+}
+
+const NAMES: [&str; 7] =
+    ["file:a", "file:a/b", "file:a/b/c", "file:b", "file:*", "workspace:*", "workspace:x"];
+
+#[tokio::test]
+async fn whatever_is_wanted_everybody_gets_a_turn_and_nobody_meets_whom_they_must_not() {
+    for seed in 0..200 {
+        let mut dice = Dice(seed);
+        let places = 1 + dice.roll(4) as usize;
+        let queue = Arc::new(Queue::new(places));
+        let inside: Arc<Mutex<Vec<(usize, Vec<&str>, bool)>>> = Arc::default();
+        let mut tasks = tokio::task::JoinSet::new();
+        for index in 0..40 {
+            let (queue, inside) = (queue.clone(), inside.clone());
+            let names: Vec<&str> =
+                (0..dice.roll(4)).map(|_| NAMES[dice.roll(7) as usize]).collect();
+            let (shared, naps) = (dice.roll(2) == 0, dice.roll(4));
+            let (who, priority) = (["ann", "bob", "cleo"][dice.roll(3) as usize], dice.roll(3));
+            let gives_up = dice.roll(8) == 0;
+            tasks.spawn(async move {
+                let turn = enter(&queue, who, &names, shared, priority as i32);
+                let slot = tokio::select! {
+                    biased;
+                    slot = turn => slot,
+                    () = tokio::task::yield_now(), if gives_up => return,
+                };
+                {
+                    let mut inside = inside.lock().unwrap();
+                    for (other, held, beside) in inside.iter() {
+                        let meets = held.iter().any(|held| {
+                            names.iter().any(|name| Area::of(name).overlaps(&Area::of(held)))
+                        });
+                        assert!(!meets || shared && *beside, "{index} meets {other}, seed {seed}");
+                    }
+                    inside.push((index, names, shared));
+                    assert!(inside.len() <= places, "seed {seed}");
+                }
+                for _ in 0..naps {
+                    tokio::task::yield_now().await;
+                }
+                inside.lock().unwrap().retain(|(other, _, _)| *other != index);
+                drop(slot);
+            });
+        }
+        let all = async {
+            while let Some(ended) = tasks.join_next().await {
+                ended.unwrap()
+            }
+        };
+        let patience = std::time::Duration::from_secs(20);
+        tokio::time::timeout(patience, all).await.unwrap_or_else(|_| panic!("seed {seed} hangs"));
+    }
+}
+
+/// Lets waiters in one at a time, and tells in which order they came in.
+async fn admitted(waiters: &[(&'static str, &'static str, &[&str], i32)]) -> Vec<&'static str> {
+    let queue = Arc::new(Queue::new(1));
+    let first = enter(&queue, "somebody", &[], true, 0).await;
+    let seen: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let mut tasks = tokio::task::JoinSet::new();
+    for (label, who, locks, priority) in waiters {
+        let locks: Vec<String> = locks.iter().map(|lock| (*lock).to_owned()).collect();
+        let (queue, seen, label, who, priority) =
+            (queue.clone(), seen.clone(), *label, *who, *priority);
+        tasks.spawn(async move {
+            let locks: Vec<&str> = locks.iter().map(String::as_str).collect();
+            let _slot = enter(&queue, who, &locks, false, priority).await;
+            seen.lock().unwrap().push(label);
+        });
+        // The tasks of one thread run in the order in which they were made.
+        tokio::task::yield_now().await;
+    }
+    drop(first);
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap();
+    }
+    Arc::into_inner(seen).unwrap().into_inner().unwrap()
+}
+
+#[tokio::test]
+async fn actors_take_turns_however_many_calls_one_of_them_has() {
+    let order = admitted(&[
+        ("ann 1", "ann", &[], 0),
+        ("ann 2", "ann", &[], 0),
+        ("ann 3", "ann", &[], 0),
+        ("bob 1", "bob", &[], 0),
+        ("bob 2", "bob", &[], 0),
+        ("cleo 1", "cleo", &[], 0),
+    ])
+    .await;
+    assert_eq!(order, ["ann 1", "bob 1", "cleo 1", "ann 2", "bob 2", "ann 3"]);
+}
+
+#[tokio::test]
+async fn urgent_calls_go_first_among_those_of_their_actor_and_never_past_a_lock() {
+    let order = admitted(&[
+        ("usual", "ann", &["file:a"], 0),
+        ("urgent", "ann", &[], 5),
+        ("urgent and behind", "ann", &["file:a/b"], 9),
+    ])
+    .await;
+    assert_eq!(order, ["urgent", "usual", "urgent and behind"]);
+}
+
+#[tokio::test]
+async fn whoever_waits_alone_is_not_overtaken_by_those_who_share() {
+    let queue = Queue::new(8);
+    let reader = enter(&queue, "ann", &["file:a"], true, 0).await;
+    let beside = enter(&queue, "ann", &["file:a"], true, 0).await;
+    let mut writer = std::pin::pin!(enter(&queue, "bob", &["file:a"], false, 0));
+    assert!(is_pending(&mut writer).await);
+    let mut late = std::pin::pin!(enter(&queue, "ann", &["file:a/b"], true, 0));
+    assert!(is_pending(&mut late).await);
+    drop((reader, beside));
+    let written = writer.await;
+    assert!(is_pending(&mut late).await);
+    drop(written);
+    late.await;
+}
+
+async fn is_pending<F: Future>(future: &mut std::pin::Pin<&mut F>) -> bool {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(future.as_mut().poll(context).is_pending())
+    })
+    .await
+}
