@@ -179,3 +179,16 @@ async fn is_pending<F: Future>(future: &mut std::pin::Pin<&mut F>) -> bool {
     })
     .await
 }
+
+#[tokio::test]
+async fn whoever_stops_waiting_no_longer_holds_back_those_behind() {
+    let queue = Queue::new(8);
+    let _reader = enter(&queue, "ann", &["file:a"], true, 0).await;
+    let mut late = std::pin::pin!(enter(&queue, "ann", &["file:a/b"], true, 0));
+    {
+        let mut writer = std::pin::pin!(enter(&queue, "bob", &["file:a"], false, 0));
+        assert!(is_pending(&mut writer).await);
+        assert!(is_pending(&mut late).await);
+    }
+    assert!(!is_pending(&mut late).await);
+}
