@@ -9,7 +9,7 @@ use anyhow::Result;
 use haft::StoreChoice;
 use haft_driver::BoxFuture;
 use haft_model::{Question, Situation};
-use haft_runtime::{Manner, Patience, Prompt, Reply};
+use haft_runtime::{Manner, Patience, Prompt, Released, Reply};
 use serde_json::json;
 use tokio::sync::Mutex;
 
@@ -52,11 +52,19 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         cancel: interrupt::listen(),
         ..Manner::default()
     };
+    match host.runtime().batch(batch, manner) {
+        Ok(released) => print(context, released, &ids).await,
+        Err(stop) => output::stop(&stop, context.json),
+    }
+}
+
+/// Prints results as they are released, and ends with the worst.
+async fn print(
+    context: &Context,
+    mut released: Released<'_>,
+    ids: &[Option<String>],
+) -> Result<Exit> {
     let began = Instant::now();
-    let mut released = match host.runtime().batch(batch, manner) {
-        Ok(released) => released,
-        Err(stop) => return output::stop(&stop, context.json),
-    };
     let mut worst = Exit::Done;
     while let Some((index, envelope)) = released.next().await {
         let exit = if context.json {

@@ -356,3 +356,32 @@ async fn the_record_of_a_call_names_its_batch_and_what_it_waited_for() {
         ]
     );
 }
+
+#[tokio::test]
+async fn safe_calls_share_the_locks_that_their_contract_names() {
+    let both = Arc::new(tokio::sync::Barrier::new(2));
+    let locks = "{ concurrency: { safe: true, locks: [\"file:${input.path}\"] } }";
+    let stage = Setting::default()
+        .tool("note.show", &extras(READ, locks))
+        .act("note.show", move |_| {
+            let both = both.clone();
+            Box::pin(async move {
+                // Neither goes on before both are here.
+                both.wait().await;
+                Ok(Output::read(json!({})))
+            })
+        })
+        .open();
+    let paths = ["a", "a/b"];
+    let batch = Batch::new(paths.map(|path| call(&stage, "note.show", json!({ "path": path }))));
+    let mut named = Vec::new();
+    for (_, envelope) in released(&stage, batch).await {
+        assert_eq!(envelope.error, None);
+        for fact in checked(&stage, &envelope).await {
+            if let Event::Queued(queued) = fact.event {
+                named.extend(queued.locks);
+            }
+        }
+    }
+    assert_eq!(named, ["file:a", "file:a/b"]);
+}

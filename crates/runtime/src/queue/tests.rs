@@ -31,45 +31,71 @@ async fn enter(queue: &Queue, who: &str, locks: &[&str], shared: bool, priority:
 const NAMES: [&str; 7] =
     ["file:a", "file:a/b", "file:a/b/c", "file:b", "file:*", "workspace:*", "workspace:x"];
 
+/// One that wants a turn.
+#[derive(Clone)]
+struct Guest {
+    index: usize,
+    who: &'static str,
+    names: Vec<&'static str>,
+    shared: bool,
+    priority: i32,
+    naps: u64,
+    gives_up: bool,
+}
+
+impl Guest {
+    fn random(index: usize, dice: &mut Dice) -> Guest {
+        Guest {
+            index,
+            who: ["ann", "bob", "cleo"][dice.roll(3) as usize],
+            names: (0..dice.roll(4)).map(|_| NAMES[dice.roll(7) as usize]).collect(),
+            shared: dice.roll(2) == 0,
+            priority: dice.roll(3) as i32,
+            naps: dice.roll(4),
+            gives_up: dice.roll(8) == 0,
+        }
+    }
+
+    fn may_meet(&self, other: &Guest) -> bool {
+        let touches =
+            |name: &&str| other.names.iter().any(|held| Area::of(name).overlaps(&Area::of(held)));
+        self.shared && other.shared || !self.names.iter().any(touches)
+    }
+
+    /// Waits for a turn, looks who else is there, and leaves after a while.
+    async fn visits(self, queue: Arc<Queue>, inside: Arc<Mutex<Vec<Guest>>>, places: usize) {
+        let slot = tokio::select! {
+            biased;
+            slot = enter(&queue, self.who, &self.names, self.shared, self.priority) => slot,
+            () = tokio::task::yield_now(), if self.gives_up => return,
+        };
+        {
+            let mut inside = inside.lock().unwrap();
+            for other in inside.iter() {
+                assert!(self.may_meet(other), "{} meets {}", self.index, other.index);
+            }
+            inside.push(self.clone());
+            assert!(inside.len() <= places);
+        }
+        for _ in 0..self.naps {
+            tokio::task::yield_now().await;
+        }
+        inside.lock().unwrap().retain(|other| other.index != self.index);
+        drop(slot);
+    }
+}
+
 #[tokio::test]
 async fn whatever_is_wanted_everybody_gets_a_turn_and_nobody_meets_whom_they_must_not() {
     for seed in 0..200 {
         let mut dice = Dice(seed);
         let places = 1 + dice.roll(4) as usize;
         let queue = Arc::new(Queue::new(places));
-        let inside: Arc<Mutex<Vec<(usize, Vec<&str>, bool)>>> = Arc::default();
+        let inside: Arc<Mutex<Vec<Guest>>> = Arc::default();
         let mut tasks = tokio::task::JoinSet::new();
         for index in 0..40 {
-            let (queue, inside) = (queue.clone(), inside.clone());
-            let names: Vec<&str> =
-                (0..dice.roll(4)).map(|_| NAMES[dice.roll(7) as usize]).collect();
-            let (shared, naps) = (dice.roll(2) == 0, dice.roll(4));
-            let (who, priority) = (["ann", "bob", "cleo"][dice.roll(3) as usize], dice.roll(3));
-            let gives_up = dice.roll(8) == 0;
-            tasks.spawn(async move {
-                let turn = enter(&queue, who, &names, shared, priority as i32);
-                let slot = tokio::select! {
-                    biased;
-                    slot = turn => slot,
-                    () = tokio::task::yield_now(), if gives_up => return,
-                };
-                {
-                    let mut inside = inside.lock().unwrap();
-                    for (other, held, beside) in inside.iter() {
-                        let meets = held.iter().any(|held| {
-                            names.iter().any(|name| Area::of(name).overlaps(&Area::of(held)))
-                        });
-                        assert!(!meets || shared && *beside, "{index} meets {other}, seed {seed}");
-                    }
-                    inside.push((index, names, shared));
-                    assert!(inside.len() <= places, "seed {seed}");
-                }
-                for _ in 0..naps {
-                    tokio::task::yield_now().await;
-                }
-                inside.lock().unwrap().retain(|(other, _, _)| *other != index);
-                drop(slot);
-            });
+            let guest = Guest::random(index, &mut dice);
+            tasks.spawn(guest.visits(queue.clone(), inside.clone(), places));
         }
         let all = async {
             while let Some(ended) = tasks.join_next().await {
@@ -152,4 +178,17 @@ async fn is_pending<F: Future>(future: &mut std::pin::Pin<&mut F>) -> bool {
         std::task::Poll::Ready(future.as_mut().poll(context).is_pending())
     })
     .await
+}
+
+#[tokio::test]
+async fn whoever_stops_waiting_no_longer_holds_back_those_behind() {
+    let queue = Queue::new(8);
+    let _reader = enter(&queue, "ann", &["file:a"], true, 0).await;
+    let mut late = std::pin::pin!(enter(&queue, "ann", &["file:a/b"], true, 0));
+    {
+        let mut writer = std::pin::pin!(enter(&queue, "bob", &["file:a"], false, 0));
+        assert!(is_pending(&mut writer).await);
+        assert!(is_pending(&mut late).await);
+    }
+    assert!(!is_pending(&mut late).await);
 }
