@@ -82,7 +82,7 @@ impl Walk<'_> {
                 slot = &mut turn => return slot,
                 () = tokio::time::sleep(QUIET) => {}
             }
-            let _ = self.journal.post().await;
+            let _ = self.journal.show(&self.runtime.options).await;
             let _ = self.journal.prolong(&self.runtime.options).await;
             let id = self.journal.id().clone();
             if let Ok(true) = self.runtime.cancel_requested(&id).await {
@@ -246,7 +246,7 @@ impl Walk<'_> {
         });
         self.journal.note(Event::Progressed(Box::new(reported)));
         // Progress that nobody can be told of is not worth failing a call for.
-        let _ = self.journal.post().await;
+        let _ = self.journal.show(&self.runtime.options).await;
     }
 
     async fn partial(&mut self, running: &Running, mut content: Vec<Content>) {
@@ -261,7 +261,7 @@ impl Walk<'_> {
             cancel: None,
         });
         self.journal.note(Event::PartialResult(Box::new(reported)));
-        let _ = self.journal.post().await;
+        let _ = self.journal.show(&self.runtime.options).await;
     }
 
     /// Somebody wants the call called off: the contract says whether it can be.
@@ -290,7 +290,7 @@ impl Walk<'_> {
     /// A call that takes its time is shown to others, keeps its lease, and hears whoever wants it to
     /// stop.
     async fn look_around(&mut self, running: &mut Running) {
-        let _ = self.journal.post().await;
+        let _ = self.journal.show(&self.runtime.options).await;
         let _ = self.journal.prolong(&self.runtime.options).await;
         if !running.wished {
             let id = self.journal.id().clone();

@@ -219,10 +219,12 @@ impl Journal {
         self.send(Wait::Disk).await
     }
 
-    /// Hands everything noted so far to the ledger; waits for the disk only if the call needs it.
-    pub(crate) async fn post(&mut self) -> Result<(), Stop> {
-        let wait = if self.durable { Wait::Disk } else { Wait::Queue };
-        self.send(wait).await
+    /// Shows what was noted so far to others while the call goes on. Whoever is shown takes a lease,
+    /// or the next process would take the call for one that nobody has.
+    pub(crate) async fn show(&mut self, options: &crate::Options) -> Result<(), Stop> {
+        let until = crate::runtime::later(self.clock.now(), options.lease);
+        self.claim(&options.node, until);
+        self.save().await
     }
 
     /// Hands the last of it to the ledger, and does not keep what cannot be written.

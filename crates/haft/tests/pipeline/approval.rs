@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_driver::Output;
 use haft_ledger::{MemoryStore, QuestionFilter};
 use haft_model::{Code, Event, Fact, QuestionState, ResultStatus, Status, Timestamp, Verdict};
 use haft_runtime::{Answered, Recovered, Reply, StoppedClock};
 use serde_json::json;
+use tokio::sync::Notify;
 
-use crate::stage::{Setting, Stage, WRITE};
+use crate::stage::{READ, Setting, Stage, WRITE};
 use crate::story::checked;
 
 const TOOL: &str = ".tools/note.keep/TOOL.md";
@@ -298,4 +300,36 @@ async fn an_approved_call_does_not_count_against_its_own_limit() {
     assert!(matches!(answered, Answered::StillOpen), "{answered:?}");
     let second = stage.call("note.keep", json!({})).await;
     assert_eq!(second.error.unwrap().error_code, Code::RateLimited);
+}
+
+#[tokio::test]
+async fn a_read_that_takes_its_time_is_not_taken_for_dead() {
+    let (entered, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, waited) = (entered.clone(), go_on.clone());
+    let stage = Setting::default()
+        .tool("note.show", READ)
+        .act("note.show", move |attempt| {
+            let (told, waited) = (told.clone(), waited.clone());
+            Box::pin(async move {
+                attempt.link.progress(Default::default()).await;
+                told.notify_one();
+                waited.notified().await;
+                Ok(Output::read(json!({})))
+            })
+        })
+        .open();
+    let other = stage.another(|_| {});
+    let (envelope, recovered) = tokio::join!(stage.call("note.show", json!({})), async {
+        entered.notified().await;
+        // What was shown of it is on record before the other process looks.
+        let open = haft_ledger::RunFilter { open: true, ..Default::default() };
+        while stage.store.runs(&open).await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let recovered = other.runtime().recover().await.unwrap();
+        go_on.notify_one();
+        recovered
+    });
+    assert_eq!((recovered, envelope.error.clone()), (Vec::new(), None));
+    checked(&stage, &envelope).await;
 }

@@ -127,8 +127,7 @@ impl<'r> Walk<'r> {
                 () = tokio::time::sleep(QUIET) => {}
             }
             // Others see it from now on, and must not take it for one whose process died.
-            self.journal.claim(&self.runtime.options.node, self.runtime.lease_end());
-            let _ = self.journal.post().await;
+            let _ = self.journal.show(&self.runtime.options).await;
             let _ = self.journal.prolong(&self.runtime.options).await;
             let id = self.journal.id().clone();
             if let Ok(true) = self.runtime.cancel_requested(&id).await {

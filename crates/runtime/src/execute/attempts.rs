@@ -77,7 +77,7 @@ impl Walk<'_> {
         failure: &Failure,
     ) -> Result<(), Failure> {
         // Whoever looks sees the attempts so far.
-        let _ = self.journal.post().await;
+        let _ = self.journal.show(&self.runtime.options).await;
         let wish = self.enlisted.wish.clone();
         tokio::select! {
             () = manner.cancel.cancelled() => {}
