@@ -31,6 +31,8 @@ pub struct Call {
     pub key: Option<String>,
     /// The call that makes this one.
     pub parent: Option<InvocationId>,
+    /// The call that this one undoes.
+    pub compensates: Option<InvocationId>,
 }
 
 impl Call {
@@ -48,6 +50,7 @@ impl Call {
             channel: "library",
             key: None,
             parent: None,
+            compensates: None,
         }
     }
 }

@@ -23,7 +23,9 @@ mod recover;
 mod redact;
 mod render;
 mod runtime;
+mod settle;
 mod understand;
+mod undo;
 mod walk;
 mod world;
 
@@ -35,4 +37,5 @@ pub use manner::{Manner, Patience, Prompt};
 pub use reader::Reader;
 pub use recover::Recovered;
 pub use runtime::{NonInteractive, Options, Runtime};
+pub use settle::Settled;
 pub use world::{Rate, RateScope, World};

@@ -184,6 +184,10 @@ impl Runtime {
         walk.executed = past.submitted();
         walk.attempt = past.attempts() + 1;
         walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();
+        if let Some(original) = &past.planned.compensates {
+            let actor = &past.planned.actor;
+            walk.undoing = self.undoing_again(&walk.world, id, actor, original).await?;
+        }
         let sent = self.value(id, &past.planned.model_input.digest).await?;
         walk.redactor.learn(&sent);
         walk.journal.note(Event::TakenOver(TakenOver {
@@ -286,6 +290,7 @@ impl Walk<'_> {
         call.native = planned.native.clone();
         call.key = planned.key.clone();
         call.parent = planned.parent.clone();
+        call.compensates = planned.compensates.clone();
         Ok(call)
     }
 }

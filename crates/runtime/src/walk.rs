@@ -15,6 +15,7 @@ use crate::enlisted::Enlisted;
 use crate::inputs::Discretion;
 use crate::journal::{Journal, Opening};
 use crate::redact::Redactor;
+use crate::undo::Undoing;
 use crate::{Manner, Runtime, World};
 
 /// Why a walk ended before the last room.
@@ -52,6 +53,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) requested: String,
     /// How many questions were asked before.
     pub(crate) asked: usize,
+    /// The call that this one undoes, once it has the right to.
+    pub(crate) undoing: Option<Undoing>,
     /// Keeps others off the call while it is under way.
     pub(crate) enlisted: Enlisted<'r>,
 }
@@ -99,6 +102,7 @@ impl<'r> Walk<'r> {
             attempt: 1,
             requested: requested.to_owned(),
             asked: 0,
+            undoing: None,
             enlisted,
             world,
         }
@@ -111,6 +115,7 @@ impl<'r> Walk<'r> {
         let input = self.parse(call, &entry)?;
         let understood = self.understand(call, entry, input)?;
         let heard = self.hear(call, understood).await?;
+        self.begin_undoing(call).await?;
         let cleared = self.clear(call, heard, manner).await?;
         self.carry_out(call, cleared, manner).await
     }
@@ -166,7 +171,7 @@ impl<'r> Walk<'r> {
             channel: call.channel.to_owned(),
             key: call.key.clone(),
             parent: call.parent.clone(),
-            compensates: None,
+            compensates: call.compensates.clone(),
         })));
     }
 

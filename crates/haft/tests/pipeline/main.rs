@@ -26,4 +26,5 @@ mod secrets;
 mod smoke;
 mod stage;
 mod story;
+mod undo;
 mod weighing;

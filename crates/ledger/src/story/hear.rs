@@ -33,6 +33,8 @@ impl Story {
             key: None,
             parent: None,
             compensates: None,
+            settlements: Vec::new(),
+            undoings: Vec::new(),
             driver: None,
             attempts: Vec::new(),
             decisions: Vec::new(),
@@ -123,6 +125,9 @@ impl Story {
                 }
             }
             Event::AttemptEnded(ended) => self.attempt_ended(ended, at),
+            Event::EffectSettled(settled) => self.effect_settled(settled, at),
+            Event::Compensating(undoing) => self.undoing(undoing, at),
+            Event::CompensationEnded(ended) => self.undoing_ended(ended, at),
             Event::Persisted(persisted) => self.persistence.push((at, persisted.clone())),
             Event::Redacted(redacted) => self.redaction = Some(redacted.clone()),
             Event::ResultCreated(ResultCreated { result, status, is_error }) => {

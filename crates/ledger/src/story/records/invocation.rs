@@ -26,6 +26,8 @@ impl Story {
             .set("idempotency_key", &self.key)
             .set("parent_invocation_id", &self.parent)
             .set("compensates", &self.compensates)
+            .set("compensated_by", some(&self.undoings))
+            .set("settlements", some(&self.settlements()))
             .set("native_call_id", self.native_call_id())
             .set("native_refs", &self.native)
             .set("status_transitions", &self.transitions)
@@ -37,6 +39,14 @@ impl Story {
         self.outcome(&mut record);
         self.references(&mut record);
         record.done()
+    }
+
+    fn settlements(&self) -> Vec<Value> {
+        let all = self.settlements.iter();
+        all.map(
+            |(at, one)| json!({"effect": one.effect, "by": one.by, "reason": one.reason, "at": at}),
+        )
+        .collect()
     }
 
     fn inputs(&self, record: &mut Record) {
@@ -103,6 +113,11 @@ impl Story {
         let named = |name| self.native.iter().find_map(|one| one.get(name).and_then(Value::as_str));
         named("native_call_id").or_else(|| named("id"))
     }
+}
+
+/// A list that has something in it.
+fn some<T>(list: &[T]) -> Option<&[T]> {
+    (!list.is_empty()).then_some(list)
 }
 
 fn policies(judgement: &Judgement) -> Vec<&str> {
