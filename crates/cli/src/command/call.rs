@@ -96,11 +96,11 @@ fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> 
 }
 
 /// Whether there is a person who can be asked right here.
-fn somebody_is_here() -> bool {
+pub(super) fn somebody_is_here() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-fn announce(question: &Question) {
+pub(super) fn announce(question: &Question) {
     output::remark(format!("\x1b[33m?\x1b[0m {}", output::visible(&question.summary)));
     output::remark(format!("  waiting; answer with `haft approve {}`", question.id));
 }

@@ -21,6 +21,7 @@ const UNDO: &str = "{ compensation: { tool: list.remove, input: { items: \"${out
 fn list(failures: usize, effect: EffectState) -> Setting {
     let left = Arc::new(AtomicUsize::new(failures));
     Setting::default()
+        .settings("[[rule]]\ntool = \"list.*\"\nverdict = \"allow\"\n")
         .tool("list.add", &extras(WRITE, UNDO))
         .act("list.add", |_| {
             Box::pin(async {
@@ -180,16 +181,21 @@ async fn undoing_that_is_refused_leaves_everything_as_it_was() {
     assert_eq!(stage.undo_with_a_yes(&original).await.status, ResultStatus::Succeeded);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_many_that_undo_a_call_at_once_one_does() {
-    let stage = list(0, EffectState::None).open();
+    let stage = Arc::new(list(0, EffectState::None).open());
     let original = added(&stage).await.invocation_id;
     let call = stage.host.runtime().compensation(&original, &stage.agent()).await.unwrap();
-    let manner = || Manner { patience: Patience::Leave, ..Manner::default() };
-    let runtime = stage.host.runtime();
-    let calls = (0..8).map(|_| runtime.call(call.clone(), manner()));
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let (stage, call) = (stage.clone(), call.clone());
+        calls.spawn(async move {
+            let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+            stage.host.runtime().call(call, manner).await
+        });
+    }
     let mut pending = 0;
-    for envelope in futures_of(calls).await {
+    for envelope in calls.join_all().await {
         match envelope.error {
             None => pending += usize::from(envelope.status == ResultStatus::Pending),
             Some(error) => assert_eq!(error.error_code, Code::Conflict, "{error:?}"),
@@ -197,23 +203,6 @@ async fn of_many_that_undo_a_call_at_once_one_does() {
     }
     assert_eq!(pending, 1);
     assert_eq!(stage.told(&original).await.undoings.len(), 1);
-}
-
-async fn futures_of<F: Future<Output = Envelope>>(all: impl Iterator<Item = F>) -> Vec<Envelope> {
-    let mut all: Vec<_> = all.map(Box::pin).collect();
-    let mut done = Vec::new();
-    std::future::poll_fn(|context| {
-        all.retain_mut(|one| match one.as_mut().poll(context) {
-            std::task::Poll::Ready(envelope) => {
-                done.push(envelope);
-                false
-            }
-            std::task::Poll::Pending => true,
-        });
-        if all.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-    })
-    .await;
-    done
 }
 
 #[tokio::test]
