@@ -26,4 +26,5 @@ mod snapshots;
 mod stage;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod undo;
 mod why;
