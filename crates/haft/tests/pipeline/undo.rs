@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft_driver::{Failure, Output};
-use haft_ledger::{RunFilter, Story};
+use haft_driver::{BoxFuture, Failure, Output};
+use haft_ledger::{Draft, Error, MemoryStore, Receipt, RunFilter, Store, Story, Wait};
 use haft_model::{
-    Call, Code, EffectState, Envelope, InvocationId, ResultStatus, Status, Stop, parse_timestamp,
+    Call, Code, EffectState, Envelope, Event, InvocationId, ResultStatus, Status, Stop,
+    parse_timestamp,
 };
 use haft_runtime::{Manner, Patience, Settled, StoppedClock};
 use serde_json::{Value, json};
 
+use crate::meddled::{MeddledStore, Meddler};
 use crate::stage::{Setting, Stage, WRITE, extras};
 
 const UNDO: &str = "{ compensation: { tool: list.remove, input: { items: \"${output.done}\", \
@@ -293,4 +295,75 @@ async fn what_nobody_knew_is_settled_once_by_a_person_with_a_reason() {
         assert_eq!([after], before[..], "nothing but the effect changed");
         assert_eq!(stage.events(&lost).await.last().unwrap(), "haft.effect.settled");
     }
+}
+
+/// Loses the first word about the end of an undoing, as a process does that dies before it.
+struct Forgetful(AtomicUsize);
+
+impl Meddler for Forgetful {
+    fn append<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        draft: Draft,
+        wait: Wait,
+    ) -> BoxFuture<'a, Result<Receipt, Error>> {
+        let ends = |event: &Event| matches!(event, Event::CompensationEnded(_));
+        let told = draft.facts.iter().any(|fact| ends(&fact.event));
+        if told && self.0.fetch_add(1, Ordering::SeqCst) == 0 {
+            return Box::pin(async { Err(Error::Closed) });
+        }
+        store.append(draft, wait)
+    }
+}
+
+#[tokio::test]
+async fn an_undoing_whose_end_was_never_told_is_caught_up_with() {
+    for (failures, effect, words) in [
+        (0, EffectState::Compensated, Some("`it` was undone already")),
+        (1, EffectState::CompensationFailed, None),
+    ] {
+        let forgetful = Forgetful(AtomicUsize::new(0));
+        let store = Arc::new(MeddledStore::new(Arc::new(MemoryStore::new()), forgetful));
+        let stage = list(failures, EffectState::NotCommitted).store(store).open();
+        let original = added(&stage).await.invocation_id;
+        stage.undo_with_a_yes(&original).await;
+        assert_eq!(stage.effect(&original).await, EffectState::PartiallyCommitted);
+        match words {
+            Some(words) => assert_eq!(stage.refused(&original).await, words),
+            None => {
+                let call = stage.host.runtime().compensation(&original, &stage.agent()).await;
+                assert_eq!(call.unwrap().compensates, Some(original.clone()));
+            }
+        }
+        assert_eq!(stage.effect(&original).await, effect);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_dies_while_it_undoes_has_failed_and_is_settled_first() {
+    let began = Arc::new(tokio::sync::Notify::new());
+    let hangs = began.clone();
+    let stage = list(0, EffectState::None)
+        .options(|options| options.lease = std::time::Duration::ZERO)
+        .act("list.remove", move |_| {
+            hangs.notify_one();
+            Box::pin(std::future::pending())
+        })
+        .open();
+    let original = added(&stage).await.invocation_id;
+    let asked = stage.undo(&original).await.unwrap();
+    let by = asked.invocation_id;
+    let id = asked.approval_id.unwrap();
+    tokio::select! {
+        _ = stage.host.runtime().answer_and_run(&id, stage.yes()) => panic!("it ended"),
+        () = began.notified() => {}
+    }
+    let other = stage.another(|_| {});
+    let ended = other.runtime().recover().await.unwrap();
+    assert_eq!(ended.len(), 1);
+    let error = ended[0].error.as_ref().unwrap();
+    assert_eq!((&ended[0].invocation_id, error.error_code), (&by, Code::CompensationFailed));
+    assert_eq!(stage.effect(&original).await, EffectState::CompensationFailed);
+    let words = format!("nobody knows whether `{by}` undid it");
+    assert_eq!(stage.refused(&original).await, words);
 }
