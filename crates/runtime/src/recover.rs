@@ -185,8 +185,8 @@ impl Runtime {
         walk.attempt = past.attempts() + 1;
         walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();
         if let Some(original) = &past.planned.compensates {
-            let actor = &past.planned.actor;
-            walk.undoing = self.undoing_again(&walk.world, id, actor, original).await?;
+            walk.discretion.unknown = true;
+            walk.undo_on(&past.planned.actor, original).await?;
         }
         let sent = self.value(id, &past.planned.model_input.digest).await?;
         walk.redactor.learn(&sent);

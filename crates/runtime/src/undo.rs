@@ -122,23 +122,22 @@ impl Runtime {
     }
 
     /// What a walk that is taken up again undoes; none where it never got so far.
-    pub(crate) async fn undoing_again(
+    fn undoing_again(
         &self,
         world: &World,
         own: &InvocationId,
         actor: &Actor,
-        original: &InvocationId,
-    ) -> Result<Option<Undoing>, Stop> {
-        let story = self.told(original, &actor.tenant).await?;
+        story: &Story,
+    ) -> Option<Undoing> {
         if story.open_undoing() != Some(own) {
-            return Ok(None);
+            return None;
         }
         // A contract that does not say any more how it is undone has lost its own say, so a person
         // has one.
         let strictest = Approval { class: ApprovalClass::Always, ..Approval::default() };
-        let floor = self.way(world, &story).map_or(strictest, |way| way.floor);
+        let floor = self.way(world, story).map_or(strictest, |way| way.floor);
         let actor = Arc::new(actor.clone());
-        Ok(Some(Undoing { original: original.clone(), actor, floor }))
+        Some(Undoing { original: story.invocation_id.clone(), actor, floor })
     }
 }
 
@@ -164,7 +163,29 @@ impl Walk<'_> {
         runtime.add(&story, &call.actor, Event::Compensating(Compensating { by })).await?;
         let (original, actor) = (original.clone(), call.actor.clone());
         self.undoing = Some(Undoing { original, actor, floor });
+        self.keep_secrets_of(&story).await;
         Ok(())
+    }
+
+    /// Goes on undoing where the process before this one ended, if it had got so far.
+    pub(crate) async fn undo_on(
+        &mut self,
+        actor: &Actor,
+        original: &InvocationId,
+    ) -> Result<(), Stop> {
+        let story = self.runtime.told(original, &actor.tenant).await?;
+        let own = self.journal.id();
+        self.undoing = self.runtime.undoing_again(&self.world, own, actor, &story);
+        self.keep_secrets_of(&story).await;
+        Ok(())
+    }
+
+    /// What was sensitive in the call that is undone is so here too, whatever the contract of the
+    /// tool that undoes says.
+    async fn keep_secrets_of(&mut self, story: &Story) {
+        if let Some((places, input)) = self.runtime.secrets_of(&self.world, story).await {
+            self.redactor.learn_of_another(&places, &input);
+        }
     }
 
     /// The plan as it is judged: undoing asks for at least what the contract of the original says.

@@ -74,7 +74,10 @@ impl<'r> Walk<'r> {
         let enlisted = runtime.enlist_new(&id);
         let opening = Opening { id, actor: call.actor.clone(), taken_up: None };
         let journal = Journal::open(runtime.clock.clone(), runtime.store.clone(), opening);
-        Walk::with(runtime, journal, enlisted, &call.tool)
+        let mut walk = Walk::with(runtime, journal, enlisted, &call.tool);
+        // Whatever was sensitive in another call may stand in the input of one that undoes it.
+        walk.discretion.unknown |= call.compensates.is_some();
+        walk
     }
 
     pub(crate) fn with(
@@ -114,8 +117,8 @@ impl<'r> Walk<'r> {
         self.runtime.declare(&entry).await;
         let input = self.parse(call, &entry)?;
         let understood = self.understand(call, entry, input)?;
-        let heard = self.hear(call, understood).await?;
         self.begin_undoing(call).await?;
+        let heard = self.hear(call, understood).await?;
         let cleared = self.clear(call, heard, manner).await?;
         self.carry_out(call, cleared, manner).await
     }

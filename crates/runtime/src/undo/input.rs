@@ -5,9 +5,9 @@ use haft_model::{Code, Digest, Stop};
 use haft_notation::Template;
 use serde_json::{Map, Value, json};
 
-use crate::Runtime;
 use crate::journal::unrecorded;
 use crate::redact::WITHHELD;
+use crate::{Runtime, World};
 
 impl Runtime {
     /// The input for the tool that undoes a call.
@@ -44,6 +44,19 @@ impl Runtime {
             Some(kept) => self.kept(story, &kept.digest).await,
             None => Ok(Value::Null),
         }
+    }
+
+    /// The places in the input of a call that are sensitive, and that input; none where there are no
+    /// such places, or the input is gone.
+    pub(super) async fn secrets_of(
+        &self,
+        world: &World,
+        story: &Story,
+    ) -> Option<(Vec<String>, Value)> {
+        let entry = world.snapshot.find(&story.tool_id)?;
+        let places = entry.contract.tool.extras.sensitive.clone();
+        let kept = story.inputs.call.as_ref().filter(|_| !places.is_empty())?;
+        self.kept(story, &kept.digest).await.ok().map(|input| (places, input))
     }
 
     async fn kept(&self, story: &Story, digest: &Digest) -> Result<Value, Stop> {
