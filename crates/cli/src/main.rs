@@ -17,8 +17,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use command::{
-    accept, approvals, approve, audit, batch, call, cancel, check, events, explain, export, init,
-    runs, schema, show, test, tools, trace, why,
+    accept, approvals, approve, audit, batch, call, cancel, check, compensate, events, explain,
+    export, init, runs, schema, settle, show, test, tools, trace, why,
 };
 use exit::Exit;
 
@@ -68,6 +68,10 @@ enum Command {
     Trace(trace::Arguments),
     /// Call a call off.
     Cancel(cancel::Arguments),
+    /// Undo a call, by a call of its own.
+    Compensate(compensate::Arguments),
+    /// Tell what became of a call of which nobody knew.
+    Settle(settle::Arguments),
     /// Print what is recorded, as it is recorded.
     Events(events::Arguments),
     /// Prove what was recorded, or hand it to somebody else.
@@ -122,6 +126,8 @@ fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Runs(arguments) => wait(runs::run(context, arguments)),
         Command::Trace(arguments) => wait(trace::run(context, arguments)),
         Command::Cancel(arguments) => wait(cancel::run(context, arguments)),
+        Command::Compensate(arguments) => wait(compensate::run(context, arguments)),
+        Command::Settle(arguments) => wait(settle::run(context, arguments)),
         Command::Events(arguments) => wait(events::run(context, arguments)),
         Command::Audit(arguments) => wait(audit::run(context, arguments)),
         Command::Test(arguments) => wait(test::run(context, arguments)),

@@ -123,6 +123,8 @@ impl RunChange {
             Event::Answered(answer) if !answer.approves => self.approval = Some(None),
             Event::Submitted(_) => self.effect = Some(EffectState::Submitted),
             Event::AttemptEnded(ended) => self.effect = Some(ended.effect),
+            Event::EffectSettled(settled) => self.effect = Some(settled.effect),
+            Event::CompensationEnded(ended) => self.effect = Some(ended.effect),
             _ => {}
         }
     }

@@ -76,6 +76,8 @@ pub enum Guard {
     },
     /// The standing answer is in force.
     Stands(QuestionId),
+    /// Nothing was put on record about the entry's invocation since the entry with this number.
+    Unchanged(u64),
 }
 
 /// Refuses bytes that are not those of their digest, which would look like damage for ever after,

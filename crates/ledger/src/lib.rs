@@ -27,6 +27,6 @@ pub use store::{
     UsageFilter, Wait,
 };
 pub use story::{
-    Attempt, Cancel, Inputs, Judgement, Outcome, PhaseSpan, Story, Transition, events,
+    Attempt, Cancel, Inputs, Judgement, Outcome, PhaseSpan, Story, Transition, Undoing, events,
 };
 pub use verify::{Finding, Verification, export, verify_folder, verify_store};

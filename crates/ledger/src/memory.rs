@@ -150,6 +150,10 @@ impl Kept {
             }
             Guard::NewDeclaration { tool, digest } => self.state.declared.get(tool) != Some(digest),
             Guard::Stands(id) => self.state.standing.contains_key(id),
+            Guard::Unchanged(seq) => {
+                let last = id.and_then(|id| self.stories.get(id)).and_then(|at| at.last());
+                last.and_then(|at| self.entries.get(*at)).is_some_and(|last| last.seq == *seq)
+            }
         }
     }
 

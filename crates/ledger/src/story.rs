@@ -3,11 +3,12 @@
 mod event;
 mod hear;
 mod records;
+mod undoing;
 
 use haft_model::{
-    Actor, BatchPlace, CancelNote, CancelRequested, Code, Decided, Decision, DriverId, EffectState,
-    HookRun, InvocationId, Kept, Mutation, Persisted, PhaseLine, Redacted, Reported, ResolvedFacts,
-    ResultStatus, Status, Timestamp,
+    Actor, BatchPlace, CancelNote, CancelRequested, Code, Decided, Decision, DriverId,
+    EffectSettled, EffectState, HookRun, InvocationId, Kept, Mutation, Persisted, PhaseLine,
+    Redacted, Reported, ResolvedFacts, ResultStatus, Status, Timestamp,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +17,7 @@ use crate::line::Line;
 use crate::{Entry, Error, QuestionRecord};
 
 pub use event::events;
+pub use undoing::Undoing;
 
 /// One call as its entries tell it.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +62,10 @@ pub struct Story {
     pub compensates: Option<InvocationId>,
     /// Its place among others that were asked for together.
     pub batch: Option<BatchPlace>,
+    /// What people found out of its effect after its end, with the times.
+    pub settlements: Vec<(Timestamp, EffectSettled)>,
+    /// The calls that were to undo this one, in order.
+    pub undoings: Vec<Undoing>,
     /// The driver, and its version.
     pub driver: Option<(DriverId, String)>,
     /// The attempts, in order.

@@ -32,6 +32,8 @@ pub struct Call {
     pub key: Option<String>,
     /// The call that makes this one.
     pub parent: Option<InvocationId>,
+    /// The call that this one undoes.
+    pub compensates: Option<InvocationId>,
     /// Its place among others that were asked for together.
     pub batch: Option<BatchPlace>,
 }
@@ -64,6 +66,7 @@ impl Call {
             key: None,
             parent: None,
             batch: None,
+            compensates: None,
         }
     }
 }

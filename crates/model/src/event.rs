@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Answer, ArgumentsReady, AttemptEnded, CancelRequested, Closed, Decided, Declared, DeferredSeen,
-    Ended, HookPoint, HookRun, HookStarted, Note, Persisted, Planned, Question, Queued, Redacted,
-    Reported, ResultCreated, Selected, StandingAnswer, StandingRevoked, Started, Status, Submitted,
-    SurfaceSeen, TakenOver, Yielded,
+    Answer, ArgumentsReady, AttemptEnded, CancelRequested, Closed, Compensating, CompensationEnded,
+    Decided, Declared, DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, Note,
+    Persisted, Planned, Question, Queued, Redacted, Reported, ResultCreated, Selected,
+    StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver, Yielded,
 };
 
 /// One thing that happened: the 27 classes of the standard, and ours in addition.
@@ -118,6 +118,15 @@ pub enum Event {
     /// Ours: another process took over a call whose own had died.
     #[serde(rename = "haft.invocation.taken_over")]
     TakenOver(TakenOver),
+    /// Ours: a person found out what became of an effect that nobody knew.
+    #[serde(rename = "haft.effect.settled")]
+    EffectSettled(EffectSettled),
+    /// Ours: another call is about to undo this one.
+    #[serde(rename = "haft.effect.compensating")]
+    Compensating(Compensating),
+    /// Ours: the call that was to undo this one is over.
+    #[serde(rename = "haft.effect.compensation_ended")]
+    CompensationEnded(CompensationEnded),
     /// Ours: a remark about the log itself.
     #[serde(rename = "haft.audit.note")]
     Note(Note),
@@ -166,6 +175,9 @@ impl Event {
             | Event::AttemptEnded(_)
             | Event::CancelRequested(_)
             | Event::TakenOver(_)
+            | Event::EffectSettled(_)
+            | Event::Compensating(_)
+            | Event::CompensationEnded(_)
             | Event::Note(_) => None,
         }
     }

@@ -27,6 +27,7 @@ mod progress;
 mod question;
 pub mod record;
 mod rule;
+mod settled;
 mod situation;
 mod status;
 mod step;
@@ -65,6 +66,7 @@ pub use plan::{Phase, Plan, Rejected, Route};
 pub use progress::{AbortReason, CancelFact, Progress};
 pub use question::{Answer, Bound, Question, QuestionState, StandingAnswer};
 pub use rule::{Budget, PolicyRule, Rule, RuleDecision, Signer, Verdict};
+pub use settled::{Compensating, CompensationEnded, EffectSettled};
 pub use situation::Situation;
 pub use status::{EffectState, QueueState, Status};
 pub use step::{
@@ -75,6 +77,7 @@ pub use step::{
 };
 pub use stop::Stop;
 pub use time::{
-    Date, Span, Timestamp, parse_date, parse_duration, parse_timestamp, utc_day, weekday_and_hour,
+    Date, Span, Timestamp, after, parse_date, parse_duration, parse_timestamp, utc_day,
+    weekday_and_hour,
 };
 pub use tool_error::{RetryAdvice, ToolError};

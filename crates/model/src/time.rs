@@ -33,6 +33,12 @@ pub fn parse_duration(text: &str) -> Option<Span> {
     (!span.is_negative()).then_some(span)
 }
 
+/// The instant so much after another, by the calendar of UTC; none beyond the end of time.
+pub fn after(instant: Timestamp, span: Span) -> Option<Timestamp> {
+    let later = instant.to_zoned(jiff::tz::TimeZone::UTC).checked_add(span);
+    later.ok().map(|later| later.timestamp())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,6 +51,17 @@ mod tests {
         for bad in ["7 days", "P", "PT", "-P1D", "P-1D", "10m", "Pjunk", ""] {
             assert!(parse_duration(bad).is_none(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_is_after_an_instant_follows_the_calendar() {
+        let later = |from: &str, span: &str| {
+            after(parse_timestamp(from).unwrap(), parse_duration(span).unwrap())
+        };
+        let expected = parse_timestamp("2026-03-02T12:00:00Z");
+        assert_eq!(later("2026-01-31T12:00:00Z", "P30D"), expected);
+        assert_eq!(later("2026-03-02T11:30:00Z", "PT30M"), expected);
+        assert_eq!(later("2026-03-02T11:30:00Z", "P9000Y"), None);
     }
 
     #[test]

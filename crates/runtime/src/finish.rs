@@ -23,7 +23,7 @@ struct Came {
 
 impl Walk<'_> {
     pub(crate) async fn finish(mut self, outcome: Result<Output, Halt>) -> Envelope {
-        let outcome = match outcome {
+        let outcome = match self.undoing_failed(outcome) {
             Ok(output) => Ok(output),
             Err(Halt::Stopped(failure)) => Err(*failure),
             Err(Halt::Pending(question)) => return self.pending(*question).await,
@@ -33,7 +33,9 @@ impl Walk<'_> {
         let held = self.hold(came.output.as_ref());
         let came = self.withheld(came, &held);
         let envelope = self.envelope(&came, held);
-        self.emit(envelope).await
+        let envelope = self.emit(envelope).await;
+        self.tell_original(&envelope).await;
+        envelope
     }
 
     /// Phase 10: the output is held against the contract, once.

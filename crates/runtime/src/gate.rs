@@ -172,7 +172,9 @@ impl Walk<'_> {
         understood: &Understood,
         opinions: &[Opinion],
     ) -> Result<Decision, Stop> {
-        self.runtime.judge(world, understood, opinions, self.journal.on_record()).await
+        let plan = self.judged_as(&understood.plan);
+        let since = self.journal.on_record();
+        self.runtime.judge(world, &understood.entry, &plan, opinions, since).await
     }
 
     /// Where neither a person is at hand nor the inbox may be used, an ask is an end.

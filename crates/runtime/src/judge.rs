@@ -10,7 +10,7 @@ use haft_policy::{Circumstances, Matter, Usage, decide};
 use serde_json::{Value, json};
 
 use crate::journal::unrecorded;
-use crate::understand::{Understood, understood};
+use crate::understand::understood;
 use crate::world::{Rate, RateScope};
 use crate::{Runtime, World};
 
@@ -43,23 +43,13 @@ impl Runtime {
         };
         // Whether a driver can run here is another question than whether it may.
         let unready = understood(&world, call, &entry, input).err();
-        let decision = self.weigh(&world, &entry, &plan, &[], None).await?;
+        let decision = self.judge(&world, &entry, &plan, &[], None).await?;
         Ok(Why { explained, decision: Some(decision), unready })
     }
 
     /// What becomes of a call about which everybody was heard. One that is on record itself since a
     /// time does not count against its own limits.
     pub(crate) async fn judge(
-        &self,
-        world: &World,
-        understood: &Understood,
-        opinions: &[Opinion],
-        on_record: Option<Timestamp>,
-    ) -> Result<Decision, Stop> {
-        self.weigh(world, &understood.entry, &understood.plan, opinions, on_record).await
-    }
-
-    async fn weigh(
         &self,
         world: &World,
         entry: &Entry,

@@ -25,7 +25,9 @@ mod redact;
 mod render;
 mod retry;
 mod runtime;
+mod settle;
 mod understand;
+mod undo;
 mod walk;
 mod world;
 
@@ -38,4 +40,5 @@ pub use manner::{Manner, Patience, Prompt};
 pub use reader::Reader;
 pub use recover::Recovered;
 pub use runtime::{NonInteractive, Options, Runtime};
+pub use settle::Settled;
 pub use world::{Rate, RateScope, World};

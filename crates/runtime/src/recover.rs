@@ -184,6 +184,10 @@ impl Runtime {
         walk.executed = past.submitted();
         walk.attempt = past.attempts() + 1;
         walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();
+        if let Some(original) = &past.planned.compensates {
+            walk.discretion.unknown = true;
+            walk.undo_on(&past.planned.actor, original).await?;
+        }
         let sent = self.value(id, &past.planned.model_input.digest).await?;
         walk.redactor.learn(&sent);
         walk.journal.note(Event::TakenOver(TakenOver {
@@ -287,6 +291,7 @@ impl Walk<'_> {
         call.key = planned.key.clone();
         call.parent = planned.parent.clone();
         call.batch = planned.batch.clone();
+        call.compensates = planned.compensates.clone();
         Ok(call)
     }
 }

@@ -34,6 +34,15 @@ impl Redactor {
         self.values.dedup();
     }
 
+    /// Remembers what stands at the sensitive places of another call's value, wherever it turns up.
+    pub(crate) fn learn_of_another(&mut self, pointers: &[String], value: &Value) {
+        let mut other = Redactor::new(pointers);
+        other.learn(value);
+        self.values.append(&mut other.values);
+        self.values.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        self.values.dedup();
+    }
+
     /// Whether there is anything to hide.
     pub(crate) fn is_idle(&self) -> bool {
         self.values.is_empty() && self.pointers.is_empty()

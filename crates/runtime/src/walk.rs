@@ -16,6 +16,7 @@ use crate::enlisted::Enlisted;
 use crate::inputs::Discretion;
 use crate::journal::{Journal, Opening};
 use crate::redact::Redactor;
+use crate::undo::Undoing;
 use crate::{Manner, Runtime, World};
 
 /// Why a walk ended before the last room.
@@ -55,6 +56,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) nested: bool,
     /// How many questions were asked before.
     pub(crate) asked: usize,
+    /// The call that this one undoes, once it has the right to.
+    pub(crate) undoing: Option<Undoing>,
     /// Keeps others off the call while it is under way.
     pub(crate) enlisted: Enlisted<'r>,
     /// Its place in a batch.
@@ -76,7 +79,10 @@ impl<'r> Walk<'r> {
         let enlisted = runtime.enlist_new(&id);
         let opening = Opening { id, actor: call.actor.clone(), taken_up: None };
         let journal = Journal::open(runtime.clock.clone(), runtime.store.clone(), opening);
-        Walk::with(runtime, journal, enlisted, &call.tool)
+        let mut walk = Walk::with(runtime, journal, enlisted, &call.tool);
+        // Whatever was sensitive in another call may stand in the input of one that undoes it.
+        walk.discretion.unknown |= call.compensates.is_some();
+        walk
     }
 
     pub(crate) fn with(
@@ -105,6 +111,7 @@ impl<'r> Walk<'r> {
             nested: false,
             requested: requested.to_owned(),
             asked: 0,
+            undoing: None,
             enlisted,
             seat: None,
             world,
@@ -122,6 +129,7 @@ impl<'r> Walk<'r> {
         let input = self.parse(call, &entry)?;
         self.wait_for_siblings(manner).await?;
         let understood = self.understand(call, entry, input)?;
+        self.begin_undoing(call).await?;
         let heard = self.hear(call, understood).await?;
         let cleared = self.clear(call, heard, manner).await?;
         self.carry_out(call, cleared, manner).await
@@ -178,7 +186,7 @@ impl<'r> Walk<'r> {
             channel: call.channel.to_owned(),
             key: call.key.clone(),
             parent: call.parent.clone(),
-            compensates: None,
+            compensates: call.compensates.clone(),
             batch: call.batch.clone(),
         })));
     }

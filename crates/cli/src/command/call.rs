@@ -96,7 +96,7 @@ fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> 
 }
 
 /// Whether there is a person who can be asked right here.
-fn somebody_is_here() -> bool {
+pub(super) fn somebody_is_here() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 

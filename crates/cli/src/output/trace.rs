@@ -3,6 +3,7 @@
 mod inputs;
 mod machine;
 mod phases;
+mod undoing;
 
 use anyhow::Result;
 use haft_ledger::{Attempt, Cancel, Judgement, QuestionRecord, Story};
@@ -48,7 +49,8 @@ impl Told<'_> {
         self.hooks()?;
         self.progress()?;
         self.cancels()?;
-        self.result()
+        self.result()?;
+        self.since()
     }
 
     fn head(&self) -> Result<()> {
@@ -74,6 +76,9 @@ impl Told<'_> {
         }
         if let Some(key) = &story.key {
             line(format!("key       {key}"))?;
+        }
+        if let Some(original) = &story.compensates {
+            line(format!("undoes    {original}"))?;
         }
         let took = story.ended_at.map(|end| between(story.created_at, end));
         let took = took.unwrap_or_else(|| "not over yet".to_owned());

@@ -27,4 +27,5 @@ mod snapshots;
 mod stage;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod undo;
 mod why;

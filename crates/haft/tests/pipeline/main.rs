@@ -28,4 +28,5 @@ mod secrets;
 mod smoke;
 mod stage;
 mod story;
+mod undo;
 mod weighing;

@@ -2,6 +2,7 @@
 
 use haft_driver::{Failure, HookAnswer, Output};
 use haft_model::{Call, Code, Content, EffectState, Envelope, HookPoint, Link, Progress, Stop};
+use haft_runtime::{Manner, Patience};
 use serde_json::{Value, json};
 
 use crate::stage::{Scripted, Setting, Stage, WRITE, extras};
@@ -240,4 +241,41 @@ async fn a_hook_sees_nothing_sensitive_and_spoils_nothing_by_handing_it_back() {
     assert_eq!(*shown.lock().unwrap(), [withheld]);
     let whole = json!({"card": {"number": CANARY, "pin": NUMBER}, "note": "seen"});
     assert_eq!(stage.canary.inputs(), [whole]);
+}
+
+#[tokio::test]
+async fn a_call_that_undoes_another_tells_nothing_of_it() {
+    for fails in [false, true] {
+        let undo = "{ data: { sensitive: [/card] }, compensation: { tool: card.undo, \
+                    input: { who: \"${input.card}\" }, approval: always } }";
+        let hook = Scripted::new("curious", HookPoint::PreToolUse, |_| Ok(HookAnswer::default()));
+        let heard = hook.heard();
+        let stage = Setting::default()
+            .settings("[[rule]]\ntool = \"card.*\"\nverdict = \"allow\"\n")
+            .hook(hook)
+            .tool("card.use", &extras(WRITE, undo))
+            .act("card.use", |_| Box::pin(async { Ok(Output::committed(json!({}))) }))
+            .tool("card.undo", WRITE)
+            .act("card.undo", move |attempt| {
+                let input = attempt.input.clone();
+                Box::pin(async move {
+                    if !fails {
+                        return Ok(Output::committed(json!({"echo": input, "ok": true})));
+                    }
+                    let stop = Stop::new(Code::ExecutionFailed, format!("no: {CANARY}"));
+                    Err(Failure::new(stop, EffectState::NotCommitted))
+                })
+            })
+            .open();
+        let used = stage.call("card.use", secret()).await;
+        let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+        let runtime = stage.host.runtime();
+        let asked = runtime.compensate(&used.invocation_id, &stage.agent(), manner).await.unwrap();
+        let ended = stage.answer(asked.approval_id.as_ref().unwrap(), stage.yes()).await;
+        assert_eq!(ended.is_error, fails);
+        assert_eq!(stage.canary.inputs()[1], json!({"who": secret()["card"]}));
+        let mut texts = everything(&stage, &[&used, &asked, &ended]).await;
+        texts.push(("hook".into(), Value::Array(heard.lock().unwrap().clone()).to_string()));
+        none_tells(&texts);
+    }
 }

@@ -40,6 +40,11 @@ pub(crate) fn holds(db: &Connection, id: Option<&InvocationId>, guard: &Guard) -
         Guard::Stands(id) => {
             db.prepare_cached("SELECT 1 FROM standing WHERE id = ?1")?.exists([id.as_str()])
         }
+        Guard::Unchanged(seq) => {
+            let text = "SELECT max(seq) FROM entries WHERE invocation = ?1";
+            let last: Option<i64> = db.prepare_cached(text)?.query_row([id], |row| row.get(0))?;
+            Ok(last.and_then(|last| u64::try_from(last).ok()) == Some(*seq))
+        }
     }
 }
 

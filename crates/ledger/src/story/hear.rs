@@ -34,6 +34,8 @@ impl Story {
             parent: None,
             compensates: None,
             batch: None,
+            settlements: Vec::new(),
+            undoings: Vec::new(),
             driver: None,
             attempts: Vec::new(),
             decisions: Vec::new(),
@@ -124,6 +126,9 @@ impl Story {
                 }
             }
             Event::AttemptEnded(ended) => self.attempt_ended(ended, at),
+            Event::EffectSettled(settled) => self.effect_settled(settled, at),
+            Event::Compensating(undoing) => self.undoing(undoing, at),
+            Event::CompensationEnded(ended) => self.undoing_ended(ended, at),
             Event::Persisted(persisted) => self.persistence.push((at, persisted.clone())),
             Event::Redacted(redacted) => self.redaction = Some(redacted.clone()),
             Event::ResultCreated(ResultCreated { result, status, is_error }) => {

@@ -16,7 +16,7 @@ pub(crate) async fn add(store: &dyn Store, draft: Draft) -> u64 {
     receipt.seq.unwrap()
 }
 
-async fn refused(store: &dyn Store, draft: Draft) -> Guard {
+pub(crate) async fn refused(store: &dyn Store, draft: Draft) -> Guard {
     match store.append(draft, Wait::Disk).await {
         Err(Error::Forbidden(guard)) => guard,
         other => panic!("{other:?}"),

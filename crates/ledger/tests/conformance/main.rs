@@ -8,6 +8,7 @@ mod lists;
 mod processes;
 mod records;
 mod sample;
+mod undoing;
 
 use haft_ledger::{MemoryStore, SqliteOptions, SqliteStore};
 use haft_testkit::Folder;
@@ -59,4 +60,6 @@ every_store! {
     lists::questions_follow_their_facts,
     lists::usage_counts_what_began,
     lists::a_story_holds_the_entries_of_one_call,
+    undoing::an_effect_is_settled_after_the_end_and_once,
+    undoing::a_run_follows_the_calls_that_undo_it,
 }

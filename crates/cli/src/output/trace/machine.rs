@@ -35,6 +35,8 @@ impl Told<'_> {
             "key": story.key,
             "parent": story.parent,
             "compensates": story.compensates,
+            "compensated_by": story.undoings,
+            "settlements": story.settlements.iter().map(|(at, it)| dated(at, json!(it))).collect::<Vec<_>>(),
             "native": story.native,
             "facts": story.facts,
             "created_at": story.created_at,

@@ -32,6 +32,8 @@ impl Story {
             .set("parent_invocation_id", &self.parent)
             .set("compensates", &self.compensates)
             .set("scheduler", self.batch.as_ref().map(scheduler))
+            .set("compensated_by", some(&self.undoings))
+            .set("settlements", some(&self.settlements()))
             .set("native_call_id", self.native_call_id())
             .set("native_refs", &self.native)
             .set("status_transitions", &self.transitions)
@@ -43,6 +45,14 @@ impl Story {
         self.outcome(&mut record);
         self.references(&mut record);
         record.done()
+    }
+
+    fn settlements(&self) -> Vec<Value> {
+        let all = self.settlements.iter();
+        all.map(
+            |(at, one)| json!({"effect": one.effect, "by": one.by, "reason": one.reason, "at": at}),
+        )
+        .collect()
     }
 
     fn inputs(&self, record: &mut Record) {
@@ -109,6 +119,11 @@ impl Story {
         let named = |name| self.native.iter().find_map(|one| one.get(name).and_then(Value::as_str));
         named("native_call_id").or_else(|| named("id"))
     }
+}
+
+/// A list that has something in it.
+fn some<T>(list: &[T]) -> Option<&[T]> {
+    (!list.is_empty()).then_some(list)
 }
 
 fn policies(judgement: &Judgement) -> Vec<&str> {

@@ -1,0 +1,27 @@
+//! What was learned of a call's effect after its end.
+
+use anyhow::Result;
+
+use super::super::{clock, effect_words, line, visible};
+use super::{Told, heading};
+
+impl Told<'_> {
+    /// Who settled its effect, and which calls were to undo it.
+    pub(super) fn since(&self) -> Result<()> {
+        let story = self.story;
+        if story.settlements.is_empty() && story.undoings.is_empty() {
+            return Ok(());
+        }
+        heading("since then")?;
+        for (at, settled) in &story.settlements {
+            let effect = effect_words(settled.effect);
+            let reason = visible(&settled.reason);
+            line(format!("  settled by {} at {}: {effect}; {reason}", settled.by, clock(*at)))?;
+        }
+        for undoing in &story.undoings {
+            let became = undoing.effect.map_or("not over yet", effect_words);
+            line(format!("  undone by {} at {}: {became}", undoing.by, clock(undoing.began_at)))?;
+        }
+        Ok(())
+    }
+}

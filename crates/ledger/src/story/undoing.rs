@@ -1,0 +1,50 @@
+//! What was learned of an effect after the end: settled by a person, undone by another call.
+
+use haft_model::{
+    Compensating, CompensationEnded, EffectSettled, EffectState, InvocationId, Timestamp,
+};
+use serde::Serialize;
+
+use super::Story;
+
+/// A call that was to undo another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Undoing {
+    /// Which call.
+    pub by: InvocationId,
+    /// When it was told to.
+    pub began_at: Timestamp,
+    /// When it was over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// What was known of the effect after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<EffectState>,
+}
+
+impl Story {
+    /// The call that is to undo this one and is not known to be over.
+    pub fn open_undoing(&self) -> Option<&InvocationId> {
+        let last = self.undoings.last().filter(|last| last.ended_at.is_none());
+        last.map(|last| &last.by)
+    }
+
+    pub(super) fn effect_settled(&mut self, settled: &EffectSettled, at: Timestamp) {
+        self.effect_state = settled.effect;
+        self.settlements.push((at, settled.clone()));
+    }
+
+    pub(super) fn undoing(&mut self, undoing: &Compensating, at: Timestamp) {
+        let by = undoing.by.clone();
+        self.undoings.push(Undoing { by, began_at: at, ended_at: None, effect: None });
+    }
+
+    pub(super) fn undoing_ended(&mut self, ended: &CompensationEnded, at: Timestamp) {
+        self.effect_state = ended.effect;
+        let found = self.undoings.iter_mut().rev().find(|undoing| undoing.by == ended.by);
+        if let Some(undoing) = found {
+            undoing.ended_at = Some(at);
+            undoing.effect = Some(ended.effect);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The input of a call that undoes another: a template over what went in and what came out.
+
+use haft_ledger::Story;
+use haft_model::{Code, Digest, Stop};
+use haft_notation::Template;
+use serde_json::{Map, Value, json};
+
+use crate::journal::unrecorded;
+use crate::redact::WITHHELD;
+use crate::{Runtime, World};
+
+impl Runtime {
+    /// The input for the tool that undoes a call.
+    pub(super) async fn undoing_input(
+        &self,
+        story: &Story,
+        template: &Value,
+    ) -> Result<Value, Stop> {
+        let input = match &story.inputs.call {
+            Some(kept) => self.kept(story, &kept.digest).await?,
+            None => Value::Null,
+        };
+        let mut scope = json!({ "input": input, "output": self.output_of(story).await? });
+        if let (Some(key), Some(fields)) = (&story.key, scope.as_object_mut()) {
+            fields.insert("idempotency".to_owned(), json!({ "key": key }));
+        }
+        let rendered = rendered(template, &scope)?;
+        if withheld(&rendered) {
+            let words = format!("what undoing `{}` needs was withheld", story.invocation_id);
+            return Err(Stop::new(Code::Conflict, words)
+                .help("call the tool that undoes it yourself, or do not withhold that output"));
+        }
+        // An empty input may be written by leaving it out.
+        Ok(if rendered.is_null() { Value::Object(Map::new()) } else { rendered })
+    }
+
+    /// What came out of a call, or what was done of it; null where nothing did.
+    async fn output_of(&self, story: &Story) -> Result<Value, Stop> {
+        let envelope = self.reader().result(&story.invocation_id).await?;
+        if let Some(value) = envelope.and_then(|envelope| envelope.structured_content) {
+            return Ok(value);
+        }
+        match story.persistence.last().and_then(|(_, stored)| stored.payload.as_ref()) {
+            Some(kept) => self.kept(story, &kept.digest).await,
+            None => Ok(Value::Null),
+        }
+    }
+
+    /// The places in the input of a call that are sensitive, and that input; none where there are no
+    /// such places, or the input is gone.
+    pub(super) async fn secrets_of(
+        &self,
+        world: &World,
+        story: &Story,
+    ) -> Option<(Vec<String>, Value)> {
+        let entry = world.snapshot.find(&story.tool_id)?;
+        let places = entry.contract.tool.extras.sensitive.clone();
+        let kept = story.inputs.call.as_ref().filter(|_| !places.is_empty())?;
+        self.kept(story, &kept.digest).await.ok().map(|input| (places, input))
+    }
+
+    async fn kept(&self, story: &Story, digest: &Digest) -> Result<Value, Stop> {
+        let id = &story.invocation_id;
+        let bytes = self.store.payload(id, digest).await.map_err(unrecorded)?;
+        let bytes = bytes.ok_or_else(|| {
+            let words =
+                format!("what `{id}` was given or gave is forgotten, so it cannot be undone");
+            Stop::new(Code::Conflict, words).help("call the tool that undoes it yourself")
+        })?;
+        Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+}
+
+/// A value with every template in it filled in.
+fn rendered(template: &Value, scope: &Value) -> Result<Value, Stop> {
+    match template {
+        Value::String(text) => {
+            let filled = Template::parse(text).and_then(|template| template.render(scope));
+            filled.map_err(|fault| {
+                let words = format!("the input for undoing cannot be made: {fault}");
+                Stop::new(Code::Conflict, words).help("call the tool that undoes it yourself")
+            })
+        }
+        Value::Array(items) => items.iter().map(|item| rendered(item, scope)).collect(),
+        Value::Object(fields) => {
+            let filled =
+                fields.iter().map(|(name, value)| Ok((name.clone(), rendered(value, scope)?)));
+            filled.collect::<Result<Map<_, _>, Stop>>().map(Value::Object)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(template.clone()),
+    }
+}
+
+/// Whether something in a value stands for what nobody may see.
+fn withheld(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(WITHHELD),
+        Value::Array(items) => items.iter().any(withheld),
+        Value::Object(fields) => fields.values().any(withheld),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_filled_in_wherever_they_stand() {
+        let scope = json!({"input": {"n": 3}, "output": {"id": "c-1", "secret": WITHHELD}});
+        let template =
+            json!({"charge": "${output.id}", "list": ["${input.n}", true, "n=${input.n}"]});
+        let expected = json!({"charge": "c-1", "list": [3, true, "n=3"]});
+        assert_eq!(rendered(&template, &scope).unwrap(), expected);
+        assert!(!withheld(&expected));
+        assert!(withheld(&rendered(&json!([{"a": "x ${output.secret}"}]), &scope).unwrap()));
+        assert_eq!(
+            rendered(&json!({"a": "${output.gone}"}), &scope).unwrap_err().message,
+            "the input for undoing cannot be made: `output.gone` has no value"
+        );
+    }
+}
