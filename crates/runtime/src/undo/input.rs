@@ -2,8 +2,8 @@
 
 use haft_ledger::Story;
 use haft_model::{Code, Digest, Stop};
-use haft_notation::Template;
-use serde_json::{Map, Value, json};
+use haft_notation::fill;
+use serde_json::{Value, json};
 
 use crate::journal::unrecorded;
 use crate::redact::WITHHELD;
@@ -71,24 +71,12 @@ impl Runtime {
     }
 }
 
-/// A value with every template in it filled in.
+/// The input for undoing, with every template in it filled in.
 fn rendered(template: &Value, scope: &Value) -> Result<Value, Stop> {
-    match template {
-        Value::String(text) => {
-            let filled = Template::parse(text).and_then(|template| template.render(scope));
-            filled.map_err(|fault| {
-                let words = format!("the input for undoing cannot be made: {fault}");
-                Stop::new(Code::Conflict, words).help("call the tool that undoes it yourself")
-            })
-        }
-        Value::Array(items) => items.iter().map(|item| rendered(item, scope)).collect(),
-        Value::Object(fields) => {
-            let filled =
-                fields.iter().map(|(name, value)| Ok((name.clone(), rendered(value, scope)?)));
-            filled.collect::<Result<Map<_, _>, Stop>>().map(Value::Object)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(template.clone()),
-    }
+    fill(template, scope).map_err(|fault| {
+        let words = format!("the input for undoing cannot be made: {fault}");
+        Stop::new(Code::Conflict, words).help("call the tool that undoes it yourself")
+    })
 }
 
 /// Whether something in a value stands for what nobody may see.
