@@ -3,7 +3,7 @@
 use haft_ledger::Story;
 use haft_model::{Code, Digest, Stop};
 use haft_notation::fill;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::journal::unrecorded;
 use crate::redact::WITHHELD;
