@@ -7,7 +7,7 @@ use haft_model::{Decision, Digest, InvocationId, Plan, QuestionId, Timestamp, Ve
 /// It cannot be written down by hand, copied or kept for another call:
 ///
 /// ```compile_fail
-/// let permit = haft_policy::Permit { plan: todo!(), invocation: todo!() };
+/// let permit = haft_policy::Permit { plan: panic!(), invocation: panic!() };
 /// ```
 ///
 /// ```compile_fail
