@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 
+use haft_model::{Call, DriverId};
 use serde_json::{Map, Value};
 
 /// A word of the command line that does not say what it should.
@@ -16,6 +17,32 @@ impl fmt::Display for Misuse {
 }
 
 impl std::error::Error for Misuse {}
+
+/// What a caller may ask of a call beside its input.
+#[derive(clap::Args)]
+pub(crate) struct Wishes {
+    /// The driver to insist on.
+    #[arg(long, value_name = "DRIVER")]
+    pin: Option<String>,
+    /// A region the call must stay in.
+    #[arg(long)]
+    region: Vec<String>,
+    /// What the host adds, as JSON or `@FILE`.
+    #[arg(long, value_name = "JSON|@FILE")]
+    context: Option<String>,
+}
+
+impl Wishes {
+    /// Puts them into a call.
+    pub(crate) fn apply(&self, call: &mut Call) -> Result<(), Misuse> {
+        call.pinned = self.pin.as_deref().map(DriverId::from);
+        call.region.clone_from(&self.region);
+        if let Some(given) = &self.context {
+            call.context = json_or_file(given)?;
+        }
+        Ok(())
+    }
+}
 
 /// The input of a call, in either of its spellings.
 #[derive(clap::Args)]

@@ -52,6 +52,13 @@ struct House {
     tenant: Option<String>,
 }
 
+impl Entry {
+    /// What happened, as its line tells it.
+    pub fn facts(&self) -> Result<Vec<Fact>, Error> {
+        Ok(Line::read(self)?.facts)
+    }
+}
+
 impl Line {
     /// Reads an entry.
     pub(crate) fn read(entry: &Entry) -> Result<Line, Error> {

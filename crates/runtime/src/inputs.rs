@@ -4,6 +4,8 @@ use haft_ledger::Blob;
 use haft_model::{Digest, Kept, Mutation, MutationSource};
 use serde_json::{Map, Value};
 
+use crate::redact::overlap;
+
 /// What a contract says about showing and hiding parts of its input.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Discretion {
@@ -44,14 +46,7 @@ impl Discretion {
     }
 
     fn shown(&self, value: &Value) -> Map<String, Value> {
-        let hidden = |pointer: &String| {
-            self.sensitive.iter().any(|other| {
-                let inside = |a: &str, b: &str| {
-                    a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                };
-                inside(pointer, other) || inside(other, pointer)
-            })
-        };
+        let hidden = |pointer: &String| self.sensitive.iter().any(|other| overlap(pointer, other));
         self.audit
             .iter()
             .filter(|pointer| !hidden(pointer))

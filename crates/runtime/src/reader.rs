@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use haft_ledger::{Entry, Run, RunFilter, Store};
 use haft_model::{Code, Digest, Envelope, Event, Fact, InvocationId, Stop};
-use serde::Deserialize;
 
 use crate::Runtime;
-use crate::journal::unrecorded;
 
 /// Reads what was recorded, and changes nothing.
 #[derive(Clone)]
@@ -31,12 +29,12 @@ impl Reader {
 
     /// Invocations, newest first.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, Stop> {
-        self.store.runs(filter).await.map_err(unrecorded)
+        self.store.runs(filter).await.map_err(unreadable)
     }
 
     /// Every entry of one invocation, in order.
     pub async fn story(&self, id: &InvocationId) -> Result<Vec<Entry>, Stop> {
-        let entries = self.store.story(id).await.map_err(unrecorded)?;
+        let entries = self.store.story(id).await.map_err(unreadable)?;
         match entries.is_empty() {
             false => Ok(entries),
             true => Err(Stop::new(Code::ResourceNotFound, format!("there is no call `{id}`"))
@@ -46,7 +44,7 @@ impl Reader {
 
     /// The entries after one, in order.
     pub async fn entries(&self, after: Option<u64>, most: usize) -> Result<Vec<Entry>, Stop> {
-        self.store.entries(after, most).await.map_err(unrecorded)
+        self.store.entries(after, most).await.map_err(unreadable)
     }
 
     /// Waits a while for an entry after this one; gives the last there is.
@@ -55,7 +53,7 @@ impl Reader {
         seq: Option<u64>,
         at_most: Duration,
     ) -> Result<Option<u64>, Stop> {
-        self.store.wait_past(seq, at_most).await.map_err(unrecorded)
+        self.store.wait_past(seq, at_most).await.map_err(unreadable)
     }
 
     /// Bytes that an invocation's entries name; none when they are gone.
@@ -64,7 +62,7 @@ impl Reader {
         id: &InvocationId,
         digest: &Digest,
     ) -> Result<Option<Vec<u8>>, Stop> {
-        self.store.payload(id, digest).await.map_err(unrecorded)
+        self.store.payload(id, digest).await.map_err(unreadable)
     }
 
     /// The envelope of a call that is over; none while it is not, or when its bytes are gone.
@@ -81,25 +79,12 @@ impl Reader {
 
     /// The facts of an entry.
     pub fn facts(entry: &Entry) -> Result<Vec<Fact>, Stop> {
-        let line: Line = serde_json::from_str(&entry.line).map_err(|fault| {
-            Stop::new(Code::Internal, format!("entry {} cannot be read: {fault}", entry.seq))
-                .help("`haft audit verify` tells what is wrong with the store")
-        })?;
-        Ok(line.metadata.haft.facts)
+        entry.facts().map_err(unreadable)
     }
 }
 
-#[derive(Deserialize)]
-struct Line {
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    haft: Facts,
-}
-
-#[derive(Deserialize)]
-struct Facts {
-    facts: Vec<Fact>,
+/// What is said where the ledger cannot be read.
+fn unreadable(fault: haft_ledger::Error) -> Stop {
+    Stop::new(Code::Internal, format!("what was recorded cannot be read: {fault}"))
+        .help("`haft audit verify` tells what is wrong with the store")
 }

@@ -180,13 +180,16 @@ impl Redactor {
 
     /// Whether a place holds, or lies inside, something sensitive.
     fn covers(&self, place: &str) -> bool {
-        self.pointers.iter().any(|pointer| {
-            let inside = |a: &str, b: &str| {
-                a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            };
-            inside(place, pointer) || inside(pointer, place)
-        })
+        self.pointers.iter().any(|pointer| overlap(place, pointer))
     }
+}
+
+/// Whether one of two places, as JSON pointers, lies inside the other or is the same.
+pub(crate) fn overlap(one: &str, other: &str) -> bool {
+    let inside = |a: &str, b: &str| {
+        a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    inside(one, other) || inside(other, one)
 }
 
 fn leaves(value: &Value, found: &mut Vec<String>) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use haft_catalog::{Entry, Sender};
 use haft_driver::Driver;
 use haft_model::{
-    ArgumentsReady, Call, CallPhase, Code, Event, FactRule, Mutation, MutationSource, Plan,
-    ResolvedFacts, Stop, Tri,
+    ArgumentsReady, Call, CallPhase, Code, Event, FactRule, MutationSource, Plan, ResolvedFacts,
+    Stop, Tri,
 };
 use haft_notation::Condition;
 use serde_json::{Value, json};
@@ -34,18 +34,11 @@ impl Walk<'_> {
     ) -> Result<Understood, Halt> {
         let understood = self.bind(call, &entry, input.clone());
         let kept = self.keep(&input);
-        let sent = haft_model::Digest::of_bytes(&sent_bytes(call));
-        let sent_value = match &call.sent {
-            Some(text) => serde_json::from_str(text).unwrap_or_default(),
-            None => call.input.clone(),
-        };
-        let mutation: Option<Mutation> = inputs::mutation(
-            MutationSource::Runtime,
-            "haft",
-            "defaults of the contract were filled in",
-            (&sent_value, &sent),
-            (&input, &kept),
-        );
+        let mutation = self.sent.take().and_then(|(sent, digest)| {
+            let reason = "defaults of the contract were filled in";
+            let (before, after) = ((&sent, &digest), (&input, &kept));
+            inputs::mutation(MutationSource::Runtime, "haft", reason, before, after)
+        });
         let known = understood.as_ref().ok();
         self.journal.note(Event::ArgumentsReady(Box::new(ArgumentsReady {
             plan: known.map(|known| known.plan.digest.clone()),
@@ -113,14 +106,6 @@ pub(crate) fn understood(
         driver,
         plan,
     })
-}
-
-/// The bytes that the caller sent.
-fn sent_bytes(call: &Call) -> Vec<u8> {
-    match &call.sent {
-        Some(text) => text.clone().into_bytes(),
-        None => serde_json::to_vec(&call.input).unwrap_or_default(),
-    }
 }
 
 /// The safety facts of this very input; what cannot be settled takes the unsafe value.

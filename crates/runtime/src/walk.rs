@@ -6,7 +6,7 @@ use haft_catalog::{Entry, Sender};
 use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
-    Call, CallPhase, Code, EffectState, Envelope, Event, InvocationId, Kept, Plan, Planned,
+    Call, CallPhase, Code, Digest, EffectState, Envelope, Event, InvocationId, Kept, Plan, Planned,
     Question, Selected, Stop, ToolKey, utc_day,
 };
 use serde_json::Value;
@@ -52,6 +52,8 @@ pub(crate) struct Walk<'r> {
     /// Which attempt comes next, from 1.
     pub(crate) attempt: u32,
     pub(crate) requested: String,
+    /// What the caller sent, as a value, and the digest of its bytes.
+    pub(crate) sent: Option<(Value, Digest)>,
     /// Whether it is made for another call that is under way here.
     pub(crate) nested: bool,
     /// How many questions were asked before.
@@ -110,6 +112,7 @@ impl<'r> Walk<'r> {
             attempt: 1,
             nested: false,
             requested: requested.to_owned(),
+            sent: None,
             asked: 0,
             undoing: None,
             enlisted,
@@ -168,6 +171,7 @@ impl<'r> Walk<'r> {
         };
         self.redactor.learn(&value);
         let model_input = self.keep_bytes(self.discretion.keep(&value, bytes));
+        self.sent = Some((value, model_input.digest.clone()));
         let has_context = call.context.as_object().is_none_or(|fields| !fields.is_empty());
         let context = has_context.then(|| {
             let kept = Discretion::of_a_stranger().keep_value(&call.context);

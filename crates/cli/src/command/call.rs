@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
-use haft_model::{Call, DriverId, Question};
+use haft_model::{Call, Question};
 use haft_runtime::{Manner, Patience, Prompt};
 use serde_json::{Value, json};
 
-use crate::arguments::{self, Input};
+use crate::arguments::{Input, Wishes};
 use crate::exit::Exit;
 use crate::prompt::Terminal;
 use crate::who::{self, As};
@@ -29,15 +29,8 @@ pub(crate) struct Arguments {
     /// Where a person has to answer first, leave the call in the inbox and exit with 75.
     #[arg(long)]
     no_wait: bool,
-    /// The driver to insist on.
-    #[arg(long, value_name = "DRIVER")]
-    pin: Option<String>,
-    /// A region the call must stay in.
-    #[arg(long)]
-    region: Vec<String>,
-    /// What the host adds, as JSON or `@FILE`.
-    #[arg(long, value_name = "JSON|@FILE")]
-    context: Option<String>,
+    #[command(flatten)]
+    wishes: Wishes,
 }
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
@@ -47,12 +40,26 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     // its own story and not that of this call.
     let _ = host.runtime().recover().await;
     let call = build(context, &host, &arguments)?;
-    let person = who::person(context, &host);
-    let terminal = Terminal::new(&host, person);
-    let at_hand = !arguments.no_wait && somebody_is_here();
+    make(context, &host, call, patience(arguments.no_wait)).await
+}
+
+/// What `--no-wait` says.
+pub(super) fn patience(no_wait: bool) -> Patience {
+    if no_wait { Patience::Leave } else { Patience::Wait }
+}
+
+/// Makes a call, asks whoever is here where somebody has to be asked, and shows what came of it.
+pub(super) async fn make(
+    context: &Context,
+    host: &Host,
+    call: Call,
+    patience: Patience,
+) -> Result<Exit> {
+    let terminal = Terminal::new(host, who::person(context, host));
+    let at_hand = patience == Patience::Wait && somebody_is_here();
     let tell = |question: &Question| announce(question);
     let manner = Manner {
-        patience: if arguments.no_wait { Patience::Leave } else { Patience::Wait },
+        patience,
         prompt: at_hand.then_some(&terminal as &dyn Prompt),
         tell: Some(&tell),
         cancel: interrupt::listen(),
@@ -84,11 +91,7 @@ fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> 
             }
         }
     }
-    if let Some(given) = &arguments.context {
-        call.context = arguments::json_or_file(given)?;
-    }
-    call.pinned = arguments.pin.as_deref().map(DriverId::from);
-    call.region.clone_from(&arguments.region);
+    arguments.wishes.apply(&mut call)?;
     call.key.clone_from(&arguments.key);
     call.channel = "cli";
     call.native = vec![json!({ "source": "cli", "id": std::process::id().to_string() })];

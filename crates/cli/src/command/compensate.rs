@@ -1,18 +1,14 @@
 //! `haft compensate`: undoes a call, by a call of its own that is judged like any other.
 
-use std::time::Instant;
-
 use anyhow::Result;
 use haft::{Host, StoreChoice};
-use haft_model::{Call, Question, Stop};
-use haft_runtime::{Manner, Patience, Prompt};
+use haft_model::{Call, Stop};
 use serde_json::json;
 
 use super::call;
 use crate::exit::Exit;
-use crate::prompt::Terminal;
-use crate::who::{self, As};
-use crate::{Context, command, find, interrupt, output};
+use crate::who::As;
+use crate::{Context, command, find, output};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -33,19 +29,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         Ok(undoing) => undoing,
         Err(stop) => return output::stop(&stop, context.json),
     };
-    let terminal = Terminal::new(&host, who::person(context, &host));
-    let at_hand = !arguments.no_wait && call::somebody_is_here();
-    let tell = |question: &Question| call::announce(question);
-    let manner = Manner {
-        patience: if arguments.no_wait { Patience::Leave } else { Patience::Wait },
-        prompt: at_hand.then_some(&terminal as &dyn Prompt),
-        tell: Some(&tell),
-        cancel: interrupt::listen(),
-        ..Manner::default()
-    };
-    let began = Instant::now();
-    let envelope = host.runtime().call(undoing, manner).await;
-    output::envelope(&envelope, began.elapsed(), context.json)
+    call::make(context, &host, undoing, call::patience(arguments.no_wait)).await
 }
 
 async fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call, Stop> {

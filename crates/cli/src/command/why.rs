@@ -3,11 +3,11 @@
 use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_catalog::Explanation;
-use haft_model::{Call, Code, Decision, DriverId, Stop, Verdict};
+use haft_model::{Call, Code, Decision, Stop, Verdict};
 use haft_runtime::Why;
 use serde_json::{Value, json};
 
-use crate::arguments::{self, Input};
+use crate::arguments::{Input, Wishes};
 use crate::exit::Exit;
 use crate::output::{self, Table};
 use crate::who::As;
@@ -22,15 +22,8 @@ pub(crate) struct Arguments {
     /// Who would call; the default actor of haft.toml unless named.
     #[arg(long = "as", value_name = "ACTOR")]
     actor: Option<String>,
-    /// The driver to insist on.
-    #[arg(long, value_name = "DRIVER")]
-    pin: Option<String>,
-    /// A region the call must stay in.
-    #[arg(long)]
-    region: Vec<String>,
-    /// What the host adds, as JSON or `@FILE`.
-    #[arg(long, value_name = "JSON|@FILE")]
-    context: Option<String>,
+    #[command(flatten)]
+    wishes: Wishes,
 }
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
@@ -59,11 +52,7 @@ fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> 
     let default = || host.workspace().settings().workspace.default_actor.to_string();
     let by = As { actor: Some(named.unwrap_or_else(default)) };
     let mut call = Call::new(by.actor(context, host), arguments.tool.clone(), Value::Null);
-    call.pinned = arguments.pin.as_deref().map(DriverId::from);
-    call.region.clone_from(&arguments.region);
-    if let Some(given) = &arguments.context {
-        call.context = arguments::json_or_file(given)?;
-    }
+    arguments.wishes.apply(&mut call)?;
     Ok(call)
 }
 
