@@ -226,9 +226,10 @@ pub(crate) fn put_back(edited: &mut Value, shown: &Value, original: &Value) -> R
     }
 }
 
-fn holds_withheld(value: &Value) -> bool {
+/// Whether something in a value stands for what nobody may see.
+pub(crate) fn holds_withheld(value: &Value) -> bool {
     match value {
-        Value::String(text) => text == WITHHELD,
+        Value::String(text) => text.contains(WITHHELD),
         Value::Array(items) => items.iter().any(holds_withheld),
         Value::Object(fields) => fields.values().any(holds_withheld),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
@@ -288,8 +289,10 @@ mod tests {
         let mut edited = json!({"card": WITHHELD, "amount": 6, "keys": [WITHHELD, "c"]});
         assert_eq!(put_back(&mut edited, &shown, &original), Ok(()));
         assert_eq!(edited, json!({"card": {"number": "4111"}, "amount": 6, "keys": ["a", "c"]}));
-        let mut misplaced = json!({"card": WITHHELD, "amount": WITHHELD});
-        assert!(put_back(&mut misplaced, &shown, &original).is_err());
+        for misplaced in [json!({"amount": WITHHELD}), json!({"note": "for [withheld], again"})] {
+            let mut misplaced = misplaced;
+            assert!(put_back(&mut misplaced, &shown, &original).is_err(), "{misplaced}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use haft_notation::fill;
 use serde_json::{Map, Value, json};
 
 use crate::journal::unrecorded;
-use crate::redact::WITHHELD;
+use crate::redact::holds_withheld;
 use crate::{Runtime, World};
 
 impl Runtime {
@@ -25,7 +25,7 @@ impl Runtime {
             fields.insert("idempotency".to_owned(), json!({ "key": key }));
         }
         let rendered = rendered(template, &scope)?;
-        if withheld(&rendered) {
+        if holds_withheld(&rendered) {
             let words = format!("what undoing `{}` needs was withheld", story.invocation_id);
             return Err(Stop::new(Code::Conflict, words)
                 .help("call the tool that undoes it yourself, or do not withhold that output"));
@@ -79,19 +79,10 @@ fn rendered(template: &Value, scope: &Value) -> Result<Value, Stop> {
     })
 }
 
-/// Whether something in a value stands for what nobody may see.
-fn withheld(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains(WITHHELD),
-        Value::Array(items) => items.iter().any(withheld),
-        Value::Object(fields) => fields.values().any(withheld),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redact::WITHHELD;
 
     #[test]
     fn templates_are_filled_in_wherever_they_stand() {
@@ -100,8 +91,8 @@ mod tests {
             json!({"charge": "${output.id}", "list": ["${input.n}", true, "n=${input.n}"]});
         let expected = json!({"charge": "c-1", "list": [3, true, "n=3"]});
         assert_eq!(rendered(&template, &scope).unwrap(), expected);
-        assert!(!withheld(&expected));
-        assert!(withheld(&rendered(&json!([{"a": "x ${output.secret}"}]), &scope).unwrap()));
+        assert!(!holds_withheld(&expected));
+        assert!(holds_withheld(&rendered(&json!([{"a": "x ${output.secret}"}]), &scope).unwrap()));
         assert_eq!(
             rendered(&json!({"a": "${output.gone}"}), &scope).unwrap_err().message,
             "the input for undoing cannot be made: `output.gone` has no value"
