@@ -15,6 +15,8 @@ pub struct Attempt<'a> {
     pub plan: &'a Plan,
     /// The input as the backend names its fields.
     pub input: Value,
+    /// The key that the call is known by at the backend, the same in every attempt.
+    pub key: Option<String>,
     /// Which attempt at it, from 1.
     pub number: u32,
     /// When it has to be over.
@@ -42,7 +44,13 @@ impl<'a> Attempt<'a> {
                 "the permit is for another plan, so nothing was run",
             ));
         }
-        Ok(Attempt { plan, input: plan.mapped(), number, deadline, cancel, link, permit })
+        let input = plan.mapped();
+        Ok(Attempt { plan, input, key: None, number, deadline, cancel, link, permit })
+    }
+
+    /// The same, known to the backend by a key.
+    pub fn known_by(self, key: Option<String>) -> Attempt<'a> {
+        Attempt { key, ..self }
     }
 
     /// The permit it runs under.
