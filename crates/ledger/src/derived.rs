@@ -6,8 +6,8 @@
 mod state;
 
 use haft_model::{
-    Answer, Digest, EffectState, Event, Fact, InvocationId, Question, QuestionId, QuestionState,
-    StandingAnswer, Status, Timestamp, Tri,
+    Answer, Digest, EffectState, Event, Fact, Intent, InvocationId, Question, QuestionId,
+    QuestionState, StandingAnswer, Status, Timestamp, Tri,
 };
 
 use crate::Run;
@@ -31,6 +31,8 @@ pub(crate) enum Change {
     Stands(StandingAnswer),
     Revoked(QuestionId),
     Declared(String, Digest),
+    /// This call carries out an intent.
+    Bound(InvocationId, Box<Intent>),
 }
 
 /// What an entry changes of its run. Nothing here is undone by a later entry.
@@ -62,13 +64,13 @@ impl Changes {
             if let Some(id) = invocation {
                 run.hear(id, fact);
             }
-            others.extend(change(&fact.event));
+            others.extend(change(invocation, &fact.event));
         }
         Changes { run: (run != RunChange::default()).then_some(run), others }
     }
 }
 
-fn change(event: &Event) -> Option<Change> {
+fn change(invocation: Option<&InvocationId>, event: &Event) -> Option<Change> {
     match event {
         Event::PermissionRequested(question) => Some(Change::Asked(question.clone())),
         Event::Answered(answer) => Some(Change::Answered(answer.clone())),
@@ -81,6 +83,9 @@ fn change(event: &Event) -> Option<Change> {
         Event::StandingRevoked(revoked) => Some(Change::Revoked(revoked.id.clone())),
         Event::Declared(declared) => {
             Some(Change::Declared(declared.tool.clone(), declared.declaration.digest.clone()))
+        }
+        Event::IntentBound(intent) => {
+            invocation.map(|id| Change::Bound(id.clone(), intent.clone()))
         }
         _ => None,
     }

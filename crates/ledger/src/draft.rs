@@ -76,6 +76,13 @@ pub enum Guard {
     },
     /// The standing answer is in force.
     Stands(QuestionId),
+    /// The call that carries this intent out is the one that was looked at; none for a new intent.
+    Intent {
+        /// Which intent.
+        intent: Digest,
+        /// The call.
+        holder: Option<InvocationId>,
+    },
     /// Nothing was put on record about the entry's invocation since the entry with this number.
     Unchanged(u64),
 }

@@ -11,8 +11,8 @@ use crate::chain::{Head, Loose};
 use crate::derived::{Changes, State};
 use crate::draft::checked;
 use crate::{
-    BoxFuture, Draft, Entry, Error, Fence, Guard, QuestionFilter, QuestionRecord, Receipt, Run,
-    RunFilter, Store, UsageFilter, Wait,
+    BoxFuture, Draft, Entry, Error, Fence, Guard, IntentRecord, Lease, QuestionFilter,
+    QuestionRecord, Receipt, Run, RunFilter, Store, UsageFilter, Wait,
 };
 
 /// A store in memory. It keeps the same chain as the others and forgets it when it is dropped.
@@ -30,13 +30,6 @@ struct Kept {
     state: State,
     payloads: HashMap<(InvocationId, Digest), Vec<u8>>,
     leases: HashMap<InvocationId, Lease>,
-    token: u64,
-}
-
-#[derive(Debug)]
-struct Lease {
-    owner: String,
-    until: Timestamp,
     token: u64,
 }
 
@@ -114,7 +107,7 @@ impl Kept {
     }
 
     fn release(&mut self, id: &InvocationId, fence: Fence) {
-        if self.leases.get(id).is_some_and(|lease| lease.token == fence.0) {
+        if self.leases.get(id).is_some_and(|lease| lease.fence == fence) {
             self.leases.remove(id);
         }
     }
@@ -134,7 +127,7 @@ impl Kept {
         let id = draft.invocation.as_ref();
         match guard {
             Guard::Fence(token) => {
-                id.and_then(|id| self.leases.get(id)).is_some_and(|lease| lease.token == *token)
+                id.and_then(|id| self.leases.get(id)).is_some_and(|lease| lease.fence.0 == *token)
             }
             Guard::Unanswered { question, answered_by, at } => {
                 self.state.question(question).is_some_and(|record| {
@@ -150,6 +143,9 @@ impl Kept {
             }
             Guard::NewDeclaration { tool, digest } => self.state.declared.get(tool) != Some(digest),
             Guard::Stands(id) => self.state.standing.contains_key(id),
+            Guard::Intent { intent, holder } => {
+                self.state.intents.get(intent).map(|(id, _)| id) == holder.as_ref()
+            }
             Guard::Unchanged(seq) => {
                 let last = id.and_then(|id| self.stories.get(id)).and_then(|at| at.last());
                 last.and_then(|at| self.entries.get(*at)).is_some_and(|last| last.seq == *seq)
@@ -164,14 +160,26 @@ impl Kept {
         now: Timestamp,
         until: Timestamp,
     ) -> Option<Fence> {
+        if self.state.run(id).is_some_and(|run| run.ended_at.is_some()) {
+            return None;
+        }
         let other = self.leases.get(id).filter(|lease| lease.owner != owner);
         if other.is_some_and(|lease| lease.until > now) {
             return None;
         }
         self.token += 1;
-        let lease = Lease { owner: owner.to_owned(), until, token: self.token };
+        let fence = Fence(self.token);
+        let lease = Lease { owner: owner.to_owned(), until, fence };
         self.leases.insert(id.clone(), lease);
-        Some(Fence(self.token))
+        Some(fence)
+    }
+}
+
+impl Kept {
+    fn intent(&self, intent: &Digest) -> Option<IntentRecord> {
+        let (id, intent) = self.state.intents.get(intent)?;
+        let run = self.state.run(id)?.clone();
+        Some(IntentRecord { intent: intent.clone(), run, lease: self.leases.get(id).cloned() })
     }
 }
 
@@ -269,6 +277,13 @@ impl Store for MemoryStore {
 
     fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>> {
         ready(Ok(self.with(|kept| kept.state.usage(filter))))
+    }
+
+    fn intent<'a>(
+        &'a self,
+        intent: &'a Digest,
+    ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>> {
+        ready(Ok(self.with(|kept| kept.intent(intent))))
     }
 
     fn lease<'a>(

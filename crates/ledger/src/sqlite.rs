@@ -24,8 +24,8 @@ use self::task::{Answer, Ready, Task};
 use self::writer::Writer;
 use crate::chain::Loose;
 use crate::{
-    BoxFuture, Draft, Entry, Error, Fence, QuestionFilter, QuestionRecord, Receipt, Run, RunFilter,
-    Store, UsageFilter, Wait,
+    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, QuestionFilter, QuestionRecord, Receipt,
+    Run, RunFilter, Store, UsageFilter, Wait,
 };
 
 /// How often other processes are asked for news.
@@ -256,6 +256,14 @@ impl Store for SqliteStore {
     fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>> {
         let filter = filter.clone();
         Box::pin(self.readers.read(move |db| lists::usage(db, &filter)))
+    }
+
+    fn intent<'a>(
+        &'a self,
+        intent: &'a Digest,
+    ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>> {
+        // One row by its key, asked for by every write: sending it to another thread costs more.
+        Box::pin(async move { self.readers.read_here(|db| lists::intent(db, intent)) })
     }
 
     fn lease<'a>(

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use haft_model::{
-    Answer, Code, Digest, EffectState, InvocationId, Question, QuestionId, QuestionState,
+    Answer, Code, Digest, EffectState, Intent, InvocationId, Question, QuestionId, QuestionState,
     StandingAnswer, Status, Timestamp,
 };
 use serde::Serialize;
@@ -70,8 +70,14 @@ pub trait Store: Send + Sync {
     /// How many invocations began since a time.
     fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>>;
 
-    /// Takes the lease of an invocation, unless somebody else holds one that has not run out. The
-    /// token is larger than every token before it.
+    /// The call that carries out an intent, and how far it is.
+    fn intent<'a>(
+        &'a self,
+        intent: &'a Digest,
+    ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>>;
+
+    /// Takes the lease of an invocation that is not over, unless somebody else holds one that has not
+    /// run out. The token is larger than every token before it.
     fn lease<'a>(
         &'a self,
         id: &'a InvocationId,
@@ -148,6 +154,28 @@ pub struct Run {
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
+}
+
+/// An intent, the call that carries it out, and how far that is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntentRecord {
+    /// The intent.
+    pub intent: Intent,
+    /// The call.
+    pub run: Run,
+    /// The lease of the call. A call that changes something keeps it until its answer was handed over.
+    pub lease: Option<Lease>,
+}
+
+/// Who has the right to write about an invocation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// Who.
+    pub owner: String,
+    /// Until when, unless it is prolonged.
+    pub until: Timestamp,
+    /// The token.
+    pub fence: Fence,
 }
 
 /// Which invocations.

@@ -7,8 +7,8 @@ mod undoing;
 
 use haft_model::{
     Actor, BatchPlace, CancelNote, CancelRequested, Code, Decided, Decision, DriverId,
-    EffectSettled, EffectState, HookRun, InvocationId, Kept, Mutation, Persisted, PhaseLine,
-    Redacted, Reported, ResolvedFacts, ResultStatus, Status, Timestamp,
+    EffectSettled, EffectState, HookRun, Intent, InvocationId, Kept, Mutation, Persisted,
+    PhaseLine, Redacted, Reported, ResolvedFacts, ResultStatus, SentAgain, Status, Timestamp,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -56,6 +56,10 @@ pub struct Story {
     pub native: Vec<Value>,
     /// The key that the caller gave.
     pub key: Option<String>,
+    /// The intent that it carries out.
+    pub intent: Option<Intent>,
+    /// When the same intent was sent again, and how.
+    pub sent_again: Vec<(Timestamp, SentAgain)>,
     /// The call that made this one.
     pub parent: Option<InvocationId>,
     /// The call that this one undoes.

@@ -48,6 +48,13 @@ pub struct BatchPlace {
     /// The calls of the batch that had to end before it began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<InvocationId>,
+    /// How many equal calls of the batch come before it: asked for together, they are not the same.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub twin: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Call {

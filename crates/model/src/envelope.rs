@@ -110,6 +110,9 @@ pub struct Envelope {
     /// Why the end of the call could not be put on record, where it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unrecorded: Option<String>,
+    /// Whether it is the answer of an earlier call that meant the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
     /// The question that is open, for a call that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<QuestionId>,

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Answer, ArgumentsReady, AttemptEnded, CancelRequested, Closed, Compensating, CompensationEnded,
-    Decided, Declared, DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, Note,
-    Persisted, Planned, Question, Queued, Redacted, Reported, ResultCreated, Selected,
-    StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver, Yielded,
+    Decided, Declared, DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, Intent,
+    Note, Persisted, Planned, Question, Queued, Redacted, Reported, ResultCreated, Selected,
+    SentAgain, StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver,
+    Yielded,
 };
 
 /// One thing that happened: the 27 classes of the standard, and ours in addition.
@@ -106,6 +107,12 @@ pub enum Event {
     /// Ours: it does not any more.
     #[serde(rename = "haft.standing.revoked")]
     StandingRevoked(StandingRevoked),
+    /// Ours: the call carries out an intent, and no other call does.
+    #[serde(rename = "haft.intent.bound")]
+    IntentBound(Box<Intent>),
+    /// Ours: the same intent was sent once more, and given the answer of this call.
+    #[serde(rename = "haft.intent.sent_again")]
+    SentAgain(SentAgain),
     /// Ours: from here on the effect may have happened.
     #[serde(rename = "haft.attempt.submitted")]
     Submitted(Submitted),
@@ -171,6 +178,8 @@ impl Event {
             | Event::Closed(_)
             | Event::StandingGiven(_)
             | Event::StandingRevoked(_)
+            | Event::IntentBound(_)
+            | Event::SentAgain(_)
             | Event::Submitted(_)
             | Event::AttemptEnded(_)
             | Event::CancelRequested(_)

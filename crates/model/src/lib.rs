@@ -19,6 +19,7 @@ mod glob;
 mod governance;
 mod grant;
 mod id;
+mod intent;
 mod kind;
 mod lifecycle;
 mod limits;
@@ -59,6 +60,7 @@ pub use grant::{
     ActionGrant, Condition, DefaultDecision, Grant, Limit, Policy, Principal, Requirement,
 };
 pub use id::{ActionId, ActorId, DriverId, InvocationId, QuestionId, ToolId, ToolKey};
+pub use intent::{Intent, KeySource, SentAgain};
 pub use kind::DriverKind;
 pub use lifecycle::{Lifecycle, LifecycleDates};
 pub use limits::{Backoff, CostClass, Limits, RetryPolicy};

@@ -6,6 +6,7 @@ mod order;
 mod seat;
 #[cfg(test)]
 mod tests;
+mod twins;
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -107,6 +108,7 @@ impl Runtime {
         let name = format!("bat_{}", uuid::Uuid::now_v7().simple());
         let names: std::sync::Arc<[String]> =
             batch.calls.iter().enumerate().map(known_as).collect();
+        let twins = twins::twins(&batch.calls);
         let members = batch.calls.into_iter().zip(ids.iter()).zip(order.after).enumerate();
         let works = members.map(|(index, ((member, id), after))| {
             let mut call = member.call;
@@ -114,6 +116,7 @@ impl Runtime {
                 id: name.clone(),
                 index: index as u64,
                 depends_on: after.iter().filter_map(|index| ids.get(*index).cloned()).collect(),
+                twin: twins.get(index).copied().unwrap_or(0),
             });
             let seat = Seat::new(course.clone(), index, member.priority, names.clone());
             let work = self.seated(call, id.clone(), manner.clone(), seat);

@@ -3,6 +3,8 @@
 mod attempts;
 mod running;
 
+pub(crate) use attempts::Became;
+
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
@@ -49,7 +51,7 @@ impl Walk<'_> {
             self.journal.phase(CallPhase::Execute, PhaseOutcome::Failed);
             return Err(stop.into());
         }
-        let outcome = self.attempts(call, &cleared, manner).await;
+        let outcome = self.attempts(&cleared, manner).await;
         let ended = match &outcome {
             Ok(_) => PhaseOutcome::Ok,
             Err(_) => PhaseOutcome::Failed,
@@ -170,6 +172,7 @@ impl Walk<'_> {
             link,
         );
         let attempt = attempt.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))?;
+        let attempt = attempt.known_by(running.mutates.then(|| self.key()));
         let driver = &cleared.understood.driver;
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
         let mut work = Guarded(work);

@@ -6,7 +6,7 @@ mod held;
 use haft_driver::{Failure, Output};
 use haft_model::{
     AbortReason, CallPhase, Code, Content, EffectState, Ended, Envelope, Event, PhaseOutcome,
-    ResultCreated, ResultStatus, Status, Stop, ToolError, Yielded,
+    QuestionId, ResultCreated, ResultStatus, Status, Stop, ToolError, Yielded,
 };
 use serde_json::Value;
 
@@ -27,7 +27,16 @@ impl Walk<'_> {
             Ok(output) => Ok(output),
             Err(Halt::Stopped(failure)) => Err(*failure),
             Err(Halt::Pending(question)) => return self.pending(*question).await,
+            Err(Halt::Answered(envelope)) => return self.superseded(*envelope).await,
         };
+        let envelope = self.conclude(outcome).await;
+        if let Some(carrying) = &self.carrying {
+            carrying.answered(&envelope);
+        }
+        envelope
+    }
+
+    async fn conclude(&mut self, outcome: Result<Output, Failure>) -> Envelope {
         let came = self.map(outcome);
         let came = self.post_hooks(came).await;
         let held = self.hold(came.output.as_ref());
@@ -36,6 +45,17 @@ impl Walk<'_> {
         let envelope = self.emit(envelope).await;
         self.tell_original(&envelope).await;
         envelope
+    }
+
+    /// The end of a call that means what another one meant. Where others know of it already, they
+    /// hear that it came to nothing by itself.
+    async fn superseded(mut self, answer: Envelope) -> Envelope {
+        if self.journal.on_record().is_some() {
+            let words = format!("it is `{}` sent again, and has its answer", answer.invocation_id);
+            let stop = Stop::new(Code::CanceledDiscarded, words);
+            self.conclude(Err(Failure::new(stop, EffectState::None))).await;
+        }
+        answer
     }
 
     /// Phase 10: the output is held against the contract, once.
@@ -172,6 +192,7 @@ impl Walk<'_> {
             error: came.error.clone(),
             unrecorded: None,
             approval_id: None,
+            replayed: false,
         }
     }
 
@@ -217,31 +238,52 @@ impl Walk<'_> {
             message: envelope.error.as_ref().map(|error| error.message.clone()),
             stage,
         }));
-        if let Err(stop) = self.journal.close().await {
+        // What may have happened is answered for until somebody has the answer.
+        let keeps = self.intent.is_some() && envelope.effect_state.may_have_happened();
+        if !keeps {
+            self.journal.unbind();
+        }
+        if let Err(stop) = self.journal.close(keeps).await {
+            envelope.unrecorded = Some(stop.message);
+        }
+        match keeps.then(|| self.journal.leave_fence()).flatten() {
+            Some(fence) => self.runtime.delivery.expect(self.journal.id(), fence),
+            None => self.journal.release().await,
+        }
+        envelope
+    }
+
+    /// The answer of a call that waits for a person while its caller does not.
+    async fn pending(mut self, question: haft_model::Question) -> Envelope {
+        let words = format!("{}; approve it with `haft approve {}`", question.summary, question.id);
+        let mut envelope = self.waiting(Some(question.id), words);
+        if let Err(stop) = self.journal.close(false).await {
             envelope.unrecorded = Some(stop.message);
         }
         self.journal.release().await;
         envelope
     }
 
-    /// The answer of a call that waits for a person while its caller does not.
-    async fn pending(mut self, question: haft_model::Question) -> Envelope {
+    /// The envelope of an output that leaves nothing behind.
+    pub(crate) fn came_to(&self, output: Output) -> Envelope {
+        let effect = output.effect;
+        let error = self.promised(&output).err().map(|stop| self.error(stop, effect));
+        let held = self.looked_at(Some(&output));
+        self.composed(&Came { output: Some(output), error, effect }, held)
+    }
+
+    /// What is said of a call while a person has to answer first.
+    pub(crate) fn waiting(&self, question: Option<QuestionId>, words: String) -> Envelope {
         let effect = self.unsent(EffectState::None);
         let came = Came { output: None, error: None, effect };
-        let held = self.hold(None);
-        let mut envelope = self.envelope(&came, held);
-        let words = format!("{}; approve it with `haft approve {}`", question.summary, question.id);
+        let mut envelope = self.composed(&came, self.looked_at(None));
         envelope.status = ResultStatus::Pending;
         envelope.final_status = Status::AwaitingApproval;
         envelope.model_facing_content = vec![Content::Text { text: words.clone() }];
-        envelope.summary = words.clone();
         envelope.ui_facing_summary = render::line(&words);
+        envelope.summary = words;
         envelope.empty = false;
-        envelope.approval_id = Some(question.id);
-        if let Err(stop) = self.journal.close().await {
-            envelope.unrecorded = Some(stop.message);
-        }
-        self.journal.release().await;
+        envelope.approval_id = question;
         envelope
     }
 }

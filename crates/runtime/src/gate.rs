@@ -42,7 +42,7 @@ impl Walk<'_> {
             Err(Halt::Stopped(_)) => {
                 self.journal.phase(CallPhase::Permission, PhaseOutcome::Failed)
             }
-            Err(Halt::Pending(_)) => {}
+            Err(Halt::Pending(_) | Halt::Answered(_)) => {}
         }
         cleared
     }
@@ -92,7 +92,7 @@ impl Walk<'_> {
         match self.decided(understood, decision, None, None, Vec::new()).await {
             Ok(()) => stop,
             Err(Halt::Stopped(failure)) => failure.stop,
-            Err(Halt::Pending(_)) => stop,
+            Err(Halt::Pending(_) | Halt::Answered(_)) => stop,
         }
     }
 

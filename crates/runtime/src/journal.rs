@@ -27,6 +27,10 @@ pub(crate) struct Journal {
     fence: Option<Fence>,
     /// The lease that is taken with what is saved next.
     claim: Option<Claim>,
+    /// What has to hold for anything about the call to be written.
+    condition: Option<Guard>,
+    /// Whether that did not hold.
+    beaten: bool,
     /// When the lease was last prolonged.
     leased: Instant,
     durable: bool,
@@ -82,6 +86,8 @@ impl Journal {
             }),
             fence: taken_up.map(|taken| taken.fence),
             claim: None,
+            condition: None,
+            beaten: false,
             leased: now,
             durable: taken_up.is_some(),
             came_in: taken_up.map_or_else(|| clock.now(), |taken| taken.came_in),
@@ -129,6 +135,21 @@ impl Journal {
     /// Whether a status may be noted now.
     pub(crate) fn may_note(&self, next: Status) -> bool {
         self.status == next || self.status.may_become(next)
+    }
+
+    /// The contract, as far as it is known.
+    pub(crate) fn subject(&self) -> Option<String> {
+        self.subject.clone()
+    }
+
+    /// Writes what is saved next only if this holds.
+    pub(crate) fn only_if(&mut self, condition: Guard) {
+        self.condition = Some(condition);
+    }
+
+    /// Whether another call was faster, so that nothing could be written about this one.
+    pub(crate) fn is_beaten(&self) -> bool {
+        self.beaten
     }
 
     /// Notes that something happened.
@@ -227,21 +248,35 @@ impl Journal {
         self.save().await
     }
 
-    /// Hands the last of it to the ledger, and does not keep what cannot be written.
-    pub(crate) async fn close(&mut self) -> Result<(), Stop> {
+    /// Forgets a condition that does not matter to a call of which nothing was written yet, with what
+    /// was noted under it.
+    pub(crate) fn unbind(&mut self) {
+        if !self.written && self.condition.take().is_some() {
+            self.retract(|event| matches!(event, Event::IntentBound(_)));
+        }
+    }
+
+    /// Hands the last of it to the ledger, and does not keep what cannot be written. The right to
+    /// write is given back with it, unless it is kept.
+    pub(crate) async fn close(&mut self, keeps: bool) -> Result<(), Stop> {
         let wait = if self.durable { Wait::Disk } else { Wait::Queue };
         self.claim = None;
         if self.facts.is_empty() {
             return Ok(());
         }
-        let release = self.fence;
+        let release = self.fence.filter(|_| !keeps);
         let sent = Draft { release, ..self.draft() };
         let written = self.store.append(sent, wait).await.map(|_| ()).map_err(unrecorded);
-        if written.is_ok() {
+        if written.is_ok() && !keeps {
             // It was given back together with what was written; otherwise whoever closes does.
             self.fence = None;
         }
         written
+    }
+
+    /// Leaves the right to write about the call where it is, for whoever hands the answer over.
+    pub(crate) fn leave_fence(&mut self) -> Option<Fence> {
+        self.fence.take()
     }
 
     /// Gives the right to write about the call back.
@@ -262,6 +297,7 @@ impl Journal {
             Ok(receipt) => {
                 self.written = true;
                 self.claim = None;
+                self.condition = None;
                 if receipt.fence.is_some() {
                     self.fence = receipt.fence;
                     self.leased = Instant::now();
@@ -271,9 +307,16 @@ impl Journal {
             Err(fault) => {
                 // Nothing of it was written, so a later try tells the whole story.
                 (self.facts, self.blobs) = kept;
+                self.beaten |=
+                    matches!(&fault, haft_ledger::Error::Forbidden(Guard::Intent { .. }));
                 Err(unrecorded(fault))
             }
         }
+    }
+
+    fn guards(&self) -> Vec<Guard> {
+        let fence = self.fence.map(|Fence(token)| Guard::Fence(token));
+        fence.into_iter().chain(self.condition.clone()).collect()
     }
 
     fn draft(&mut self) -> Draft {
@@ -283,7 +326,7 @@ impl Journal {
             subject: self.subject.clone(),
             facts: std::mem::take(&mut self.facts),
             blobs: std::mem::take(&mut self.blobs),
-            guards: self.fence.map(|Fence(token)| Guard::Fence(token)).into_iter().collect(),
+            guards: self.guards(),
             claim: self.claim.clone(),
             release: None,
         }

@@ -16,6 +16,8 @@ pub struct Manner<'m> {
     pub tell: Option<&'m (dyn Fn(&Question) + Send + Sync)>,
     /// Fires when the caller wants the call called off.
     pub cancel: Cancel,
+    /// When the caller is taken to have the answer.
+    pub receipt: Receipt,
     /// The surface it is made on; that of its actor where none is named.
     pub surface: Option<String>,
 }
@@ -28,6 +30,16 @@ pub enum Patience {
     Wait,
     /// Leaves with a pending envelope; the call stays open.
     Leave,
+}
+
+/// When a caller is taken to have the answer. An equal call before that is the same one sent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Receipt {
+    /// When it is given the envelope.
+    #[default]
+    Given,
+    /// When it says so with [`crate::Runtime::handed_over`].
+    Acknowledged,
 }
 
 /// Somebody at hand who can be asked: a person at a terminal, a form in a client.

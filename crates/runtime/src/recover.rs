@@ -7,12 +7,13 @@ use haft_catalog::Sender;
 use haft_driver::Failure;
 use haft_ledger::{Fence, QuestionFilter, QuestionRecord, RunFilter};
 use haft_model::{
-    Call, Code, Digest, EffectState, Envelope, Event, Fact, InvocationId, PhaseLine, Planned,
-    QuestionState, Status, Stop, TakenOver, utc_day,
+    Call, Code, Digest, EffectState, Envelope, Event, Fact, Intent, InvocationId, PhaseLine,
+    Planned, QuestionState, Status, Stop, TakenOver, utc_day,
 };
 use serde_json::Value;
 
 use crate::enlisted::Enlisted;
+use crate::execute::Became;
 use crate::gate::Ending;
 use crate::journal::{Journal, Opening, TakenUp, unrecorded};
 use crate::runtime::called_off;
@@ -38,7 +39,7 @@ struct Past {
 }
 
 /// A call that this process took, and nobody else has.
-struct Grabbed<'r> {
+pub(crate) struct Grabbed<'r> {
     fence: Fence,
     enlisted: Enlisted<'r>,
 }
@@ -87,7 +88,7 @@ impl Runtime {
     }
 
     /// Takes a call that nobody has: no process that is alive, and nobody in this one.
-    async fn grab(&self, id: &InvocationId) -> Result<Option<Grabbed<'_>>, Stop> {
+    pub(crate) async fn grab(&self, id: &InvocationId) -> Result<Option<Grabbed<'_>>, Stop> {
         let Some(enlisted) = self.enlist(id) else { return Ok(None) };
         let node = &self.options.node;
         let (now, until) = (self.clock.now(), self.lease_end());
@@ -111,18 +112,15 @@ impl Runtime {
         Ok(runs.first().map(|run| run.status))
     }
 
-    async fn resume(&self, id: &InvocationId, grabbed: Grabbed<'_>) -> Result<Recovered, Stop> {
+    pub(crate) async fn resume(
+        &self,
+        id: &InvocationId,
+        grabbed: Grabbed<'_>,
+    ) -> Result<Recovered, Stop> {
         let past = self.past(id).await?;
         let mut walk = self.walk_again(id, grabbed, &past).await?;
         let outcome = match past.submitted() {
-            true => Err(Halt::Stopped(Box::new(Failure::new(
-                Stop::new(
-                    Code::ExecutionFailed,
-                    "the process died after the effect had begun; nobody knows what became of it",
-                )
-                .help("look at the backend before you call again"),
-                EffectState::Unknown,
-            )))),
+            true => walk.found_out(&past, id).await,
             false => match walk.go_on(&past, id).await {
                 Ok(Some(output)) => output,
                 Ok(None) => {
@@ -184,6 +182,9 @@ impl Runtime {
         walk.executed = past.submitted();
         walk.attempt = past.attempts() + 1;
         walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();
+        walk.intent = past.intent();
+        let carrying = walk.intent.as_ref().map(|intent| self.under_way.take(intent, id));
+        walk.carrying = carrying.and_then(Result::ok);
         if let Some(original) = &past.planned.compensates {
             walk.discretion.unknown = true;
             walk.undo_on(&past.planned.actor, original).await?;
@@ -210,6 +211,35 @@ impl Runtime {
 type Outcome = Result<haft_driver::Output, Halt>;
 
 impl Walk<'_> {
+    /// What became of an effect that had begun when the process died: what the backend says, else
+    /// nobody knows.
+    async fn found_out(&mut self, past: &Past, id: &InvocationId) -> Outcome {
+        // The attempt that was under way is the last one there was.
+        self.attempt = past.attempts();
+        let became = match self.as_it_was(past, id).await {
+            Ok((_, understood)) => {
+                self.plan = Some(understood.plan.clone());
+                self.became(&understood).await
+            }
+            Err(_) => None,
+        };
+        let failed = |stop: Stop, effect| Err(Halt::Stopped(Box::new(Failure::new(stop, effect))));
+        let died = "the process died after the effect had begun";
+        match became {
+            Some(Became::Committed(output)) => Ok(output),
+            Some(Became::Absent) => {
+                let words = format!("{died}; the backend says that it did not take effect");
+                let stop = Stop::new(Code::DependencyUnavailable, words).help("call it again");
+                failed(stop, EffectState::NotCommitted)
+            }
+            None => {
+                let words = format!("{died}; nobody knows what became of it");
+                let help = format!("look at the backend, and tell with `haft settle {id}`");
+                failed(Stop::new(Code::ExecutionFailed, words).help(help), EffectState::Unknown)
+            }
+        }
+    }
+
     /// Goes on from the question that the call waits for; none while it is open.
     async fn go_on(&mut self, past: &Past, id: &InvocationId) -> Result<Option<Outcome>, Stop> {
         let died = || {
@@ -309,6 +339,13 @@ impl Past {
     fn attempts(&self) -> u32 {
         let started = |fact: &&Fact| matches!(fact.event, Event::Started(_));
         self.facts.iter().filter(started).count().try_into().unwrap_or(u32::MAX - 1)
+    }
+
+    fn intent(&self) -> Option<Intent> {
+        self.facts.iter().find_map(|fact| match &fact.event {
+            Event::IntentBound(intent) => Some(Intent::clone(intent)),
+            _ => None,
+        })
     }
 
     fn status(&self) -> Status {

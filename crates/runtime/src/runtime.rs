@@ -12,6 +12,8 @@ use haft_model::{
     ToolKey, utc_day,
 };
 
+use crate::delivery::Delivery;
+use crate::intent::UnderWay;
 use crate::journal::unrecorded;
 use crate::queue::Queue;
 use crate::{Clock, World};
@@ -67,6 +69,8 @@ pub struct Runtime {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) queue: Queue,
+    pub(crate) under_way: Arc<UnderWay>,
+    pub(crate) delivery: Arc<Delivery>,
     world: RwLock<Arc<World>>,
     /// The tools whose schemas were loaded, by the scope of the surface.
     loaded: Mutex<HashMap<String, Vec<ToolKey>>>,
@@ -88,6 +92,8 @@ impl Runtime {
             store,
             clock,
             world: RwLock::new(Arc::new(world)),
+            under_way: Arc::default(),
+            delivery: Arc::default(),
             loaded: Mutex::default(),
             running: Mutex::default(),
             declared: Mutex::default(),

@@ -6,18 +6,19 @@ use haft_catalog::{Entry, Sender};
 use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
-    Call, CallPhase, Code, Digest, EffectState, Envelope, Event, InvocationId, Kept, Plan, Planned,
-    Question, Selected, Stop, ToolKey, utc_day,
+    Call, CallPhase, Code, Digest, EffectState, Envelope, Event, Intent, InvocationId, Kept, Plan,
+    Planned, Question, Selected, Stop, ToolKey, utc_day,
 };
 use serde_json::Value;
 
 use crate::batch::Seat;
 use crate::enlisted::Enlisted;
 use crate::inputs::Discretion;
+use crate::intent::Carrying;
 use crate::journal::{Journal, Opening};
 use crate::redact::Redactor;
 use crate::undo::Undoing;
-use crate::{Manner, Runtime, World};
+use crate::{Manner, Receipt, Runtime, World};
 
 /// Why a walk ended before the last room.
 pub(crate) enum Halt {
@@ -25,6 +26,8 @@ pub(crate) enum Halt {
     Stopped(Box<Failure>),
     /// A person has to answer first, and the caller does not wait.
     Pending(Box<Question>),
+    /// It means what another call meant, and this is the answer of that.
+    Answered(Box<Envelope>),
 }
 
 impl From<Stop> for Halt {
@@ -60,6 +63,10 @@ pub(crate) struct Walk<'r> {
     pub(crate) asked: usize,
     /// The call that this one undoes, once it has the right to.
     pub(crate) undoing: Option<Undoing>,
+    /// What it means, where equal calls must not be carried out twice.
+    pub(crate) intent: Option<Intent>,
+    /// Keeps equal calls of this process waiting for its answer.
+    pub(crate) carrying: Option<Carrying>,
     /// Keeps others off the call while it is under way.
     pub(crate) enlisted: Enlisted<'r>,
     /// Its place in a batch.
@@ -72,7 +79,11 @@ impl Runtime {
         let mut walk = Walk::begin(self, &call, new_id());
         walk.nested = call.parent.is_some();
         let outcome = walk.through(&call, &manner).await;
-        walk.finish(outcome).await
+        let envelope = walk.finish(outcome).await;
+        if manner.receipt == Receipt::Given {
+            self.hands_over(&envelope.invocation_id);
+        }
+        envelope
     }
 }
 
@@ -115,22 +126,33 @@ impl<'r> Walk<'r> {
             sent: None,
             asked: 0,
             undoing: None,
+            intent: None,
+            carrying: None,
             enlisted,
             seat: None,
             world,
         }
     }
 
-    /// The story of a call.
+    /// The story of a call, unless another one turns out to be the same.
     pub(crate) async fn through(
         &mut self,
         call: &Call,
         manner: &Manner<'_>,
     ) -> Result<Output, Halt> {
+        let outcome = self.rooms(call, manner).await;
+        match self.journal.is_beaten() {
+            true => Err(self.beaten(call, manner).await),
+            false => outcome,
+        }
+    }
+
+    async fn rooms(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Output, Halt> {
         let entry = self.resolve(call, manner)?;
         self.runtime.declare(&entry).await;
         let input = self.parse(call, &entry)?;
         self.wait_for_siblings(manner).await?;
+        self.recognise(call, &entry, &input, manner).await?;
         let understood = self.understand(call, entry, input)?;
         self.begin_undoing(call).await?;
         let heard = self.hear(call, understood).await?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_ledger::{
-    BoxFuture, Draft, Entry, Error, Fence, QuestionFilter, QuestionRecord, Receipt, Run, RunFilter,
-    Store, UsageFilter, Wait,
+    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, QuestionFilter, QuestionRecord, Receipt,
+    Run, RunFilter, Store, UsageFilter, Wait,
 };
 use haft_model::{Digest, InvocationId, StandingAnswer, Timestamp};
 
@@ -114,6 +114,13 @@ impl<M: Meddler> Store for MeddledStore<M> {
 
     fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>> {
         self.store.usage(filter)
+    }
+
+    fn intent<'a>(
+        &'a self,
+        intent: &'a Digest,
+    ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>> {
+        self.store.intent(intent)
     }
 
     fn lease<'a>(

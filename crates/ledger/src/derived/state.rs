@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use haft_model::{
-    Digest, EffectState, InvocationId, QuestionId, QuestionState, StandingAnswer, ToolKey,
+    Digest, EffectState, Intent, InvocationId, QuestionId, QuestionState, StandingAnswer, ToolKey,
 };
 
 use super::{Change, Changes, RunChange};
@@ -23,6 +23,8 @@ pub(crate) struct State {
     question_at: HashMap<QuestionId, usize>,
     pub(crate) standing: BTreeMap<QuestionId, StandingAnswer>,
     pub(crate) declared: BTreeMap<String, Digest>,
+    /// The calls that carry out intents, by what those are found by.
+    pub(crate) intents: BTreeMap<Digest, (InvocationId, Intent)>,
 }
 
 impl State {
@@ -90,6 +92,10 @@ impl State {
             }
             Change::Declared(tool, digest) => {
                 self.declared.insert(tool.clone(), digest.clone());
+            }
+            Change::Bound(id, intent) => {
+                let bound = (id.clone(), intent.as_ref().clone());
+                self.intents.insert(intent.intent.clone(), bound);
             }
         }
     }

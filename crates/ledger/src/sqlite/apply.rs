@@ -40,6 +40,12 @@ pub(crate) fn holds(db: &Connection, id: Option<&InvocationId>, guard: &Guard) -
         Guard::Stands(id) => {
             db.prepare_cached("SELECT 1 FROM standing WHERE id = ?1")?.exists([id.as_str()])
         }
+        Guard::Intent { intent, holder } => {
+            let text = "SELECT invocation FROM intents WHERE intent = ?1";
+            let mut statement = db.prepare_cached(text)?;
+            let found = statement.query_row([intent.as_str()], |row| row.get::<_, String>(0));
+            Ok(found.optional()?.as_deref() == holder.as_ref().map(InvocationId::as_str))
+        }
         Guard::Unchanged(seq) => {
             let text = "SELECT max(seq) FROM entries WHERE invocation = ?1";
             let last: Option<i64> = db.prepare_cached(text)?.query_row([id], |row| row.get(0))?;
@@ -157,6 +163,12 @@ fn other(db: &Connection, change: &Change) -> Result<()> {
             let text = "INSERT OR REPLACE INTO declared(tool, digest) VALUES (?1, ?2)";
             db.prepare_cached(text)?.execute([tool, digest.as_str()])
         }
+        Change::Bound(id, intent) => {
+            let text =
+                "INSERT OR REPLACE INTO intents(intent, invocation, bound) VALUES (?1, ?2, ?3)";
+            let bound = json(intent)?;
+            db.prepare_cached(text)?.execute([intent.intent.as_str(), id.as_str(), &bound])
+        }
     }
     .map(|_rows| ())
 }
@@ -171,7 +183,7 @@ fn json<T: serde::Serialize>(value: &T) -> Result<String> {
         .map_err(|fault| rusqlite::Error::ToSqlConversionFailure(Box::new(fault)))
 }
 
-/// Takes a lease; none while somebody else holds it.
+/// Takes a lease; none while somebody else holds it, nor on what is over.
 pub(crate) fn lease(
     db: &Connection,
     id: &str,
@@ -179,7 +191,8 @@ pub(crate) fn lease(
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<u64>> {
-    let text = "SELECT 1 FROM leases WHERE invocation = ?1 AND owner <> ?2 AND until > ?3";
+    let text = "SELECT 1 FROM leases WHERE invocation = ?1 AND owner <> ?2 AND until > ?3
+        UNION ALL SELECT 1 FROM runs WHERE invocation = ?1 AND ended IS NOT NULL";
     if db.prepare_cached(text)?.exists(params![id, owner, nanos(now)])? {
         return Ok(None);
     }

@@ -5,13 +5,15 @@ mod runs;
 mod tests;
 
 use haft_model::{
-    Answer, Digest, EffectState, InvocationId, QuestionState, StandingAnswer, Timestamp,
+    Answer, Digest, EffectState, Intent, InvocationId, QuestionState, StandingAnswer, Timestamp,
 };
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
 
 use super::apply::nanos;
-use crate::{Entry, QuestionFilter, QuestionRecord, UsageFilter};
+use crate::{
+    Entry, Fence, IntentRecord, Lease, QuestionFilter, QuestionRecord, RunFilter, UsageFilter,
+};
 
 pub(crate) use runs::{all_runs, runs};
 
@@ -122,6 +124,34 @@ pub(crate) fn declared(db: &Connection) -> Result<Vec<(String, Digest)>> {
     let text = "SELECT tool, digest FROM declared";
     let pair = |row: &Row<'_>| Ok((row.get(0)?, Digest::from(row.get::<_, String>(1)?.as_str())));
     db.prepare_cached(text)?.query_map([], pair)?.collect()
+}
+
+/// The intents on record, with the calls that carry them out.
+pub(crate) fn intents(db: &Connection) -> Result<Vec<(Digest, (InvocationId, Intent))>> {
+    let text = "SELECT invocation, bound FROM intents";
+    let bound = |row: &Row<'_>| {
+        let intent: Intent = json(row, 1)?;
+        let id = InvocationId::from(row.get::<_, String>(0)?.as_str());
+        Ok((intent.intent.clone(), (id, intent)))
+    };
+    db.prepare(text)?.query_map([], bound)?.collect()
+}
+
+/// An intent, its call and its lease.
+pub(crate) fn intent(db: &Connection, intent: &Digest) -> Result<Option<IntentRecord>> {
+    let text = "SELECT invocation, bound FROM intents WHERE intent = ?1";
+    let bound = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, json(row, 1)?));
+    let found = db.prepare_cached(text)?.query_row([intent.as_str()], bound).optional()?;
+    let Some((id, intent)) = found else { return Ok(None) };
+    let filter = RunFilter { id: Some(InvocationId::from(id.as_str())), ..RunFilter::default() };
+    let Some(run) = runs(db, &filter)?.pop() else { return Ok(None) };
+    let text = "SELECT owner, until, token FROM leases WHERE invocation = ?1";
+    let lease = |row: &Row<'_>| {
+        let fence = Fence(row.get::<_, i64>(2)? as u64);
+        Ok(Lease { owner: row.get(0)?, until: time(1, row.get(1)?)?, fence })
+    };
+    let lease = db.prepare_cached(text)?.query_row([&id], lease).optional()?;
+    Ok(Some(IntentRecord { intent, run, lease }))
 }
 
 /// How many runs began since a time.

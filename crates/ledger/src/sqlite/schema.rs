@@ -9,7 +9,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Each text takes the tables from the version before it to its own, which is its place from 1.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE entries(
         seq INTEGER PRIMARY KEY, line TEXT NOT NULL, invocation TEXT, blobs BLOB);
     CREATE INDEX entries_of ON entries(invocation, seq);
@@ -52,7 +53,12 @@ const MIGRATIONS: [&str; 1] = ["
         PRIMARY KEY(digest, sealed, invocation)) WITHOUT ROWID;
     CREATE TABLE heads(seq INTEGER PRIMARY KEY, head TEXT NOT NULL);
     CREATE TABLE marks(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-"];
+",
+    "
+    CREATE TABLE intents(
+        intent TEXT PRIMARY KEY, invocation TEXT NOT NULL, bound TEXT NOT NULL) WITHOUT ROWID;
+",
+];
 
 /// The version of the tables that this code works with.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;

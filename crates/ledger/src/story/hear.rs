@@ -31,6 +31,8 @@ impl Story {
             facts: None,
             native: Vec::new(),
             key: None,
+            intent: None,
+            sent_again: Vec::new(),
             parent: None,
             compensates: None,
             batch: None,
@@ -117,6 +119,11 @@ impl Story {
             }
             Event::CancelRequested(wish) => {
                 self.cancels.push(Cancel::Requested(at, wish.clone()));
+            }
+            Event::IntentBound(intent) => self.intent = Some(intent.as_ref().clone()),
+            Event::SentAgain(again) => {
+                self.native.extend(again.native.iter().cloned());
+                self.sent_again.push((at, again.clone()));
             }
             Event::Started(started) => self.started(started, at),
             Event::Submitted(submitted) => {

@@ -239,6 +239,7 @@ fn differences(stored: &State, rebuilt: &State) -> Vec<&'static str> {
         (stored.questions == rebuilt.questions, "questions"),
         (stored.standing == rebuilt.standing, "standing answers"),
         (stored.declared == rebuilt.declared, "declarations"),
+        (stored.intents == rebuilt.intents, "intents"),
     ];
     pairs.into_iter().filter(|(same, _)| !same).map(|(_, what)| what).collect()
 }
@@ -251,6 +252,7 @@ fn stored_state(db: &Connection) -> rusqlite::Result<State> {
     let standing = lists::standing(db, None)?;
     state.standing = standing.into_iter().map(|answer| (answer.id.clone(), answer)).collect();
     state.declared = lists::declared(db)?.into_iter().collect();
+    state.intents = lists::intents(db)?.into_iter().collect();
     Ok(state)
 }
 

@@ -3,18 +3,22 @@
 use std::time::{Duration, Instant};
 
 use haft_driver::{BoxFuture, Failure, Output};
-use haft_model::{AttemptEnded, Call, Code, EffectState, Envelope, Event, ResultStatus, Stop};
+use haft_model::{
+    AttemptEnded, Call, Code, EffectState, Envelope, Event, InvocationId, ResultStatus, Stop,
+};
 use haft_notation::{Condition, fill};
 use serde_json::{Value, json};
 
 use crate::gate::Cleared;
+use crate::intent::backend_key;
 use crate::retry::{self, Kind, Next};
 use crate::runtime::called_off;
+use crate::understand::Understood;
 use crate::walk::Walk;
 use crate::{Manner, Patience, Runtime};
 
 /// What the backend says became of a call.
-enum Became {
+pub(crate) enum Became {
     /// It happened, with this output.
     Committed(Output),
     /// It did not happen.
@@ -26,7 +30,6 @@ impl Walk<'_> {
     /// deadline holds for all of them.
     pub(super) async fn attempts(
         &mut self,
-        call: &Call,
         cleared: &Cleared,
         manner: &Manner<'_>,
     ) -> Result<Output, Failure> {
@@ -42,7 +45,7 @@ impl Walk<'_> {
             let mut next = retry::next(&failure, kind, is_declared(cleared, &failure));
             let mut failure = failure;
             if next == Next::AskStatus {
-                match self.became(call, cleared).await {
+                match self.became(&cleared.understood).await {
                     Some(Became::Committed(output)) => return Ok(output),
                     Some(Became::Absent) => {
                         failure = absent(failure);
@@ -89,17 +92,54 @@ impl Walk<'_> {
 
     /// Asks the backend what became of a call, through the contract's status operation. None where
     /// there is no such operation, or where it does not say.
-    async fn became(&mut self, call: &Call, cleared: &Cleared) -> Option<Became> {
-        let status = cleared.understood.entry.contract.tool.extras.status.clone()?;
-        let plan = &cleared.understood.plan;
+    pub(crate) async fn became(&mut self, understood: &Understood) -> Option<Became> {
+        let id = self.journal.id().clone();
+        let (became, answer) = self.runtime.became(&id, &self.key(), understood).await?;
+        self.told(&became, &answer);
+        Some(became)
+    }
+
+    /// Puts on record what the backend said, and by which call it was asked.
+    fn told(&mut self, became: &Became, answer: &Envelope) {
+        let effect = match became {
+            Became::Committed(_) => EffectState::Committed,
+            Became::Absent => EffectState::NotCommitted,
+        };
+        self.journal.note(Event::AttemptEnded(Box::new(AttemptEnded {
+            attempt: self.attempt,
+            effect,
+            code: None,
+            native: vec![json!({ "source": "haft", "status_query": answer.invocation_id })],
+        })));
+    }
+
+    /// The key that the call is known by at the backend, the same in every attempt.
+    pub(crate) fn key(&self) -> String {
+        match &self.intent {
+            Some(intent) => intent.key.clone(),
+            None => backend_key(&[self.journal.id().as_str()]),
+        }
+    }
+}
+
+impl Runtime {
+    /// What the backend says became of a call that it knows by this key, and the answer that says so.
+    pub(crate) async fn became(
+        &self,
+        id: &InvocationId,
+        key: &str,
+        understood: &Understood,
+    ) -> Option<(Became, Envelope)> {
+        let status = understood.entry.contract.tool.extras.status.clone()?;
+        let plan = &understood.plan;
         let scope = json!({
             "input": plan.input, "context": plan.context,
-            "idempotency": { "key": self.key(call, cleared) },
+            "idempotency": { "key": key },
         });
         let input = fill(&status.input, &scope).ok()?;
         let mut question = Call::new(haft_model::Actor::clone(&plan.actor), status.tool, input);
-        question.parent = Some(self.journal.id().clone());
-        let answer = self.runtime.ask_status(question).await;
+        question.parent = Some(id.clone());
+        let answer = self.ask_status(question).await;
         if answer.status != ResultStatus::Succeeded || answer.is_error {
             return None;
         }
@@ -119,41 +159,9 @@ impl Walk<'_> {
             // Both or neither is no answer.
             (_, _) => return None,
         };
-        self.told(&became, &answer);
-        Some(became)
+        Some((became, answer))
     }
 
-    /// Puts on record what the backend said, and by which call it was asked.
-    fn told(&mut self, became: &Became, answer: &Envelope) {
-        let effect = match became {
-            Became::Committed(_) => EffectState::Committed,
-            Became::Absent => EffectState::NotCommitted,
-        };
-        self.journal.note(Event::AttemptEnded(Box::new(AttemptEnded {
-            attempt: self.attempt,
-            effect,
-            code: None,
-            native: vec![json!({ "source": "haft", "status_query": answer.invocation_id })],
-        })));
-    }
-
-    /// The key that the call is known by at the backend: the caller's, or the contract's.
-    pub(super) fn key(&self, call: &Call, cleared: &Cleared) -> Option<String> {
-        if call.key.is_some() {
-            return call.key.clone();
-        }
-        let plan = &cleared.understood.plan;
-        let contract = &cleared.understood.entry.contract;
-        let template = contract.tool.extras.idempotency.as_ref()?.key.clone()?;
-        let scope = json!({ "input": plan.input, "context": plan.context });
-        match fill(&Value::String(template), &scope).ok()? {
-            Value::String(key) => Some(key),
-            key => Some(key.to_string()),
-        }
-    }
-}
-
-impl Runtime {
     /// A call of our own about another one. It waits for nobody.
     fn ask_status(&self, question: Call) -> BoxFuture<'_, Envelope> {
         let manner = Manner { patience: Patience::Leave, ..Manner::default() };

@@ -1,0 +1,141 @@
+//! One intent, one effect: a call that was sent before is not carried out again, it is answered.
+
+mod first;
+mod lookup;
+mod meant;
+mod standing;
+mod under_way;
+
+use haft_catalog::Entry;
+use haft_ledger::{Guard, IntentRecord};
+use haft_model::{Call, Code, Event, Intent, InvocationId, Stop};
+use serde_json::Value;
+
+use crate::Manner;
+use crate::journal::unrecorded;
+use crate::runtime::called_off;
+use crate::walk::{Halt, Walk};
+pub(crate) use meant::backend_key;
+use standing::{Standing, key_reused, standing};
+use under_way::Other;
+pub(crate) use under_way::{Carrying, UnderWay};
+
+impl Walk<'_> {
+    /// Recognises a call that means what another one meant. What goes on from here is the only call
+    /// that carries its intent out.
+    pub(crate) async fn recognise(
+        &mut self,
+        call: &Call,
+        entry: &Entry,
+        input: &Value,
+        manner: &Manner<'_>,
+    ) -> Result<(), Halt> {
+        let (id, now) = (self.journal.id().clone(), self.journal.now());
+        let Some(mut meant) = meant::meant(call, entry, input, &id, now)? else { return Ok(()) };
+        let carrying = loop {
+            match self.runtime.under_way.take(&meant, &id) {
+                Ok(carrying) => break carrying,
+                Err(other) if other.binding != meant.binding => {
+                    return Err(key_reused(&other.id).into());
+                }
+                Err(other) => self.with_other(call, other, manner).await?,
+            }
+        };
+        let record = self.runtime.store.intent(&meant.intent).await.map_err(unrecorded)?;
+        let holder = match self.stands(entry, &meant, record.as_ref()) {
+            Standing::New(holder) => holder,
+            Standing::Conflict => return Err(conflict(record).into()),
+            Standing::Same => {
+                // Others of this process may ask for the same meanwhile.
+                drop(carrying);
+                return Err(self.first_answer(call, record, manner).await?);
+            }
+            Standing::Unknown => {
+                let Some(record) = record else { return Err(lost()) };
+                self.find_out(call, entry, input, &record, manner).await?;
+                // It did not happen. The backend may know the key all the same.
+                meant.key.clone_from(&record.intent.key);
+                Some(record.run.invocation_id)
+            }
+        };
+        self.carry(meant, holder, carrying);
+        Ok(())
+    }
+
+    fn stands(&self, entry: &Entry, meant: &Intent, record: Option<&IntentRecord>) -> Standing {
+        let heard = record.is_none_or(|record| self.runtime.delivery.is_heard(record));
+        let askable = entry.contract.tool.extras.status.is_some();
+        standing(meant, record, self.journal.now(), heard, askable)
+    }
+
+    /// From here on this call is the one. That is put on record with the first thing that is.
+    fn carry(&mut self, meant: Intent, holder: Option<InvocationId>, carrying: Carrying) {
+        let guard = Guard::Intent { intent: meant.intent.clone(), holder };
+        self.journal.only_if(guard);
+        self.journal.note(Event::IntentBound(Box::new(meant.clone())));
+        self.intent = Some(meant);
+        self.carrying = Some(carrying);
+    }
+
+    /// Waits for another call of this process; goes on where that one went away without an answer.
+    async fn with_other(
+        &mut self,
+        call: &Call,
+        other: Other,
+        manner: &Manner<'_>,
+    ) -> Result<(), Halt> {
+        let id = other.id.clone();
+        let wish = self.enlisted.wish.clone();
+        let answer = tokio::select! {
+            biased;
+            () = manner.cancel.cancelled() => return Err(no_longer_wanted(&id)),
+            () = wish.cancelled() => return Err(no_longer_wanted(&id)),
+            answer = other.answer() => answer,
+        };
+        match answer {
+            Some(envelope) if envelope.final_status.is_terminal() => {
+                let envelope = haft_model::Envelope::clone(&envelope);
+                Err(self.sent_again(call, envelope).await)
+            }
+            // It waits for a person, or its caller let go of it; the ledger knows more.
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Another process began to carry out the same intent at the same moment, and was faster.
+    pub(crate) async fn beaten(&mut self, call: &Call, manner: &Manner<'_>) -> Halt {
+        self.carrying = None;
+        let Some(meant) = self.intent.take() else { return lost() };
+        let record = match self.runtime.store.intent(&meant.intent).await {
+            Ok(record) => record,
+            Err(fault) => return unrecorded(fault).into(),
+        };
+        let entry = self.entry.clone();
+        let stands = entry.map(|entry| self.stands(&entry, &meant, record.as_ref()));
+        match stands {
+            Some(Standing::Conflict) => conflict(record).into(),
+            Some(Standing::Same | Standing::Unknown) => {
+                self.first_answer(call, record, manner).await.unwrap_or_else(|halt| halt)
+            }
+            Some(Standing::New(_)) | None => lost(),
+        }
+    }
+}
+
+fn conflict(record: Option<IntentRecord>) -> Stop {
+    match record {
+        Some(record) => key_reused(&record.run.invocation_id),
+        None => Stop::new(Code::Conflict, "the idempotency key means something else"),
+    }
+}
+
+/// What somebody hears who was not fast enough, where the faster one came to nothing.
+fn lost() -> Halt {
+    Stop::new(Code::Conflict, "another process began the same call, and it came to nothing")
+        .help("send it again")
+        .into()
+}
+
+fn no_longer_wanted(first: &InvocationId) -> Halt {
+    called_off(&format!("while it waited for the answer of `{first}`, which goes on")).into()
+}

@@ -1,0 +1,131 @@
+//! The answer of the call that carries an intent out, for one that was sent again.
+
+use haft_ledger::{Draft, IntentRecord, QuestionFilter, Wait};
+use haft_model::{
+    Actor, Call, Code, Envelope, Event, Fact, InvocationId, QuestionState, ResultStatus, SentAgain,
+    Status, Stop,
+};
+
+use super::no_longer_wanted;
+use crate::journal::unrecorded;
+use crate::walk::{Halt, Walk};
+use crate::{Manner, Patience, Recovered};
+
+impl Walk<'_> {
+    /// Waits until the call on record is over, and takes its answer. A call whose process is gone is
+    /// taken up first.
+    pub(super) async fn first_answer(
+        &mut self,
+        call: &Call,
+        record: Option<IntentRecord>,
+        manner: &Manner<'_>,
+    ) -> Result<Halt, Halt> {
+        let Some(mut record) = record else { return Ok(super::lost()) };
+        let id = record.run.invocation_id.clone();
+        let intent = record.intent.intent.clone();
+        let wish = self.enlisted.wish.clone();
+        loop {
+            if record.run.ended_at.is_some() {
+                self.runtime.delivery.learn(&record);
+                let envelope = self.answer_on_record(&id, &record).await?;
+                return Ok(self.sent_again(call, envelope).await);
+            }
+            if let Some(envelope) = self.finished_now(&id, &record).await? {
+                return Ok(self.sent_again(call, envelope).await);
+            }
+            if manner.patience == Patience::Leave && record.run.status == Status::AwaitingApproval {
+                let envelope = self.still_waits(&record);
+                return Ok(self.sent_again(call, envelope).await);
+            }
+            tokio::select! {
+                biased;
+                () = manner.cancel.cancelled() => return Err(no_longer_wanted(&id)),
+                () = wish.cancelled() => return Err(no_longer_wanted(&id)),
+                () = tokio::time::sleep(self.runtime.options.look) => {}
+            }
+            let again = self.runtime.store.intent(&intent).await.map_err(unrecorded)?;
+            match again.filter(|again| again.run.invocation_id == id) {
+                Some(again) => record = again,
+                // It came to nothing, and somebody else carries the intent out.
+                None => return Ok(super::lost()),
+            }
+        }
+    }
+
+    /// Takes up a call that nobody has, if it can go on.
+    async fn finished_now(
+        &self,
+        id: &InvocationId,
+        record: &IntentRecord,
+    ) -> Result<Option<Envelope>, Stop> {
+        if let Some(question) = &record.run.approval_id {
+            let filter = QuestionFilter { id: Some(question.clone()), ..QuestionFilter::default() };
+            let asked = self.runtime.questions(&filter).await?;
+            if asked.iter().any(|asked| asked.state == QuestionState::Open) {
+                return Ok(None);
+            }
+        }
+        let Some(grabbed) = self.runtime.grab(id).await? else { return Ok(None) };
+        match Box::pin(self.runtime.resume(id, grabbed)).await? {
+            Recovered::Finished(envelope) => Ok(Some(*envelope)),
+            Recovered::StillWaiting | Recovered::Elsewhere => Ok(None),
+        }
+    }
+
+    /// The answer that a call was given, with what is known of its effect now.
+    async fn answer_on_record(
+        &self,
+        id: &InvocationId,
+        record: &IntentRecord,
+    ) -> Result<Envelope, Stop> {
+        let gone = || {
+            let effect = record.run.effect_state;
+            let words =
+                format!("`{id}` did the same before (its effect: {effect}), and its answer");
+            Stop::new(Code::Conflict, format!("{words} is not kept any more"))
+                .help(format!("`haft trace {id}` tells what is known"))
+        };
+        let mut envelope = self.runtime.reader().result(id).await?.ok_or_else(gone)?;
+        envelope.effect_state = record.run.effect_state;
+        Ok(envelope)
+    }
+
+    /// The answer while a person has to answer first.
+    fn still_waits(&self, record: &IntentRecord) -> Envelope {
+        let id = &record.run.invocation_id;
+        let question = record.run.approval_id.clone();
+        let words = match &question {
+            Some(question) => format!("it waits; approve it with `haft approve {question}`"),
+            None => "it waits for a person".to_owned(),
+        };
+        self.answer_of(id, self.waiting(question, words))
+    }
+
+    /// An envelope of this call, as that of another.
+    pub(super) fn answer_of(&self, id: &InvocationId, envelope: Envelope) -> Envelope {
+        Envelope {
+            invocation_id: id.clone(),
+            result_id: id.part("res"),
+            evidence_refs: vec![format!("haft://invocations/{id}")],
+            ..envelope
+        }
+    }
+
+    /// Puts on record that the same intent was sent once more, and gives it the answer.
+    pub(super) async fn sent_again(&self, call: &Call, mut envelope: Envelope) -> Halt {
+        envelope.replayed = envelope.status != ResultStatus::Pending;
+        let again = SentAgain { channel: call.channel.to_owned(), native: call.native.clone() };
+        let fact =
+            Fact { at: self.journal.now(), phases: Vec::new(), event: Event::SentAgain(again) };
+        let draft = Draft {
+            invocation: Some(envelope.invocation_id.clone()),
+            actor: Some(Actor::clone(&call.actor)),
+            subject: self.journal.subject(),
+            facts: vec![fact],
+            ..Draft::default()
+        };
+        // The answer does not depend on it.
+        let _ = self.runtime.store.append(draft, Wait::Queue).await;
+        Halt::Answered(Box::new(envelope))
+    }
+}

@@ -1,0 +1,73 @@
+//! The intents that are carried out in this process right now.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haft_model::{Digest, Envelope, Intent, InvocationId};
+use tokio::sync::watch;
+
+type Answer = Option<Arc<Envelope>>;
+
+/// Who carries out which intent here.
+#[derive(Default)]
+pub(crate) struct UnderWay(Mutex<HashMap<Digest, Other>>);
+
+/// A call of this process that carries an intent out.
+#[derive(Clone)]
+pub(crate) struct Other {
+    pub(super) id: InvocationId,
+    pub(super) binding: Digest,
+    answer: watch::Receiver<Answer>,
+}
+
+/// The right of one call to carry an intent out in this process; it ends when this is dropped.
+pub(crate) struct Carrying {
+    under_way: Arc<UnderWay>,
+    intent: Digest,
+    answer: watch::Sender<Answer>,
+}
+
+impl UnderWay {
+    fn all(&self) -> MutexGuard<'_, HashMap<Digest, Other>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the right, or tells who has it.
+    pub(crate) fn take(
+        self: &Arc<UnderWay>,
+        meant: &Intent,
+        id: &InvocationId,
+    ) -> Result<Carrying, Other> {
+        match self.all().entry(meant.intent.clone()) {
+            Entry::Occupied(other) => Err(other.get().clone()),
+            Entry::Vacant(place) => {
+                let (tell, answer) = watch::channel(None);
+                place.insert(Other { id: id.clone(), binding: meant.binding.clone(), answer });
+                Ok(Carrying { under_way: self.clone(), intent: meant.intent.clone(), answer: tell })
+            }
+        }
+    }
+}
+
+impl Other {
+    /// Waits for its answer; none where it went away without one.
+    pub(super) async fn answer(mut self) -> Answer {
+        let answered = self.answer.wait_for(Option::is_some).await;
+        answered.ok().and_then(|answer| answer.clone())
+    }
+}
+
+impl Carrying {
+    /// Gives its answer to all who wait for it.
+    pub(crate) fn answered(&self, envelope: &Envelope) {
+        // Whoever asks from here on may hold on to this end for a moment longer than the call lasts.
+        self.answer.send_replace(Some(Arc::new(envelope.clone())));
+    }
+}
+
+impl Drop for Carrying {
+    fn drop(&mut self) {
+        self.under_way.all().remove(&self.intent);
+    }
+}
