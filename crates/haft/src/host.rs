@@ -15,8 +15,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use haft_driver::{Driver, Hook};
 use haft_ledger::Store;
 use haft_model::{Actor, ActorId, Call, DriverId, Envelope, Role};
-use haft_runtime::{Clock, Manner, NonInteractive, Options, Reader, Runtime, WallClock};
+use haft_runtime::{Clock, Manner, NonInteractive, Options, Reader, Receipt, Runtime, WallClock};
 use haft_sandbox::AddressGuard;
+use tokio::task::JoinError;
 
 use crate::{Error, LoadOptions, Workspace};
 
@@ -54,7 +55,7 @@ impl Default for HostOptions {
 
 /// A workspace that can be called.
 pub struct Host {
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
     store: Arc<dyn Store>,
     workspace: RwLock<Arc<Workspace>>,
     given: Given,
@@ -85,16 +86,29 @@ impl Host {
             Given { hooks: options.hooks, drivers: options.drivers, addresses: options.addresses };
         let world = world::build(&workspace, &given);
         Ok(Host {
-            runtime: Runtime::new(world, store.clone(), options.clock, runtime_options),
+            runtime: Runtime::new(world, store.clone(), options.clock, runtime_options).into(),
             store,
             workspace: RwLock::new(Arc::new(workspace)),
             given,
         })
     }
 
-    /// Makes one call and waits for its end.
+    /// Makes one call and waits for its end. It goes on where nobody waits for it any more, and the
+    /// answer that nobody took is there for whoever makes the same call again.
     pub async fn call(&self, call: Call) -> Envelope {
-        self.runtime.call(call, Manner::default()).await
+        let runtime = self.runtime.clone();
+        let task = tokio::spawn(async move {
+            let manner = Manner { receipt: Receipt::Acknowledged, ..Manner::default() };
+            runtime.call(call, manner).await
+        });
+        let envelope = match task.await.map_err(JoinError::try_into_panic) {
+            Ok(envelope) => envelope,
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            // Everything here is being shut down, this wait with it.
+            Err(Err(_)) => std::future::pending().await,
+        };
+        self.runtime.hand_over(&envelope.invocation_id);
+        envelope
     }
 
     /// The pipeline, for those who want to say how they wait.

@@ -62,7 +62,7 @@ impl Runtime {
     }
 
     /// The same, without waiting for the store.
-    pub(crate) fn hands_over(&self, id: &InvocationId) {
+    pub fn hand_over(&self, id: &InvocationId) {
         if let Some(fence) = self.delivery.hand_over(id) {
             tokio::spawn(released(self.store.clone(), self.delivery.clone(), id.clone(), fence));
         }

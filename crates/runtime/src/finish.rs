@@ -243,10 +243,10 @@ impl Walk<'_> {
         if !keeps {
             self.journal.unbind();
         }
-        if let Err(stop) = self.journal.close(keeps).await {
-            envelope.unrecorded = Some(stop.message);
-        }
-        match keeps.then(|| self.journal.leave_fence()).flatten() {
+        let closed = self.journal.close(keeps).await;
+        let kept = keeps && closed.is_ok();
+        envelope.unrecorded = closed.err().map(|stop| stop.message);
+        match kept.then(|| self.journal.leave_fence()).flatten() {
             Some(fence) => self.runtime.delivery.expect(self.journal.id(), fence),
             None => self.journal.release().await,
         }

@@ -165,7 +165,17 @@ impl Journal {
 
     /// Takes back what was noted and could not be written.
     pub(crate) fn retract(&mut self, taken_back: impl Fn(&Event) -> bool) {
-        self.facts.retain(|fact| !taken_back(&fact.event));
+        // The phases that ended with it ended all the same.
+        let mut ended = Vec::new();
+        for mut fact in std::mem::take(&mut self.facts) {
+            ended.append(&mut fact.phases);
+            if !taken_back(&fact.event) {
+                fact.phases = std::mem::take(&mut ended);
+                self.facts.push(fact);
+            }
+        }
+        ended.append(&mut self.phases);
+        self.phases = ended;
     }
 
     /// Notes bytes that facts name.

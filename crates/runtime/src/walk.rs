@@ -81,7 +81,7 @@ impl Runtime {
         let outcome = walk.through(&call, &manner).await;
         let envelope = walk.finish(outcome).await;
         if manner.receipt == Receipt::Given {
-            self.hands_over(&envelope.invocation_id);
+            self.hand_over(&envelope.invocation_id);
         }
         envelope
     }

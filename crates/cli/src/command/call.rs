@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_model::{Call, Question};
-use haft_runtime::{Manner, Patience, Prompt};
+use haft_runtime::{Manner, Patience, Prompt, Receipt};
 use serde_json::{Value, json};
 
 use crate::arguments::{Input, Wishes};
@@ -63,11 +63,14 @@ pub(super) async fn make(
         prompt: at_hand.then_some(&terminal as &dyn Prompt),
         tell: Some(&tell),
         cancel: interrupt::listen(),
+        receipt: Receipt::Acknowledged,
         ..Manner::default()
     };
     let began = Instant::now();
     let envelope = host.runtime().call(call, manner).await;
-    output::envelope(&envelope, began.elapsed(), context.json)
+    let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
+    host.runtime().handed_over(&envelope.invocation_id).await;
+    Ok(exit)
 }
 
 fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> {

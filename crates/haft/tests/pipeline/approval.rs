@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use haft_driver::Output;
 use haft_ledger::{MemoryStore, QuestionFilter};
-use haft_model::{Code, Event, Fact, QuestionState, ResultStatus, Status, Timestamp, Verdict};
-use haft_runtime::{Answered, Recovered, Reply, StoppedClock};
+use haft_model::{
+    Call, Code, Event, Fact, QuestionState, ResultStatus, Status, Timestamp, Verdict,
+};
+use haft_runtime::{Answered, Manner, Recovered, Reply, StoppedClock};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -79,7 +81,8 @@ async fn a_call_whose_dead_process_still_has_the_lease_is_taken_over_when_it_run
         .options(|options| options.lease = Duration::from_millis(300))
         .open();
     let other = stage.another(|_| {});
-    let waiting = stage.call("note.keep", json!({}));
+    let call = Call::new(stage.agent(), "note.keep", json!({}));
+    let waiting = stage.host.runtime().call(call, Manner::default());
     // The first process dies while it waits: its lease is never given back.
     tokio::time::timeout(Duration::from_millis(50), waiting).await.unwrap_err();
     let records = stage.store.questions(&QuestionFilter::default()).await.unwrap();
@@ -263,7 +266,7 @@ async fn a_permission_that_runs_out_in_the_queue_is_asked_for_again() {
 async fn an_answer_is_for_one_question_and_given_once() {
     let stage = setting().open();
     let first = stage.call_and_leave("note.keep", json!({"a": 1})).await;
-    let second = stage.call_and_leave("note.keep", json!({"a": 1})).await;
+    let second = stage.call_and_leave("note.keep", json!({"a": 2})).await;
     let (one, two) = (first.approval_id.unwrap(), second.approval_id.unwrap());
     assert_ne!(one, two);
     stage.answer(&one, stage.yes()).await;

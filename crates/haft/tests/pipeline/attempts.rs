@@ -104,7 +104,13 @@ async fn a_lost_answer_to_a_charge_that_took_place_is_looked_up_and_adopted() {
     let stage = saying(setting, "done").open();
     let envelope = paid(&stage).await;
     assert_eq!((envelope.error.clone(), envelope.effect_state), (None, EffectState::Committed));
-    assert_eq!(envelope.structured_content, Some(json!({"id": "of \"order-7\""})));
+    let facts = stage.facts(&envelope.invocation_id).await;
+    let bound = facts.iter().find_map(|fact| match &fact.event {
+        Event::IntentBound(intent) => Some(intent.key.clone()),
+        _ => None,
+    });
+    let id = format!("of \"{}\"", bound.unwrap());
+    assert_eq!(envelope.structured_content, Some(json!({"id": id})));
     assert_eq!(charges(&stage), 1);
     let found = attempts(&stage, &envelope.invocation_id).await;
     assert_eq!(found, [(1, EffectState::Unknown), (1, EffectState::Committed)]);

@@ -169,11 +169,11 @@ async fn a_reply_that_does_not_count_leaves_the_question_open() {
         Reply { reason: None, ..stage.no("") },
         Reply { edited_input: Some(json!("no object")), ..stage.yes() },
     ];
-    for reply in replies {
+    for (number, reply) in replies.into_iter().enumerate() {
         let prompt = Useless(reply);
         let manner =
             Manner { prompt: Some(&prompt), patience: Patience::Leave, ..Manner::default() };
-        let call = Call::new(stage.agent(), "note.it", json!({}));
+        let call = Call::new(stage.agent(), "note.it", json!({"number": number}));
         let pending = stage.host.runtime().call(call, manner).await;
         assert_eq!(pending.final_status, Status::AwaitingApproval, "{:?}", pending.error);
     }

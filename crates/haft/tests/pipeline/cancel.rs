@@ -272,7 +272,7 @@ async fn a_call_that_waits_for_its_turn_can_be_called_off_by_its_id() {
     let first = stage.call("note.keep", json!({}));
     let second = async {
         started.notified().await;
-        let second = stage.call("note.keep", json!({}));
+        let second = stage.call("note.keep", json!({"n": 2}));
         let stopping = async {
             let id = first_run(&stage, Status::Queued).await;
             stage.host.runtime().cancel(&id, &stage.agent()).await.unwrap();

@@ -237,6 +237,8 @@ async fn round(seed: u64) -> usize {
     }
     over.cancel();
     answering.await.unwrap();
+    // A call that means what another one means has that one's answer, and no record of its own.
+    envelopes.retain(|(_, envelope)| !envelope.replayed);
     let runs = stage.store.runs(&Default::default()).await.unwrap();
     assert_eq!(runs.len(), envelopes.len(), "calls in, records out");
     assert!(runs.iter().all(|run| run.ended_at.is_some()), "{runs:?}");

@@ -41,7 +41,8 @@ async fn fifty() -> Stage {
         stage.call("note.show", json!({"n": "x"})).await;
         stage.call("fs.read", json!({"path": "../.."})).await;
         for approves in [true, false] {
-            let pending = stage.call_and_leave("note.ask", json!({"round": round})).await;
+            let input = json!({"round": round, "approves": approves});
+            let pending = stage.call_and_leave("note.ask", input).await;
             let reply = if approves { stage.yes() } else { stage.no("no") };
             stage.answer(&pending.approval_id.unwrap(), reply).await;
         }

@@ -35,6 +35,11 @@ impl Canary {
         self.entered.lock().unwrap().len()
     }
 
+    /// The tools it was reached for.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        self.entered.lock().unwrap().iter().map(|(tool, _)| tool.clone()).collect()
+    }
+
     /// The inputs it was given.
     pub(crate) fn inputs(&self) -> Vec<Value> {
         self.entered.lock().unwrap().iter().map(|(_, input)| input.clone()).collect()

@@ -60,8 +60,8 @@ async fn a_rule_that_asks_outweighs_a_contract_that_does_not() {
 #[tokio::test]
 async fn what_is_suggested_beside_an_ask_changes_nothing() {
     let stage = Setting::default().tool("note.keep", WRITE).open();
-    for _ in 0..2 {
-        let pending = stage.call_and_leave("note.keep", json!({})).await;
+    for number in 0..2 {
+        let pending = stage.call_and_leave("note.keep", json!({"number": number})).await;
         assert_eq!(pending.status, ResultStatus::Pending);
     }
     let records = stage.store.questions(&haft_ledger::QuestionFilter::default()).await.unwrap();
@@ -112,7 +112,7 @@ async fn a_standing_answer_is_given_once_and_taken_back() {
     let second = stage.call_and_leave("note.keep", json!({"b": 1})).await;
     assert_eq!((second.error.clone(), stage.canary.count()), (None, 2));
     stage.host.runtime().revoke(&id, &stage.owner()).await.unwrap();
-    let third = stage.call_and_leave("note.keep", json!({})).await;
+    let third = stage.call_and_leave("note.keep", json!({"c": 1})).await;
     assert_eq!((third.status, stage.canary.count()), (ResultStatus::Pending, 2));
 }
 
