@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_contract::did_you_mean;
-use haft_model::{Call, Code, Date, Digest, Limits, Plan, Route, Stop, canonical};
+use haft_model::{Call, Code, Date, Digest, DriverId, Limits, Plan, Route, Stop, canonical};
 use haft_notation::Schema;
 use serde_json::{Value, json};
 
@@ -35,11 +35,23 @@ impl Snapshot {
         call: &Call,
         input: Value,
     ) -> Result<(Plan, &'s Binding), Stop> {
+        self.bind_avoiding(entry, call, input, &[])
+    }
+
+    /// The same by a driver that is none of these.
+    pub fn bind_avoiding<'s>(
+        &'s self,
+        entry: &'s Entry,
+        call: &Call,
+        input: Value,
+        avoid: &[DriverId],
+    ) -> Result<(Plan, &'s Binding), Stop> {
         check_context(entry, &call.context)?;
         let question = Question {
             entry,
             input: &input,
             pinned: call.pinned.as_ref(),
+            avoid,
             region: &call.region,
             policy: self.routing(),
             states: self.states(),
@@ -93,6 +105,7 @@ impl Snapshot {
             entry,
             input: &used,
             pinned: call.pinned.as_ref(),
+            avoid: &[],
             region: &call.region,
             policy: self.routing(),
             states: self.states(),

@@ -16,6 +16,8 @@ pub(crate) struct Question<'e, 'c> {
     pub(crate) entry: &'e Entry,
     pub(crate) input: &'c Value,
     pub(crate) pinned: Option<&'c DriverId>,
+    /// Drivers that were tried, and could not.
+    pub(crate) avoid: &'c [DriverId],
     pub(crate) region: &'c [String],
     pub(crate) policy: &'c RoutingPolicy,
     pub(crate) states: &'c DriverStates,
@@ -114,6 +116,9 @@ impl<'e> Question<'e, '_> {
                 "host",
                 format!("it is built into `{host}`, and this is `{}`", self.host.id),
             );
+        }
+        if self.avoid.contains(&driver.id) {
+            return out("tried", "it was tried, and could not".into());
         }
         let state = self.state(binding);
         if state.installed == Probe::Failed {

@@ -88,6 +88,11 @@ pub struct Opinion {
 }
 
 impl Opinion {
+    /// Whether somebody was asked for it, as against what stands in a rule.
+    pub fn is_heard(&self) -> bool {
+        matches!(self.layer, Layer::Hook | Layer::Classifier)
+    }
+
     /// An opinion with a reason.
     pub fn new(layer: Layer, says: Says, reason: impl Into<String>) -> Opinion {
         Opinion {

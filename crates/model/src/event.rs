@@ -151,7 +151,8 @@ impl Event {
             }
             Event::PermissionRequested(_) => Some(Status::AwaitingApproval),
             Event::PermissionDecided(decided) => {
-                decided.call_input.is_some().then_some(Status::Approved)
+                let begins = decided.call_input.is_some() && decided.mode != Decided::FALLBACK;
+                begins.then_some(Status::Approved)
             }
             Event::Queued(_) => Some(Status::Queued),
             Event::Started(_) => Some(Status::Running),

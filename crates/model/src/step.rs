@@ -191,8 +191,13 @@ pub struct Decided {
     /// Until when an allow holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// `interactive` or `inbox` or `non_interactive`.
+    /// `interactive`, `rules` or `fallback`.
     pub mode: String,
+}
+
+impl Decided {
+    /// The mode of a decision about another driver for a call that is under way already.
+    pub const FALLBACK: &str = "fallback";
 }
 
 /// Its place in the queue.

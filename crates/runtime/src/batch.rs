@@ -20,7 +20,7 @@ use crate::walk::new_id;
 use crate::{Manner, Runtime, World};
 use course::Turn;
 use course::{Course, Lane};
-use crew::Crew;
+pub(crate) use crew::Crew;
 use order::Order;
 pub(crate) use seat::{Seat, Turns};
 

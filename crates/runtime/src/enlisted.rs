@@ -37,5 +37,6 @@ impl Runtime {
 impl Drop for Enlisted<'_> {
     fn drop(&mut self) {
         self.runtime.running().remove(&self.id);
+        self.runtime.left.notify_waiters();
     }
 }

@@ -1,6 +1,7 @@
 //! Phases 8 and 9: a turn in the queue, and the one room that acts.
 
 mod attempts;
+mod fallback;
 mod running;
 
 pub(crate) use attempts::Became;
@@ -51,7 +52,7 @@ impl Walk<'_> {
             self.journal.phase(CallPhase::Execute, PhaseOutcome::Failed);
             return Err(stop.into());
         }
-        let outcome = self.attempts(&cleared, manner).await;
+        let outcome = self.by_any_driver(call, cleared, manner).await;
         let ended = match &outcome {
             Ok(_) => PhaseOutcome::Ok,
             Err(_) => PhaseOutcome::Failed,

@@ -24,6 +24,8 @@ pub(crate) struct Cleared {
     pub(crate) understood: Understood,
     pub(crate) permit: Permit,
     pub(crate) call_input: Kept,
+    /// What hooks said of it, where the rules allowed it; none where people did.
+    pub(crate) heard: Option<Vec<Opinion>>,
 }
 
 impl Walk<'_> {
@@ -83,8 +85,11 @@ impl Walk<'_> {
         let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until);
         let permit = permit.ok_or_else(|| Stop::new(Code::Internal, "an allow gave no permit"))?;
         let call_input = self.keep(&understood.plan.input);
+        let heard = decision.opinions.iter();
+        let heard = heard.filter(|said| said.is_heard());
+        let heard = Some(heard.cloned().collect());
         self.decided(&understood, decision, Some(call_input.clone()), None, Vec::new()).await?;
-        Ok(Cleared { understood, permit, call_input })
+        Ok(Cleared { understood, permit, call_input, heard })
     }
 
     async fn denied(&mut self, understood: &Understood, decision: Decision) -> Stop {
@@ -166,7 +171,7 @@ impl Walk<'_> {
     }
 
     /// What the rules say of the call as it is now.
-    async fn judged(
+    pub(crate) async fn judged(
         &self,
         world: &World,
         understood: &Understood,
@@ -333,6 +338,10 @@ impl Walk<'_> {
         tokio::select! {
             () = manner.cancel.cancelled() => return Err(self.withdrawn(question).into()),
             () = wish.cancelled() => return Err(self.withdrawn(question).into()),
+            // People may answer while nobody is here.
+            () = self.runtime.closing.cancelled() => {
+                return Err(Halt::Pending(Box::new(question.clone())));
+            }
             () = tokio::time::sleep(look) => {}
         }
         if self.runtime.cancel_requested(&id).await? {

@@ -1,25 +1,34 @@
 //! Taking up calls whose own process is gone: still waiting, never sent, or nobody knows.
 
+mod past;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use haft_catalog::Sender;
-use haft_driver::Failure;
+use haft_driver::{BoxFuture, Failure};
 use haft_ledger::{Fence, QuestionFilter, QuestionRecord, RunFilter};
 use haft_model::{
-    Call, Code, Digest, EffectState, Envelope, Event, Fact, Intent, InvocationId, PhaseLine,
-    Planned, QuestionState, Status, Stop, TakenOver, utc_day,
+    Call, Code, Digest, EffectState, Envelope, Event, InvocationId, Opinion, PhaseLine, Planned,
+    QuestionState, Status, Stop, TakenOver, Verdict, utc_day,
 };
+use haft_policy::Permit;
 use serde_json::Value;
 
+use crate::batch::Crew;
 use crate::enlisted::Enlisted;
 use crate::execute::Became;
-use crate::gate::Ending;
+use crate::gate::{Cleared, Ending};
 use crate::journal::{Journal, Opening, TakenUp, unrecorded};
-use crate::runtime::called_off;
+use crate::runtime::{called_off, later};
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
-use crate::{Manner, Patience, Reader, Runtime};
+use crate::{Manner, Patience, Reader, Runtime, Unsent};
+use past::Past;
+
+/// How many open calls are looked up at once, and how many are settled side by side.
+const PAGE: usize = 1000;
+const AT_ONCE: usize = 64;
 
 /// What came of taking a call up again.
 #[derive(Debug)]
@@ -30,12 +39,6 @@ pub enum Recovered {
     StillWaiting,
     /// Another process has it.
     Elsewhere,
-}
-
-/// What the ledger tells about an open call.
-struct Past {
-    planned: Planned,
-    facts: Vec<Fact>,
 }
 
 /// A call that this process took, and nobody else has.
@@ -63,15 +66,32 @@ impl Runtime {
 
     /// Settles every open call that no live process has. Calls that wait for people go on waiting.
     pub async fn recover(&self) -> Result<Vec<Envelope>, Stop> {
-        let filter = RunFilter { open: true, most: 1000, ..RunFilter::default() };
+        let mut filter = RunFilter { open: true, most: PAGE, ..RunFilter::default() };
         let mut settled = Vec::new();
-        for run in self.store.runs(&filter).await.map_err(unrecorded)? {
-            let Some(grabbed) = self.grab(&run.invocation_id).await? else { continue };
-            if let Recovered::Finished(envelope) = self.resume(&run.invocation_id, grabbed).await? {
-                settled.push(*envelope);
+        loop {
+            let page = self.store.runs(&filter).await.map_err(unrecorded)?;
+            for some in page.chunks(AT_ONCE) {
+                let works = some.iter().map(|run| -> BoxFuture<'_, _> {
+                    Box::pin(self.recovered(&run.invocation_id))
+                });
+                for finished in Crew::new(works).all().await {
+                    settled.extend(finished?);
+                }
+            }
+            match page.last().filter(|_| page.len() == PAGE) {
+                Some(last) => filter.before = Some(last.invocation_id.clone()),
+                None => return Ok(settled),
             }
         }
-        Ok(settled)
+    }
+
+    /// Settles one open call, if nobody has it and it does not wait for people.
+    async fn recovered(&self, id: &InvocationId) -> Result<Option<Envelope>, Stop> {
+        let Some(grabbed) = self.grab(id).await? else { return Ok(None) };
+        match self.resume(id, grabbed).await? {
+            Recovered::Finished(envelope) => Ok(Some(*envelope)),
+            Recovered::StillWaiting | Recovered::Elsewhere => Ok(None),
+        }
     }
 
     /// Ends a call that waits for people and that nobody else has.
@@ -246,7 +266,14 @@ impl Walk<'_> {
             Stop::new(Code::Internal, "the process died before anything was sent")
                 .help("call it again")
         };
-        let record = self.last_question(id).await?.ok_or_else(died)?;
+        let Some(record) = self.last_question(id).await? else {
+            return match self.still_allowed(past, id).await? {
+                Some((call, cleared)) => {
+                    Ok(Some(self.carry_out(&call, cleared, &Manner::default()).await))
+                }
+                None => Err(died()),
+            };
+        };
         match self.as_it_was(past, id).await {
             Ok((call, understood)) => self.answered_since(call, understood, record).await,
             Err(stop) => {
@@ -254,6 +281,34 @@ impl Walk<'_> {
                 Err(stop)
             }
         }
+    }
+
+    /// A call that the rules had allowed when its process died, if it may run now: the workspace wants
+    /// that, it is the same call by the same driver, and the rules still say yes.
+    async fn still_allowed(
+        &mut self,
+        past: &Past,
+        id: &InvocationId,
+    ) -> Result<Option<(Call, Cleared)>, Stop> {
+        let (Unsent::Run, Some(decided)) = (self.runtime.options.unsent, past.allowed()) else {
+            return Ok(None);
+        };
+        let (call, understood) = self.as_it_was(past, id).await?;
+        let call_input = self.keep(&understood.plan.input);
+        let frozen = decided.call_input.as_ref().map(|kept| &kept.digest);
+        let same = frozen == Some(&call_input.digest) && past.by(&understood);
+        let world = self.world.clone();
+        let heard: Vec<Opinion> =
+            decided.decision.opinions.iter().filter(|said| said.is_heard()).cloned().collect();
+        let decision = self.judged(&world, &understood, &heard).await?;
+        if !same || decision.verdict != Verdict::Allow {
+            return Ok(None);
+        }
+        let until = later(self.journal.now(), self.runtime.options.permit);
+        let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until);
+        let heard = Some(heard);
+        self.plan = Some(understood.plan.clone());
+        Ok(permit.map(|permit| (call, Cleared { understood, permit, call_input, heard })))
     }
 
     /// The call and the plan that people were asked about, as far as they can be had today.
@@ -323,61 +378,5 @@ impl Walk<'_> {
         call.batch = planned.batch.clone();
         call.compensates = planned.compensates.clone();
         Ok(call)
-    }
-}
-
-impl Past {
-    /// Whether an effect may have begun of which nobody knows the end.
-    fn submitted(&self) -> bool {
-        self.facts.iter().fold(false, |open, fact| match &fact.event {
-            Event::Submitted(_) => true,
-            Event::AttemptEnded(ended) if !ended.effect.may_have_happened() => false,
-            _ => open,
-        })
-    }
-
-    fn attempts(&self) -> u32 {
-        let started = |fact: &&Fact| matches!(fact.event, Event::Started(_));
-        self.facts.iter().filter(started).count().try_into().unwrap_or(u32::MAX - 1)
-    }
-
-    fn intent(&self) -> Option<Intent> {
-        self.facts.iter().find_map(|fact| match &fact.event {
-            Event::IntentBound(intent) => Some(Intent::clone(intent)),
-            _ => None,
-        })
-    }
-
-    fn status(&self) -> Status {
-        let last = self.facts.iter().rev().find_map(|fact| fact.event.status());
-        last.unwrap_or(Status::Planned)
-    }
-
-    fn progress(&self) -> u64 {
-        let last = self.facts.iter().rev().find_map(|fact| match &fact.event {
-            Event::Progressed(reported) | Event::PartialResult(reported) => Some(reported.sequence),
-            _ => None,
-        });
-        last.unwrap_or(0)
-    }
-
-    fn subject(&self) -> String {
-        let selected = self.facts.iter().find_map(|fact| match &fact.event {
-            Event::Selected(selected) => {
-                let id = selected.tool.split('@').next().unwrap_or_default();
-                Some(format!("{id}@{}", selected.version))
-            }
-            _ => None,
-        });
-        selected.unwrap_or_else(|| format!("unresolved:{}", self.planned.requested))
-    }
-
-    /// The digest of the input that was judged last.
-    fn judged(&self) -> Option<Digest> {
-        self.facts.iter().rev().find_map(|fact| match &fact.event {
-            Event::PermissionDecided(decided) => Some(decided.permission_input.digest.clone()),
-            Event::PermissionRequested(question) => Some(question.bound.call_input.clone()),
-            _ => None,
-        })
     }
 }

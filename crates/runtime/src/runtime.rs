@@ -12,6 +12,8 @@ use haft_model::{
     ToolKey, utc_day,
 };
 
+use tokio::sync::Notify;
+
 use crate::delivery::Delivery;
 use crate::intent::UnderWay;
 use crate::journal::unrecorded;
@@ -37,6 +39,8 @@ pub struct Options {
     pub look: Duration,
     /// What an ask becomes where nobody is at hand.
     pub non_interactive: NonInteractive,
+    /// What becomes of a call whose process died after it was allowed and before anything was sent.
+    pub unsent: Unsent,
 }
 
 /// What an ask becomes where nobody is at hand.
@@ -46,6 +50,15 @@ pub enum NonInteractive {
     Ask,
     /// The call ends.
     Deny,
+}
+
+/// What becomes of a call whose process died before anything was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsent {
+    /// It ends, and whoever made it may call again.
+    Refuse,
+    /// It runs, if the rules still allow it.
+    Run,
 }
 
 impl Default for Options {
@@ -59,6 +72,7 @@ impl Default for Options {
             grace: Duration::from_secs(5),
             look: Duration::from_millis(100),
             non_interactive: NonInteractive::Ask,
+            unsent: Unsent::Refuse,
         }
     }
 }
@@ -71,6 +85,10 @@ pub struct Runtime {
     pub(crate) queue: Queue,
     pub(crate) under_way: Arc<UnderWay>,
     pub(crate) delivery: Arc<Delivery>,
+    /// Fires when no more calls are taken.
+    pub(crate) closing: Cancel,
+    /// Rings whenever a call is no longer under way.
+    pub(crate) left: Notify,
     world: RwLock<Arc<World>>,
     /// The tools whose schemas were loaded, by the scope of the surface.
     loaded: Mutex<HashMap<String, Vec<ToolKey>>>,
@@ -94,6 +112,8 @@ impl Runtime {
             world: RwLock::new(Arc::new(world)),
             under_way: Arc::default(),
             delivery: Arc::default(),
+            closing: Cancel::new(),
+            left: Notify::new(),
             loaded: Mutex::default(),
             running: Mutex::default(),
             declared: Mutex::default(),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use haft_catalog::{Entry, Sender};
+use haft_catalog::{Binding, Entry, Sender};
 use haft_driver::Driver;
 use haft_model::{
-    ArgumentsReady, Call, CallPhase, Code, Event, FactRule, MutationSource, Plan, ResolvedFacts,
-    Stop, Tri,
+    ArgumentsReady, Call, CallPhase, Code, DriverId, Event, FactRule, MutationSource, Plan,
+    ResolvedFacts, Stop, Tri,
 };
 use haft_notation::Condition;
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ pub(crate) struct Understood {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) driver_version: Arc<str>,
     pub(crate) facts: ResolvedFacts,
+    /// Whether the backend itself carries out a key at most once.
+    pub(crate) enforces_key: bool,
 }
 
 impl Walk<'_> {
@@ -85,27 +87,49 @@ pub(crate) fn understood(
     entry: &Arc<Entry>,
     input: Value,
 ) -> Result<Understood, Stop> {
-    let (plan, binding) = world.snapshot.bind(entry, call, input)?;
-    let driver = world.drivers.get(&plan.route.driver).cloned().ok_or_else(|| {
-        let kind = binding.driver.kind.name();
-        Stop::new(
-            Code::SetupRequired,
-            format!("nothing here can run driver `{}` of kind {kind}", plan.route.driver),
-        )
-        .help("builtin drivers and those defined in code can be run")
-    })?;
-    caught(|| driver.preflight(&plan)).unwrap_or_else(|fault| {
-        let id = &plan.route.driver;
-        let words = format!("driver `{id}` broke while it looked at the input: {fault}");
-        Err(Stop::new(Code::Internal, words).help("whoever wrote the driver has to mend it"))
-    })?;
-    Ok(Understood {
-        facts: facts(entry, &plan.input),
-        entry: entry.clone(),
-        driver_version: binding.driver.version.clone(),
-        driver,
-        plan,
-    })
+    Understood::avoiding(world, call, entry, input, &[])
+}
+
+impl Understood {
+    /// The same by a driver that is none of these.
+    pub(crate) fn avoiding(
+        world: &World,
+        call: &Call,
+        entry: &Arc<Entry>,
+        input: Value,
+        avoid: &[DriverId],
+    ) -> Result<Understood, Stop> {
+        let (plan, binding) = world.snapshot.bind_avoiding(entry, call, input, avoid)?;
+        let driver = world.drivers.get(&plan.route.driver).cloned().ok_or_else(|| {
+            let kind = binding.driver.kind.name();
+            Stop::new(
+                Code::SetupRequired,
+                format!("nothing here can run driver `{}` of kind {kind}", plan.route.driver),
+            )
+            .help("builtin drivers and those defined in code can be run")
+        })?;
+        caught(|| driver.preflight(&plan)).unwrap_or_else(|fault| {
+            let id = &plan.route.driver;
+            let words = format!("driver `{id}` broke while it looked at the input: {fault}");
+            Err(Stop::new(Code::Internal, words).help("whoever wrote the driver has to mend it"))
+        })?;
+        Ok(Understood {
+            facts: facts(entry, &plan.input),
+            entry: entry.clone(),
+            driver_version: binding.driver.version.clone(),
+            enforces_key: enforces_key(binding),
+            driver,
+            plan,
+        })
+    }
+}
+
+/// Whether a driver says that its backend holds calls to their key: in so many words, or by naming
+/// the header that carries it.
+fn enforces_key(binding: &Binding) -> bool {
+    let Some(implements) = binding.implements() else { return false };
+    let said = implements.metadata.pointer("/haft/enforces_key").and_then(Value::as_bool);
+    said.unwrap_or_else(|| implements.metadata.pointer("/http/idempotency_key_header").is_some())
 }
 
 /// The safety facts of this very input; what cannot be settled takes the unsafe value.

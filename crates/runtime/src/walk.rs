@@ -149,6 +149,9 @@ impl<'r> Walk<'r> {
 
     async fn rooms(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Output, Halt> {
         let entry = self.resolve(call, manner)?;
+        if !self.nested {
+            self.runtime.is_open()?;
+        }
         self.runtime.declare(&entry).await;
         let input = self.parse(call, &entry)?;
         self.wait_for_siblings(manner).await?;

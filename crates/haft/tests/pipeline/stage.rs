@@ -85,6 +85,7 @@ pub(crate) struct Setting {
     clock: Arc<dyn Clock>,
     options: Options,
     lenient: bool,
+    spare: bool,
 }
 
 /// A host with a canary behind it.
@@ -112,7 +113,7 @@ impl Kit {
         let options = HostOptions {
             store: StoreChoice::Given(self.store.clone()),
             hooks: self.hooks.clone(),
-            drivers: HashMap::from([(DriverId::from("canary"), code)]),
+            drivers: ["canary", "spare"].map(|id| (DriverId::from(id), code.clone())).into(),
             clock: self.clock.clone(),
             runtime: self.options.clone(),
             ..HostOptions::default()
@@ -132,6 +133,7 @@ impl Default for Setting {
             store: None,
             clock: Arc::new(WallClock),
             lenient: false,
+            spare: false,
             options: Options {
                 look: Duration::from_millis(5),
                 grace: Duration::from_millis(200),
@@ -197,6 +199,12 @@ impl Setting {
         self
     }
 
+    /// Adds a second driver for every tool, which is the canary under another name.
+    pub(crate) fn spare(mut self) -> Setting {
+        self.spare = true;
+        self
+    }
+
     /// Adds text to haft.toml.
     pub(crate) fn settings(mut self, text: &str) -> Setting {
         self.settings.push_str(text);
@@ -247,13 +255,18 @@ impl Setting {
             .iter()
             .map(|id| format!("  - {{ tool: {id}, version: \"^1\" }}\n"))
             .collect();
-        let driver = format!(
-            "---\nname: canary\nid: canary\nversion: 1.0.0\ndescription: Counts.\nkind: builtin\n\
-             implements:\n{implements}metadata: {{ builtin: {{ host_id: haft }} }}\n---\n\nCounts.\n"
-        );
+        let driver = |id: &str| {
+            format!(
+                "---\nname: {id}\nid: {id}\nversion: 1.0.0\ndescription: Counts.\nkind: builtin\n\
+                 implements:\n{implements}metadata: {{ builtin: {{ host_id: haft }} }}\n---\n\nCounts.\n"
+            )
+        };
         let mut folder = self.folder.file("haft.toml", &self.settings);
         if !self.tools.is_empty() {
-            folder = folder.file(".drivers/canary/DRIVER.md", driver);
+            folder = folder.file(".drivers/canary/DRIVER.md", driver("canary"));
+        }
+        if self.spare {
+            folder = folder.file(".drivers/spare/DRIVER.md", driver("spare"));
         }
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let kit = Kit {

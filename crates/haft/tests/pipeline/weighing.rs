@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::stage::{READ, Scripted, Setting, WRITE, extras};
 use crate::story::checked;
 
-fn says(name: &'static str, says: Says) -> Scripted {
+pub(crate) fn says(name: &'static str, says: Says) -> Scripted {
     Scripted::new(name, HookPoint::PreToolUse, move |_| {
         Ok(HookAnswer { opinion: Some((says, "it thinks so".into())), ..HookAnswer::default() })
     })

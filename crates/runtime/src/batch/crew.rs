@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 type Work<'w, T> = Pin<Box<dyn Future<Output = T> + Send + 'w>>;
 
 /// Futures that go on side by side, without tasks of their own: they may borrow.
-pub(super) struct Crew<'w, T> {
+pub(crate) struct Crew<'w, T> {
     members: Vec<Option<(Work<'w, T>, Waker)>>,
     bells: Arc<Bells>,
     left: usize,
@@ -39,7 +39,7 @@ impl Wake for Bell {
 }
 
 impl<'w, T> Crew<'w, T> {
-    pub(super) fn new(works: impl Iterator<Item = Work<'w, T>>) -> Crew<'w, T> {
+    pub(crate) fn new(works: impl Iterator<Item = Work<'w, T>>) -> Crew<'w, T> {
         let bells = Arc::<Bells>::default();
         let member = |(index, work)| {
             let bell = Bell { bells: bells.clone(), index };
@@ -49,6 +49,18 @@ impl<'w, T> Crew<'w, T> {
         let left = members.len();
         bells.0.lock().unwrap_or_else(PoisonError::into_inner).0.extend(0..left);
         Crew { members, bells, left }
+    }
+
+    /// What all of them gave, in their order.
+    pub(crate) async fn all(mut self) -> Vec<T> {
+        let mut given = std::collections::BTreeMap::new();
+        loop {
+            let ended = std::future::poll_fn(|context| self.poll(context)).await;
+            if ended.is_empty() {
+                return given.into_values().collect();
+            }
+            given.extend(ended);
+        }
     }
 
     /// What ended since last time, each with its index; nothing once all have ended.

@@ -161,6 +161,7 @@ impl<'r> Walk<'r> {
     pub(crate) fn whose_wish(&self) -> AbortReason {
         match self.seat.as_ref().and_then(|seat| seat.course.taken_by(seat.index)) {
             Some(_) => AbortReason::SiblingError,
+            None if self.runtime.closing.is_cancelled() => AbortReason::RuntimeShutdown,
             None => AbortReason::UserInterruption,
         }
     }

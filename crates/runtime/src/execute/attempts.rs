@@ -26,15 +26,15 @@ pub(crate) enum Became {
 }
 
 impl Walk<'_> {
-    /// Carries a call out, in as many attempts as its contract allows and its effects permit. One
-    /// deadline holds for all of them.
+    /// Carries a call out by one driver, in as many attempts as its contract allows and its effects
+    /// permit, until a deadline.
     pub(super) async fn attempts(
         &mut self,
         cleared: &Cleared,
         manner: &Manner<'_>,
+        until: Instant,
     ) -> Result<Output, Failure> {
         let limits = cleared.understood.plan.limits;
-        let until = Instant::now() + Duration::from_millis(limits.timeout_ms);
         let kind = kind(cleared);
         let first = self.attempt;
         loop {
@@ -173,9 +173,10 @@ impl Runtime {
 fn kind(cleared: &Cleared) -> Kind {
     let contract = &cleared.understood.entry.contract;
     let mode = contract.tool.extras.idempotency.as_ref().and_then(|spec| spec.mode.as_deref());
+    let harmless = contract.tool.idempotent || mode == Some("natural");
     match cleared.understood.plan.effects.may_mutate() {
         false => Kind::Read,
-        true if contract.tool.idempotent || mode == Some("natural") => Kind::Idempotent,
+        true if harmless || cleared.understood.enforces_key => Kind::Idempotent,
         true => Kind::Write,
     }
 }

@@ -1,0 +1,93 @@
+//! Another driver where one could not: only where nothing was sent, or for a read.
+
+use haft_driver::{Failure, Output};
+use haft_model::{Call, Code, EffectState, Envelope, Says, Stop};
+use serde_json::json;
+
+use crate::stage::*;
+use crate::story::checked;
+use crate::weighing::says;
+
+const ALLOW: &str = "[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n";
+
+/// Two drivers for one tool; the first fails in this way.
+fn failing(base: &str, code: Code, effect: EffectState) -> Setting {
+    Setting::default().tool("pay", base).spare().settings(ALLOW).reporting_act(
+        "pay",
+        move |attempt| {
+            Box::pin(async move {
+                if attempt.plan.route.driver.as_str() == "canary" {
+                    if effect != EffectState::NotSubmitted && effect != EffectState::None {
+                        attempt.link.submit().await?;
+                    }
+                    return Err(Failure::new(Stop::new(code, "it could not"), effect));
+                }
+                attempt.link.submit().await?;
+                Ok(Output::committed(json!({"by": "spare"})))
+            })
+        },
+    )
+}
+
+async fn paid(stage: &Stage) -> (Option<Code>, Option<String>, usize) {
+    let envelope = stage.call("pay", json!({})).await;
+    checked(stage, &envelope).await;
+    about(stage, envelope)
+}
+
+fn about(stage: &Stage, envelope: Envelope) -> (Option<Code>, Option<String>, usize) {
+    let code = envelope.error.map(|error| error.error_code);
+    (code, envelope.driver, stage.canary.count())
+}
+
+#[tokio::test]
+async fn a_driver_that_sent_nothing_is_followed_by_the_next() {
+    for code in [Code::DependencyUnavailable, Code::TimeoutBeforeSubmit, Code::RateLimited] {
+        let stage = failing(WRITE, code, EffectState::NotSubmitted).open();
+        assert_eq!(paid(&stage).await, (None, Some("spare".to_owned()), 2), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn whatever_was_sent_is_not_sent_by_another() {
+    for effect in [EffectState::Unknown, EffectState::NotCommitted, EffectState::PartiallyCommitted]
+    {
+        let stage = failing(WRITE, Code::DependencyUnavailable, effect).open();
+        let (code, driver, count) = paid(&stage).await;
+        assert_eq!(code, Some(Code::DependencyUnavailable), "{effect}");
+        assert_eq!((driver, count), (Some("canary".to_owned()), 1), "{effect}");
+    }
+}
+
+#[tokio::test]
+async fn a_read_goes_to_the_next_driver_whatever_became_of_it() {
+    let stage = failing(READ, Code::TimeoutUnknownCommit, EffectState::None).open();
+    assert_eq!(paid(&stage).await.2, 1, "that it was too late is the call's own fault");
+    let stage = failing(READ, Code::DependencyUnavailable, EffectState::None).open();
+    assert_eq!(paid(&stage).await, (None, Some("spare".to_owned()), 2));
+}
+
+#[tokio::test]
+async fn a_refusal_is_not_taken_elsewhere() {
+    let stage = failing(WRITE, Code::PermissionDenied, EffectState::NotSubmitted).open();
+    assert_eq!(paid(&stage).await.2, 1);
+}
+
+#[tokio::test]
+async fn whoever_insists_on_a_driver_gets_no_other() {
+    let stage = failing(WRITE, Code::DependencyUnavailable, EffectState::NotSubmitted).open();
+    let mut call = Call::new(stage.agent(), "pay", json!({}));
+    call.pinned = Some("canary".into());
+    let envelope = stage.host.call(call).await;
+    assert_eq!(about(&stage, envelope).2, 1);
+}
+
+#[tokio::test]
+async fn what_people_approved_for_one_driver_is_not_done_by_another() {
+    let stage = failing(WRITE, Code::DependencyUnavailable, EffectState::NotSubmitted)
+        .hook(says("careful", Says::Ask))
+        .open();
+    let pending = stage.call_and_leave("pay", json!({})).await;
+    let envelope = stage.answer(&pending.approval_id.unwrap(), stage.yes()).await;
+    assert_eq!(about(&stage, envelope).2, 1);
+}

@@ -1,0 +1,164 @@
+//! Calls whose process died: what is found out, what stays unknown, and what may still run.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::task::Poll;
+
+use haft_driver::Output;
+use haft_model::{Call, Code, EffectState, Envelope, Status};
+use haft_runtime::{Manner, StoppedClock, Unsent};
+use serde_json::{Value, json};
+
+use crate::stage::*;
+use crate::story::checked;
+
+const ALLOW: &str = "[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n";
+const STATUS: &str = "{ status: { tool: look, input: { key: \"${idempotency.key}\" }, \
+    committed: \"output.state == 'done'\", absent: \"output.state == 'none'\", \
+    output: { id: \"${output.id}\" } } }";
+
+/// A stage on which calls hang for ever, and the clock that ends leases.
+fn hanging(haft: &str, submits: bool) -> (Setting, Arc<StoppedClock>) {
+    let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
+    let setting = Setting::default()
+        .tool("pay", &extras(WRITE, haft))
+        .tool("look", READ)
+        .settings(ALLOW)
+        .clock(clock.clone())
+        .options(|options| options.max_parallel = 10_000)
+        .reporting_act("pay", move |attempt| {
+            Box::pin(async move {
+                if attempt.input.get("hangs").is_none() {
+                    attempt.link.submit().await?;
+                    return Ok(Output::committed(json!({"id": "now"})));
+                }
+                if submits {
+                    attempt.link.submit().await?;
+                }
+                std::future::pending().await
+            })
+        });
+    (setting, clock)
+}
+
+/// Calls, and dies as soon as the driver is under way.
+async fn die(stage: &Stage, input: Value, effect: EffectState) {
+    let before = stage.canary.count();
+    let call = Call::new(stage.agent(), "pay", input);
+    let mut calling = Box::pin(stage.host.runtime().call(call, Manner::default()));
+    for _ in 0..1000 {
+        let polled = std::future::poll_fn(|context| Poll::Ready(calling.as_mut().poll(context)));
+        assert!(polled.await.is_pending());
+        if stage.canary.count() > before && stage.all_are(effect).await {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("the driver was never reached");
+}
+
+impl Stage {
+    /// Whether everything that was begun last is as far as it gets.
+    async fn all_are(&self, effect: EffectState) -> bool {
+        let open = haft_ledger::RunFilter { open: true, most: 1, ..Default::default() };
+        let runs = self.store.runs(&open).await.unwrap();
+        runs.iter().all(|run| run.status == Status::Running && run.effect_state == effect)
+    }
+}
+
+async fn recovered(stage: &Stage, clock: &StoppedClock, unsent: Unsent) -> Vec<Envelope> {
+    clock.set("2026-01-01T00:01:00Z".parse().unwrap());
+    let other = stage.another(|options| options.unsent = unsent);
+    other.runtime().recover().await.unwrap()
+}
+
+fn looks(setting: Setting, state: &'static str) -> Setting {
+    setting.act("look", move |_| {
+        Box::pin(async move { Ok(Output::read(json!({"state": state, "id": "ch-1"}))) })
+    })
+}
+
+#[tokio::test]
+async fn what_was_sent_when_the_process_died_is_looked_up() {
+    for (state, effect, code) in [
+        ("done", EffectState::Committed, None),
+        ("none", EffectState::NotCommitted, Some(Code::DependencyUnavailable)),
+        ("who knows", EffectState::Unknown, Some(Code::ExecutionFailed)),
+    ] {
+        let (setting, clock) = hanging(STATUS, true);
+        let stage = looks(setting, state).open();
+        die(&stage, json!({"hangs": 1}), EffectState::Submitted).await;
+        let found = recovered(&stage, &clock, Unsent::Refuse).await;
+        let [envelope] = found.as_slice() else { panic!("{found:?}") };
+        let error = envelope.error.as_ref().map(|error| error.error_code);
+        assert_eq!((envelope.effect_state, error), (effect, code), "{state}");
+        let adopted = (state == "done").then(|| json!({"id": "ch-1"}));
+        assert_eq!(envelope.structured_content, adopted);
+        checked(&stage, envelope).await;
+        let pays = stage.canary.tools().iter().filter(|tool| *tool == "pay").count();
+        assert_eq!(pays, 1, "recovery sends nothing by itself");
+    }
+}
+
+#[tokio::test]
+async fn what_was_never_sent_is_refused_or_run_as_the_workspace_wants() {
+    for (unsent, runs, status) in
+        [(Unsent::Refuse, 1, Status::Failed), (Unsent::Run, 2, Status::Succeeded)]
+    {
+        let once = std::sync::atomic::AtomicBool::new(false);
+        let (setting, clock) = hanging("{}", false);
+        let stage = setting
+            .reporting_act("pay", move |attempt| {
+                let again = once.swap(true, std::sync::atomic::Ordering::SeqCst);
+                Box::pin(async move {
+                    if !again {
+                        return std::future::pending().await;
+                    }
+                    attempt.link.submit().await?;
+                    Ok(Output::committed(json!({})))
+                })
+            })
+            .open();
+        die(&stage, json!({"hangs": 1}), EffectState::NotSubmitted).await;
+        let found = recovered(&stage, &clock, unsent).await;
+        let [envelope] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((envelope.final_status, stage.canary.count()), (status, runs), "{unsent:?}");
+        checked(&stage, envelope).await;
+    }
+}
+
+#[tokio::test]
+async fn what_the_rules_have_come_to_deny_is_not_run_after_a_crash() {
+    let (setting, clock) = hanging("{}", false);
+    let stage = setting.open();
+    die(&stage, json!({"hangs": 1}), EffectState::NotSubmitted).await;
+    stage.rewrite("haft.toml", |text| text.replace("allow", "deny"));
+    let found = recovered(&stage, &clock, Unsent::Run).await;
+    let [envelope] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((envelope.final_status, stage.canary.count()), (Status::Failed, 1));
+}
+
+#[tokio::test]
+async fn all_that_is_open_is_settled_however_much_it_is() {
+    let (setting, clock) = hanging("{}", true);
+    let stage = setting.tool("other", READ).open();
+    for number in 0..1100 {
+        die(&stage, json!({"hangs": number}), EffectState::Submitted).await;
+    }
+    let found = recovered(&stage, &clock, Unsent::Refuse).await;
+    assert_eq!(found.len(), 1100);
+    assert!(found.iter().all(|envelope| envelope.effect_state == EffectState::Unknown));
+    let open = haft_ledger::RunFilter { open: true, ..Default::default() };
+    assert_eq!(stage.store.runs(&open).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn whoever_calls_again_takes_up_what_a_dead_process_left() {
+    let (setting, clock) = hanging(STATUS, true);
+    let stage = looks(setting, "done").open();
+    die(&stage, json!({"hangs": 1}), EffectState::Submitted).await;
+    clock.set("2026-01-01T00:01:00Z".parse().unwrap());
+    let other = stage.another(|_| {});
+    let again = other.call(Call::new(stage.agent(), "pay", json!({"hangs": 1}))).await;
+    assert_eq!((again.structured_content, again.replayed), (Some(json!({"id": "ch-1"})), true));
+}

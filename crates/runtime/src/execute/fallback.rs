@@ -1,0 +1,95 @@
+//! Another driver for a call that its own could not carry out: only where nothing was sent, or for a
+//! read, and only where the rules allow that one too.
+
+use std::time::{Duration, Instant};
+
+use haft_driver::{Failure, Output};
+use haft_model::{Call, Code, Decided, DriverId, EffectState, Event, Verdict};
+use haft_policy::Permit;
+
+use crate::Manner;
+use crate::gate::Cleared;
+use crate::runtime::later;
+use crate::understand::Understood;
+use crate::walk::Walk;
+
+impl Walk<'_> {
+    /// Carries a call out by one driver after the other. One deadline holds for all of them.
+    pub(super) async fn by_any_driver(
+        &mut self,
+        call: &Call,
+        mut cleared: Cleared,
+        manner: &Manner<'_>,
+    ) -> Result<Output, Failure> {
+        let time = |cleared: &Cleared| {
+            Instant::now() + Duration::from_millis(cleared.understood.plan.limits.timeout_ms)
+        };
+        let until = time(&cleared);
+        let mut tried = Vec::new();
+        loop {
+            let failure = match self.attempts(&cleared, manner, until.min(time(&cleared))).await {
+                Ok(output) => return Ok(output),
+                Err(failure) => failure,
+            };
+            tried.push(cleared.understood.plan.route.driver.clone());
+            let worth_it = Instant::now() < until && may_go_elsewhere(call, &cleared, &failure);
+            let next = match worth_it {
+                true => self.elsewhere(call, &cleared, &tried).await,
+                false => None,
+            };
+            let Some(next) = next else { return Err(failure) };
+            self.plan = Some(next.understood.plan.clone());
+            self.attempt += 1;
+            cleared = next;
+        }
+    }
+
+    /// The same call by a driver that was not tried yet. It is another plan, so it is judged.
+    async fn elsewhere(
+        &mut self,
+        call: &Call,
+        cleared: &Cleared,
+        tried: &[DriverId],
+    ) -> Option<Cleared> {
+        let before = &cleared.understood;
+        let world = self.world.clone();
+        let input = before.plan.input.clone();
+        let understood = Understood::avoiding(&world, call, &before.entry, input, tried).ok()?;
+        let heard = cleared.heard.clone()?;
+        let decision = self.judged(&world, &understood, &heard).await.ok()?;
+        if decision.verdict != Verdict::Allow {
+            return None;
+        }
+        let until = later(self.journal.now(), self.runtime.options.permit);
+        let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until)?;
+        let permission_input = self.keep(&understood.plan.input);
+        self.journal.note(Event::PermissionDecided(Box::new(Decided {
+            decision,
+            permission_input,
+            call_input: Some(cleared.call_input.clone()),
+            mutations: Vec::new(),
+            question: None,
+            expires_at: Some(until),
+            mode: Decided::FALLBACK.to_owned(),
+        })));
+        let call_input = cleared.call_input.clone();
+        Some(Cleared { understood, permit, call_input, heard: Some(heard) })
+    }
+}
+
+/// Whether a failure is one of the driver and not of the call, and nothing was sent.
+fn may_go_elsewhere(call: &Call, cleared: &Cleared, failure: &Failure) -> bool {
+    let unsent = match cleared.understood.plan.effects.may_mutate() {
+        true => failure.effect == EffectState::NotSubmitted,
+        false => true,
+    };
+    let of_the_driver = matches!(
+        failure.stop.code,
+        Code::DependencyUnavailable
+            | Code::TimeoutBeforeSubmit
+            | Code::RateLimited
+            | Code::SetupRequired
+            | Code::CredentialMissing
+    );
+    unsent && of_the_driver && call.pinned.is_none()
+}

@@ -1,0 +1,87 @@
+//! What the ledger tells about a call that somebody else began.
+
+use haft_model::{Decided, Digest, Event, Fact, Intent, Planned, Status};
+
+use crate::understand::Understood;
+
+/// What the ledger tells about an open call.
+pub(super) struct Past {
+    pub(super) planned: Planned,
+    pub(super) facts: Vec<Fact>,
+}
+
+impl Past {
+    /// Whether an effect may have begun of which nobody knows the end.
+    pub(super) fn submitted(&self) -> bool {
+        self.facts.iter().fold(false, |open, fact| match &fact.event {
+            Event::Submitted(_) => true,
+            Event::AttemptEnded(ended) if !ended.effect.may_have_happened() => false,
+            _ => open,
+        })
+    }
+
+    pub(super) fn attempts(&self) -> u32 {
+        let started = |fact: &&Fact| matches!(fact.event, Event::Started(_));
+        self.facts.iter().filter(started).count().try_into().unwrap_or(u32::MAX - 1)
+    }
+
+    /// The decision that let it run.
+    pub(super) fn allowed(&self) -> Option<&Decided> {
+        self.facts.iter().rev().find_map(|fact| match &fact.event {
+            Event::PermissionDecided(decided) => decided.call_input.is_some().then_some(&**decided),
+            _ => None,
+        })
+    }
+
+    /// Whether it was about to be carried out by this very driver, with these effects.
+    pub(super) fn by(&self, understood: &Understood) -> bool {
+        self.facts.iter().any(|fact| match &fact.event {
+            Event::ArgumentsReady(ready) => {
+                ready.driver.as_ref() == Some(&understood.plan.route.driver)
+                    && ready.driver_version.as_deref() == Some(&*understood.driver_version)
+                    && ready.effects == understood.entry.fingerprint
+            }
+            _ => false,
+        })
+    }
+
+    pub(super) fn intent(&self) -> Option<Intent> {
+        self.facts.iter().find_map(|fact| match &fact.event {
+            Event::IntentBound(intent) => Some(Intent::clone(intent)),
+            _ => None,
+        })
+    }
+
+    pub(super) fn status(&self) -> Status {
+        let last = self.facts.iter().rev().find_map(|fact| fact.event.status());
+        last.unwrap_or(Status::Planned)
+    }
+
+    pub(super) fn progress(&self) -> u64 {
+        let last = self.facts.iter().rev().find_map(|fact| match &fact.event {
+            Event::Progressed(reported) | Event::PartialResult(reported) => Some(reported.sequence),
+            _ => None,
+        });
+        last.unwrap_or(0)
+    }
+
+    pub(super) fn subject(&self) -> String {
+        let selected = self.facts.iter().find_map(|fact| match &fact.event {
+            Event::Selected(selected) => {
+                let id = selected.tool.split('@').next().unwrap_or_default();
+                Some(format!("{id}@{}", selected.version))
+            }
+            _ => None,
+        });
+        selected.unwrap_or_else(|| format!("unresolved:{}", self.planned.requested))
+    }
+
+    /// The digest of the input that was judged last.
+    pub(super) fn judged(&self) -> Option<Digest> {
+        self.facts.iter().rev().find_map(|fact| match &fact.event {
+            Event::PermissionDecided(decided) => Some(decided.permission_input.digest.clone()),
+            Event::PermissionRequested(question) => Some(question.bound.call_input.clone()),
+            _ => None,
+        })
+    }
+}
