@@ -198,6 +198,12 @@ async fn lists_that_do_not_follow_from_the_log_are_found() {
         ("UPDATE questions SET state = 'approved'", "UPDATE questions SET state = 'open'"),
         ("INSERT INTO declared VALUES ('a@1', 'sha256:0')", "DELETE FROM declared"),
         (
+            "INSERT INTO intents VALUES ('sha256:0', 'inv_00000001', '{\"intent\":\"sha256:0\",
+             \"binding\":\"sha256:0\",\"key\":\"k\",\"source\":\"caller\",
+             \"until\":\"2026-01-01T00:00:00Z\"}')",
+            "DELETE FROM intents",
+        ),
+        (
             "UPDATE runs SET status = 'lost' WHERE seq = 0",
             "UPDATE runs SET status = 'succeeded' WHERE seq = 0",
         ),
@@ -214,9 +220,17 @@ async fn lists_that_do_not_follow_from_the_log_are_found() {
 fn dump(options: &SqliteOptions) -> Option<Vec<String>> {
     let db = Connection::open(&options.db).ok()?;
     let mut all = Vec::new();
-    for table in
-        ["entries", "runs", "questions", "answers", "standing", "declared", "files", "heads"]
-    {
+    for table in [
+        "entries",
+        "runs",
+        "questions",
+        "answers",
+        "standing",
+        "declared",
+        "intents",
+        "files",
+        "heads",
+    ] {
         let mut statement = db.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).ok()?;
         let columns = statement.column_count();
         let mut rows = statement.query([]).ok()?;

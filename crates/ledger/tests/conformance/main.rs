@@ -4,6 +4,7 @@
 
 mod cases;
 mod damage;
+mod intents;
 mod lists;
 mod processes;
 mod records;
@@ -54,6 +55,8 @@ every_store! {
     cases::waiting_ends_with_the_next_entry_or_with_the_time,
     cases::sixty_four_may_append_at_once,
     cases::what_is_queued_is_there_after_a_flush,
+    intents::an_intent_has_one_call_that_carries_it_out,
+    intents::a_lease_outlives_the_end_of_its_call_and_is_not_taken_after_it,
     lists::runs_are_listed_newest_first_and_in_pages,
     lists::runs_are_filtered,
     lists::a_run_follows_its_facts,

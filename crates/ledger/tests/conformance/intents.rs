@@ -1,0 +1,65 @@
+//! Intents: one call carries each of them out, and a store knows which.
+
+use haft_ledger::{Claim, Draft, Guard, Store};
+use haft_model::{Digest, EffectState, Event, Intent, KeySource, SentAgain, Status};
+
+use crate::cases::{add, refused};
+use crate::sample::*;
+
+fn intent(name: &str) -> Intent {
+    Intent {
+        intent: Digest::from(name),
+        binding: Digest::from("sha256:b"),
+        key: "0b5a".to_owned(),
+        source: KeySource::Caller,
+        until: at(10_000),
+    }
+}
+
+fn bound(number: u64, name: &str, holder: Option<u64>) -> Draft {
+    let input = blob(r#"{"order":"A-1001"}"#, false);
+    let bound = fact(1, Event::IntentBound(Box::new(intent(name))));
+    let guard = Guard::Intent { intent: Digest::from(name), holder: holder.map(id) };
+    let claim = Claim { owner: "one".to_owned(), now: at(0), until: at(100) };
+    Draft {
+        guards: vec![guard],
+        blobs: vec![input.clone()],
+        claim: Some(claim),
+        ..draft(number, vec![planned(0, ana(), &input), bound])
+    }
+}
+
+pub(crate) async fn an_intent_has_one_call_that_carries_it_out(store: &dyn Store) {
+    let name = Digest::from("sha256:1");
+    assert_eq!(store.intent(&name).await.unwrap(), None);
+    add(store, bound(1, "sha256:1", None)).await;
+    let record = store.intent(&name).await.unwrap().unwrap();
+    assert_eq!((record.intent, record.run.invocation_id), (intent("sha256:1"), id(1)));
+    assert_eq!(record.lease.map(|lease| (lease.owner, lease.until)), Some(("one".into(), at(100))));
+    // Whoever did not know of the first is refused; whoever did may follow it.
+    for holder in [None, Some(7)] {
+        let objection = refused(store, bound(2, "sha256:1", holder)).await;
+        assert_eq!(objection, Guard::Intent { intent: name.clone(), holder: holder.map(id) });
+    }
+    assert_eq!(store.intent(&name).await.unwrap().unwrap().run.invocation_id, id(1));
+    add(store, bound(2, "sha256:1", Some(1))).await;
+    assert_eq!(store.intent(&name).await.unwrap().unwrap().run.invocation_id, id(2));
+    add(store, bound(3, "sha256:2", None)).await;
+}
+
+pub(crate) async fn a_lease_outlives_the_end_of_its_call_and_is_not_taken_after_it(
+    store: &dyn Store,
+) {
+    add(store, bound(1, "sha256:1", None)).await;
+    add(store, draft(1, vec![ended(5, Status::Succeeded, EffectState::Committed)])).await;
+    let record = store.intent(&Digest::from("sha256:1")).await.unwrap().unwrap();
+    assert_eq!(record.run.effect_state, EffectState::Committed);
+    let lease = record.lease.unwrap();
+    let late = store.lease(&id(1), "two", at(500), at(600)).await.unwrap();
+    assert_eq!(late, None, "nobody has to write about what is over");
+    let again = fact(9, Event::SentAgain(SentAgain { channel: "cli".into(), native: Vec::new() }));
+    add(store, draft(1, vec![again])).await;
+    store.release(&id(1), lease.fence).await.unwrap();
+    let record = store.intent(&Digest::from("sha256:1")).await.unwrap().unwrap();
+    assert_eq!(record.lease, None);
+}
