@@ -7,6 +7,7 @@
 #![expect(clippy::panic, reason = "an end that nobody thought of fails the test")]
 
 mod dying;
+mod load;
 #[path = "../support/meddled.rs"]
 mod meddled;
 
@@ -47,6 +48,10 @@ fn child() {
     let Ok(orders) = std::env::var(ORDERS) else { return };
     let orders: Vec<&str> = orders.split('|').collect();
     let [folder, step, at, when] = orders.as_slice() else { panic!("{orders:?}") };
+    if *step == "live" {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        return runtime.block_on(load::live(Path::new(folder), at.parse().unwrap()));
+    }
     let when = if *when == "before" { When::Before } else { When::After };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(act(Path::new(folder), step, at.parse().unwrap(), when));
