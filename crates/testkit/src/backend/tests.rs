@@ -26,11 +26,11 @@ fn body(answer: io::Result<String>) -> String {
 
 #[test]
 fn an_effect_is_counted_and_its_key_is_known() {
-    for (keys, second, effects) in
-        [(Keys::Enforced, "effect-1", 1), (Keys::Ignored, "effect-2", 2)]
+    for (keys, second, effects) in [(Keys::Enforced, "effect-1", 1), (Keys::Ignored, "effect-2", 2)]
     {
         let backend = Backend::new(keys);
-        let status = |key: &str| body(ask(&backend, &format!("GET /status/{key} HTTP/1.1\r\n\r\n")));
+        let status =
+            |key: &str| body(ask(&backend, &format!("GET /status/{key} HTTP/1.1\r\n\r\n")));
         assert_eq!(status("a"), "{\"state\":\"none\"}");
         assert_eq!(body(post(&backend, "a")), "{\"id\":\"effect-1\"}");
         assert_eq!(body(post(&backend, "a")), format!("{{\"id\":\"{second}\"}}"));
