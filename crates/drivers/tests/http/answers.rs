@@ -56,7 +56,10 @@ fn an_empty_answer_has_no_value() {
 #[test]
 fn a_packed_answer_is_unpacked_and_still_bounded() {
     // `{"a":1}` by gzip.
-    let packed: [u8; 27] = [31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 171, 86, 74, 84, 178, 50, 172, 5, 0, 175, 172, 27, 86, 7, 0, 0, 0];
+    let packed: [u8; 27] = [
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 171, 86, 74, 84, 178, 50, 172, 5, 0, 175, 172, 27, 86, 7,
+        0, 0, 0,
+    ];
     let headers = "Content-Type: application/json\r\nContent-Encoding: gzip\r\n";
     let stage = Stage::reading(json!({}));
     stage.backend.will(Act::refuses(Then::Answer(200, headers, packed.to_vec())));

@@ -1,5 +1,6 @@
 //! Answers that are lost: what was surely not sent, and of what nobody knows what became.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -25,17 +26,24 @@ fn where_nobody_listens_nothing_was_submitted() {
 }
 
 #[test]
-fn a_server_that_cannot_prove_who_it_is_gets_no_request() {
-    let stage = Stage::writing(json!({}));
-    stage.backend.will(Act::commits(Then::Garbage));
-    let base = json!(format!("https://{}", stage.backend.host()));
-    let stage = stage.with("base_url", base);
-    let (code, effect, submissions) = stage.run(json!({})).fate();
-    assert_eq!(
-        (code, effect, submissions),
-        (Code::DependencyUnavailable, EffectState::NotSubmitted, 0)
-    );
-    assert_eq!(stage.backend.effects(), 0);
+fn a_server_that_speaks_no_tls_gets_no_request() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut greeting = [0; 5];
+        stream.read_exact(&mut greeting).unwrap();
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        greeting
+    });
+    let mut stage = Stage::writing(json!({}))
+        .with("base_url", json!(format!("https://{host}")))
+        .with("network", json!({"egress": [host]}));
+    stage.network = vec![host];
+    let fate = stage.run(json!({})).fate();
+    assert_eq!(fate, (Code::DependencyUnavailable, EffectState::NotSubmitted, 0));
+    // What it was sent is the beginning of a handshake.
+    assert_eq!(server.join().unwrap()[..2], [0x16, 0x03]);
 }
 
 #[test]

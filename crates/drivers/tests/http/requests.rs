@@ -35,24 +35,18 @@ fn everything_the_manifest_says_is_sent_with_its_type() {
                           "text": "n=${input.amount}", "deep": [{"fixed": true}]},
     }))
     .with("default_headers", json!({"X-Note": "default", "X-All": "yes"}));
-    let input = json!({"order": "o 1?#ü", "amount": 5, "note": "a&b=c/d", "list": [1, null]});
-    let stage_headers = [("accept", "text/plain"), BODY, ("x-all", "yes"), ("x-note", "for o1")];
-    // A header carries ASCII; the order of this call is plain there.
-    let mut input_plain = input.clone();
-    input_plain["order"] = json!("o1");
+    let input = json!({"order": "o1", "amount": 5, "note": "a&b=c/d", "list": [1, null]});
+    let expected = [("accept", "text/plain"), BODY, ("x-all", "yes"), ("x-note", "for o1")];
     assert_eq!(
-        sent(&stage, input_plain),
+        sent(&stage, input),
         (
             "PUT".to_owned(),
             "/orders/o1/t1?q=a%26b%3Dc%2Fd&n=5".to_owned(),
-            headers(&stage_headers),
+            headers(&expected),
             json!({"amount": 5, "list": [1, null], "ref": "o1", "text": "n=5",
                    "deep": [{"fixed": true}]}),
         )
     );
-    let refused = stage.preflight(input).unwrap_err();
-    let words = "the header `x-note` would hold a character that no header can carry";
-    assert_eq!((refused.code, refused.message.as_str()), (Code::InputValue, words));
 }
 
 #[test]
