@@ -4,7 +4,7 @@ use haft_driver::{Failure, Output};
 use haft_model::{Code, EffectState, Stop};
 use reqwest::Response;
 use reqwest::header::HeaderMap;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::exchange::{Exchange, is_success};
 use super::operation::Named;
@@ -38,14 +38,16 @@ pub(super) async fn taken(
 
 /// What the backend knows the call by.
 fn native(status: u16, headers: &HeaderMap) -> Value {
-    let mut native = json!({"source": "http", "status": status});
+    let mut native = Map::new();
+    native.insert("source".to_owned(), json!("http"));
+    native.insert("status".to_owned(), json!(status));
     for name in REQUEST_IDS {
         let value = headers.get(name).and_then(|value| value.to_str().ok());
         if let Some(value) = value.filter(|value| value.len() <= 200) {
-            native[name] = json!(value);
+            native.insert(name.to_owned(), json!(value));
         }
     }
-    native
+    Value::Object(native)
 }
 
 /// The value of a call that the backend says went well. Whatever is wrong with the answer, it did.
@@ -109,24 +111,27 @@ async fn refused(exchange: &Exchange<'_>, host: &str, mut head: Response) -> Fai
         (false, Err(_)) => EffectState::Unknown,
         (false, Ok(_)) => known(status.as_u16()),
     };
-    let mut cause = json!({"phase": "run", "http_status": status.as_u16()});
+    let mut cause = Map::new();
+    let mut add = |name: &str, value: Value| cause.insert(name.to_owned(), value);
+    add("phase", json!("run"));
+    add("http_status", json!(status.as_u16()));
     if let Ok(body) = &words {
-        cause["answer"] = told(&body.bytes);
+        add("answer", told(&body.bytes));
     }
     if let Some(retry_after) = retry_after {
-        cause["retry_after_ms"] = json!(retry_after);
+        add("retry_after_ms", json!(retry_after));
     }
     let mut message = format!("`{host}` answered {status}");
     let code = match meaning.and_then(|meaning| meaning.error.as_ref()) {
         Some(Named::Ours(code)) => *code,
         Some(Named::Own(name)) => {
-            cause["native"] = json!(name);
+            add("native", json!(name));
             message = format!("`{host}` answered {status}, which is `{name}`");
             Code::ExecutionFailed
         }
         None => code(status.as_u16()),
     };
-    let stop = Stop::new(code, message).because(cause);
+    let stop = Stop::new(code, message).because(Value::Object(cause));
     Failure::new(stop, exchange.effect(effect))
 }
 

@@ -44,27 +44,32 @@ fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Dr
     drivers
 }
 
+/// A driver of kind http, and which of its entries serves which contract.
+struct Serving {
+    driver: Arc<haft_contract::Driver>,
+    serves: Vec<(ToolKey, usize)>,
+}
+
 /// The drivers of kind http that some contract is served by. Their manifests are read when they are
 /// first asked, because most drivers of a large workspace never are.
 fn http_drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
-    let mut declared: HashMap<DriverId, (Arc<haft_contract::Driver>, Vec<(ToolKey, usize)>)> =
-        HashMap::new();
+    let mut found: HashMap<DriverId, Serving> = HashMap::new();
     for entry in workspace.snapshot().entries() {
-        for binding in &entry.bindings {
-            if binding.driver.kind == DriverKind::Http {
-                let id = binding.driver.id.clone();
-                let (_, serves) =
-                    declared.entry(id).or_insert_with(|| (binding.driver.clone(), Vec::new()));
-                serves.push((entry.contract.key().clone(), binding.entry));
-            }
+        let http = entry.bindings.iter().filter(|each| each.driver.kind == DriverKind::Http);
+        for binding in http {
+            let driver = &binding.driver;
+            let serving = found
+                .entry(driver.id.clone())
+                .or_insert_with(|| Serving { driver: driver.clone(), serves: Vec::new() });
+            serving.serves.push((entry.contract.key().clone(), binding.entry));
         }
     }
-    let driver = |(id, (driver, serves)): (DriverId, (Arc<haft_contract::Driver>, Vec<_>))| {
+    let driver = |(id, Serving { driver, serves })| {
         let read = move || Declared { manifest: driver.raw(), serves };
         let http = Http::new(read, given.addresses.clone(), Timestamp::now);
         (id, Arc::new(http) as Arc<dyn Driver>)
     };
-    declared.into_iter().map(driver).collect()
+    found.into_iter().map(driver).collect()
 }
 
 fn rulebook(workspace: &Workspace) -> Rulebook {

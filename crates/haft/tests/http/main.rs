@@ -1,6 +1,10 @@
 //! A folder with a contract and a driver of kind http, opened by a host, reaches a real server.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
 
 use haft::{Host, HostOptions, StoreChoice};
 use haft_model::{Call, Code, EffectState, Envelope, ResultStatus};
@@ -42,7 +46,8 @@ async fn call(host: &Host, tool: &str, input: Value) -> Envelope {
     let manner = Manner { patience: Patience::Leave, ..Manner::default() };
     let call = Call::new(host.actor("agent:test"), tool, input);
     let asked = host.runtime().call(call, manner).await;
-    let Some(question) = asked.approval_id.clone().filter(|_| asked.status == ResultStatus::Pending)
+    let Some(question) =
+        asked.approval_id.clone().filter(|_| asked.status == ResultStatus::Pending)
     else {
         return asked;
     };
@@ -83,18 +88,12 @@ async fn a_read_and_a_write_reach_the_backend_that_the_manifests_name() {
         (written.structured_content, written.effect_state),
         (Some(json!({"id": "effect-1"})), EffectState::Committed)
     );
-    let heard: Vec<_> = backend
-        .heard()
-        .into_iter()
-        .map(|heard| (heard.method, heard.path, heard.body))
-        .collect();
+    let heard: Vec<_> =
+        backend.heard().into_iter().map(|heard| (heard.method, heard.path, heard.body)).collect();
     let line = |method: &str, path: &str, body: &str| {
         (method.to_owned(), path.to_owned(), body.to_owned())
     };
-    assert_eq!(
-        heard,
-        [line("GET", "/orders/o%201", ""), line("POST", "/pay", "{\"ref\":\"o1\"}")]
-    );
+    assert_eq!(heard, [line("GET", "/orders/o%201", ""), line("POST", "/pay", "{\"ref\":\"o1\"}")]);
 }
 
 #[tokio::test]
