@@ -19,10 +19,13 @@ fn an_answer_becomes_the_value_with_what_the_backend_knows_it_by() {
     assert_eq!(output.native, [json!({"source": "http", "status": 201, "x-request-id": "r-7"})]);
 }
 
+/// A path, headers, a body and what is read of it.
+type Read = (&'static str, &'static str, &'static [u8], Result<Value, Code>);
+
 #[test]
 fn bodies_are_read_by_their_type_and_extracted_by_their_path() {
     let json_type = "Content-Type: application/json; charset=utf-8\r\n";
-    let cases: [(&str, &'static str, &[u8], Result<Value, Code>); 10] = [
+    let cases: [Read; 10] = [
         ("$", json_type, b"{\"a\":1}", Ok(json!({"a": 1}))),
         ("$.a[*].b", json_type, b"{\"a\":[{\"b\":1},{\"b\":2}]}", Ok(json!([1, 2]))),
         ("$.a", "Content-Type: application/problem+json\r\n", b"{\"a\":1}", Ok(json!(1))),

@@ -8,6 +8,8 @@
 
 mod answers;
 mod losses;
+#[path = "../support/plans.rs"]
+mod plans;
 mod promises;
 mod reaching;
 mod requests;

@@ -4,7 +4,8 @@ use haft_driver::conformance::{Case, check};
 use haft_testkit::{Act, Then};
 use serde_json::json;
 
-use crate::stage::{Stage, permit};
+use crate::plans::permit;
+use crate::stage::Stage;
 
 /// The rounds in which a case reaches the backend, and some to spare.
 const ROUNDS: usize = 8;

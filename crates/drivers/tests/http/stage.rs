@@ -5,14 +5,12 @@ use std::time::{Duration, Instant};
 
 use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said};
 use haft_drivers::{Declared, Http};
-use haft_model::{
-    Actor, ActorId, Code, Decision, Digest, EffectProfile, EffectState, Facts, InvocationId,
-    Limits, Plan, Requires, Risk, Route, Stop, Timestamp, ToolKey, Tri, Verdict,
-};
-use haft_policy::Permit;
+use haft_model::{Code, EffectState, Plan, Stop, Timestamp, ToolKey, Tri};
 use haft_sandbox::AddressGuard;
 use haft_testkit::{Backend, Keys};
 use serde_json::{Value, json};
+
+use crate::plans::{self, permit};
 
 /// A backend, what the manifest says, and what the contract says.
 pub(crate) struct Stage {
@@ -82,20 +80,13 @@ impl Stage {
     }
 
     pub(crate) fn plan(&self, input: Value) -> Plan {
-        let requires =
-            Requires { network: self.network.iter().cloned().collect(), ..Default::default() };
-        Plan {
-            actor: Arc::new(Actor::from(ActorId::from("agent:test"))),
-            tool: ToolKey::new("shop.pay", 1),
-            version: "1.0.0".into(),
-            route: Route { driver: "shop".into(), reason: "only one", rejected: Vec::new() },
-            digest: Digest::of(&input),
-            input,
-            renames: Arc::from([("order".to_owned(), "reference".to_owned())]),
-            context: json!({"tenant": "t1"}),
-            effects: Arc::new(profile(self.read_only, requires)),
-            limits: Limits { timeout_ms: 30_000, retry: None },
-        }
+        let mut plan = plans::plan("shop.pay", "shop", input);
+        plan.renames = Arc::from([("order".to_owned(), "reference".to_owned())]);
+        plan.context = json!({"tenant": "t1"});
+        let effects = Arc::make_mut(&mut plan.effects);
+        effects.requires.network = self.network.iter().cloned().collect();
+        effects.facts.read_only = self.read_only;
+        plan
     }
 
     pub(crate) fn preflight(&self, input: Value) -> Result<(), Stop> {
@@ -164,36 +155,4 @@ impl Ended {
 fn merged(mut entry: Value, more: Value) -> Value {
     entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     entry
-}
-
-fn profile(read_only: Tri, requires: Requires) -> EffectProfile {
-    EffectProfile {
-        mutates: Default::default(),
-        mutates_stated: true,
-        classes: Default::default(),
-        risk: Risk::IRREVERSIBLE,
-        requires,
-        approval: Default::default(),
-        facts: Facts {
-            read_only,
-            destructive: Tri::Unknown,
-            open_world: Tri::Unknown,
-            concurrency_safe: Default::default(),
-        },
-        inferred: Vec::new(),
-    }
-}
-
-pub(crate) fn permit(plan: &Plan) -> Permit {
-    let decision = Decision {
-        verdict: Verdict::Allow,
-        deciding: None,
-        opinions: Vec::new(),
-        needs: Vec::new(),
-        code: None,
-        suggested_updates: Vec::new(),
-        decided_at: Timestamp::UNIX_EPOCH,
-    };
-    let id = InvocationId::from("inv_1");
-    Permit::of_decision(&decision, plan, &id, Timestamp::UNIX_EPOCH).unwrap()
 }
