@@ -2,20 +2,14 @@
 
 use std::net::IpAddr;
 
+use haft_model::host::name_of;
+
 /// The host of a URL, with its port.
 pub(crate) fn host_of(url: &str) -> Option<&str> {
     let rest = url.split_once("://")?.1;
     // Web clients read a backslash as a slash; so must we, or a host could hide behind one.
     let authority = rest.split(['/', '\\', '?', '#']).next()?;
     Some(authority.rsplit('@').next().unwrap_or(authority)).filter(|host| !host.is_empty())
-}
-
-/// A host without its port; an IPv6 address keeps its brackets.
-pub(crate) fn name_of(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, _)) if !host.ends_with(']') => name,
-        _ => host,
-    }
 }
 
 /// Whether a host, with or without a port, is this machine.

@@ -11,19 +11,20 @@ mod root;
 mod shown;
 mod text_search;
 mod time_now;
-mod watch;
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
-use haft_model::{Code, EffectState, Plan, Stop, Timestamp};
+use haft_model::{Code, Plan, Stop, Timestamp};
 use haft_sandbox::AddressGuard;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::ending::{blocking, called_off, late, running, unread, unsent, while_running};
+use crate::watch::Watch;
+use crate::web::{Lookup, look_up};
 use root::Root;
-use watch::Watch;
 
 /// The driver of the builtin tools. Its files are those of one workspace, and its addresses those
 /// that the guard leaves open.
@@ -34,9 +35,6 @@ pub struct Builtin {
     clock: fn() -> Timestamp,
     lookup: Lookup,
 }
-
-/// How a name and a port become addresses.
-type Lookup = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
 /// The tools, by the names that contracts call them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +52,7 @@ const NAMES: &[&str] = &["fs.list", "fs.read", "fs.write", "http.fetch", "text.s
 impl Builtin {
     /// The builtin tools over a workspace's folder. The clock is asked by `time.now` alone.
     pub fn new(root: PathBuf, guard: AddressGuard, clock: fn() -> Timestamp) -> Builtin {
-        let lookup = |name: &str, port: u16| Ok((name, port).to_socket_addrs()?.collect());
-        Builtin { root: Root::new(root), guard, clock, lookup }
+        Builtin { root: Root::new(root), guard, clock, lookup: look_up }
     }
 
     /// The same tools, with names looked up in another way than the system does. What comes out is
@@ -115,40 +112,6 @@ impl Driver for Builtin {
             }
         })
     }
-}
-
-/// A failure before anything happened.
-fn unsent(stop: Stop) -> Failure {
-    Failure::new(stop, EffectState::NotSubmitted)
-}
-
-/// A failure of a tool that only looks.
-fn unread(stop: Stop) -> Failure {
-    Failure::new(stop, EffectState::None)
-}
-
-fn called_off() -> Stop {
-    running(Code::CanceledCaller, "it was called off")
-}
-
-fn late() -> Stop {
-    running(Code::TimeoutBeforeSubmit, "time ran out")
-}
-
-/// Why a running tool ends without a result.
-fn running(code: Code, message: impl Into<String>) -> Stop {
-    Stop::new(code, message).because(json!({"phase": "run"}))
-}
-
-/// A refusal that preflight would have given, met while running.
-fn while_running(stop: Stop) -> Stop {
-    stop.because(json!({"phase": "run"}))
-}
-
-/// Does work on a thread that may wait for the disk. It is never left behind: who asks, waits.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stop> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| running(Code::Internal, "the work on a file broke off"))
 }
 
 /// A text of the input. Contracts require it; an input that was never held to one may lack it.

@@ -4,5 +4,10 @@
 //! Must never know the runtime; only the wiring names both. Start with [`Builtin`].
 
 mod builtin;
+mod ending;
+mod http;
+mod watch;
+mod web;
 
 pub use builtin::Builtin;
+pub use http::{Declared, Http};

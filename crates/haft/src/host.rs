@@ -31,7 +31,7 @@ pub struct HostOptions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Code behind drivers of the workspace, by their ids.
     pub drivers: HashMap<DriverId, Arc<dyn Driver>>,
-    /// Which addresses builtin tools may reach.
+    /// Which addresses builtin tools may reach, and drivers of kind http beside those that they name.
     pub addresses: AddressGuard,
     /// What tells the time.
     pub clock: Arc<dyn Clock>,

@@ -18,6 +18,7 @@ mod fact;
 mod glob;
 mod governance;
 mod grant;
+pub mod host;
 mod id;
 mod intent;
 mod kind;
@@ -79,7 +80,7 @@ pub use step::{
 };
 pub use stop::Stop;
 pub use time::{
-    Date, Span, Timestamp, after, parse_date, parse_duration, parse_timestamp, utc_day,
-    weekday_and_hour,
+    Date, Span, Timestamp, after, parse_date, parse_duration, parse_http_date, parse_timestamp,
+    utc_day, weekday_and_hour,
 };
 pub use tool_error::{RetryAdvice, ToolError};

@@ -20,6 +20,11 @@ pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
+/// Reads an instant as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub fn parse_http_date(text: &str) -> Option<Timestamp> {
+    jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()
+}
+
 /// The day of the week (Monday is 1) and the hour that clocks show in a zone such as
 /// `Europe/Lisbon`; none for a zone that nobody knows. Zones are compiled in, not looked up.
 pub fn weekday_and_hour(instant: Timestamp, zone: &str) -> Option<(i8, i8)> {
@@ -51,6 +56,13 @@ mod tests {
         for bad in ["7 days", "P", "PT", "-P1D", "P-1D", "10m", "Pjunk", ""] {
             assert!(parse_duration(bad).is_none(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_date_of_a_header_is_an_instant() {
+        let instant = parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(instant, parse_timestamp("1994-11-06T08:49:37Z"));
+        assert_eq!(parse_http_date("tomorrow"), None);
     }
 
     #[test]

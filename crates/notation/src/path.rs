@@ -7,7 +7,11 @@ use crate::Fault;
 
 /// A path into a backend's answer.
 #[derive(Clone, Debug)]
-pub struct Path(serde_json_path::JsonPath);
+pub struct Path {
+    whole: serde_json_path::JsonPath,
+    /// The part before the first step that finds many, if there is one.
+    stem: Option<serde_json_path::JsonPath>,
+}
 
 impl Path {
     /// Reads a path, refusing everything outside the subset by name.
@@ -19,14 +23,29 @@ impl Path {
             rest = step(rest)
                 .map_err(|what| Fault::new(format!("the path `{text}` uses {what}")).help(HELP))?;
         }
-        serde_json_path::JsonPath::parse(text)
-            .map(Path)
-            .map_err(|cause| Fault::new(format!("the path `{text}` does not parse: {cause}")))
+        let parse = |part: &str| {
+            serde_json_path::JsonPath::parse(part)
+                .map_err(|cause| Fault::new(format!("the path `{text}` does not parse: {cause}")))
+        };
+        let many = ["[*]", "[?"].iter().filter_map(|step| text.find(step)).min();
+        let stem = many.and_then(|end| text.get(..end)).map(parse).transpose()?;
+        Ok(Path { whole: parse(text)?, stem })
     }
 
     /// What the path finds.
     pub fn find<'a>(&self, value: &'a serde_json::Value) -> Vec<&'a serde_json::Value> {
-        self.0.query(value).all()
+        self.whole.query(value).all()
+    }
+
+    /// What the path leads to: a list where it can find many, and nothing where it leads nowhere.
+    pub fn extract(&self, value: &serde_json::Value) -> Option<serde_json::Value> {
+        match &self.stem {
+            Some(stem) => {
+                stem.query(value).exactly_one().ok()?;
+                Some(self.find(value).into_iter().cloned().collect())
+            }
+            None => self.whole.query(value).exactly_one().ok().cloned(),
+        }
     }
 }
 
@@ -91,6 +110,17 @@ mod tests {
         assert_eq!(find("$.rows[*].k"), json!(["a", "b"]));
         assert_eq!(find("$.rows[?(@.k=='b')]"), json!([{"k": "b", "n": 2}]));
         assert_eq!(find("$"), json!([value]));
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_told_from_one_that_finds_an_empty_list() {
+        let value = json!({"rows": [{"n": 1}, {"n": 2}], "none": []});
+        let extract = |path: &str| Path::parse(path).unwrap().extract(&value);
+        assert_eq!(extract("$.rows[1].n"), Some(json!(2)));
+        assert_eq!(extract("$.rows[*].n"), Some(json!([1, 2])));
+        assert_eq!(extract("$.none[*]"), Some(json!([])));
+        assert_eq!(extract("$.gone[*]"), None);
+        assert_eq!(extract("$.rows[7].n"), None);
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! What tests share: folders to work in, and output without what differs from run to run.
+//! What tests share: folders to work in, backends to call, and output without what differs from run to run.
 //!
 //! Owns fixtures and filters; the tests of the house itself stand in `tests/tidy`.
 //! Must never be a dependency of anything that ships. Start with [`Folder`].
 
+mod backend;
 mod filter;
 mod folder;
 
+pub use backend::{Act, Backend, Heard, Keys, Then};
 pub use folder::Folder;

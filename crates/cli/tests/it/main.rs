@@ -13,6 +13,7 @@ mod call;
 mod check;
 mod edges;
 mod examples;
+mod http;
 mod inbox;
 mod init;
 mod input;

@@ -1,25 +1,18 @@
 //! `http.fetch`: what lies at a public address.
 
-mod connection;
-
 use std::sync::Arc;
 
 use haft_driver::{Attempt, Failure, Output};
 use haft_model::{Code, EffectState, Plan, Stop, Tri};
 use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 use reqwest::Response;
-use reqwest::header::{CONTENT_TYPE, LOCATION};
 use serde_json::{Value, json};
 
 use super::shown::{End, show};
-use super::{Lookup, called_off, running, text, unsent, while_running};
-use connection::{Sending, Stage, Way};
-
-/// How often an answer may point elsewhere.
-const MOST_REDIRECTS: usize = 5;
-
-/// How much of a body is given out, unpacked.
-const MOST_BYTES: usize = 5 * 1024 * 1024;
+use super::{called_off, running, text, unsent, while_running};
+use crate::web::{
+    self, Lookup, MOST_BYTES, MOST_REDIRECTS, Outgoing, Sending, Stage, Submitted, Unanswered, Way,
+};
 
 /// The address that an input asks for, as far as its letters can be judged.
 pub(super) fn asked(input: &Value, guard: &AddressGuard) -> Result<CheckedUrl, Stop> {
@@ -41,8 +34,8 @@ pub(super) async fn run(
     attempt: &Attempt<'_>,
 ) -> Result<Output, Failure> {
     let url = asked(&attempt.input, guard).map_err(while_running).map_err(unsent)?;
-    let sending = Arc::new(Sending::new(attempt.link.clone()));
-    let way = Way { guard, lookup, sending: &sending };
+    let sending = Arc::new(Sending::announced(attempt.link.clone()));
+    let way = Way { guard, lookup, sending: &sending, submitted: Submitted::OnWrite };
     let ended = tokio::select! {
         ended = fetch(way, url) => ended,
         () = attempt.cancel.cancelled() => {
@@ -65,16 +58,16 @@ fn effect(stage: Stage, plan: &Plan) -> EffectState {
     match stage {
         Stage::Unsent => EffectState::NotSubmitted,
         Stage::Announced => EffectState::NotCommitted,
-        Stage::Sent | Stage::Answered if reads => EffectState::None,
+        Stage::Sent | Stage::Answered(_) if reads => EffectState::None,
         Stage::Sent => EffectState::Unknown,
-        Stage::Answered => EffectState::Committed,
+        Stage::Answered(_) => EffectState::Committed,
     }
 }
 
 fn late(stage: Stage) -> Stop {
     match stage {
         Stage::Unsent | Stage::Announced => super::late(),
-        Stage::Sent | Stage::Answered => {
+        Stage::Sent | Stage::Answered(_) => {
             running(Code::TimeoutUnknownCommit, "time ran out before the whole answer was there")
         }
     }
@@ -83,8 +76,9 @@ fn late(stage: Stage) -> Stop {
 /// Asks, and asks again where the answer points elsewhere. Every address is checked like the first.
 async fn fetch(way: Way<'_>, mut url: CheckedUrl) -> Result<Value, Stop> {
     for _ in 0..=MOST_REDIRECTS {
-        let answer = way.send(&url).await?;
-        let Some(next) = elsewhere(&answer) else { return given(&url, answer).await };
+        let answer = way.send(Outgoing::get(url.clone())).await;
+        let answer = answer.map_err(|fault| unanswered(fault, &url))?;
+        let Some(next) = web::elsewhere(&answer) else { return given(&url, answer).await };
         let checked = way.guard.check_next(&url, &next);
         url = checked.map_err(|forbidden| while_running(refused(&forbidden)))?;
     }
@@ -92,30 +86,36 @@ async fn fetch(way: Way<'_>, mut url: CheckedUrl) -> Result<Value, Stop> {
     Err(running(Code::ExecutionFailed, message).at("/url"))
 }
 
-/// Where an answer points instead.
-fn elsewhere(answer: &Response) -> Option<String> {
-    if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-        return None;
-    }
-    let place = answer.headers().get(LOCATION)?;
-    String::from_utf8(place.as_bytes().to_vec()).ok()
+fn unanswered(fault: Unanswered, url: &CheckedUrl) -> Stop {
+    let host = url.host();
+    let (code, message) = match fault {
+        Unanswered::Forbidden(forbidden) => return while_running(refused(&forbidden)),
+        Unanswered::Stopped(stop) => return stop,
+        Unanswered::Unready | Unanswered::Unrecorded => {
+            return running(Code::Internal, "the http client could not be set up");
+        }
+        Unanswered::Unknown => {
+            (Code::DependencyUnavailable, format!("`{host}` cannot be looked up"))
+        }
+        Unanswered::Unreachable => {
+            (Code::DependencyUnavailable, format!("`{host}` cannot be reached"))
+        }
+        Unanswered::Broken => {
+            (Code::ExecutionFailed, format!("`{host}` did not answer as a web server does"))
+        }
+    };
+    running(code, message).at("/url")
 }
 
 /// The answer as a value, its body up to the bound.
 async fn given(url: &CheckedUrl, mut answer: Response) -> Result<Value, Stop> {
     let status = answer.status().as_u16();
-    let media_type = media_type(&answer);
-    let mut body = Vec::new();
-    let mut end = End::Whole;
-    while let Some(piece) = answer.chunk().await.map_err(|_| broken(url))? {
-        body.extend_from_slice(&piece);
-        if body.len() > MOST_BYTES {
-            body.truncate(MOST_BYTES);
-            end = End::Cut;
-            break;
-        }
-    }
-    let shown = show(body, end);
+    // What says nothing is only bytes.
+    let media_type = web::media_type(&answer);
+    let media_type = media_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+    let body = web::body(&mut answer, MOST_BYTES).await.map_err(|_| broken(url))?;
+    let end = if body.cut { End::Cut } else { End::Whole };
+    let shown = show(body.bytes, end);
     Ok(json!({
         "url": url.as_str(),
         "status": status,
@@ -125,16 +125,6 @@ async fn given(url: &CheckedUrl, mut answer: Response) -> Result<Value, Stop> {
         "size": shown.bytes,
         "more": end == End::Cut,
     }))
-}
-
-/// The media type without its parameters; what says nothing is only bytes.
-fn media_type(answer: &Response) -> String {
-    let stated = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let plain = stated.and_then(|stated| stated.split(';').next()).map(str::trim);
-    plain
-        .filter(|plain| !plain.is_empty())
-        .unwrap_or("application/octet-stream")
-        .to_ascii_lowercase()
 }
 
 fn broken(url: &CheckedUrl) -> Stop {

@@ -10,8 +10,8 @@ use super::folder::{Kind, items, size};
 use super::place::Place;
 use super::refusal::Refusal;
 use super::root::{House, Root, Spot};
-use super::watch::Watch;
 use super::{blocking, number, unread, while_running};
+use crate::watch::Watch;
 
 /// How many entries an answer holds.
 const MOST: usize = 1000;

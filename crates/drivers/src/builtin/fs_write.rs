@@ -16,8 +16,8 @@ use super::place::{Place, is_rule};
 use super::refusal::Refusal;
 use super::root::{Entry, Root, Spot};
 use super::shown::unwrapped;
-use super::watch::Watch;
 use super::{blocking, text, unsent, while_running, wrong};
+use crate::watch::Watch;
 
 /// What a call asks for.
 pub(super) struct Asked {

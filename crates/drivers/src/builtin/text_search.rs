@@ -12,8 +12,8 @@ use super::folder::{Kind, items};
 use super::place::Place;
 use super::refusal::Refusal;
 use super::root::{House, Root, Spot, open_entry};
-use super::watch::Watch;
 use super::{blocking, text, unread, while_running};
+use crate::watch::Watch;
 
 mod lines;
 

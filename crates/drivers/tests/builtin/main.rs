@@ -9,6 +9,8 @@
 mod fetching;
 mod links;
 mod listing;
+#[path = "../support/plans.rs"]
+mod plans;
 mod promises;
 mod reading;
 mod searching;

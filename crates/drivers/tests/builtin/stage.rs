@@ -5,14 +5,13 @@ use std::time::{Duration, Instant};
 
 use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said};
 use haft_drivers::Builtin;
-use haft_model::{
-    Actor, ActorId, Code, Decision, Digest, EffectProfile, EffectState, Facts, InvocationId,
-    Limits, Plan, Progress, Risk, Route, Stop, Timestamp, ToolKey, Tri, Verdict,
-};
-use haft_policy::Permit;
+use haft_model::{Code, EffectState, Plan, Progress, Stop, Timestamp, Tri};
 use haft_sandbox::AddressGuard;
 use haft_testkit::Folder;
 use serde_json::{Value, json};
+
+use crate::plans;
+pub(crate) use crate::plans::permit;
 
 /// A workspace and its tools.
 pub(crate) struct Stage {
@@ -129,49 +128,5 @@ impl Ended {
 }
 
 pub(crate) fn plan(tool: &str, input: Value) -> Plan {
-    let digest = Digest::of(&(tool, &input));
-    Plan {
-        actor: Arc::new(Actor::from(ActorId::from("agent:test"))),
-        tool: ToolKey::new(tool, 1),
-        version: "1.0.0".into(),
-        route: Route { driver: "haft-builtin".into(), reason: "only one", rejected: Vec::new() },
-        input,
-        renames: Arc::from([]),
-        context: json!({}),
-        effects: Arc::new(unstated()),
-        limits: Limits { timeout_ms: 30_000, retry: None },
-        digest,
-    }
-}
-
-fn unstated() -> EffectProfile {
-    EffectProfile {
-        mutates: Default::default(),
-        mutates_stated: false,
-        classes: Default::default(),
-        risk: Risk::IRREVERSIBLE,
-        requires: Default::default(),
-        approval: Default::default(),
-        facts: Facts {
-            read_only: Tri::Unknown,
-            destructive: Tri::Unknown,
-            open_world: Tri::Unknown,
-            concurrency_safe: Default::default(),
-        },
-        inferred: Vec::new(),
-    }
-}
-
-pub(crate) fn permit(plan: &Plan) -> Permit {
-    let decision = Decision {
-        verdict: Verdict::Allow,
-        deciding: None,
-        opinions: Vec::new(),
-        needs: Vec::new(),
-        code: None,
-        suggested_updates: Vec::new(),
-        decided_at: Timestamp::UNIX_EPOCH,
-    };
-    let id = InvocationId::from("inv_1");
-    Permit::of_decision(&decision, plan, &id, Timestamp::UNIX_EPOCH).unwrap()
+    plans::plan(tool, "haft-builtin", input)
 }

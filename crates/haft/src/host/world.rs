@@ -6,8 +6,8 @@ use std::sync::Arc;
 use haft_catalog::Surface;
 use haft_contract::settings::{Period, RateScope as Counted};
 use haft_driver::{Driver, Hook};
-use haft_drivers::Builtin;
-use haft_model::{DriverId, Glob, Timestamp};
+use haft_drivers::{Builtin, Declared, Http};
+use haft_model::{DriverId, DriverKind, Glob, Timestamp, ToolKey};
 use haft_policy::Rulebook;
 use haft_runtime::{Rate, RateScope, World};
 
@@ -36,10 +36,40 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
 fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
     let builtin =
         Builtin::new(workspace.root().to_owned(), given.addresses.clone(), Timestamp::now);
-    let mut drivers = workspace.code_drivers();
+    let mut drivers = http_drivers(workspace, given);
+    // Code that stands behind a driver knows better than its manifest how it works.
+    drivers.extend(workspace.code_drivers());
     drivers.extend(given.drivers.iter().map(|(id, driver)| (id.clone(), driver.clone())));
     drivers.insert(DriverId::from(BUILTIN_DRIVER), Arc::new(builtin));
     drivers
+}
+
+/// A driver of kind http, and which of its entries serves which contract.
+struct Serving {
+    driver: Arc<haft_contract::Driver>,
+    serves: Vec<(ToolKey, usize)>,
+}
+
+/// The drivers of kind http that some contract is served by. Their manifests are read when they are
+/// first asked, because most drivers of a large workspace never are.
+fn http_drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
+    let mut found: HashMap<DriverId, Serving> = HashMap::new();
+    for entry in workspace.snapshot().entries() {
+        let http = entry.bindings.iter().filter(|each| each.driver.kind == DriverKind::Http);
+        for binding in http {
+            let driver = &binding.driver;
+            let serving = found
+                .entry(driver.id.clone())
+                .or_insert_with(|| Serving { driver: driver.clone(), serves: Vec::new() });
+            serving.serves.push((entry.contract.key().clone(), binding.entry));
+        }
+    }
+    let driver = |(id, Serving { driver, serves })| {
+        let read = move || Declared { manifest: driver.raw(), serves };
+        let http = Http::new(read, given.addresses.clone(), Timestamp::now);
+        (id, Arc::new(http) as Arc<dyn Driver>)
+    };
+    found.into_iter().map(driver).collect()
 }
 
 fn rulebook(workspace: &Workspace) -> Rulebook {

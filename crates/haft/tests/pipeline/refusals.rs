@@ -112,9 +112,9 @@ async fn nothing_happens_before_an_input_is_known_to_be_right() {
         .tool("note.lone", WRITE)
         .file(
             ".drivers/nobody/DRIVER.md",
-            "---\nname: nobody\nid: nobody\nversion: 1.0.0\ndescription: None.\nkind: http\n\
-             base_url: https://example.com\nnetwork: { egress: [example.com] }\nimplements:\n  \
-             - { tool: note.count, version: \"^1\", metadata: { http: { endpoint: /x, method: GET } } }\n\
+            "---\nname: nobody\nid: nobody\nversion: 1.0.0\ndescription: None.\nkind: cli\n\
+             bin: nobody\nimplements:\n  \
+             - { tool: note.count, version: \"^1\", metadata: { cli: { argv: [x] } } }\n\
              ---\n\nNone.\n",
         )
         .preflight("note.lone", |_| Err(Stop::new(Code::CredentialMissing, "nobody logged in")))

@@ -1,6 +1,8 @@
 //! Rules of `kind: http` (AIP-31).
 
-use crate::host::{host_of, is_loopback, name_of};
+use haft_model::host::{covers, is_internal, name_of};
+
+use crate::host::{host_of, is_loopback};
 use crate::source::Node;
 use crate::{Driver, Report, rules};
 
@@ -60,19 +62,6 @@ fn credentials(node: &Node, report: &mut Report) {
     }
 }
 
-/// Whether an egress entry covers a host: `*`, the host with or without its port, or `*.` one label.
-pub(crate) fn covers(allowed: &str, host: &str) -> bool {
-    let name = name_of(host);
-    allowed == "*"
-        || allowed == host
-        || allowed == name
-        || allowed.strip_prefix("*.").is_some_and(|suffix| {
-            name.strip_suffix(suffix)
-                .and_then(|label| label.strip_suffix('.'))
-                .is_some_and(|label| !label.is_empty() && !label.contains('.'))
-        })
-}
-
 /// Whether a host without dots or with a private address is named outright.
 fn names_private(driver: &Driver, host: &str) -> bool {
     let name = name_of(host);
@@ -83,8 +72,6 @@ fn names_private(driver: &Driver, host: &str) -> bool {
             .nth(1)
             .and_then(|part| part.parse::<u8>().ok())
             .is_some_and(|second| name.starts_with("172.") && (16..=31).contains(&second));
-    let private_name =
-        !name.contains('.') || name.ends_with(".internal") || name.ends_with(".local");
-    (private_address || private_name)
+    (private_address || is_internal(name))
         && driver.egress.iter().any(|allowed| allowed == host || allowed == name)
 }

@@ -15,7 +15,7 @@ use super::scene::Scene;
 use super::{How, Prepared, open_existing};
 use crate::builtin::refusal::Refusal;
 use crate::builtin::running;
-use crate::builtin::watch::Watch;
+use crate::watch::Watch;
 
 /// How much is written before somebody may call it off.
 const PIECE: usize = 1024 * 1024;

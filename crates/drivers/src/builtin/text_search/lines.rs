@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use haft_model::Stop;
 use haft_notation::SearchPattern;
 
-use crate::builtin::watch::Watch;
+use crate::watch::Watch;
 
 /// How much of a file is looked at to tell text from other files.
 const SAMPLE: usize = 8 * 1024;

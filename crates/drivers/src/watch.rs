@@ -5,22 +5,22 @@ use std::time::Instant;
 use haft_driver::{Attempt, Cancel};
 use haft_model::Stop;
 
-use super::{called_off, late};
+use crate::ending::{called_off, late};
 
 /// The two reasons to end early.
 #[derive(Clone, Debug)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     cancel: Cancel,
     deadline: Instant,
 }
 
 impl Watch {
-    pub(super) fn of(attempt: &Attempt<'_>) -> Watch {
+    pub(crate) fn of(attempt: &Attempt<'_>) -> Watch {
         Watch { cancel: attempt.cancel.clone(), deadline: attempt.deadline }
     }
 
     /// Nothing while the call is neither called off nor late; afterwards, why it ends.
-    pub(super) fn check(&self) -> Result<(), Stop> {
+    pub(crate) fn check(&self) -> Result<(), Stop> {
         if self.cancel.is_cancelled() {
             return Err(called_off());
         }

@@ -1,0 +1,41 @@
+//! Why a call ends without a result, in the words that every driver here uses.
+
+use haft_driver::Failure;
+use haft_model::{Code, EffectState, Stop};
+use serde_json::json;
+
+/// A failure before anything happened.
+pub(crate) fn unsent(stop: Stop) -> Failure {
+    Failure::new(stop, EffectState::NotSubmitted)
+}
+
+/// A failure of something that only looks.
+pub(crate) fn unread(stop: Stop) -> Failure {
+    Failure::new(stop, EffectState::None)
+}
+
+pub(crate) fn called_off() -> Stop {
+    running(Code::CanceledCaller, "it was called off")
+}
+
+pub(crate) fn late() -> Stop {
+    running(Code::TimeoutBeforeSubmit, "time ran out")
+}
+
+/// Why a running tool ends without a result.
+pub(crate) fn running(code: Code, message: impl Into<String>) -> Stop {
+    while_running(Stop::new(code, message))
+}
+
+/// A refusal that preflight would have given, met while running.
+pub(crate) fn while_running(stop: Stop) -> Stop {
+    stop.because(json!({"phase": "run"}))
+}
+
+/// Does work on a thread that may wait for the disk. It is never left behind: who asks, waits.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Stop> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| running(Code::Internal, "the work on a file broke off"))
+}

@@ -1,0 +1,178 @@
+//! One call on its way: sent, answered, called off or out of time, and what that means for its
+//! effect.
+
+use std::sync::Arc;
+
+use haft_driver::{Attempt, Failure, Output};
+use haft_model::{Code, EffectState, Plan, Stop};
+use reqwest::header::HeaderMap;
+use reqwest::{Response, StatusCode};
+use serde_json::json;
+
+use super::operation::Operation;
+use super::{Http, answer, is_write, reach};
+use crate::ending::{called_off, late, running, while_running};
+use crate::web::{MOST_REDIRECTS, Outgoing, Sending, Stage, Submitted, Unanswered, Way, elsewhere};
+
+/// A call on its way.
+pub(super) struct Exchange<'a> {
+    http: &'a Http,
+    pub(super) operation: &'a Operation,
+    attempt: &'a Attempt<'a>,
+    sending: Arc<Sending>,
+}
+
+impl<'a> Exchange<'a> {
+    pub(super) fn new(
+        http: &'a Http,
+        operation: &'a Operation,
+        attempt: &'a Attempt<'a>,
+    ) -> Exchange<'a> {
+        let sending = match is_write(operation, attempt.plan) {
+            true => Sending::announced(attempt.link.clone()),
+            false => Sending::silent(),
+        };
+        Exchange { http, operation, attempt, sending: Arc::new(sending) }
+    }
+
+    pub(super) async fn carry_out(&self, request: Outgoing) -> Result<Output, Failure> {
+        let ended = tokio::select! {
+            ended = self.sent(request) => ended,
+            () = self.attempt.cancel.cancelled() => {
+                self.attempt.link.cancel_heard().await;
+                Err(self.cut_short(called_off()))
+            }
+            () = tokio::time::sleep_until(self.attempt.deadline.into()) => Err(self.out_of_time()),
+        };
+        ended.map_err(|failure| self.sending.unrecorded().unwrap_or(failure))
+    }
+
+    async fn sent(&self, request: Outgoing) -> Result<Output, Failure> {
+        let host = request.url.host().to_owned();
+        let answered = match is_write(self.operation, self.plan()) {
+            true => self.way(self.operation.submitted).send(request).await,
+            false => return self.looked_up(request).await,
+        };
+        match answered {
+            Ok(head) => answer::taken(self, &host, head).await,
+            Err(fault) => Err(self.unanswered(fault, &host)),
+        }
+    }
+
+    /// Asks, and asks again where the answer points to another place that may be reached.
+    async fn looked_up(&self, mut request: Outgoing) -> Result<Output, Failure> {
+        for _ in 0..=MOST_REDIRECTS {
+            let host = request.url.host().to_owned();
+            let head = self.read(&request).await.map_err(|fault| self.unanswered(fault, &host))?;
+            let Some(next) = elsewhere(&head) else {
+                return answer::taken(self, &host, head).await;
+            };
+            request = self.next(&request, &next).map_err(|stop| self.cut_short(stop))?;
+        }
+        let words = format!("the answer points elsewhere more than {MOST_REDIRECTS} times");
+        Err(self.cut_short(running(Code::ExecutionFailed, words)))
+    }
+
+    /// One read: over a connection that is kept if it is to the driver's own host.
+    async fn read(&self, request: &Outgoing) -> Result<Response, Unanswered> {
+        let manifest = &*self.http.manifest;
+        let own = manifest.base().is_ok_and(|base| same_host(base, &request.url));
+        match own {
+            true => self.http.reads.send(&manifest.guard, self.http.lookup, request.clone()).await,
+            false => self.way(Submitted::OnWrite).send(request.clone()).await,
+        }
+    }
+
+    /// The request to where an answer points. Another host is told nothing but the address.
+    fn next(&self, from: &Outgoing, place: &str) -> Result<Outgoing, Stop> {
+        let manifest = &*self.http.manifest;
+        let url = manifest.guard.check_next(&from.url, place);
+        let url = url.map_err(|forbidden| while_running(reach::refused(&forbidden)))?;
+        reach::check(&url, &manifest.egress, self.plan()).map_err(while_running)?;
+        if url.is_plain() && !from.url.is_plain() {
+            let words = format!("the answer points to `{}`, which is not encrypted", url.host());
+            return Err(running(Code::SandboxViolation, words));
+        }
+        let same = same_host(&from.url, &url);
+        let headers = if same { from.headers.clone() } else { HeaderMap::new() };
+        Ok(Outgoing { headers, ..Outgoing::get(url) })
+    }
+
+    fn way(&self, submitted: Submitted) -> Way<'_> {
+        let (guard, lookup) = (&self.http.manifest.guard, self.http.lookup);
+        Way { guard, lookup, sending: &self.sending, submitted }
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        self.attempt.plan
+    }
+
+    pub(super) fn now(&self) -> haft_model::Timestamp {
+        (self.http.clock)()
+    }
+
+    /// What is known of the effect, or that there is none to have.
+    pub(super) fn effect(&self, known: EffectState) -> EffectState {
+        if self.plan().effects.may_mutate() { known } else { EffectState::None }
+    }
+
+    /// What is known of the effect of a call that ended here.
+    fn effect_so_far(&self) -> EffectState {
+        self.effect(match self.sending.stage() {
+            Stage::Unsent => EffectState::NotSubmitted,
+            Stage::Announced => EffectState::NotCommitted,
+            Stage::Answered(status) if is_success(status) => EffectState::Committed,
+            Stage::Sent | Stage::Answered(_) => EffectState::Unknown,
+        })
+    }
+
+    /// A failure of a call that got no further.
+    pub(super) fn cut_short(&self, stop: Stop) -> Failure {
+        let native = match self.sending.stage() {
+            Stage::Answered(status) => vec![json!({"source": "http", "status": status})],
+            Stage::Unsent | Stage::Announced | Stage::Sent => Vec::new(),
+        };
+        Failure { native, ..Failure::new(stop, self.effect_so_far()) }
+    }
+
+    fn out_of_time(&self) -> Failure {
+        let stop = match (self.effect_so_far(), self.sending.stage()) {
+            (EffectState::Committed, Stage::Answered(status)) => running(
+                Code::OutputInvalid,
+                format!(
+                    "it was answered with {status}, and time ran out before the whole answer was there"
+                ),
+            ),
+            (EffectState::Unknown, _) => running(
+                Code::TimeoutUnknownCommit,
+                "time ran out before the whole answer was there",
+            ),
+            (_, _) => late(),
+        };
+        self.cut_short(stop)
+    }
+
+    fn unanswered(&self, fault: Unanswered, host: &str) -> Failure {
+        let unreachable = |words: String| running(Code::DependencyUnavailable, words);
+        self.cut_short(match fault {
+            Unanswered::Unknown => unreachable(format!("`{host}` cannot be looked up")),
+            Unanswered::Unreachable => unreachable(format!("`{host}` cannot be reached")),
+            Unanswered::Broken => {
+                unreachable(format!("the connection to `{host}` broke before it answered"))
+            }
+            Unanswered::Forbidden(forbidden) => while_running(reach::refused(&forbidden)),
+            Unanswered::Stopped(stop) => stop,
+            Unanswered::Unready | Unanswered::Unrecorded => {
+                running(Code::Internal, "the http client could not be set up")
+            }
+        })
+    }
+}
+
+fn same_host(one: &haft_sandbox::CheckedUrl, other: &haft_sandbox::CheckedUrl) -> bool {
+    (one.host(), one.port(), one.is_plain()) == (other.host(), other.port(), other.is_plain())
+}
+
+pub(super) fn is_success(status: u16) -> bool {
+    StatusCode::from_u16(status).is_ok_and(|status| status.is_success())
+}

@@ -1,0 +1,130 @@
+//! A manifest of kind http, read once: where it leads, and what it does for each contract.
+
+use std::collections::{BTreeMap, HashMap};
+
+use haft_model::{Code, Plan, Stop, ToolKey};
+use haft_sandbox::{AddressGuard, CheckedUrl};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Declared;
+use super::operation::{Entry, Operation};
+use super::reach;
+
+/// Fields that would change what a request means, and that this version does not act on.
+const UNSUPPORTED: [&str; 7] =
+    ["streaming", "code", "run", "runner", "sandbox", "inputsFiles", "outputsFiles"];
+
+/// What the manifest says of all of its entries.
+#[derive(Deserialize)]
+pub(super) struct Written {
+    pub(super) id: String,
+    base_url: String,
+    #[serde(default)]
+    pub(super) default_headers: BTreeMap<String, String>,
+    pub(super) default_method: Option<String>,
+    #[serde(default)]
+    network: Network,
+    implements: Vec<Value>,
+}
+
+#[derive(Default, Deserialize)]
+struct Network {
+    #[serde(default)]
+    egress: Vec<String>,
+}
+
+/// The manifest as it is used.
+pub(super) struct Manifest {
+    /// Where every request goes, without a path that ends in a slash; or why none goes anywhere.
+    base: Result<CheckedUrl, Stop>,
+    pub(super) guard: AddressGuard,
+    pub(super) egress: Vec<String>,
+    operations: HashMap<ToolKey, Result<Operation, Stop>>,
+}
+
+impl Manifest {
+    /// Reads a manifest. What is wrong with it is the answer to every call that meets it.
+    pub(super) fn read(declared: &Declared, guard: AddressGuard) -> Manifest {
+        let written = match Written::deserialize(&declared.manifest) {
+            Ok(written) => written,
+            Err(fault) => {
+                let stop = Stop::new(
+                    Code::SetupRequired,
+                    format!("the manifest of this driver cannot be read: {fault}"),
+                );
+                return Manifest::refusing(guard, stop.help("run `haft check`"));
+            }
+        };
+        let base = whole(&declared.manifest, &written);
+        let egress: Vec<String> =
+            written.network.egress.iter().map(|host| host.to_ascii_lowercase()).collect();
+        let guard = reach::opened(guard, &egress, &written.base_url);
+        let base = base.and_then(|()| {
+            let checked = guard.check_url(&written.base_url);
+            checked.map_err(|forbidden| reach::refused(&forbidden))
+        });
+        let operations = declared.serves.iter().map(|(tool, index)| {
+            let entry = written.implements.get(*index).cloned().unwrap_or_default();
+            (
+                tool.clone(),
+                Entry::read(entry, &written.id).and_then(|entry| entry.operation(&written)),
+            )
+        });
+        Manifest { base, guard, egress, operations: operations.collect() }
+    }
+
+    fn refusing(guard: AddressGuard, stop: Stop) -> Manifest {
+        Manifest { base: Err(stop), guard, egress: Vec::new(), operations: HashMap::new() }
+    }
+
+    pub(super) fn base(&self) -> Result<&CheckedUrl, Stop> {
+        self.base.as_ref().map_err(Stop::clone)
+    }
+
+    /// What is done for a call.
+    pub(super) fn operation(&self, plan: &Plan) -> Result<&Operation, Stop> {
+        self.base()?;
+        let found = self.operations.get(&plan.tool).ok_or_else(|| {
+            let driver = &plan.route.driver;
+            let message = format!("driver `{driver}` has no request for `{}`", plan.tool);
+            Stop::new(Code::RouteNone, message)
+        })?;
+        found.as_ref().map_err(Stop::clone)
+    }
+
+    /// Whether the driver and the contract both list the host of the driver.
+    pub(super) fn may_reach(&self, plan: &Plan) -> Result<(), Stop> {
+        reach::check(self.base()?, &self.egress, plan)
+    }
+}
+
+/// Why no call of a manifest can be sent, if none can.
+fn whole(manifest: &Value, written: &Written) -> Result<(), Stop> {
+    let id = &written.id;
+    if let Some(field) = UNSUPPORTED.iter().find(|field| manifest.get(**field).is_some()) {
+        return Err(unsupported(id, &format!("`{field}`")));
+    }
+    if written.base_url.contains(['?', '#']) {
+        return Err(unsupported(id, "a `base_url` with a query"));
+    }
+    if manifest.get("auth").is_some() {
+        return Err(no_secrets(id));
+    }
+    Ok(())
+}
+
+/// The refusal of what is read and not acted on.
+pub(super) fn unsupported(driver: &str, what: &str) -> Stop {
+    let message = format!("driver `{driver}` uses {what}, which this version cannot run");
+    Stop::new(Code::SetupRequired, message).help("leave it out, or write the driver in Rust")
+}
+
+/// The refusal of what needs a login.
+pub(super) fn no_secrets(driver: &str) -> Stop {
+    let message = format!(
+        "driver `{driver}` declares a login, and this version cannot hand secrets to a driver"
+    );
+    Stop::new(Code::CredentialMissing, message)
+        .help("nothing is ever sent without the login that is declared; write the driver in Rust")
+}

@@ -1,0 +1,69 @@
+//! Which hosts a call may reach: those that the driver and the contract both list, and no others.
+
+use haft_model::host::{covers, is_internal, name_of};
+use haft_model::{Code, Plan, Stop};
+use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
+
+/// Opens the hosts of one's own network that the driver names outright. A public name stays closed
+/// where it stands for such a host: whoever answers for the name must not open it.
+pub(super) fn opened(guard: AddressGuard, egress: &[String], base_url: &str) -> AddressGuard {
+    let named = egress.iter().filter_map(|listed| {
+        let name = name_of(listed);
+        if !is_own(name) {
+            return None;
+        }
+        match listed.strip_prefix(name)?.strip_prefix(':') {
+            Some(port) => Some((name, port.parse().ok()?)),
+            // Without a port, the one that the driver talks to.
+            None => Some((name, port_of(base_url)?)),
+        }
+    });
+    named.fold(guard, |guard, (name, port)| guard.allowing(name, port))
+}
+
+/// An address, or a name that can only mean a host of one's own network.
+fn is_own(name: &str) -> bool {
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let is_address = address.parse::<std::net::IpAddr>().is_ok();
+    is_address || (!name.contains('*') && is_internal(name))
+}
+
+fn port_of(url: &str) -> Option<u16> {
+    let (scheme, rest) = url.split_once("://")?;
+    let host = rest.split(['/', '?', '#']).next()?;
+    match host.strip_prefix(name_of(host))?.strip_prefix(':') {
+        Some(port) => port.parse().ok(),
+        None => Some(if scheme == "http" { 80 } else { 443 }),
+    }
+}
+
+/// Whether both lists cover a host.
+pub(super) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<(), Stop> {
+    let host = format!("{}:{}", url.host(), url.port());
+    let listed = |listed: &String| covers(&listed.to_ascii_lowercase(), &host);
+    let (driver, tool) = (&plan.route.driver, &plan.tool);
+    if !egress.iter().any(listed) {
+        let words = format!("driver `{driver}` may not reach `{host}`: it does not list that host");
+        let help = format!("add `{host}` to `network.egress` of the driver");
+        return Err(Stop::new(Code::SandboxViolation, words).help(help));
+    }
+    if !plan.effects.requires.network.iter().any(listed) {
+        let words =
+            format!("`{tool}` may not reach `{host}`: its contract does not list that host");
+        let help = format!("add `{host}` to `requires.network` of the contract");
+        return Err(Stop::new(Code::SandboxViolation, words).help(help));
+    }
+    Ok(())
+}
+
+/// The guard's no, as a refusal.
+pub(super) fn refused(forbidden: &Forbidden) -> Stop {
+    match forbidden {
+        Forbidden::Nowhere(_) => Stop::new(Code::DependencyUnavailable, forbidden.to_string()),
+        Forbidden::Address { .. } => Stop::new(Code::SandboxViolation, forbidden.to_string())
+            .help("a host of one's own network has to be named in `network.egress` as it is written in `base_url`"),
+        Forbidden::Malformed(_) | Forbidden::Scheme(_) | Forbidden::Credentials => {
+            Stop::new(Code::SandboxViolation, forbidden.to_string())
+        }
+    }
+}

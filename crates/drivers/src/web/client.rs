@@ -1,0 +1,107 @@
+//! The two clients: one for a single request, and one whose connections are kept for reads.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use haft_sandbox::{AddressGuard, CheckedUrl};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, ClientBuilder, Response};
+use tokio::sync::OnceCell;
+
+use super::sending::{Announce, Sending};
+use super::{Lookup, Outgoing, Unanswered, addresses, exchange};
+use crate::ending::blocking;
+
+/// A client for one request to addresses that were checked.
+pub(super) fn fresh(
+    addresses: Vec<SocketAddr>,
+    sending: Arc<Sending>,
+    trust: Trust,
+) -> Result<Client, reqwest::Error> {
+    plainest(trust)
+        .pool_max_idle_per_host(0)
+        .dns_resolver(Pinned(addresses))
+        .connector_layer(Announce(sending))
+        .build()
+}
+
+/// Which servers can prove who they are.
+#[derive(Clone, Copy)]
+pub(super) enum Trust {
+    /// Those that the system trusts.
+    System,
+    /// None, because none will be asked to; reading what the system trusts takes milliseconds.
+    Nobody,
+}
+
+impl Trust {
+    pub(super) fn of(url: &CheckedUrl) -> Trust {
+        if url.is_plain() { Trust::Nobody } else { Trust::System }
+    }
+}
+
+/// A client that follows nothing, repeats nothing and remembers nobody.
+fn plainest(trust: Trust) -> ClientBuilder {
+    let builder = match trust {
+        Trust::System => Client::builder(),
+        Trust::Nobody => Client::builder().tls_certs_only([]),
+    };
+    builder
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
+}
+
+/// The only addresses there are, whatever name is asked for.
+struct Pinned(Vec<SocketAddr>);
+
+impl Resolve for Pinned {
+    fn resolve(&self, _: Name) -> Resolving {
+        let addresses: Addrs = Box::new(self.0.clone().into_iter());
+        Box::pin(std::future::ready(Ok(addresses)))
+    }
+}
+
+/// Connections to one host that are kept for the next read.
+#[derive(Debug, Default)]
+pub(crate) struct Pool(OnceCell<Client>);
+
+impl Pool {
+    /// Sends a request that changes nothing. It is always to the same host.
+    pub(crate) async fn send(
+        &self,
+        guard: &AddressGuard,
+        lookup: Lookup,
+        request: Outgoing,
+    ) -> Result<Response, Unanswered> {
+        let client = self.0.get_or_try_init(|| async {
+            let known = Known { guard: guard.clone(), url: request.url.clone(), lookup };
+            let trust = Trust::of(&request.url);
+            let built = blocking(move || plainest(trust).dns_resolver(known).build()).await;
+            built.map_err(Unanswered::Stopped)?.map_err(|_| Unanswered::Unready)
+        });
+        exchange(client.await?, request).await
+    }
+}
+
+/// The one host of a pool. Its name is looked up and checked for each connection.
+struct Known {
+    guard: AddressGuard,
+    url: CheckedUrl,
+    lookup: Lookup,
+}
+
+impl Resolve for Known {
+    fn resolve(&self, _: Name) -> Resolving {
+        let (guard, url, lookup) = (self.guard.clone(), self.url.clone(), self.lookup);
+        Box::pin(async move {
+            match addresses(&guard, lookup, &url).await {
+                Ok(found) => Ok(Box::new(found.into_iter()) as Addrs),
+                Err(Unanswered::Forbidden(forbidden)) => Err(forbidden.into()),
+                Err(_) => Err("the name cannot be looked up".into()),
+            }
+        })
+    }
+}

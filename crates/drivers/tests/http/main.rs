@@ -1,0 +1,17 @@
+//! Drivers of kind http against a backend of the test's own.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out, or an answer of another shape, fails the test"
+)]
+
+mod answers;
+mod losses;
+#[path = "../support/plans.rs"]
+mod plans;
+mod promises;
+mod reaching;
+mod requests;
+mod stage;
+mod unsupported;

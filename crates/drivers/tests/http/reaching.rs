@@ -1,0 +1,109 @@
+//! Only hosts that the driver and the contract both list are reached, on every hop.
+
+use std::net::SocketAddr;
+
+use haft_model::{Code, EffectState};
+use haft_sandbox::AddressGuard;
+use haft_testkit::{Act, Backend, Keys, Then};
+use serde_json::json;
+
+use crate::stage::Stage;
+
+fn refusal(stage: &Stage) -> (Code, String) {
+    let stop = stage.preflight(json!({})).unwrap_err();
+    assert_eq!(stage.backend.connections(), 0);
+    (stop.code, stop.message)
+}
+
+#[test]
+fn a_host_that_is_not_listed_on_both_sides_is_not_reached() {
+    let mut stage = Stage::writing(json!({}));
+    let host = stage.backend.host();
+    stage.network = Vec::new();
+    let words =
+        format!("`shop.pay@1` may not reach `{host}`: its contract does not list that host");
+    assert_eq!(refusal(&stage), (Code::SandboxViolation, words));
+    stage.network = vec!["elsewhere.example".to_owned()];
+    assert_eq!(refusal(&stage).0, Code::SandboxViolation);
+    stage.network = vec!["*".to_owned()];
+    stage.run(json!({})).output();
+
+    for egress in [json!([]), json!(["*"]), json!(["127.0.0.1:1"])] {
+        let stage = Stage::writing(json!({})).with("network", json!({"egress": egress}));
+        assert_eq!(refusal(&stage).0, Code::SandboxViolation, "{egress}");
+    }
+}
+
+#[test]
+fn a_host_of_ones_own_network_is_open_only_where_the_manifest_names_it() {
+    let stage = Stage::writing(json!({}));
+    let port_less = stage.with("network", json!({"egress": ["127.0.0.1"]}));
+    port_less.run(json!({})).output();
+    let mut star = Stage::writing(json!({})).with("network", json!({"egress": ["*"]}));
+    let words = "`127.0.0.1` may not be reached: it is this machine".to_owned();
+    assert_eq!(refusal(&star), (Code::SandboxViolation, words));
+    star.guard = AddressGuard::public().allowing("127.0.0.1", star.backend.port());
+    star.run(json!({})).output();
+}
+
+#[test]
+fn a_public_name_that_stands_for_this_machine_stays_closed() {
+    let lookup = |_: &str, port: u16| Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))]);
+    for read in [true, false] {
+        let stage = if read { Stage::reading(json!({})) } else { Stage::writing(json!({})) };
+        let base = format!("http://shop.example:{}", stage.backend.port());
+        let mut stage = stage
+            .with("base_url", json!(base))
+            .with("network", json!({"egress": ["shop.example"]}));
+        stage.network = vec!["shop.example".to_owned()];
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let driver = stage.driver().looking_up(lookup);
+        let cancel = haft_driver::Cancel::new();
+        let ended = runtime.block_on(stage.call(&driver, json!({}), &cancel, &mut || Ok(())));
+        let failure = ended.failure();
+        assert_eq!(failure.stop.code, Code::SandboxViolation, "{failure:?}");
+        assert_eq!(stage.backend.connections(), 0);
+    }
+}
+
+fn to(place: String) -> Then {
+    let header = format!("Location: {place}\r\n");
+    Then::Answer(302, header.leak(), Vec::new())
+}
+
+#[test]
+fn a_read_follows_within_its_hosts_and_tells_another_host_nothing() {
+    let other = Backend::new(Keys::Ignored);
+    let stage = Stage::reading(json!({"headers": {"X-Note": "mine"}}));
+    let hosts = vec![stage.backend.host(), other.host()];
+    let mut stage = stage.with("network", json!({"egress": hosts}));
+    stage.network = hosts;
+    stage.backend.will(Act::refuses(to("/again".to_owned())));
+    stage.backend.will(Act::refuses(to(format!("http://{}/there", other.host()))));
+    let ended = stage.run(json!({}));
+    assert_eq!(ended.submissions, 0);
+    let output = ended.output();
+    assert_eq!((output.structured, output.effect), (Some(json!({})), EffectState::None));
+    let paths: Vec<_> = stage.backend.heard().into_iter().map(|heard| heard.path).collect();
+    assert_eq!(paths, ["/look", "/again"]);
+    let there = other.heard().remove(0);
+    assert_eq!((there.path.as_str(), there.header("x-note")), ("/there", None));
+}
+
+#[test]
+fn a_read_does_not_follow_out_of_its_hosts_or_for_ever_and_a_write_not_at_all() {
+    let other = Backend::new(Keys::Ignored);
+    let stage = Stage::reading(json!({}));
+    stage.backend.will(Act::refuses(to(format!("http://{}/", other.host()))));
+    assert_eq!(stage.run(json!({})).fate(), (Code::SandboxViolation, EffectState::None, 0));
+    let stage = Stage::reading(json!({}));
+    for _ in 0..9 {
+        stage.backend.will(Act::refuses(to("/round".to_owned())));
+    }
+    assert_eq!(stage.run(json!({})).fate(), (Code::ExecutionFailed, EffectState::None, 0));
+    assert_eq!(stage.backend.heard().len(), 6);
+    let stage = Stage::writing(json!({}));
+    stage.backend.will(Act::commits(to("/elsewhere".to_owned())));
+    assert_eq!(stage.run(json!({})).fate(), (Code::ExecutionFailed, EffectState::Unknown, 1));
+    assert_eq!((stage.backend.heard().len(), other.connections()), (1, 0));
+}

@@ -1,0 +1,132 @@
+//! What is sent: every value where the manifest puts it, and nowhere else.
+
+use haft_model::Code;
+use haft_testkit::Heard;
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+/// The request of a call, without the headers that every request has.
+fn sent(stage: &Stage, input: Value) -> (String, String, Vec<(String, String)>, Value) {
+    stage.run(input).output();
+    let Heard { method, path, mut headers, body } = stage.backend.heard().remove(0);
+    let usual = ["host", "content-length", "user-agent", "accept-encoding"];
+    headers.retain(|(name, _)| !usual.contains(&name.as_str()));
+    headers.sort();
+    let body = if body.is_empty() { Value::Null } else { serde_json::from_str(&body).unwrap() };
+    (method, path, headers, body)
+}
+
+fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+const JSON: (&str, &str) = ("accept", "application/json");
+const BODY: (&str, &str) = ("content-type", "application/json");
+
+#[test]
+fn everything_the_manifest_says_is_sent_with_its_type() {
+    let stage = Stage::writing(json!({
+        "method": "PUT",
+        "endpoint": "/orders/${input.order}/${context.tenant}",
+        "query_template": {"q": "${input.note}", "n": "${input.amount}"},
+        "headers": {"X-Note": "for ${input.order}", "Accept": "text/plain"},
+        "body_template": {"amount": "${input.amount}", "list": "${input.list}", "ref": "${reference}",
+                          "text": "n=${input.amount}", "deep": [{"fixed": true}]},
+    }))
+    .with("default_headers", json!({"X-Note": "default", "X-All": "yes"}));
+    let input = json!({"order": "o1", "amount": 5, "note": "a&b=c/d", "list": [1, null]});
+    let expected = [("accept", "text/plain"), BODY, ("x-all", "yes"), ("x-note", "for o1")];
+    assert_eq!(
+        sent(&stage, input),
+        (
+            "PUT".to_owned(),
+            "/orders/o1/t1?q=a%26b%3Dc%2Fd&n=5".to_owned(),
+            headers(&expected),
+            json!({"amount": 5, "list": [1, null], "ref": "o1", "text": "n=5",
+                   "deep": [{"fixed": true}]}),
+        )
+    );
+}
+
+#[test]
+fn a_value_is_one_segment_whatever_it_holds() {
+    let stage = Stage::reading(json!({"endpoint": "/orders/${input.order}/x"}));
+    let (_, path, ..) = sent(&stage, json!({"order": "a b?c#d%2e&é"}));
+    assert_eq!(path, "/orders/a%20b%3Fc%23d%252e%26%C3%A9/x");
+    for order in ["..", ".", "", "a/b", "../../etc", "a\\b", "/"] {
+        let refused = stage.preflight(json!({"order": order})).unwrap_err();
+        assert_eq!(refused.code, Code::InputValue, "{order}");
+    }
+    let pieces = Stage::reading(json!({"endpoint": "/${input.a}${input.b}"}));
+    assert_eq!(pieces.preflight(json!({"a": ".", "b": "."})).unwrap_err().code, Code::InputValue);
+    assert_eq!(stage.backend.heard().len(), 1);
+}
+
+#[test]
+fn a_header_cannot_be_split_by_a_value() {
+    let stage = Stage::writing(json!({"headers": {"X-Note": "${input.note}"}}));
+    for note in ["a\r\nX-Evil: 1", "a\nb", "a\0b"] {
+        let refused = stage.preflight(json!({"note": note})).unwrap_err();
+        assert_eq!(refused.code, Code::InputValue, "{note:?}");
+    }
+    assert_eq!(stage.backend.connections(), 0);
+}
+
+#[test]
+fn without_a_template_the_input_is_sent_under_the_backends_names() {
+    let input = json!({"order": "o1", "amount": 5});
+    let (method, path, given, body) = sent(&Stage::writing(json!({})), input.clone());
+    assert_eq!((method.as_str(), path.as_str()), ("POST", "/pay"));
+    assert_eq!(given, headers(&[JSON, BODY]));
+    assert_eq!(body, json!({"reference": "o1", "amount": 5}));
+    for method in ["GET", "DELETE"] {
+        let (.., given, body) = sent(&Stage::writing(json!({"method": method})), input.clone());
+        assert_eq!((given, body), (headers(&[JSON]), Value::Null), "{method}");
+    }
+    let templated = Stage::writing(json!({"method": "DELETE", "body_template": {"why": "x"}}));
+    assert_eq!(sent(&templated, input).3, json!({"why": "x"}));
+}
+
+#[test]
+fn the_path_of_the_base_stays_in_front_and_a_fixed_query_in_place() {
+    let stage = Stage::reading(json!({
+        "endpoint": "look?fixed=1", "query_template": {"more": "${input.order}"},
+    }));
+    let base = format!("http://{}/v2/", stage.backend.host());
+    let (_, path, ..) = sent(&stage.with("base_url", json!(base)), json!({"order": "o1"}));
+    assert_eq!(path, "/v2/look?fixed=1&more=o1");
+}
+
+#[test]
+fn the_key_is_the_same_in_every_attempt_and_never_made_up() {
+    let mut stage = Stage::writing(json!({"idempotency_key_header": "Idempotency-Key"}));
+    stage.run(json!({})).output();
+    stage.key = Some("k-1".to_owned());
+    stage.run(json!({})).output();
+    stage.run(json!({})).output();
+    let keys: Vec<_> = stage
+        .backend
+        .heard()
+        .iter()
+        .map(|heard| heard.header("idempotency-key").map(str::to_owned))
+        .collect();
+    assert_eq!(keys, [None, Some("k-1".to_owned()), Some("k-1".to_owned())]);
+    stage.key = Some("a\r\nb".to_owned());
+    assert_eq!(stage.run(json!({})).fate().0, Code::InputValue);
+    assert_eq!(stage.backend.heard().len(), 3);
+}
+
+#[test]
+fn a_missing_value_and_a_huge_body_are_refused_before_anything_happens() {
+    let stage = Stage::writing(json!({"body_template": {"note": "${input.note}"}}));
+    let missing = stage.preflight(json!({})).unwrap_err();
+    assert_eq!(
+        (missing.code, missing.message.as_str()),
+        (Code::InputValue, "`body_template` cannot be filled in: `input.note` has no value")
+    );
+    let huge = stage.preflight(json!({"note": "x".repeat(6 << 20)})).unwrap_err();
+    assert_eq!(huge.code, Code::InputValue);
+    assert!(huge.message.contains("and 5242880 can be sent"), "{}", huge.message);
+    assert_eq!(stage.backend.connections(), 0);
+}

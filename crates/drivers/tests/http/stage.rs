@@ -1,0 +1,158 @@
+//! A driver over one manifest, a backend behind it, and calls to it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said};
+use haft_drivers::{Declared, Http};
+use haft_model::{Code, EffectState, Plan, Stop, Timestamp, ToolKey, Tri};
+use haft_sandbox::AddressGuard;
+use haft_testkit::{Backend, Keys};
+use serde_json::{Value, json};
+
+use crate::plans::{self, permit};
+
+/// A backend, what the manifest says, and what the contract says.
+pub(crate) struct Stage {
+    pub(crate) backend: Backend,
+    pub(crate) manifest: Value,
+    pub(crate) network: Vec<String>,
+    pub(crate) read_only: Tri,
+    pub(crate) key: Option<String>,
+    pub(crate) patience: Duration,
+    pub(crate) guard: AddressGuard,
+}
+
+/// What became of a call.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) result: Result<Output, Failure>,
+    pub(crate) submissions: usize,
+}
+
+impl Stage {
+    /// One entry that posts the input, changed by what is given.
+    pub(crate) fn writing(http: Value) -> Stage {
+        Stage::new(Tri::No, merged(json!({"endpoint": "/pay", "method": "POST"}), http))
+    }
+
+    /// One entry that looks something up, changed by what is given.
+    pub(crate) fn reading(http: Value) -> Stage {
+        Stage::new(Tri::Yes, merged(json!({"endpoint": "/look", "method": "GET"}), http))
+    }
+
+    fn new(read_only: Tri, http: Value) -> Stage {
+        let backend = Backend::new(Keys::Ignored);
+        let host = backend.host();
+        let manifest = json!({
+            "name": "Shop", "id": "shop", "description": "A shop.", "version": "1.0.0",
+            "kind": "http", "base_url": format!("http://{host}"), "network": {"egress": [host]},
+            "implements": [{"tool": "shop.pay", "version": "^1", "metadata": {"http": http}}],
+        });
+        Stage {
+            network: vec![host],
+            backend,
+            manifest,
+            read_only,
+            key: None,
+            patience: Duration::from_secs(20),
+            guard: AddressGuard::public(),
+        }
+    }
+
+    /// Adds a field to the manifest.
+    pub(crate) fn with(mut self, field: &str, value: Value) -> Stage {
+        self.manifest[field] = value;
+        self
+    }
+
+    /// Adds what Haft reads beyond AIP-31 to the entry.
+    pub(crate) fn haft(mut self, haft: Value) -> Stage {
+        self.manifest["implements"][0]["metadata"]["haft"] = haft;
+        self
+    }
+
+    pub(crate) fn driver(&self) -> Http {
+        let manifest = self.manifest.clone();
+        let serves = vec![(ToolKey::new("shop.pay", 1), 0)];
+        let clock = || Timestamp::UNIX_EPOCH;
+        Http::new(move || Declared { manifest, serves }, self.guard.clone(), clock)
+    }
+
+    pub(crate) fn plan(&self, input: Value) -> Plan {
+        let mut plan = plans::plan("shop.pay", "shop", input);
+        plan.renames = Arc::from([("order".to_owned(), "reference".to_owned())]);
+        plan.context = json!({"tenant": "t1"});
+        let effects = Arc::make_mut(&mut plan.effects);
+        effects.requires.network = self.network.iter().cloned().collect();
+        effects.facts.read_only = self.read_only;
+        plan
+    }
+
+    pub(crate) fn preflight(&self, input: Value) -> Result<(), Stop> {
+        self.driver().preflight(&self.plan(input))
+    }
+
+    pub(crate) fn run(&self, input: Value) -> Ended {
+        self.run_around(input, &Cancel::new(), &mut || Ok(()))
+    }
+
+    /// Runs a call and does something at the moment it submits.
+    pub(crate) fn run_around(
+        &self,
+        input: Value,
+        cancel: &Cancel,
+        on_submit: &mut dyn FnMut() -> Result<(), Stop>,
+    ) -> Ended {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(self.call(&self.driver(), input, cancel, on_submit))
+    }
+
+    pub(crate) async fn call(
+        &self,
+        driver: &Http,
+        input: Value,
+        cancel: &Cancel,
+        on_submit: &mut dyn FnMut() -> Result<(), Stop>,
+    ) -> Ended {
+        let plan = self.plan(input);
+        let permit = permit(&plan);
+        let (link, mut heard) = Link::new();
+        let deadline = Instant::now() + self.patience;
+        let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel.clone(), link).unwrap();
+        let mut run = driver.run(attempt.known_by(self.key.clone()));
+        let mut submissions = 0;
+        let result = loop {
+            tokio::select! {
+                result = &mut run => break result,
+                Some(said) = heard.recv() => if let Said::Submit(answer) = said {
+                    submissions += 1;
+                    let _ = answer.send(on_submit());
+                },
+            }
+        };
+        Ended { result, submissions }
+    }
+}
+
+impl Ended {
+    pub(crate) fn output(self) -> Output {
+        self.result.unwrap()
+    }
+
+    pub(crate) fn failure(self) -> Failure {
+        self.result.unwrap_err()
+    }
+
+    /// The code, the effect and the number of submissions of a call that failed.
+    pub(crate) fn fate(self) -> (Code, EffectState, usize) {
+        let submissions = self.submissions;
+        let failure = self.failure();
+        (failure.stop.code, failure.effect, submissions)
+    }
+}
+
+fn merged(mut entry: Value, more: Value) -> Value {
+    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    entry
+}

@@ -1,0 +1,145 @@
+//! A folder with a contract and a driver of kind http, opened by a host, reaches a real server.
+
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
+
+use haft::{Host, HostOptions, StoreChoice};
+use haft_model::{Call, Code, EffectState, Envelope, ResultStatus};
+use haft_runtime::{Answered, Manner, Patience, Reply};
+use haft_testkit::{Act, Backend, Folder, Keys, Then};
+use serde_json::{Value, json};
+
+const READ: &str = "mutates: []\nrisk_level: 0\napproval: auto\n";
+const WRITE: &str = "mutates: [\"external:shop\"]\nrisk_level: 2\napproval: on-mutate\n";
+
+fn contract(id: &str, effects: &str, host: &str) -> String {
+    format!(
+        "---\nname: {id}\nid: {id}\ndescription: Does {id}.\nversion: 1.0.0\n{effects}\
+         requires: {{ network: [\"{host}\"] }}\n\
+         retry: {{ max_attempts: 2, backoff: fixed, initial_ms: 1 }}\n\
+         inputs: {{ type: object, properties: {{ order: {{ type: string }} }}, required: [order] }}\n\
+         outputs: {{ type: object }}\n---\n"
+    )
+}
+
+/// A shop whose manifests are all that the host is told about the backend.
+fn shop(backend: &Backend) -> Folder {
+    let host = backend.host();
+    let driver = format!(
+        "---\nname: Shop\nid: shop\ndescription: A shop.\nversion: 1.0.0\nkind: http\n\
+         base_url: http://{host}\nnetwork: {{ egress: [\"{host}\"] }}\nimplements:\n  \
+         - tool: order.get\n    version: ^1\n    metadata:\n      http: {{ endpoint: \"/orders/${{input.order}}\", method: GET }}\n  \
+         - tool: order.pay\n    version: ^1\n    metadata:\n      http: {{ endpoint: /pay, body_template: {{ ref: \"${{input.order}}\" }} }}\n---\n"
+    );
+    Folder::new()
+        .file("haft.toml", "[workspace]\nname = \"shop\"\n")
+        .file(".tools/order.get/TOOL.md", contract("order.get", READ, &host))
+        .file(".tools/order.pay/TOOL.md", contract("order.pay", WRITE, &host))
+        .file(".drivers/shop/DRIVER.md", driver)
+}
+
+/// A call that a person approves where they are asked.
+async fn call(host: &Host, tool: &str, input: Value) -> Envelope {
+    let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+    let call = Call::new(host.actor("agent:test"), tool, input);
+    let asked = host.runtime().call(call, manner).await;
+    let Some(question) =
+        asked.approval_id.clone().filter(|_| asked.status == ResultStatus::Pending)
+    else {
+        return asked;
+    };
+    let reply = Reply {
+        by: host.owner("ana"),
+        approves: true,
+        reason: None,
+        edited_input: None,
+        always: false,
+        channel: "inbox".into(),
+    };
+    match host.runtime().answer_and_run(&question, reply).await.unwrap() {
+        Answered::CarriedOut(envelope) => *envelope,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn open(folder: &Folder) -> Host {
+    let options = HostOptions { store: StoreChoice::Memory, ..HostOptions::default() };
+    Host::open(folder.path(), options).unwrap()
+}
+
+#[tokio::test]
+async fn a_read_and_a_write_reach_the_backend_that_the_manifests_name() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = shop(&backend);
+    let host = open(&folder);
+    backend.will(Act::refuses(Then::json(200, "{\"state\":\"open\"}")));
+    let read = call(&host, "order.get", json!({"order": "o 1"})).await;
+    assert_eq!(read.error, None);
+    assert_eq!(
+        (read.structured_content, read.effect_state),
+        (Some(json!({"state": "open"})), EffectState::None)
+    );
+    let written = call(&host, "order.pay", json!({"order": "o1"})).await;
+    assert_eq!(written.error, None);
+    assert_eq!(
+        (written.structured_content, written.effect_state),
+        (Some(json!({"id": "effect-1"})), EffectState::Committed)
+    );
+    let heard: Vec<_> =
+        backend.heard().into_iter().map(|heard| (heard.method, heard.path, heard.body)).collect();
+    let line = |method: &str, path: &str, body: &str| {
+        (method.to_owned(), path.to_owned(), body.to_owned())
+    };
+    assert_eq!(heard, [line("GET", "/orders/o%201", ""), line("POST", "/pay", "{\"ref\":\"o1\"}")]);
+}
+
+#[tokio::test]
+async fn a_write_is_made_again_only_where_it_surely_did_not_happen() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = shop(&backend);
+    let host = open(&folder);
+    // Left alone for a moment, the backend takes it.
+    backend.will(Act::refuses(Then::status(429)));
+    let again = call(&host, "order.pay", json!({"order": "o1"})).await;
+    assert_eq!((again.error, again.effect_state), (None, EffectState::Committed));
+    assert_eq!((backend.heard().len(), backend.effects()), (2, 1));
+    // Nobody knows what a gateway's failure means, so nothing is sent again.
+    backend.will(Act::commits(Then::status(502)));
+    let lost = call(&host, "order.pay", json!({"order": "o2"})).await;
+    let error = lost.error.unwrap();
+    assert_eq!(
+        (error.error_code, error.effect_state),
+        (Code::DependencyUnavailable, EffectState::Unknown)
+    );
+    assert_eq!((backend.heard().len(), backend.effects()), (3, 2));
+    // A read may be asked for again.
+    backend.will(Act::refuses(Then::Reset));
+    let read = call(&host, "order.get", json!({"order": "o1"})).await;
+    assert_eq!((read.error, backend.heard().len()), (None, 5));
+}
+
+#[tokio::test]
+async fn code_of_the_program_stands_in_front_of_the_manifest() {
+    use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
+    struct Own;
+    impl Driver for Own {
+        fn run<'a>(&'a self, _: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
+            Box::pin(async { Ok(Output::read(json!({"own": true}))) })
+        }
+    }
+    let backend = Backend::new(Keys::Ignored);
+    let folder = shop(&backend);
+    let drivers = [("shop".into(), std::sync::Arc::new(Own) as std::sync::Arc<dyn Driver>)];
+    let options = HostOptions {
+        store: StoreChoice::Memory,
+        drivers: drivers.into(),
+        ..HostOptions::default()
+    };
+    let host = Host::open(folder.path(), options).unwrap();
+    let read = call(&host, "order.get", json!({"order": "o1"})).await;
+    assert_eq!(read.structured_content, Some(json!({"own": true})));
+    assert_eq!(backend.connections(), 0);
+}

@@ -1,0 +1,49 @@
+//! Hosts as manifests list them: `host`, `host:port`, `*.host` or `*`.
+
+/// A host without its port; an IPv6 address keeps its brackets.
+pub fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, _)) if !host.ends_with(']') => name,
+        _ => host,
+    }
+}
+
+/// Whether a listed host covers one: `*`, the host with or without its port, or `*.` one label.
+pub fn covers(listed: &str, host: &str) -> bool {
+    let name = name_of(host);
+    listed == "*"
+        || listed == host
+        || listed == name
+        || listed.strip_prefix("*.").is_some_and(|suffix| {
+            name.strip_suffix(suffix)
+                .and_then(|label| label.strip_suffix('.'))
+                .is_some_and(|label| !label.is_empty() && !label.contains('.'))
+        })
+}
+
+/// Whether a name, without a port, can only mean a host of one's own network.
+pub fn is_internal(name: &str) -> bool {
+    !name.contains('.') || name.ends_with(".internal") || name.ends_with(".local")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listed_host_covers_its_ports_and_a_star_one_label() {
+        for (listed, host, expected) in [
+            ("*", "a.example:443", true),
+            ("a.example", "a.example:443", true),
+            ("a.example:443", "a.example:443", true),
+            ("a.example:443", "a.example:444", false),
+            ("*.example", "a.example:443", true),
+            ("*.example", "b.a.example:443", false),
+            ("*.example", "example:443", false),
+            ("[::1]", "[::1]:80", true),
+            ("example", "notexample:80", false),
+        ] {
+            assert_eq!(covers(listed, host), expected, "{listed} {host}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! A backend of a test's own: a real web server on a port of its own, whose effects can be counted
+//! and whose answers can be lost in every way that answers get lost.
+
+mod wire;
+
+use std::collections::VecDeque;
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+pub use wire::Heard;
+
+/// Longer than any test waits, so that one that waits in vain fails and does not hang.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server until it is dropped.
+///
+/// A request other than GET is an effect: it happens, is counted, and is answered with its id, unless
+/// the script says otherwise. `GET /status/KEY` tells what became of the effect under a key.
+pub struct Backend {
+    port: u16,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a backend does with one request: whether the effect takes place, and what the caller hears.
+#[derive(Clone, Debug)]
+pub struct Act {
+    commits: bool,
+    then: Then,
+}
+
+/// What a caller hears.
+#[derive(Clone, Debug)]
+pub enum Then {
+    /// The usual: 200 with the id of the effect, or with `{}` where there was none.
+    Id,
+    /// A status with headers, each line ended by `\r\n`, and a body.
+    Answer(u16, &'static str, Vec<u8>),
+    /// Nothing: the connection is reset.
+    Reset,
+    /// Nothing: the connection is closed in order.
+    Close,
+    /// Nothing, for as long as the caller stays.
+    Hang,
+    /// A status and half of the body that was promised.
+    Half(u16),
+    /// A status, and the body a byte at a time for as long as the caller stays.
+    Drip(u16),
+    /// A status, and a body without end.
+    Flood(u16),
+    /// Bytes that are no answer.
+    Garbage,
+}
+
+/// How a backend treats a key that it has seen before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// It answers as it did the first time, and nothing happens again.
+    Enforced,
+    /// It does not look at keys.
+    Ignored,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    stop: AtomicBool,
+}
+
+struct State {
+    keys: Keys,
+    script: VecDeque<Act>,
+    status_script: VecDeque<Act>,
+    heard: Vec<Heard>,
+    /// The keys of the effects that took place, in order; an effect's id is its place.
+    effects: Vec<Option<String>>,
+    connections: usize,
+}
+
+impl Act {
+    /// The effect takes place, and then this.
+    pub fn commits(then: Then) -> Act {
+        Act { commits: true, then }
+    }
+
+    /// No effect takes place, and this.
+    pub fn refuses(then: Then) -> Act {
+        Act { commits: false, then }
+    }
+}
+
+impl Then {
+    /// A status and nothing else.
+    pub fn status(status: u16) -> Then {
+        Then::Answer(status, "", Vec::new())
+    }
+
+    /// A status with a JSON body.
+    pub fn json(status: u16, body: &str) -> Then {
+        Then::Answer(status, "Content-Type: application/json\r\n", body.as_bytes().to_vec())
+    }
+}
+
+impl Backend {
+    /// A backend on a free port of this machine.
+    #[expect(clippy::unwrap_used, reason = "a test without a port has failed")]
+    pub fn new(keys: Keys) -> Backend {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = State {
+            keys,
+            script: VecDeque::new(),
+            status_script: VecDeque::new(),
+            heard: Vec::new(),
+            effects: Vec::new(),
+            connections: 0,
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            stop: AtomicBool::new(false),
+        });
+        let served = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || listen(&listener, &served));
+        Backend { port, shared, thread: Some(thread) }
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its host and port.
+    pub fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// What it does with the next request that has no act yet; status queries are not counted.
+    pub fn will(&self, act: Act) {
+        self.shared.state().script.push_back(act);
+    }
+
+    /// What it does with the next status query that has no act yet.
+    pub fn status_will(&self, act: Act) {
+        self.shared.state().status_script.push_back(act);
+    }
+
+    /// How many effects took place.
+    pub fn effects(&self) -> usize {
+        self.shared.state().effects.len()
+    }
+
+    /// How many connections were taken.
+    pub fn connections(&self) -> usize {
+        self.shared.state().connections
+    }
+
+    /// Every request, in order.
+    pub fn heard(&self) -> Vec<Heard> {
+        self.shared.state().heard.clone()
+    }
+
+    /// Waits until so many requests were heard and what they did is done.
+    pub fn wait_for(&self, requests: usize) {
+        let state = self.shared.state();
+        let missing = |state: &mut State| state.heard.len() < requests;
+        let waited = self.shared.changed.wait_timeout_while(state, PATIENCE, missing);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        assert!(state.heard.len() >= requests, "the backend heard {:?}", state.heard);
+    }
+}
+
+impl Drop for Backend {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
+    for stream in listener.incoming() {
+        if shared.stop.load(Ordering::SeqCst) {
+            break;
+        }
+        let Ok(mut stream) = stream else { continue };
+        shared.state().connections += 1;
+        let shared = Arc::clone(shared);
+        // Whoever hangs must not keep others waiting.
+        std::thread::spawn(move || while serve(&mut stream, &shared).is_some() {});
+    }
+}
+
+/// Serves one request; nothing when the connection is over.
+fn serve(stream: &mut TcpStream, shared: &Shared) -> Option<()> {
+    let heard = wire::hear(stream)?;
+    let (then, body) = shared.state().act(heard);
+    shared.changed.notify_all();
+    wire::answer(stream, &then, &body)
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Does what a request asks for, and says what its caller hears.
+    fn act(&mut self, heard: Heard) -> (Then, String) {
+        let status = heard.path.strip_prefix("/status/").map(str::to_owned);
+        let key = heard.header("idempotency-key").map(str::to_owned);
+        let is_effect = heard.method != "GET";
+        self.heard.push(heard);
+        if let Some(key) = status {
+            let act = self.status_script.pop_front();
+            return (act.map_or(Then::Id, |act| act.then), self.became(&key));
+        }
+        let usual = Act { commits: is_effect, then: Then::Id };
+        let act = self.script.pop_front().unwrap_or(usual);
+        let body = if act.commits { self.commit(key) } else { "{}".to_owned() };
+        (act.then, body)
+    }
+
+    fn commit(&mut self, key: Option<String>) -> String {
+        let earlier = key.as_ref().and_then(|key| self.place(key));
+        let place = match (self.keys, earlier) {
+            (Keys::Enforced, Some(place)) => place,
+            (Keys::Enforced | Keys::Ignored, _) => {
+                self.effects.push(key);
+                self.effects.len()
+            }
+        };
+        format!("{{\"id\":\"effect-{place}\"}}")
+    }
+
+    fn became(&self, key: &str) -> String {
+        match self.place(key) {
+            Some(place) => format!("{{\"state\":\"done\",\"id\":\"effect-{place}\"}}"),
+            None => "{\"state\":\"none\"}".to_owned(),
+        }
+    }
+
+    fn place(&self, key: &str) -> Option<usize> {
+        self.effects.iter().position(|known| known.as_deref() == Some(key)).map(|at| at + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests;
