@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use haft_contract::{Contract, Driver, Finding, Implements, Kind, Mapped, Severity, rules};
+use haft_contract::{
+    Contract, Driver, Finding, Implements, Kind, Mapped, Severity, StatusQuery, rules,
+};
 use haft_model::{CostClass, Limits};
 use haft_notation::Template;
 use serde_json::Value;
+
+use crate::Entry;
 
 /// One driver's claim to serve one contract.
 #[derive(Clone, Debug)]
@@ -31,6 +35,32 @@ impl Binding {
     /// The driver's own words about this contract.
     pub fn implements(&self) -> Option<&Implements> {
         self.driver.implements.get(self.entry)
+    }
+
+    /// How a lost answer is looked up: as the driver says, which knows its backend, else as the
+    /// contract does.
+    pub fn status(&self, entry: &Entry) -> Option<StatusQuery> {
+        let said = self.implements().and_then(|said| said.metadata.pointer("/haft/status"));
+        let Some(said) = said else { return entry.contract.tool.extras.status.clone() };
+        let text = |name: &str| said.get(name).and_then(Value::as_str).map(str::to_owned);
+        let value = |name: &str| said.get(name).cloned().unwrap_or_default();
+        Some(StatusQuery {
+            tool: text("tool")?,
+            input: value("input"),
+            committed: text("committed"),
+            absent: text("absent"),
+            output: value("output"),
+        })
+    }
+
+    /// Whether the driver says that its backend holds calls to their key: in so many words, or by
+    /// naming the header that carries it.
+    pub fn enforces_key(&self) -> bool {
+        let Some(implements) = self.implements() else { return false };
+        let said = implements.metadata.pointer("/haft/enforces_key").and_then(Value::as_bool);
+        said.unwrap_or_else(|| {
+            implements.metadata.pointer("/http/idempotency_key_header").is_some()
+        })
     }
 
     /// The driver's id and major.

@@ -48,6 +48,11 @@ pub(crate) struct Schemas {
 }
 
 impl Entry {
+    /// Whether anybody can be asked what became of a call whose answer was lost.
+    pub fn is_askable(&self) -> bool {
+        self.bindings.iter().any(|binding| binding.status(self).is_some())
+    }
+
     pub(crate) fn new(
         contract: Arc<Contract>,
         bindings: Vec<Binding>,

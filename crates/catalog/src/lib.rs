@@ -21,6 +21,7 @@ mod surface;
 
 pub use bind::Binding;
 pub use entry::{Block, Entry};
+pub use haft_contract::StatusQuery;
 pub use plan::{Explanation, Sender};
 pub use search::Index;
 pub use snapshot::{Parts, RoutingPolicy, Snapshot};

@@ -64,8 +64,7 @@ impl Walk<'_> {
 
     fn stands(&self, entry: &Entry, meant: &Intent, record: Option<&IntentRecord>) -> Standing {
         let heard = record.is_none_or(|record| self.runtime.delivery.is_heard(record));
-        let askable = entry.contract.tool.extras.status.is_some();
-        standing(meant, record, self.journal.now(), heard, askable)
+        standing(meant, record, self.journal.now(), heard, entry.is_askable())
     }
 
     /// From here on this call is the one. That is put on record with the first thing that is.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_catalog::{Binding, Entry, Sender};
+use haft_catalog::{Entry, Sender, StatusQuery};
 use haft_driver::Driver;
 use haft_model::{
     ArgumentsReady, Call, CallPhase, Code, DriverId, Event, FactRule, MutationSource, Plan,
@@ -23,6 +23,8 @@ pub(crate) struct Understood {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) driver_version: Arc<str>,
     pub(crate) facts: ResolvedFacts,
+    /// How to learn what became of a call whose answer was lost.
+    pub(crate) status: Option<StatusQuery>,
     /// Whether the backend itself carries out a key at most once.
     pub(crate) enforces_key: bool,
 }
@@ -117,19 +119,12 @@ impl Understood {
             facts: facts(entry, &plan.input),
             entry: entry.clone(),
             driver_version: binding.driver.version.clone(),
-            enforces_key: enforces_key(binding),
+            status: binding.status(entry),
+            enforces_key: binding.enforces_key(),
             driver,
             plan,
         })
     }
-}
-
-/// Whether a driver says that its backend holds calls to their key: in so many words, or by naming
-/// the header that carries it.
-fn enforces_key(binding: &Binding) -> bool {
-    let Some(implements) = binding.implements() else { return false };
-    let said = implements.metadata.pointer("/haft/enforces_key").and_then(Value::as_bool);
-    said.unwrap_or_else(|| implements.metadata.pointer("/http/idempotency_key_header").is_some())
 }
 
 /// The safety facts of this very input; what cannot be settled takes the unsafe value.

@@ -45,6 +45,8 @@ pub enum Then {
     Close,
     /// Nothing, for as long as the caller stays.
     Hang,
+    /// The usual, once the backend is told to let go.
+    Held,
     /// A status and half of the body that was promised.
     Half(u16),
     /// A status, and the body a byte at a time for as long as the caller stays.
@@ -78,6 +80,7 @@ struct State {
     /// The keys of the effects that took place, in order; an effect's id is its place.
     effects: Vec<Option<String>>,
     connections: usize,
+    lets_go: bool,
 }
 
 impl Act {
@@ -108,8 +111,17 @@ impl Backend {
     /// A backend on a free port of this machine.
     #[expect(clippy::unwrap_used, reason = "a test without a port has failed")]
     pub fn new(keys: Keys) -> Backend {
+        let mut backend = Backend::closed(keys);
+        backend.open();
+        backend
+    }
+
+    /// The same, which refuses every connection until it is opened.
+    #[expect(clippy::unwrap_used, reason = "a test without a port has failed")]
+    pub fn closed(keys: Keys) -> Backend {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
+        drop(listener);
         let state = State {
             keys,
             script: VecDeque::new(),
@@ -117,15 +129,28 @@ impl Backend {
             heard: Vec::new(),
             effects: Vec::new(),
             connections: 0,
+            lets_go: false,
         };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             changed: Condvar::new(),
             stop: AtomicBool::new(false),
         });
-        let served = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || listen(&listener, &served));
-        Backend { port, shared, thread: Some(thread) }
+        Backend { port, shared, thread: None }
+    }
+
+    /// Takes connections from now on.
+    #[expect(clippy::unwrap_used, reason = "a test without a port has failed")]
+    pub fn open(&mut self) {
+        let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
+        let served = Arc::clone(&self.shared);
+        self.thread = Some(std::thread::spawn(move || listen(&listener, &served)));
+    }
+
+    /// Gives the answers that are held, and holds none from now on.
+    pub fn let_go(&self) {
+        self.shared.state().lets_go = true;
+        self.shared.changed.notify_all();
     }
 
     /// Its port.
@@ -201,10 +226,19 @@ fn serve(stream: &mut TcpStream, shared: &Shared) -> Option<()> {
     let heard = wire::hear(stream)?;
     let (then, body) = shared.state().act(heard);
     shared.changed.notify_all();
+    if matches!(then, Then::Held) {
+        shared.hold();
+    }
     wire::answer(stream, &then, &body)
 }
 
 impl Shared {
+    /// Waits until answers are let go.
+    fn hold(&self) {
+        let held = |state: &mut State| !state.lets_go;
+        drop(self.changed.wait_timeout_while(self.state(), PATIENCE, held));
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

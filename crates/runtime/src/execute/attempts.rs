@@ -130,7 +130,7 @@ impl Runtime {
         key: &str,
         understood: &Understood,
     ) -> Option<(Became, Envelope)> {
-        let status = understood.entry.contract.tool.extras.status.clone()?;
+        let status = understood.status.clone()?;
         let plan = &understood.plan;
         let scope = json!({
             "input": plan.input, "context": plan.context,

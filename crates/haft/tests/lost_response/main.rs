@@ -1,0 +1,229 @@
+//! A real backend commits and its answer is lost: one effect in every row, and the truth for the caller.
+//!
+//! `scripts/show lost-response` prints the table.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
+
+mod sent_again;
+mod timeouts;
+
+use std::fmt;
+
+use haft::{Host, HostOptions};
+use haft_ledger::RunFilter;
+use haft_model::{Call, Code, EffectState, Envelope};
+use haft_testkit::{Act, Backend, Folder, Keys, Then};
+use serde_json::json;
+
+/// How the answer to a payment gets lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loss {
+    Reset,
+    BadGateway,
+    Unavailable,
+    GatewayTimeout,
+    Hangs,
+    HalfAnAnswer,
+    RefusedAtFirst,
+}
+
+/// What the backend offers against it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Offer {
+    status: bool,
+    keys: bool,
+}
+
+/// What a caller is told, and what really happened.
+#[derive(Debug, PartialEq, Eq)]
+struct Row {
+    effects: usize,
+    sent: usize,
+    told: EffectState,
+    code: Option<Code>,
+    id: bool,
+}
+
+const LOSSES: [Loss; 7] = [
+    Loss::Reset,
+    Loss::BadGateway,
+    Loss::Unavailable,
+    Loss::GatewayTimeout,
+    Loss::Hangs,
+    Loss::HalfAnAnswer,
+    Loss::RefusedAtFirst,
+];
+
+impl Loss {
+    fn act(self) -> Option<Act> {
+        let then = match self {
+            Loss::Reset => Then::Reset,
+            Loss::BadGateway => Then::status(502),
+            Loss::Unavailable => Then::status(503),
+            Loss::GatewayTimeout => Then::status(504),
+            Loss::Hangs => Then::Hang,
+            Loss::HalfAnAnswer => Then::Half(502),
+            Loss::RefusedAtFirst => return None,
+        };
+        Some(Act::commits(then))
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = match (self.told, self.code) {
+            (EffectState::Committed, None) => "paid, with the receipt".to_owned(),
+            (effect, Some(code)) => format!("{effect} ({code})"),
+            (effect, None) => effect.to_string(),
+        };
+        write!(f, "{} | {} | {told}", self.effects, self.sent)
+    }
+}
+
+/// A shop whose payments go to a backend over HTTP.
+pub(crate) fn shop(backend: &Backend, status: bool, keys: bool, timeout_ms: u64) -> Folder {
+    let host = backend.host();
+    let contract = |id: &str, more: &str| {
+        format!(
+            "---\nname: {id}\nid: {id}\ndescription: Does {id}.\nversion: 1.0.0\n{more}\
+             requires: {{ network: [\"{host}\"] }}\ntimeout_ms: {timeout_ms}\n\
+             retry: {{ max_attempts: 4, backoff: exponential, initial_ms: 40 }}\n\
+             inputs: {{ type: object }}\noutputs: {{ type: object }}\n"
+        )
+    };
+    let write = "mutates: [\"external:shop\"]\nrisk_level: 2\napproval: auto\n";
+    let read = "mutates: []\nrisk_level: 0\napproval: auto\n";
+    let lookup = "metadata: { haft: { status: { tool: pay.status, \
+        input: { key: \"${idempotency.key}\" }, committed: \"output.state == 'done'\", \
+        absent: \"output.state == 'none'\", output: { id: \"${output.id}\" } } } }\n";
+    let pay = contract("pay", write) + if status { lookup } else { "" } + "---\n";
+    // The backend may know the key without holding anybody to it.
+    let header = match (status, keys) {
+        (_, true) => ", idempotency_key_header: Idempotency-Key }",
+        (true, false) => {
+            ", idempotency_key_header: Idempotency-Key }\n      haft: { enforces_key: false }"
+        }
+        (false, false) => " }",
+    };
+    let driver = format!(
+        "---\nname: Shop\nid: shop\ndescription: A shop.\nversion: 1.0.0\nkind: http\n\
+         base_url: http://{host}\nnetwork: {{ egress: [\"{host}\"] }}\nimplements:\n  \
+         - tool: pay\n    version: ^1\n    metadata:\n      \
+         http: {{ endpoint: /pay, method: POST, body_template: {{ order: \"${{input.order}}\" }}{header}\n  \
+         - tool: pay.status\n    version: ^1\n    metadata:\n      \
+         http: {{ endpoint: \"/status/${{input.key}}\", method: GET }}\n---\n"
+    );
+    Folder::new()
+        .file(
+            "haft.toml",
+            "[workspace]\nname = \"shop\"\n[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n",
+        )
+        .file(".tools/pay/TOOL.md", pay)
+        .file(".tools/status/TOOL.md", contract("pay.status", read) + "---\n")
+        .file(".drivers/shop/DRIVER.md", driver)
+}
+
+pub(crate) fn open(folder: &Folder) -> Host {
+    let host = Host::open(folder.path(), HostOptions::default()).unwrap();
+    let wrong: Vec<_> = host
+        .workspace()
+        .diagnostics()
+        .iter()
+        .filter(|found| found.severity == haft_contract::Severity::Error)
+        .map(|found| format!("{}: {}", found.file, found.message))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    host
+}
+
+pub(crate) fn payment(host: &Host) -> Call {
+    Call::new(host.actor("agent:shop"), "pay", json!({"order": "o-7"}))
+}
+
+/// How many payments were sent.
+pub(crate) fn payments(backend: &Backend) -> usize {
+    backend.heard().iter().filter(|heard| heard.path == "/pay").count()
+}
+
+async fn row(loss: Loss, offer: Offer) -> Row {
+    let keys = if offer.keys { Keys::Enforced } else { Keys::Ignored };
+    let timeout_ms = if loss == Loss::Hangs { 500 } else { 10_000 };
+    let mut backend = Backend::closed(keys);
+    let folder = shop(&backend, offer.status, offer.keys, timeout_ms);
+    let host = open(&folder);
+    let paid: Envelope = match loss.act() {
+        Some(act) => {
+            backend.will(act);
+            backend.open();
+            host.call(payment(&host)).await
+        }
+        None => {
+            let refused = async {
+                // Nobody is there until one attempt was refused.
+                while attempts(&host).await == 0 {
+                    tokio::task::yield_now().await;
+                }
+                backend.open();
+            };
+            tokio::join!(host.call(payment(&host)), refused).0
+        }
+    };
+    let filter = RunFilter { unknown: true, ..RunFilter::default() };
+    let unknown = host.reader().runs(&filter).await.unwrap().len();
+    assert_eq!(unknown == 1, paid.effect_state == EffectState::Unknown, "{loss:?} {offer:?}");
+    let id = paid.structured_content.as_ref().and_then(|content| content.get("id")).cloned();
+    Row {
+        effects: backend.effects(),
+        sent: payments(&backend),
+        told: paid.effect_state,
+        code: paid.error.map(|error| error.error_code),
+        id: id == Some(json!("effect-1")),
+    }
+}
+
+/// How many attempts have ended so far.
+async fn attempts(host: &Host) -> usize {
+    let runs = host.reader().runs(&RunFilter::default()).await.unwrap();
+    let Some(run) = runs.iter().find(|run| run.tool_id == "pay@1") else { return 0 };
+    let entries = host.reader().story(&run.invocation_id).await.unwrap();
+    let story = haft_ledger::Story::fold(&entries).unwrap();
+    story.attempts.iter().filter(|attempt| attempt.ended_at.is_some()).count()
+}
+
+/// What has to be so: looked up where it can be, sent again under its key where the backend holds to
+/// it, and unknown otherwise. Never sent again on the off chance.
+fn right(loss: Loss, offer: Offer) -> Row {
+    let paid = |sent| Row { effects: 1, sent, told: EffectState::Committed, code: None, id: true };
+    let unknown =
+        |code| Row { effects: 1, sent: 1, told: EffectState::Unknown, code: Some(code), id: false };
+    match (loss, offer) {
+        (Loss::RefusedAtFirst, _) | (_, Offer { status: true, .. }) => paid(1),
+        // Its time is over, so there is no time for another attempt.
+        (Loss::Hangs, _) => unknown(Code::TimeoutUnknownCommit),
+        (_, Offer { keys: true, .. }) => paid(2),
+        (_, Offer { status: false, keys: false }) => unknown(Code::DependencyUnavailable),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_becomes_of_the_answer_there_is_one_effect_and_the_caller_hears_the_truth() {
+    println!(
+        "| answer | status operation | backend keeps keys | effects | sent | the caller hears |"
+    );
+    println!("|---|---|---|---|---|---|");
+    for loss in LOSSES {
+        for (status, keys) in [(true, true), (true, false), (false, true), (false, false)] {
+            let offer = Offer { status, keys };
+            let row = row(loss, offer).await;
+            let word = |yes: bool| if yes { "yes" } else { "no" };
+            println!("| {loss:?} | {} | {} | {row} |", word(status), word(keys));
+            assert_eq!(row, right(loss, offer), "{loss:?} {offer:?}");
+            assert_eq!(row.effects, 1, "{loss:?} {offer:?}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! §23, test 17: two kinds of running out of time.
+
+use haft_ledger::Story;
+use haft_model::{Code, EffectState};
+use haft_testkit::{Act, Backend, Keys, Then};
+use serde_json::json;
+
+use super::{open, payment, payments, shop};
+
+/// (a) Nobody answers the door until time runs out: nothing was sent, and it was tried again.
+#[tokio::test]
+async fn test_17_a_nothing_was_sent() {
+    let backend = Backend::closed(Keys::Ignored);
+    let folder = shop(&backend, true, false, 400);
+    let host = open(&folder);
+    let paid = host.call(payment(&host)).await;
+    let error = paid.error.unwrap();
+    assert_eq!(paid.effect_state, EffectState::NotSubmitted, "{error:?}");
+    assert!(
+        matches!(error.error_code, Code::TimeoutBeforeSubmit | Code::DependencyUnavailable),
+        "{error:?}"
+    );
+    let entries = host.reader().story(&paid.invocation_id).await.unwrap();
+    let attempts = Story::fold(&entries).unwrap().attempts;
+    assert!(attempts.len() > 1, "it was not tried again: {attempts:?}");
+    assert!(attempts.iter().all(|attempt| attempt.submitted_at.is_none()), "{attempts:?}");
+    assert_eq!(backend.effects(), 0);
+}
+
+/// (b) It was committed and never answered: one look, and the result is adopted.
+#[tokio::test]
+async fn test_17_b_it_was_done_and_is_looked_up() {
+    let backend = Backend::new(Keys::Ignored);
+    backend.will(Act::commits(Then::Hang));
+    let folder = shop(&backend, true, false, 400);
+    let host = open(&folder);
+    let paid = host.call(payment(&host)).await;
+    assert_eq!((paid.error, paid.effect_state), (None, EffectState::Committed));
+    assert_eq!(paid.structured_content, Some(json!({"id": "effect-1"})));
+    assert_eq!((payments(&backend), backend.effects(), backend.heard().len()), (1, 1, 2));
+}
+
+/// (c) It was not committed: one look, and it is sent again under the same key.
+#[tokio::test]
+async fn test_17_c_it_was_not_done_and_is_sent_again_under_its_key() {
+    let backend = Backend::new(Keys::Ignored);
+    backend.will(Act::refuses(Then::Reset));
+    let folder = shop(&backend, true, false, 10_000);
+    let host = open(&folder);
+    let paid = host.call(payment(&host)).await;
+    assert_eq!((paid.error, paid.effect_state), (None, EffectState::Committed));
+    assert_eq!((payments(&backend), backend.effects()), (2, 1));
+    let heard = backend.heard();
+    let key = |heard: &haft_testkit::Heard| heard.header("idempotency-key").map(str::to_owned);
+    let keys: Vec<_> = heard.iter().filter(|heard| heard.path == "/pay").map(key).collect();
+    assert!(keys.first().unwrap().is_some() && keys.first() == keys.last(), "{keys:?}");
+    let asked = heard.iter().find(|heard| heard.path.starts_with("/status/")).unwrap();
+    assert_eq!(Some(asked.path.trim_start_matches("/status/").to_owned()), *keys.first().unwrap());
+}
+
+/// (d) Nobody can be asked: one payment, and nobody knows.
+#[tokio::test]
+async fn test_17_d_nobody_knows_and_nothing_is_sent_again() {
+    let backend = Backend::new(Keys::Ignored);
+    backend.will(Act::commits(Then::Hang));
+    let folder = shop(&backend, false, false, 400);
+    let host = open(&folder);
+    let paid = host.call(payment(&host)).await;
+    let error = paid.error.unwrap();
+    assert_eq!(error.error_code, Code::TimeoutUnknownCommit);
+    assert_eq!((paid.effect_state, payments(&backend)), (EffectState::Unknown, 1));
+    assert!(!error.retry.safe);
+}
