@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::guarded::{Guarded, caught};
 use crate::hear::HeardOut;
 use crate::journal::unrecorded;
+use crate::limits;
 use crate::runtime::{called_off, later};
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
@@ -24,6 +25,8 @@ pub(crate) struct Cleared {
     pub(crate) understood: Understood,
     pub(crate) permit: Permit,
     pub(crate) call_input: Kept,
+    /// The policies with a budget that let it through by themselves.
+    pub(crate) let_through: Vec<String>,
 }
 
 impl Walk<'_> {
@@ -55,8 +58,7 @@ impl Walk<'_> {
     ) -> Result<Cleared, Halt> {
         let HeardOut { understood, mut opinions } = heard;
         let world = self.world.clone();
-        let since = self.journal.on_record();
-        self.runtime.within_rates(&world, &understood.plan, since).await?;
+        self.within_limits(&understood).await?;
         let mut decision = self.judged(&world, &understood, &opinions).await?;
         if decision.verdict == Verdict::Ask {
             let said =
@@ -74,7 +76,7 @@ impl Walk<'_> {
     }
 
     /// The rules say yes: what was judged is frozen, and a permit is for exactly that.
-    async fn allowed(
+    pub(crate) async fn allowed(
         &mut self,
         understood: Understood,
         decision: Decision,
@@ -83,12 +85,13 @@ impl Walk<'_> {
         let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until);
         let permit = permit.ok_or_else(|| Stop::new(Code::Internal, "an allow gave no permit"))?;
         let call_input = self.keep(&understood.plan.input);
+        let let_through = limits::let_through(&self.world, &decision);
         self.decided(&understood, decision, Some(call_input.clone()), None, Vec::new()).await?;
-        Ok(Cleared { understood, permit, call_input })
+        Ok(Cleared { understood, permit, call_input, let_through })
     }
 
-    async fn denied(&mut self, understood: &Understood, decision: Decision) -> Stop {
-        let stop = refusal(&decision);
+    pub(crate) async fn denied(&mut self, understood: &Understood, decision: Decision) -> Stop {
+        let stop = self.with_wait(refusal(&decision), understood).await;
         match self.decided(understood, decision, None, None, Vec::new()).await {
             Ok(()) => stop,
             Err(Halt::Stopped(failure)) => failure.stop,
@@ -131,7 +134,7 @@ impl Walk<'_> {
     }
 
     /// A person has to answer: the question is put on record, and waited for.
-    async fn ask(
+    pub(crate) async fn ask(
         &mut self,
         call: &Call,
         mut understood: Understood,
@@ -166,15 +169,14 @@ impl Walk<'_> {
     }
 
     /// What the rules say of the call as it is now.
-    async fn judged(
+    pub(crate) async fn judged(
         &self,
         world: &World,
         understood: &Understood,
         opinions: &[Opinion],
     ) -> Result<Decision, Stop> {
         let plan = self.judged_as(&understood.plan);
-        let since = self.journal.on_record();
-        self.runtime.judge(world, &understood.entry, &plan, opinions, since).await
+        self.runtime.judge(world, &understood.entry, &plan, opinions).await
     }
 
     /// Where neither a person is at hand nor the inbox may be used, an ask is an end.

@@ -30,10 +30,6 @@ pub(crate) struct Journal {
     /// When the lease was last prolonged.
     leased: Instant,
     durable: bool,
-    /// When it came in.
-    came_in: Timestamp,
-    /// Whether anything about it was handed to the ledger.
-    written: bool,
     status: Status,
     progress: u64,
 }
@@ -60,8 +56,6 @@ pub(crate) struct TakenUp {
     pub(crate) progress: u64,
     /// The phases that are over.
     pub(crate) phases: Vec<CallPhase>,
-    /// When it came in.
-    pub(crate) came_in: Timestamp,
     /// How long ago that is, in microseconds.
     pub(crate) age: u64,
 }
@@ -84,8 +78,6 @@ impl Journal {
             claim: None,
             leased: now,
             durable: taken_up.is_some(),
-            came_in: taken_up.map_or_else(|| clock.now(), |taken| taken.came_in),
-            written: taken_up.is_some(),
             status: taken_up.map_or(Status::Planned, |taken| taken.status),
             progress: taken_up.map_or(0, |taken| taken.progress),
             subject: opening.taken_up.map(|taken| taken.subject),
@@ -110,11 +102,6 @@ impl Journal {
 
     pub(crate) fn status(&self) -> Status {
         self.status
-    }
-
-    /// When the call came in, if others can know of it already.
-    pub(crate) fn on_record(&self) -> Option<Timestamp> {
-        self.written.then_some(self.came_in)
     }
 
     pub(crate) fn fence(&self) -> Option<Fence> {
@@ -176,6 +163,18 @@ impl Journal {
         let outcome = if answer.is_ok() { PhaseOutcome::Ok } else { PhaseOutcome::Failed };
         self.phase(phase, outcome);
         answer
+    }
+
+    /// Notes how a phase ended that is not over while there is something in its way.
+    pub(crate) fn phase_unless<T, E>(
+        &mut self,
+        phase: CallPhase,
+        answer: Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
+        match answer {
+            Ok(Some(in_the_way)) => Ok(Some(in_the_way)),
+            ended => self.phase_of(phase, ended),
+        }
     }
 
     /// Notes every phase up to one that was never entered.
@@ -260,7 +259,6 @@ impl Journal {
         let kept = (draft.facts.clone(), draft.blobs.clone());
         match self.store.append(draft, wait).await {
             Ok(receipt) => {
-                self.written = true;
                 self.claim = None;
                 if receipt.fence.is_some() {
                     self.fence = receipt.fence;

@@ -174,7 +174,6 @@ impl Runtime {
                 fence,
                 status: past.status(),
                 progress: past.progress(),
-                came_in: began,
                 age: u64::try_from(age).unwrap_or_default(),
                 phases: phases.map(|line: &PhaseLine| line.phase).collect(),
             }),

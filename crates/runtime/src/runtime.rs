@@ -13,6 +13,7 @@ use haft_model::{
 };
 
 use crate::journal::unrecorded;
+use crate::limits::Limits;
 use crate::queue::Queue;
 use crate::{Clock, World};
 
@@ -67,6 +68,7 @@ pub struct Runtime {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) queue: Queue,
+    pub(crate) limits: Limits,
     world: RwLock<Arc<World>>,
     /// The tools whose schemas were loaded, by the scope of the surface.
     loaded: Mutex<HashMap<String, Vec<ToolKey>>>,
@@ -84,6 +86,7 @@ impl Runtime {
     ) -> Runtime {
         Runtime {
             queue: Queue::new(options.max_parallel),
+            limits: Limits::new(store.clone(), options.look),
             options,
             store,
             clock,

@@ -15,6 +15,7 @@ use crate::batch::Seat;
 use crate::enlisted::Enlisted;
 use crate::inputs::Discretion;
 use crate::journal::{Journal, Opening};
+use crate::limits::Reserved;
 use crate::redact::Redactor;
 use crate::undo::Undoing;
 use crate::{Manner, Runtime, World};
@@ -64,6 +65,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) enlisted: Enlisted<'r>,
     /// Its place in a batch.
     pub(crate) seat: Option<Seat>,
+    /// Its part of every limit, until its driver is reached.
+    pub(crate) reserved: Option<Reserved<'r>>,
 }
 
 impl Runtime {
@@ -117,6 +120,7 @@ impl<'r> Walk<'r> {
             undoing: None,
             enlisted,
             seat: None,
+            reserved: None,
             world,
         }
     }

@@ -156,12 +156,14 @@ fn full() -> Settings {
             rates: vec![
                 RateLimit {
                     tool: "oven.*".into(),
+                    driver: None,
                     per: Period::Hour,
                     value: 6,
                     scope: RateScope::Tenant,
                 },
                 RateLimit {
                     tool: "*".into(),
+                    driver: None,
                     per: Period::Second,
                     value: 20,
                     scope: RateScope::Workspace,
@@ -265,6 +267,7 @@ rates = [{ tool = "*", per = "week", value = 1 }, { tool = "*", per = "day", val
         limits: Limits {
             rates: vec![RateLimit {
                 tool: "*".into(),
+                driver: None,
                 per: Period::Day,
                 value: 1,
                 scope: RateScope::Workspace,

@@ -3,6 +3,7 @@
 mod runs;
 #[cfg(test)]
 mod tests;
+pub(crate) mod uses;
 
 use haft_model::{
     Answer, Digest, EffectState, InvocationId, QuestionState, StandingAnswer, Timestamp,
@@ -10,10 +11,10 @@ use haft_model::{
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
 
-use super::apply::nanos;
-use crate::{Entry, QuestionFilter, QuestionRecord, UsageFilter};
+use crate::{Entry, QuestionFilter, QuestionRecord};
 
 pub(crate) use runs::{all_runs, runs};
+pub(crate) use uses::uses;
 
 /// The entries after one.
 pub(crate) fn entries(db: &Connection, after: Option<u64>, most: usize) -> Result<Vec<Entry>> {
@@ -122,31 +123,6 @@ pub(crate) fn declared(db: &Connection) -> Result<Vec<(String, Digest)>> {
     let text = "SELECT tool, digest FROM declared";
     let pair = |row: &Row<'_>| Ok((row.get(0)?, Digest::from(row.get::<_, String>(1)?.as_str())));
     db.prepare_cached(text)?.query_map([], pair)?.collect()
-}
-
-/// How many runs began since a time.
-pub(crate) fn usage(db: &Connection, filter: &UsageFilter) -> Result<u64> {
-    let (text, values) = counting(filter);
-    let count: i64 =
-        db.prepare_cached(&text)?.query_row(params_from_iter(values), |row| row.get(0))?;
-    Ok(u64::try_from(count).unwrap_or_default())
-}
-
-fn counting(filter: &UsageFilter) -> (String, Vec<Value>) {
-    let mut text = "SELECT count(*) FROM runs INDEXED BY runs_since WHERE created >= ?".to_owned();
-    let mut values = vec![Value::Integer(nanos(filter.since))];
-    for (column, value) in [("tenant", &filter.tenant), ("actor", &filter.actor)] {
-        if let Some(value) = value {
-            text.push_str(&format!(" AND {column} = ?"));
-            values.push(Value::Text(value.clone()));
-        }
-    }
-    if let Some(tools) = &filter.tools {
-        let places = vec!["?"; tools.len()].join(", ");
-        text.push_str(&format!(" AND tool IN ({places})"));
-        values.extend(tools.iter().cloned().map(Value::Text));
-    }
-    (text, values)
 }
 
 /// A value that is kept as JSON.

@@ -9,7 +9,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Each text takes the tables from the version before it to its own, which is its place from 1.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE entries(
         seq INTEGER PRIMARY KEY, line TEXT NOT NULL, invocation TEXT, blobs BLOB);
     CREATE INDEX entries_of ON entries(invocation, seq);
@@ -52,7 +53,18 @@ const MIGRATIONS: [&str; 1] = ["
         PRIMARY KEY(digest, sealed, invocation)) WITHOUT ROWID;
     CREATE TABLE heads(seq INTEGER PRIMARY KEY, head TEXT NOT NULL);
     CREATE TABLE marks(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-"];
+",
+    "
+    -- Each attempt that reached a driver. `place` tells those of one entry apart.
+    CREATE TABLE uses(
+        seq INTEGER NOT NULL, place INTEGER NOT NULL, invocation TEXT NOT NULL,
+        attempt INTEGER NOT NULL, at INTEGER NOT NULL, tool TEXT NOT NULL, driver TEXT NOT NULL,
+        actor TEXT NOT NULL, tenant TEXT NOT NULL, charge TEXT, PRIMARY KEY(seq, place))
+        WITHOUT ROWID;
+    CREATE INDEX uses_since ON uses(at, tenant, actor);
+    DROP INDEX runs_since;
+",
+];
 
 /// The version of the tables that this code works with.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
@@ -91,6 +103,9 @@ fn migrated(mut connection: Connection) -> Result<Connection, String> {
         let done = usize::try_from(version(&transaction).map_err(failed)?).unwrap_or(0);
         for text in MIGRATIONS.iter().skip(done) {
             transaction.execute_batch(text).map_err(failed)?;
+        }
+        if done == 1 {
+            super::apply::uses_again(&transaction).map_err(failed)?;
         }
         transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
         transaction.commit().map_err(failed)?;

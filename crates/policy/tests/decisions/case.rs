@@ -200,7 +200,11 @@ impl Case {
             trusted: !self.call.untrusted,
             opinions: &self.opinions,
             standing: &standing,
-            usage: &Usage { limits: self.limits.clone(), budgets: self.budgets.clone() },
+            usage: &Usage {
+                limits: self.limits.clone(),
+                budgets: self.budgets.clone(),
+                money: Vec::new(),
+            },
             circumstances: &circumstances,
         };
         let decision = decide(&self.rulebook(), &matter, now);

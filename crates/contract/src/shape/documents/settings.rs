@@ -212,12 +212,13 @@ static RATE: Shape = table(
     "a rate",
     &[
         required("tool", "", Formed(&TOOL_PATTERN), "Which tools are counted together."),
+        optional("driver", "", Formed(&TOOL_PATTERN), "Which drivers; their attempts count."),
         required("per", "", Word(&["second", "minute", "hour", "day"]), "In how long."),
         required("value", "", Integer(1, i64::MAX), "How many calls."),
         optional(
             "scope",
             "",
-            Word(&["actor", "tenant", "workspace"]),
+            Word(&["actor", "tenant", "workspace", "tool", "driver"]),
             "Whose calls are counted together.",
         )
         .or("\"workspace\""),
