@@ -16,6 +16,7 @@ mod cancel;
 mod ends;
 mod faults;
 mod inputs;
+mod limits;
 #[path = "../support/meddled.rs"]
 mod meddled;
 mod permits;
