@@ -138,21 +138,21 @@ impl Cap {
     pub(crate) fn refusal(&self, short: NoRoom) -> Stop {
         let NoRoom { used, wait_ms } = short;
         let most = self.most;
-        let unit = if self.counted.what == What::Attempts { "attempts" } else { "calls" };
+        let allowed = match &self.counted.what {
+            What::Attempts => in_number(most, "attempt"),
+            What::Calls | What::Money(_) => in_number(most, "call"),
+        };
         let words = match (&self.origin, &self.counted.of) {
             (Origin::Settings(per, scope), Of::Named(glob)) => {
-                let (per, whose) = (per.name(), whose(*scope));
-                format!(
-                    "`{}` may have {most} {unit} per {per}{whose}, and had {used}",
-                    glob.source()
-                )
+                let (glob, per, whose) = (glob.source(), per.name(), whose(*scope));
+                format!("`{glob}` is limited to {allowed} per {per}{whose}, and {used} ran")
             }
             (Origin::Contract(per, scope), _) => {
                 let (per, whose) = (per.name(), whose(*scope));
-                format!("its contract allows {most} {unit} per {per}{whose}, and there were {used}")
+                format!("its contract allows {allowed} per {per}{whose}, and {used} ran")
             }
             (Origin::Settings(..) | Origin::Policy(_), _) => {
-                format!("limit-exceeded: {most} {unit} are allowed, and {used} were used")
+                format!("limit-exceeded: {allowed} may run, and {used} ran")
             }
             (Origin::Budget(slug), _) => format!("the budget of `{slug}` is used up"),
         };
@@ -183,6 +183,10 @@ fn in_words(ms: u64) -> String {
         10_000..600_000 => format!("{} s", ms.div_ceil(1000)),
         _ => format!("{} min", ms.div_ceil(60_000)),
     }
+}
+
+fn in_number(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn whose(scope: RateScope) -> &'static str {

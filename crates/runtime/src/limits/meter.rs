@@ -1,5 +1,8 @@
 //! The counters of this process: what was used of every limit that somebody asked about lately.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
