@@ -147,7 +147,9 @@ impl Walk<'_> {
             }
             // INVARIANT: decision, binding and "submitted" are on the disk before the effect.
             if let Err(stop) = self.journal.save().await {
-                self.journal.retract(|event| matches!(event, Event::Submitted(_)));
+                // What did not begin is not on record as begun, and counts for no limit.
+                let begun = |event: &_| matches!(event, Event::Started(_) | Event::Submitted(_));
+                self.journal.retract(begun);
                 return Err(refused(stop));
             }
         }

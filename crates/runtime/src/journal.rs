@@ -129,9 +129,18 @@ impl Journal {
         self.facts.push(Fact { at: self.clock.now(), phases, event });
     }
 
-    /// Takes back what was noted and could not be written.
+    /// Takes back what was noted and could not be written. The phases before it are over all the
+    /// same.
     pub(crate) fn retract(&mut self, taken_back: impl Fn(&Event) -> bool) {
-        self.facts.retain(|fact| !taken_back(&fact.event));
+        let mut phases = Vec::new();
+        self.facts.retain_mut(|fact| {
+            let stays = !taken_back(&fact.event);
+            if !stays {
+                phases.append(&mut fact.phases);
+            }
+            stays
+        });
+        self.phases.splice(0..0, phases);
     }
 
     /// Notes bytes that facts name.

@@ -18,7 +18,7 @@ pub struct Why {
     /// The decision, where the call gets that far.
     pub decision: Option<Decision>,
     /// What would stop the call between its route and its decision, such as a driver that cannot run
-    /// here.
+    /// here, or a limit without room.
     pub unready: Option<Stop>,
 }
 
@@ -39,7 +39,10 @@ impl Runtime {
             Err(stop) => return Ok(Why { explained, decision: None, unready: Some(stop) }),
         };
         // Whether a driver can run here is another question than whether it may.
-        let unready = understood(&world, call, &entry, input).err();
+        let unready = match understood(&world, call, &entry, input) {
+            Ok(_) => self.limits.room(&world, &entry, &plan, now).await.err(),
+            Err(stop) => Some(stop),
+        };
         let decision = self.judge(&world, &entry, &plan, &[]).await?;
         Ok(Why { explained, decision: Some(decision), unready })
     }

@@ -25,7 +25,7 @@ use crate::journal::unrecorded;
 use cap::{Cap, Origin, What, waiting};
 pub(crate) use gather::let_through;
 use gather::{budgets, policy_limits, rates};
-use meter::{Attempted, Meter, Tried, Uncounted};
+use meter::{Attempted, Meter, Tried};
 use places::Places;
 pub(crate) use walk::Lapse;
 use window::{NoRoom, Window};
@@ -157,9 +157,9 @@ impl Limits {
     async fn short(&self, caps: &[Cap], used: &Use) -> Result<Option<(Cap, NoRoom)>, Stop> {
         loop {
             self.follow(caps, used.at).await?;
-            match self.meter().short(caps, used) {
-                Ok(short) => return Ok(short),
-                Err(Uncounted) => {}
+            let looked = self.meter().short(caps, used);
+            if let Ok(short) = looked {
+                return Ok(short);
             }
         }
     }

@@ -5,14 +5,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haft::Workspace;
-use haft_driver::{Cancel, Failure, HookAnswer, Output};
-use haft_ledger::SqliteStore;
-use haft_model::{Call, Code, Content, EffectState, Envelope, HookPoint, ResultStatus, Says, Stop};
+use haft_driver::{BoxFuture, Cancel, Failure, HookAnswer, Output};
+use haft_ledger::{Draft, Error, MemoryStore, Receipt, SqliteStore, Store, Wait};
+use haft_model::{
+    Call, Code, Content, EffectState, Envelope, Event, HookPoint, ResultStatus, Says, Stop,
+};
 use haft_runtime::{Batch, Clock, Manner, StoppedClock};
 use serde_json::json;
 use tokio::sync::{Barrier, Notify};
 use tokio::task::JoinSet;
 
+use crate::meddled::{MeddledStore, Meddler};
 use crate::stage::{READ, Scripted, Setting, Stage, WRITE, extras};
 use crate::story::checked;
 
@@ -243,6 +246,42 @@ async fn a_call_that_is_called_off_in_the_queue_uses_nothing() {
     assert_eq!((held.error, canceled.status), (None, ResultStatus::Canceled));
     assert!(ran(&stage.call("note.keep", json!({})).await));
     assert!(!ran(&stage.call("note.keep", json!({})).await));
+}
+
+/// Somebody who keeps the first attempt from being put on record.
+struct Jammed(AtomicUsize);
+
+impl Meddler for Jammed {
+    fn append<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        draft: Draft,
+        wait: Wait,
+    ) -> BoxFuture<'a, Result<Receipt, Error>> {
+        let begins = draft.facts.iter().any(|fact| matches!(fact.event, Event::Started(_)));
+        if begins && self.0.fetch_add(1, Ordering::SeqCst) == 0 {
+            let cause = "the disk is full".to_owned();
+            return Box::pin(std::future::ready(Err(Error::Unwritable { cause })));
+        }
+        store.append(draft, wait)
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_driver_is_not_reached_gives_back_what_it_took() {
+    let jammed = Jammed(AtomicUsize::new(0));
+    let stage = Setting::default()
+        .store(Arc::new(MeddledStore::new(Arc::new(MemoryStore::new()), jammed)))
+        .settings("[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n")
+        .settings(&rate(""))
+        .tool("note.keep", WRITE)
+        .options(|options| options.look = Duration::ZERO)
+        .open();
+    let failed = stage.call("note.keep", json!({})).await;
+    assert_eq!(failed.error.unwrap().error_code, Code::Internal);
+    assert!(ran(&stage.call("note.keep", json!({})).await));
+    assert!(!ran(&stage.call("note.keep", json!({})).await));
+    assert_eq!(stage.canary.count(), 1);
 }
 
 fn clock(moment: &str) -> Arc<StoppedClock> {
