@@ -218,12 +218,23 @@ pub struct Limits {
     pub max_parallel: u64,
     /// How many calls in how long.
     pub rates: Vec<RateLimit>,
+    /// How many calls drivers carry out at once.
+    pub drivers: Vec<DriverLimit>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_parallel: 10, rates: Vec::new() }
+        Limits { max_parallel: 10, rates: Vec::new(), drivers: Vec::new() }
     }
+}
+
+/// One entry of `limits.drivers`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct DriverLimit {
+    /// Which drivers, together, as a glob.
+    pub driver: String,
+    /// How many calls run at once.
+    pub max_parallel: u64,
 }
 
 /// One entry of `limits.rates`.

@@ -61,7 +61,7 @@ pub use grant::{
 pub use id::{ActionId, ActorId, DriverId, InvocationId, QuestionId, ToolId, ToolKey};
 pub use kind::DriverKind;
 pub use lifecycle::{Lifecycle, LifecycleDates};
-pub use limits::{Backoff, CallRate, CostClass, Limits, Period, RateScope, RetryPolicy};
+pub use limits::{Backoff, CallRate, Charge, CostClass, Limits, Period, RateScope, RetryPolicy};
 pub use plan::{Phase, Plan, Rejected, Route};
 pub use progress::{AbortReason, CancelFact, Progress};
 pub use question::{Answer, Bound, Question, QuestionState, StandingAnswer};
@@ -70,7 +70,7 @@ pub use settled::{Compensating, CompensationEnded, EffectSettled};
 pub use situation::Situation;
 pub use status::{EffectState, QueueState, Status};
 pub use step::{
-    ArgumentsReady, AttemptEnded, CancelNote, CancelRequested, Charge, Closed, Decided, Declared,
+    ArgumentsReady, AttemptEnded, CancelNote, CancelRequested, Closed, Decided, Declared,
     DeferredSeen, Ended, HookRun, HookStarted, Note, Persisted, Planned, Queued, Redacted,
     Reported, ResolvedFacts, ResultCreated, Selected, StandingRevoked, Started, Submitted,
     SurfaceSeen, TakenOver, Yielded,

@@ -46,6 +46,30 @@ pub struct Limits {
     pub retry: Option<RetryPolicy>,
 }
 
+/// What limits and budgets count a call as, beside its tool, its driver and its caller.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// The action that it is granted by; none for a tool that is granted by its own name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// What its driver says that it costs, in thousandths of a cent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub millicents: Option<u64>,
+    /// Whose cents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// The AIP-7 policies with a budget that let it through by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
+}
+
+impl Charge {
+    /// Whether there is nothing to say.
+    pub fn is_plain(&self) -> bool {
+        *self == Charge::default()
+    }
+}
+
 /// How long a rate looks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

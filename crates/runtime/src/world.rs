@@ -23,6 +23,8 @@ pub struct World {
     pub surfaces: Vec<Surface>,
     /// How often things may be done.
     pub rates: Vec<Rate>,
+    /// How many calls drivers carry out at once, together.
+    pub at_once: Vec<(Glob, u64)>,
 }
 
 /// A rate of haft.toml.

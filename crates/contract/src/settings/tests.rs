@@ -83,6 +83,7 @@ rates = [
   { tool = "oven.*", per = "hour", value = 6, scope = "tenant" },
   { tool = "*", per = "second", value = 20 },
 ]
+drivers = [{ driver = "oven-*", max_parallel = 2 }]
 "#;
 
 fn rule(verdict: Verdict) -> Rule {
@@ -152,6 +153,7 @@ fn full() -> Settings {
             SurfaceSettings { scope: "workspace".into(), tools: vec!["*".into()], defer_above: 40 },
         ],
         limits: Limits {
+            drivers: vec![DriverLimit { driver: "oven-*".into(), max_parallel: 2 }],
             max_parallel: 4,
             rates: vec![
                 RateLimit {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use haft_catalog::Surface;
-use haft_contract::settings::RateLimit;
+use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::{Driver, Hook};
 use haft_drivers::Builtin;
 use haft_model::{CallRate, DriverId, Glob, Timestamp};
@@ -30,6 +30,7 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
         hooks: given.hooks.iter().cloned().chain(wished).collect(),
         surfaces: surfaces.collect(),
         rates: settings.limits.rates.iter().map(rate).collect(),
+        at_once: settings.limits.drivers.iter().map(at_once).collect(),
     }
 }
 
@@ -53,6 +54,10 @@ fn rulebook(workspace: &Workspace) -> Rulebook {
         autonomy: settings.workspace.autonomy,
         complete: read.complete && workspace.settings_are_sound(),
     }
+}
+
+fn at_once(written: &DriverLimit) -> (Glob, u64) {
+    (Glob::new(&written.driver), written.max_parallel)
 }
 
 fn rate(written: &RateLimit) -> Rate {

@@ -428,25 +428,41 @@ async fn a_rate_of_a_driver_counts_attempts_and_others_count_calls() {
 }
 
 #[tokio::test]
-async fn no_more_calls_of_a_tool_run_at_once_than_its_contract_says() {
-    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (now, seen) = (inside.clone(), most.clone());
-    let stage = Setting::default()
-        .tool("note.show", &extras(READ, "{ concurrency: { safe: true, max_parallel: 2 } }"))
-        .act("note.show", move |_| {
-            let (now, seen) = (now.clone(), seen.clone());
-            Box::pin(async move {
-                seen.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                for _ in 0..20 {
-                    tokio::task::yield_now().await;
-                }
-                now.fetch_sub(1, Ordering::SeqCst);
-                Ok(Output::read(json!({})))
+async fn no_more_calls_run_at_once_than_the_contract_and_the_driver_have_places_for() {
+    let two = "{ concurrency: { safe: true, max_parallel: 2 } }";
+    let free = "{ concurrency: { safe: true } }";
+    let drivers = |most: u64| {
+        format!("[limits]\ndrivers = [{{ driver = \"can*\", max_parallel = {most} }}]\n")
+    };
+    for (settings, haft, expected) in [
+        (String::new(), two, 2),
+        (drivers(3), free, 3),
+        (drivers(1), two, 1),
+        (drivers(5), two, 2),
+        (String::new(), free, 10),
+    ] {
+        let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let seen = most.clone();
+        let stage = Setting::default()
+            .settings(&settings)
+            .tool("note.show", &extras(READ, haft))
+            .act("note.show", move |_| {
+                let (now, seen) = (inside.clone(), seen.clone());
+                Box::pin(async move {
+                    seen.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    for _ in 0..20 {
+                        tokio::task::yield_now().await;
+                    }
+                    now.fetch_sub(1, Ordering::SeqCst);
+                    Ok(Output::read(json!({})))
+                })
             })
-        })
-        .open();
-    let calls = (0..12).map(|_| Call::new(stage.agent(), "note.show", json!({})));
-    let ends = stage.host.runtime().batch_all(Batch::new(calls), Manner::default()).await.unwrap();
-    assert!(ends.iter().all(|end| end.error.is_none()));
-    assert_eq!((stage.canary.count(), most.load(Ordering::SeqCst)), (12, 2));
+            .open();
+        let calls = (0..12).map(|_| Call::new(stage.agent(), "note.show", json!({})));
+        let ends =
+            stage.host.runtime().batch_all(Batch::new(calls), Manner::default()).await.unwrap();
+        assert!(ends.iter().all(|end| end.error.is_none()));
+        let found = (stage.canary.count(), most.load(Ordering::SeqCst));
+        assert_eq!(found, (12, expected), "{settings}{haft}");
+    }
 }

@@ -29,14 +29,14 @@ pub(crate) struct Seat {
 /// A turn in the batch, where there is one, and in the queue. The queue's ends first.
 pub(crate) struct Turns {
     _slot: Option<Slot>,
-    _place: Option<OwnedSemaphorePermit>,
+    _places: Vec<OwnedSemaphorePermit>,
     _turn: Option<Turn>,
 }
 
 impl Turns {
     /// The turn of a call that is made for another one, which has its own.
     pub(crate) fn of_another() -> Turns {
-        Turns { _slot: None, _place: None, _turn: None }
+        Turns { _slot: None, _places: Vec::new(), _turn: None }
     }
 }
 
@@ -148,7 +148,7 @@ impl<'r> Walk<'r> {
         let seat = self.seat.clone();
         let queue = &self.runtime.queue;
         let actor = self.journal.actor().clone();
-        let place = self.place();
+        let places = self.places();
         async move {
             let priority = seat.as_ref().map_or(0, |seat| seat.priority);
             let turn = match seat {
@@ -156,9 +156,9 @@ impl<'r> Walk<'r> {
                 None => None,
             };
             // Before the queue, where it would keep others from a place that they could use.
-            let place = place.taken().await?;
+            let places = places.taken().await?;
             let slot = queue.enter(Wanted { locks, shared: safe, actor, priority }).await?;
-            Ok(Turns { _slot: Some(slot), _place: place, _turn: turn })
+            Ok(Turns { _slot: Some(slot), _places: places, _turn: turn })
         }
     }
 

@@ -1,4 +1,4 @@
-//! Places of tools that may not run too often at once.
+//! Places of tools and drivers that may not run too often at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,29 +6,46 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haft_model::{Code, Stop};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The places of each tool that has a number of them. They are given in the order of asking.
-#[derive(Default)]
-pub(crate) struct Places(Mutex<HashMap<(String, u64), Arc<Semaphore>>>);
+/// Whose places: those of a tool, then those of drivers in the order of haft.toml. Everybody waits
+/// for them in this order, so nobody waits for somebody who waits for them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum PlaceOf {
+    Tool(String),
+    Drivers(usize, String),
+}
 
-/// A place to wait for; none where there are as many as anybody wants.
-pub(crate) struct Place(Option<Arc<Semaphore>>);
+/// The places of everything that has a number of them. They are given in the order of asking.
+#[derive(Default)]
+pub(crate) struct Places(Mutex<HashMap<(PlaceOf, u64), Arc<Semaphore>>>);
+
+/// The places that a call waits for; none where there are as many as anybody wants.
+pub(crate) struct Awaited(Vec<Arc<Semaphore>>);
 
 impl Places {
-    /// The place that a call of a tool waits for.
-    pub(crate) fn of(&self, tool: String, most: Option<u64>) -> Place {
-        let Some(most) = most else { return Place(None) };
+    /// The places that a call needs, each with how many there are.
+    pub(crate) fn of(&self, mut needed: Vec<(PlaceOf, u64)>) -> Awaited {
+        if needed.is_empty() {
+            return Awaited(Vec::new());
+        }
+        needed.sort();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let size = usize::try_from(most).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
-        let made = || Arc::new(Semaphore::new(size));
-        Place(Some(all.entry((tool, most)).or_insert_with(made).clone()))
+        let mut place = |(whose, most): (PlaceOf, u64)| {
+            let size = usize::try_from(most).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+            all.entry((whose, most)).or_insert_with(|| Arc::new(Semaphore::new(size))).clone()
+        };
+        Awaited(needed.into_iter().map(&mut place).collect())
     }
 }
 
-impl Place {
-    /// Waits until it is free. Whoever gets it has it until this is dropped.
-    pub(crate) async fn taken(self) -> Result<Option<OwnedSemaphorePermit>, Stop> {
-        let Some(places) = self.0 else { return Ok(None) };
-        let lost = |_| Stop::new(Code::Internal, "the places of the tool were closed");
-        places.acquire_owned().await.map(Some).map_err(lost)
+impl Awaited {
+    /// Waits until all are free, one after the other. Whoever gets them has them until this is
+    /// dropped.
+    pub(crate) async fn taken(self) -> Result<Vec<OwnedSemaphorePermit>, Stop> {
+        let mut taken = Vec::with_capacity(self.0.len());
+        for places in self.0 {
+            let lost = |_| Stop::new(Code::Internal, "the places of a tool were closed");
+            taken.push(places.acquire_owned().await.map_err(lost)?);
+        }
+        Ok(taken)
     }
 }

@@ -7,7 +7,7 @@ use haft_policy::Authority;
 
 use super::cap::{Cap, Origin, What};
 use super::gather::{self, budgets, policy_limits, rates};
-use super::places::Place;
+use super::places::{Awaited, PlaceOf};
 use crate::Manner;
 use crate::gate::Cleared;
 use crate::understand::Understood;
@@ -103,14 +103,21 @@ impl<'r> Walk<'r> {
         caps
     }
 
-    /// The place that the call waits for where its contract says how many may run at once.
-    pub(crate) fn place(&self) -> Place {
-        let most = self
-            .entry
-            .as_ref()
-            .and_then(|entry| entry.contract.tool.extras.concurrency.max_parallel);
-        let tool = self.entry.as_ref().map(|entry| entry.contract.key().to_string());
-        self.runtime.limits.places.of(tool.unwrap_or_default(), most)
+    /// The places that the call waits for where its contract or haft.toml say how many may run at
+    /// once.
+    pub(crate) fn places(&self) -> Awaited {
+        let (Some(entry), Some(plan)) = (&self.entry, &self.plan) else {
+            return self.runtime.limits.places.of(Vec::new());
+        };
+        let own = entry.contract.tool.extras.concurrency.max_parallel;
+        let own = own.map(|most| (PlaceOf::Tool(plan.tool.to_string()), most));
+        let driver = plan.route.driver.as_str();
+        let caps = self.world.at_once.iter().enumerate();
+        let theirs =
+            caps.filter(|(_, (glob, _))| glob.matches(driver)).map(|(index, (glob, most))| {
+                (PlaceOf::Drivers(index, glob.source().to_owned()), *most)
+            });
+        self.runtime.limits.places.of(own.into_iter().chain(theirs).collect())
     }
 
     /// A call whose policy's budget was used up while it waited is judged by what is left now.

@@ -205,6 +205,21 @@ static LIMITS: Shape = table(
     &[
         optional("max_parallel", "W022", Integer(1, 1000), "How many calls run at once.").or("10"),
         optional("rates", "W023", List(0, &Map(&RATE)), "How many calls in how long.").or("[]"),
+        optional(
+            "drivers",
+            "W024",
+            List(0, &Map(&AT_ONCE)),
+            "How many calls drivers carry out at once.",
+        )
+        .or("[]"),
+    ],
+);
+
+static AT_ONCE: Shape = table(
+    "an entry of `drivers`",
+    &[
+        required("driver", "", Formed(&TOOL_PATTERN), "Which drivers, together."),
+        required("max_parallel", "", Integer(1, 1000), "How many calls run at once."),
     ],
 );
 

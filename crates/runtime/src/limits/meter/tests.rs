@@ -1,3 +1,5 @@
+//! Reservations and what is heard of others, without a store and without time.
+
 use haft_model::{Charge, DriverId, Glob, Period, RateScope};
 
 use super::super::cap::{Of, Origin, What, Whose};
