@@ -78,7 +78,7 @@ impl Binding {
     }
 
     /// What its units are in.
-    pub(crate) fn currency(&self) -> Option<&str> {
+    pub fn currency(&self) -> Option<&str> {
         let own = self.implements().and_then(|entry| entry.cost.currency.as_deref());
         own.or(self.driver.cost.currency.as_deref())
     }

@@ -14,6 +14,7 @@ use serde_json::{Value as Json, json};
 
 use crate::extras::{
     Compensation, Concurrency, DeclaredError, Extras, Idempotency, Imported, fact, out_of_order,
+    rates,
 };
 use crate::foreign::{fold, fold_reference, needs, object_schemas, shown, split_version};
 use crate::read::{duration, flag, json as to_json, list, owned, set, text, whole};
@@ -76,6 +77,7 @@ fn extras(node: &Node, inputs: &Json) -> Extras {
         idempotency: node.get("idempotency").map(idempotency),
         compensation: node.get("compensation").and_then(compensation),
         concurrency: node.get("concurrency").map(concurrency).unwrap_or_default(),
+        limits: node.get("rateLimits").map(rates).unwrap_or_default(),
         classification: owned(node, "dataClassification"),
         audit: shown(&list(node, "auditFields"), inputs),
         errors: node.get("errors").map(errors).unwrap_or_default(),

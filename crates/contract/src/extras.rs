@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use haft_model::{
-    Approval, Date, EffectClass, FactRule, Lifecycle, LifecycleDates, Span as Duration, parse_date,
+    Approval, CallRate, Date, EffectClass, FactRule, Lifecycle, LifecycleDates, Period, RateScope,
+    Span as Duration, parse_date,
 };
 use serde_json::Value as Json;
 
@@ -33,6 +34,8 @@ pub struct Extras {
     pub compensation: Option<Compensation>,
     /// What may run beside it.
     pub concurrency: Concurrency,
+    /// How often it may be called.
+    pub limits: Vec<CallRate>,
     /// `cancel` or `block`.
     pub interrupt: Option<String>,
     /// Whether a running call can be called off.
@@ -173,6 +176,7 @@ impl Extras {
             status: node.get("status").and_then(StatusQuery::read),
             compensation: node.get("compensation").and_then(Compensation::read),
             concurrency: node.get("concurrency").map(Concurrency::read).unwrap_or_default(),
+            limits: node.get("limits").map(rates).unwrap_or_default(),
             interrupt: owned(node, "interrupt"),
             supports_cancel: flag(node, "supports_cancel"),
             non_interactive: owned(node, "non_interactive"),
@@ -254,6 +258,19 @@ pub(crate) fn fact(node: &Node, key: &str) -> FactRule {
         },
         None => FactRule::Unstated,
     }
+}
+
+/// How often a tool may be called; where nobody says whose calls, everybody's.
+pub(crate) fn rates(node: &Node) -> Vec<CallRate> {
+    let rate = |node: &Node| {
+        let scope = text(node, "scope").map_or(Some(RateScope::Tool), RateScope::parse)?;
+        Some(CallRate {
+            per: text(node, "per").and_then(Period::parse)?,
+            value: whole(node, "value")?,
+            scope,
+        })
+    };
+    node.items().iter().filter_map(rate).collect()
 }
 
 fn declared_errors(node: &Node) -> Vec<DeclaredError> {

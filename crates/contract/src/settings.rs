@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use haft_model::Role;
-use haft_model::{ActorId, Risk, Rule};
+use haft_model::{ActorId, Period, RateScope, Risk, Rule};
 use serde::Deserialize;
 
 use crate::shape::documents::settings::SETTINGS;
@@ -218,12 +218,23 @@ pub struct Limits {
     pub max_parallel: u64,
     /// How many calls in how long.
     pub rates: Vec<RateLimit>,
+    /// How many calls drivers carry out at once.
+    pub drivers: Vec<DriverLimit>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_parallel: 10, rates: Vec::new() }
+        Limits { max_parallel: 10, rates: Vec::new(), drivers: Vec::new() }
     }
+}
+
+/// One entry of `limits.drivers`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct DriverLimit {
+    /// Which drivers, together, as a glob.
+    pub driver: String,
+    /// How many calls run at once.
+    pub max_parallel: u64,
 }
 
 /// One entry of `limits.rates`.
@@ -231,38 +242,14 @@ impl Default for Limits {
 pub struct RateLimit {
     /// Which tools are counted together, as a glob.
     pub tool: String,
+    /// Which drivers, as a glob. A rate of drivers counts attempts.
+    pub driver: Option<String>,
     /// In how long.
     pub per: Period,
     /// How many calls.
     pub value: u64,
     /// Whose calls are counted together.
     pub scope: RateScope,
-}
-
-/// How long a rate looks back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Period {
-    /// A second.
-    Second,
-    /// A minute.
-    Minute,
-    /// An hour.
-    Hour,
-    /// A day.
-    Day,
-}
-
-/// Whose calls a rate counts together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RateScope {
-    /// Each actor's.
-    Actor,
-    /// Each tenant's.
-    Tenant,
-    /// Everybody's.
-    Workspace,
 }
 
 /// Reads a `haft.toml`. What is wrong is reported, and its default stands in for it.

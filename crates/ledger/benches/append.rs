@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_ledger::{
-    Draft, MemoryStore, RunFilter, SqliteOptions, SqliteStore, Store, UsageFilter, Wait,
+    Draft, MemoryStore, RunFilter, SqliteOptions, SqliteStore, Store, UseFilter, Wait,
 };
 use haft_model::Status;
 use sample::{at, id, whole};
@@ -155,9 +155,9 @@ async fn lists(folder: &Path) {
     let found = store.story(&id(count / 3)).await.unwrap().len();
     println!("  {:<26} {found:>3} entries in {:.2?}", "a story", begin.elapsed());
     let since = at(count as i64 - 10_000);
-    let filter = UsageFilter { since, tools: None, actor: text("agent:ana"), tenant: None };
+    let filter = UseFilter { after: None, since, actor: text("agent:ana"), tenant: None };
     let begin = Instant::now();
-    let found = store.usage(&filter).await.unwrap();
-    println!("  {:<26} {found} in {:.2?}", "usage", begin.elapsed());
+    let found = store.uses(&filter).await.unwrap().len();
+    println!("  {:<26} {found} in {:.2?}", "uses", begin.elapsed());
     store.close().await.unwrap();
 }

@@ -7,7 +7,7 @@ mod state;
 
 use haft_model::{
     Answer, Digest, EffectState, Event, Fact, Intent, InvocationId, Question, QuestionId,
-    QuestionState, StandingAnswer, Status, Timestamp, Tri,
+    QuestionState, StandingAnswer, Started, Status, Timestamp, Tri,
 };
 
 use crate::Run;
@@ -19,6 +19,15 @@ pub(crate) use state::{State, bare, most};
 pub(crate) struct Changes {
     pub(crate) run: Option<RunChange>,
     pub(crate) others: Vec<Change>,
+    /// The attempts that began.
+    pub(crate) starts: Vec<Start>,
+}
+
+/// An attempt that began.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Start {
+    pub(crate) at: Timestamp,
+    pub(crate) started: Started,
 }
 
 /// What an entry changes beside the run.
@@ -59,14 +68,17 @@ impl Changes {
     /// What follows from some facts of one invocation, or of the house.
     pub(crate) fn of(invocation: Option<&InvocationId>, facts: &[Fact]) -> Changes {
         let mut run = RunChange::default();
-        let mut others = Vec::new();
+        let (mut others, mut starts) = (Vec::new(), Vec::new());
         for fact in facts {
             if let Some(id) = invocation {
                 run.hear(id, fact);
+                if let Event::Started(started) = &fact.event {
+                    starts.push(Start { at: fact.at, started: started.clone() });
+                }
             }
             others.extend(change(invocation, &fact.event));
         }
-        Changes { run: (run != RunChange::default()).then_some(run), others }
+        Changes { run: (run != RunChange::default()).then_some(run), others, starts }
     }
 }
 

@@ -24,7 +24,7 @@ pub use memory::MemoryStore;
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
     BoxFuture, Entry, Fence, IntentRecord, Lease, QuestionFilter, QuestionRecord, Receipt, Run,
-    RunFilter, Store, UsageFilter, Wait,
+    RunFilter, Store, Use, UseFilter, Wait,
 };
 pub use story::{
     Attempt, Cancel, Inputs, Judgement, Outcome, PhaseSpan, Story, Transition, Undoing, events,

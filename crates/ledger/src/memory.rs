@@ -12,7 +12,7 @@ use crate::derived::{Changes, State};
 use crate::draft::checked;
 use crate::{
     BoxFuture, Draft, Entry, Error, Fence, Guard, IntentRecord, Lease, QuestionFilter,
-    QuestionRecord, Receipt, Run, RunFilter, Store, UsageFilter, Wait,
+    QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
 };
 
 /// A store in memory. It keeps the same chain as the others and forgets it when it is dropped.
@@ -98,7 +98,7 @@ impl Kept {
             self.release(id, fence);
         }
         let seq = self.link(loose, draft.invocation.as_ref());
-        self.state.apply(draft.invocation.as_ref(), changes);
+        self.state.apply(seq, draft.invocation.as_ref(), changes);
         let id = draft.invocation.unwrap_or_else(house);
         for blob in draft.blobs {
             self.payloads.insert((id.clone(), blob.digest), blob.bytes);
@@ -275,8 +275,8 @@ impl Store for MemoryStore {
         })))
     }
 
-    fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>> {
-        ready(Ok(self.with(|kept| kept.state.usage(filter))))
+    fn uses<'a>(&'a self, filter: &'a UseFilter) -> BoxFuture<'a, Result<Vec<Use>, Error>> {
+        ready(Ok(self.with(|kept| kept.state.uses(filter))))
     }
 
     fn intent<'a>(

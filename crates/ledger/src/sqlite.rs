@@ -25,7 +25,7 @@ use self::writer::Writer;
 use crate::chain::Loose;
 use crate::{
     BoxFuture, Draft, Entry, Error, Fence, IntentRecord, QuestionFilter, QuestionRecord, Receipt,
-    Run, RunFilter, Store, UsageFilter, Wait,
+    Run, RunFilter, Store, Use, UseFilter, Wait,
 };
 
 /// How often other processes are asked for news.
@@ -253,9 +253,9 @@ impl Store for SqliteStore {
         Box::pin(async move { self.readers.read_here(|db| lists::standing(db, tenant)) })
     }
 
-    fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>> {
+    fn uses<'a>(&'a self, filter: &'a UseFilter) -> BoxFuture<'a, Result<Vec<Use>, Error>> {
         let filter = filter.clone();
-        Box::pin(self.readers.read(move |db| lists::usage(db, &filter)))
+        Box::pin(self.readers.read(move |db| lists::uses(db, &filter)))
     }
 
     fn intent<'a>(

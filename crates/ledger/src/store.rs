@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use haft_model::{
-    Answer, Code, Digest, EffectState, Intent, InvocationId, Question, QuestionId, QuestionState,
-    StandingAnswer, Status, Timestamp,
+    Answer, Charge, Code, Digest, DriverId, EffectState, Intent, InvocationId, Question,
+    QuestionId, QuestionState, StandingAnswer, Status, Timestamp,
 };
 use serde::Serialize;
 
@@ -67,8 +67,8 @@ pub trait Store: Send + Sync {
         tenant: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Vec<StandingAnswer>, Error>>;
 
-    /// How many invocations began since a time.
-    fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>>;
+    /// Attempts that reached a driver, in the order of the log.
+    fn uses<'a>(&'a self, filter: &'a UseFilter) -> BoxFuture<'a, Result<Vec<Use>, Error>>;
 
     /// The call that carries out an intent, and how far it is.
     fn intent<'a>(
@@ -225,15 +225,38 @@ pub struct QuestionFilter {
     pub open: bool,
 }
 
-/// What to count.
+/// One attempt that reached a driver, with everything that limits look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The entry that says so.
+    pub seq: u64,
+    /// Of which call.
+    pub invocation: InvocationId,
+    /// Which attempt, from 1.
+    pub attempt: u32,
+    /// When it began.
+    pub at: Timestamp,
+    /// The contract, `id@major`.
+    pub tool: String,
+    /// The driver.
+    pub driver: DriverId,
+    /// Who called.
+    pub actor: String,
+    /// For whom.
+    pub tenant: String,
+    /// What else it counts as.
+    pub charge: Charge,
+}
+
+/// Which attempts.
 #[derive(Clone, Debug)]
-pub struct UsageFilter {
-    /// Invocations that began at or after this time.
+pub struct UseFilter {
+    /// Only what was put on record after this entry.
+    pub after: Option<u64>,
+    /// Only what began at or after this time.
     pub since: Timestamp,
-    /// Of tools with these keys, `id@major`; none means all.
-    pub tools: Option<Vec<String>>,
-    /// By this actor.
+    /// Only by this actor.
     pub actor: Option<String>,
-    /// For this tenant.
+    /// Only for this tenant.
     pub tenant: Option<String>,
 }

@@ -3,7 +3,7 @@
 //! Whole-string and case-sensitive. Rules of a workspace use them for tools, actions and actors.
 
 /// A pattern in which `*` matches any run of characters, dots and the empty run included.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Glob(Box<str>);
 
 impl Glob {

@@ -64,7 +64,7 @@ pub use id::{ActionId, ActorId, DriverId, InvocationId, QuestionId, ToolId, Tool
 pub use intent::{Intent, KeySource, SentAgain};
 pub use kind::DriverKind;
 pub use lifecycle::{Lifecycle, LifecycleDates};
-pub use limits::{Backoff, CostClass, Limits, RetryPolicy};
+pub use limits::{Backoff, CallRate, Charge, CostClass, Limits, Period, RateScope, RetryPolicy};
 pub use plan::{Phase, Plan, Rejected, Route};
 pub use progress::{AbortReason, CancelFact, Progress};
 pub use question::{Answer, Bound, Question, QuestionState, StandingAnswer};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AbortReason, Actor, ActorId, BatchPlace, CancelFact, Code, Decision, Digest, DriverId,
+    AbortReason, Actor, ActorId, BatchPlace, CancelFact, Charge, Code, Decision, Digest, DriverId,
     EffectState, HookPoint, InvocationId, Kept, Mutation, Opinion, Progress, QuestionId,
     QuestionState, ResultStatus, Status, Timestamp, Tri,
 };
@@ -223,6 +223,9 @@ pub struct Started {
     pub call_input: Digest,
     /// The fencing token of the process that runs it, where it had one before; 0 otherwise.
     pub fence: u64,
+    /// What limits and budgets count it as.
+    #[serde(default, skip_serializing_if = "Charge::is_plain")]
+    pub charge: Charge,
 }
 
 /// The point of no return.

@@ -27,7 +27,7 @@ pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp)
 }
 
 /// Whether a pattern of an action covers a key: exactly, by `prefix:*`, or by `*`.
-fn covers(pattern: &str, key: &str) -> bool {
+pub fn covers(pattern: &str, key: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) if prefix.is_empty() || prefix.ends_with(':') => key.starts_with(prefix),
         Some(_) | None => pattern == key,

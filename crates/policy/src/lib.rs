@@ -21,7 +21,8 @@ mod values;
 mod weigh;
 
 pub use decide::decide;
-pub use matter::{Circumstances, Matter, Usage};
+pub use grants::covers;
+pub use matter::{Circumstances, Matter, Spending, Usage};
 pub use permit::{Authority, Permit};
 pub use rulebook::Rulebook;
 pub use settle::{Objection, Settlement, may_answer, settle};

@@ -34,6 +34,19 @@ pub struct Usage {
     pub limits: Vec<(String, f64)>,
     /// Calls that an AIP-7 policy let through: its slug, in the last hour, since midnight UTC.
     pub budgets: Vec<(String, u64, u64)>,
+    /// Money that AIP-7 policies let through since midnight UTC.
+    pub money: Vec<Spending>,
+}
+
+/// What was spent of a budget in money.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spending {
+    /// The policy's slug.
+    pub slug: String,
+    /// What was spent, in thousandths of a cent.
+    pub spent: u64,
+    /// What this call would cost; none where its driver does not say, or in another currency.
+    pub cost: Option<u64>,
 }
 
 /// What is known about the moment of the call beyond the call itself.

@@ -122,10 +122,26 @@ fn exhausted(rule: &PolicyRule, matter: &Matter<'_>) -> Option<String> {
             None => Some(format!("nobody counts calls {per}")),
         }
     };
-    let money = max_amount_cents.map(|_| "nobody counts money".to_owned());
+    let money = max_amount_cents.and_then(|most| overspent(rule, most, matter));
     spent(max_per_hour, used.map(|(_, hour, _)| *hour), "an hour")
         .or_else(|| spent(max_per_day, used.map(|(.., day)| *day), "a day"))
         .or(money)
+}
+
+/// Why there is not enough money left for a call. What costs nobody knows what may cost all of it.
+fn overspent(rule: &PolicyRule, cents: u64, matter: &Matter<'_>) -> Option<String> {
+    let currency = rule.budget.currency.as_deref().unwrap_or("USD");
+    let found = matter.usage.money.iter().find(|spending| spending.slug == rule.slug);
+    let Some(spending) = found else { return Some("nobody counts money".to_owned()) };
+    let Some(cost) = spending.cost else {
+        return Some(format!("the driver does not say what the call costs in {currency}"));
+    };
+    let most = cents.saturating_mul(1000);
+    let in_cents = |millicents: u64| millicents as f64 / 1000.0;
+    (spending.spent.saturating_add(cost) > most).then(|| {
+        let (spent, cost) = (in_cents(spending.spent), in_cents(cost));
+        format!("{spent} of {cents} cents ({currency}) were spent today, and the call costs {cost}")
+    })
 }
 
 /// A policy that only warns or informs: what it would have said, left to others.

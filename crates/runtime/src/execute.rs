@@ -20,6 +20,7 @@ use crate::Manner;
 use crate::batch::Turns;
 use crate::gate::Cleared;
 use crate::guarded::{Guarded, caught};
+use crate::limits::{Lapse, Reserved};
 use crate::queue;
 use crate::runtime::called_off;
 use crate::walk::{Halt, Walk};
@@ -37,12 +38,21 @@ impl Walk<'_> {
     ) -> Result<Output, Halt> {
         let (cleared, _slot) = loop {
             let slot = self.schedule(&cleared, manner).await;
-            if slot.is_err() || self.covered(&cleared) {
-                break (cleared, self.journal.phase_of(CallPhase::Schedule, slot)?);
-            }
+            let lapse = match &slot {
+                Ok(_) => self.lapse(&cleared).await,
+                Err(stop) => Err(stop.clone()),
+            };
             // Others may have the place while people are asked.
-            drop(slot);
-            let again = self.ask_again(call, cleared.understood, manner).await;
+            let again = match self.journal.phase_unless(CallPhase::Schedule, lapse)? {
+                None => break (cleared, slot?),
+                Some(lapse) => {
+                    drop(slot);
+                    match lapse {
+                        Lapse::Permission => self.ask_again(call, cleared.understood, manner).await,
+                        Lapse::Budget => self.judge_again(call, cleared.understood, manner).await,
+                    }
+                }
+            };
             if let Err(Halt::Stopped(_)) = &again {
                 self.journal.phase(CallPhase::Schedule, PhaseOutcome::Failed);
             }
@@ -95,11 +105,6 @@ impl Walk<'_> {
         Err(called_off("while it waited for its turn"))
     }
 
-    /// Whether the permission still holds now that the call has its turn.
-    fn covered(&self, cleared: &Cleared) -> bool {
-        cleared.permit.covers(&cleared.understood.plan, self.journal.id(), self.journal.now())
-    }
-
     /// The last look before the world changes: what runs is what was frozen, and it still fits.
     fn still_the_same(&self, cleared: &Cleared) -> Result<(), Stop> {
         let plan = &cleared.understood.plan;
@@ -137,6 +142,7 @@ impl Walk<'_> {
             driver: plan.route.driver.clone(),
             call_input: cleared.call_input.digest.clone(),
             fence: self.journal.fence().map_or(0, |fence| fence.0),
+            charge: self.charge(cleared),
         }));
         if mutates {
             if !reports {
@@ -144,11 +150,14 @@ impl Walk<'_> {
             }
             // INVARIANT: decision, binding and "submitted" are on the disk before the effect.
             if let Err(stop) = self.journal.save().await {
-                self.journal.retract(|event| matches!(event, Event::Submitted(_)));
+                // What did not begin is not on record as begun, and counts for no limit.
+                let begun = |event: &_| matches!(event, Event::Started(_) | Event::Submitted(_));
+                self.journal.retract(begun);
                 return Err(refused(stop));
             }
         }
         self.executed = true;
+        self.reserved.take().into_iter().for_each(Reserved::used);
         let effect = match (mutates, reports) {
             (false, _) => EffectState::None,
             (true, true) => EffectState::NotSubmitted,

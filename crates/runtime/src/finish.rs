@@ -50,7 +50,7 @@ impl Walk<'_> {
     /// The end of a call that means what another one meant. Where others know of it already, they
     /// hear that it came to nothing by itself.
     async fn superseded(mut self, answer: Envelope) -> Envelope {
-        if self.journal.on_record().is_some() {
+        if self.journal.is_on_record() {
             let words = format!("it is `{}` sent again, and has its answer", answer.invocation_id);
             let stop = Stop::new(Code::CanceledDiscarded, words);
             self.conclude(Err(Failure::new(stop, EffectState::None))).await;

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::guarded::{Guarded, caught};
 use crate::hear::HeardOut;
 use crate::journal::unrecorded;
+use crate::limits;
 use crate::runtime::{called_off, later};
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
@@ -26,6 +27,8 @@ pub(crate) struct Cleared {
     pub(crate) call_input: Kept,
     /// What hooks said of it, where the rules allowed it; none where people did.
     pub(crate) heard: Option<Vec<Opinion>>,
+    /// The policies with a budget that let it through by themselves.
+    pub(crate) let_through: Vec<String>,
 }
 
 impl Walk<'_> {
@@ -57,8 +60,7 @@ impl Walk<'_> {
     ) -> Result<Cleared, Halt> {
         let HeardOut { understood, mut opinions } = heard;
         let world = self.world.clone();
-        let since = self.journal.on_record();
-        self.runtime.within_rates(&world, &understood.plan, since).await?;
+        self.within_limits(&understood).await?;
         let mut decision = self.judged(&world, &understood, &opinions).await?;
         if decision.verdict == Verdict::Ask {
             let said =
@@ -76,7 +78,7 @@ impl Walk<'_> {
     }
 
     /// The rules say yes: what was judged is frozen, and a permit is for exactly that.
-    async fn allowed(
+    pub(crate) async fn allowed(
         &mut self,
         understood: Understood,
         decision: Decision,
@@ -88,12 +90,13 @@ impl Walk<'_> {
         let heard = decision.opinions.iter();
         let heard = heard.filter(|said| said.is_heard());
         let heard = Some(heard.cloned().collect());
+        let let_through = limits::let_through(&self.world, &decision);
         self.decided(&understood, decision, Some(call_input.clone()), None, Vec::new()).await?;
-        Ok(Cleared { understood, permit, call_input, heard })
+        Ok(Cleared { understood, permit, call_input, heard, let_through })
     }
 
-    async fn denied(&mut self, understood: &Understood, decision: Decision) -> Stop {
-        let stop = refusal(&decision);
+    pub(crate) async fn denied(&mut self, understood: &Understood, decision: Decision) -> Stop {
+        let stop = self.with_wait(refusal(&decision), understood).await;
         match self.decided(understood, decision, None, None, Vec::new()).await {
             Ok(()) => stop,
             Err(Halt::Stopped(failure)) => failure.stop,
@@ -136,7 +139,7 @@ impl Walk<'_> {
     }
 
     /// A person has to answer: the question is put on record, and waited for.
-    async fn ask(
+    pub(crate) async fn ask(
         &mut self,
         call: &Call,
         mut understood: Understood,
@@ -178,8 +181,7 @@ impl Walk<'_> {
         opinions: &[Opinion],
     ) -> Result<Decision, Stop> {
         let plan = self.judged_as(&understood.plan);
-        let since = self.journal.on_record();
-        self.runtime.judge(world, &understood.entry, &plan, opinions, since).await
+        self.runtime.judge(world, &understood.entry, &plan, opinions).await
     }
 
     /// Where neither a person is at hand nor the inbox may be used, an ask is an end.

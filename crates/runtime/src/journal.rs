@@ -34,8 +34,6 @@ pub(crate) struct Journal {
     /// When the lease was last prolonged.
     leased: Instant,
     durable: bool,
-    /// When it came in.
-    came_in: Timestamp,
     /// Whether anything about it was handed to the ledger.
     written: bool,
     status: Status,
@@ -64,8 +62,6 @@ pub(crate) struct TakenUp {
     pub(crate) progress: u64,
     /// The phases that are over.
     pub(crate) phases: Vec<CallPhase>,
-    /// When it came in.
-    pub(crate) came_in: Timestamp,
     /// How long ago that is, in microseconds.
     pub(crate) age: u64,
 }
@@ -90,7 +86,6 @@ impl Journal {
             beaten: false,
             leased: now,
             durable: taken_up.is_some(),
-            came_in: taken_up.map_or_else(|| clock.now(), |taken| taken.came_in),
             written: taken_up.is_some(),
             status: taken_up.map_or(Status::Planned, |taken| taken.status),
             progress: taken_up.map_or(0, |taken| taken.progress),
@@ -118,9 +113,9 @@ impl Journal {
         self.status
     }
 
-    /// When the call came in, if others can know of it already.
-    pub(crate) fn on_record(&self) -> Option<Timestamp> {
-        self.written.then_some(self.came_in)
+    /// Whether others can know of the call already.
+    pub(crate) fn is_on_record(&self) -> bool {
+        self.written
     }
 
     pub(crate) fn fence(&self) -> Option<Fence> {
@@ -163,7 +158,8 @@ impl Journal {
         self.facts.push(Fact { at: self.clock.now(), phases, event });
     }
 
-    /// Takes back what was noted and could not be written.
+    /// Takes back what was noted and could not be written. The phases before it are over all the
+    /// same.
     pub(crate) fn retract(&mut self, taken_back: impl Fn(&Event) -> bool) {
         // The phases that ended with it ended all the same.
         let mut ended = Vec::new();
@@ -207,6 +203,18 @@ impl Journal {
         let outcome = if answer.is_ok() { PhaseOutcome::Ok } else { PhaseOutcome::Failed };
         self.phase(phase, outcome);
         answer
+    }
+
+    /// Notes how a phase ended that is not over while there is something in its way.
+    pub(crate) fn phase_unless<T, E>(
+        &mut self,
+        phase: CallPhase,
+        answer: Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
+        match answer {
+            Ok(Some(in_the_way)) => Ok(Some(in_the_way)),
+            ended => self.phase_of(phase, ended),
+        }
     }
 
     /// Notes every phase up to one that was never entered.

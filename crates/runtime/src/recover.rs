@@ -20,6 +20,7 @@ use crate::enlisted::Enlisted;
 use crate::execute::Became;
 use crate::gate::{Cleared, Ending};
 use crate::journal::{Journal, Opening, TakenUp, unrecorded};
+use crate::limits;
 use crate::runtime::{called_off, later};
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
@@ -192,7 +193,6 @@ impl Runtime {
                 fence,
                 status: past.status(),
                 progress: past.progress(),
-                came_in: began,
                 age: u64::try_from(age).unwrap_or_default(),
                 phases: phases.map(|line: &PhaseLine| line.phase).collect(),
             }),
@@ -306,9 +306,11 @@ impl Walk<'_> {
         }
         let until = later(self.journal.now(), self.runtime.options.permit);
         let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until);
+        let let_through = limits::let_through(&world, &decision);
         let heard = Some(heard);
         self.plan = Some(understood.plan.clone());
-        Ok(permit.map(|permit| (call, Cleared { understood, permit, call_input, heard })))
+        Ok(permit
+            .map(|permit| (call, Cleared { understood, permit, call_input, heard, let_through })))
     }
 
     /// The call and the plan that people were asked about, as far as they can be had today.

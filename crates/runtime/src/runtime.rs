@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use crate::delivery::Delivery;
 use crate::intent::UnderWay;
 use crate::journal::unrecorded;
+use crate::limits::Limits;
 use crate::queue::Queue;
 use crate::{Clock, World};
 
@@ -89,6 +90,7 @@ pub struct Runtime {
     pub(crate) closing: Cancel,
     /// Rings whenever a call is no longer under way.
     pub(crate) left: Notify,
+    pub(crate) limits: Limits,
     world: RwLock<Arc<World>>,
     /// The tools whose schemas were loaded, by the scope of the surface.
     loaded: Mutex<HashMap<String, Vec<ToolKey>>>,
@@ -106,6 +108,7 @@ impl Runtime {
     ) -> Runtime {
         Runtime {
             queue: Queue::new(options.max_parallel),
+            limits: Limits::new(store.clone(), options.look),
             options,
             store,
             clock,

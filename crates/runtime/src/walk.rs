@@ -16,6 +16,7 @@ use crate::enlisted::Enlisted;
 use crate::inputs::Discretion;
 use crate::intent::Carrying;
 use crate::journal::{Journal, Opening};
+use crate::limits::Reserved;
 use crate::redact::Redactor;
 use crate::undo::Undoing;
 use crate::{Manner, Receipt, Runtime, World};
@@ -71,6 +72,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) enlisted: Enlisted<'r>,
     /// Its place in a batch.
     pub(crate) seat: Option<Seat>,
+    /// Its part of every limit, until its driver is reached.
+    pub(crate) reserved: Option<Reserved<'r>>,
 }
 
 impl Runtime {
@@ -130,6 +133,7 @@ impl<'r> Walk<'r> {
             carrying: None,
             enlisted,
             seat: None,
+            reserved: None,
             world,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft_catalog::{Snapshot, Surface};
 use haft_driver::{Driver, Hook};
-use haft_model::{Actor, DriverId, Glob, Role};
+use haft_model::{Actor, CallRate, DriverId, Glob, Role};
 use haft_policy::Rulebook;
 
 /// Everything a call is held against, at one moment. A reload makes a whole new one.
@@ -23,30 +23,19 @@ pub struct World {
     pub surfaces: Vec<Surface>,
     /// How often things may be done.
     pub rates: Vec<Rate>,
+    /// How many calls drivers carry out at once, together.
+    pub at_once: Vec<(Glob, u64)>,
 }
 
-/// A cap on calls in a period.
+/// A rate of haft.toml.
 #[derive(Clone, Debug)]
 pub struct Rate {
     /// Of which tools.
     pub tools: Glob,
-    /// How many.
-    pub most: u64,
-    /// In how many seconds.
-    pub seconds: i64,
-    /// Whose calls are counted together.
-    pub scope: RateScope,
-}
-
-/// Whose calls are counted together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RateScope {
-    /// Each actor's.
-    Actor,
-    /// Each tenant's.
-    Tenant,
-    /// Everybody's.
-    Workspace,
+    /// Of which drivers; then their attempts are counted.
+    pub driver: Option<Glob>,
+    /// How often.
+    pub rate: CallRate,
 }
 
 impl World {

@@ -183,3 +183,27 @@ fn whoever_types_for_another_is_on_record() {
         )
     );
 }
+
+#[test]
+fn a_call_too_many_says_how_long_to_wait() {
+    let folder = Folder::new().file("a.txt", "hello\n").file(
+        "haft.toml",
+        "[workspace]\nname = \"shop\"\n[limits]\n\
+         rates = [{ tool = \"fs.*\", per = \"hour\", value = 1, scope = \"actor\" }]\n",
+    );
+    assert_eq!(answer(&folder, "call fs.list path=../.. --json").0, 4, "nothing was used by that");
+    assert_eq!(answer(&folder, "call fs.list path=. --json").0, 0);
+    check(
+        &folder,
+        "call fs.read path=a.txt",
+        r"
+exit 1
+! rate.limited: `fs.*` is limited to 1 call per hour for each actor, and 1 ran
+! help: wait 60 min, or raise `[limits] rates` in haft.toml
+! ✘ fs.read@1 failed in [time]; nothing changed  inv_[id]
+",
+    );
+    let (_, envelope) = answer(&folder, "call fs.read path=a.txt --json");
+    let wait = envelope["error"]["retry"]["retry_after_ms"].as_u64().unwrap();
+    assert!((3_000_000..=3_600_000).contains(&wait), "{wait}");
+}

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use haft_model::{
-    Approval, Backoff, EffectClass, FactRule, LifecycleDates, Requires, RetryPolicy, Risk, ToolKey,
-    parse_date, parse_duration,
+    Approval, Backoff, CallRate, EffectClass, FactRule, LifecycleDates, Period, RateScope,
+    Requires, RetryPolicy, Risk, ToolKey, parse_date, parse_duration,
 };
 use serde_json::{Value as Json, json};
 
@@ -91,6 +91,7 @@ fn a_contract_says_everything_it_says() {
                 locks: Vec::new(),
                 max_parallel: Some(4),
             },
+            limits: vec![CallRate { per: Period::Minute, value: 3, scope: RateScope::Tool }],
             classification: Some("confidential".into()),
             audit: vec!["/sum".into()],
             errors: vec![

@@ -83,6 +83,7 @@ rates = [
   { tool = "oven.*", per = "hour", value = 6, scope = "tenant" },
   { tool = "*", per = "second", value = 20 },
 ]
+drivers = [{ driver = "oven-*", max_parallel = 2 }]
 "#;
 
 fn rule(verdict: Verdict) -> Rule {
@@ -152,16 +153,19 @@ fn full() -> Settings {
             SurfaceSettings { scope: "workspace".into(), tools: vec!["*".into()], defer_above: 40 },
         ],
         limits: Limits {
+            drivers: vec![DriverLimit { driver: "oven-*".into(), max_parallel: 2 }],
             max_parallel: 4,
             rates: vec![
                 RateLimit {
                     tool: "oven.*".into(),
+                    driver: None,
                     per: Period::Hour,
                     value: 6,
                     scope: RateScope::Tenant,
                 },
                 RateLimit {
                     tool: "*".into(),
+                    driver: None,
                     per: Period::Second,
                     value: 20,
                     scope: RateScope::Workspace,
@@ -265,6 +269,7 @@ rates = [{ tool = "*", per = "week", value = 1 }, { tool = "*", per = "day", val
         limits: Limits {
             rates: vec![RateLimit {
                 tool: "*".into(),
+                driver: None,
                 per: Period::Day,
                 value: 1,
                 scope: RateScope::Workspace,

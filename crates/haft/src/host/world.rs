@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use haft_catalog::Surface;
-use haft_contract::settings::{Period, RateScope as Counted};
+use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::{Driver, Hook};
 use haft_drivers::{Builtin, Declared, Http};
-use haft_model::{DriverId, DriverKind, Glob, Timestamp, ToolKey};
+use haft_model::{CallRate, DriverId, DriverKind, Glob, Timestamp, ToolKey};
 use haft_policy::Rulebook;
-use haft_runtime::{Rate, RateScope, World};
+use haft_runtime::{Rate, World};
 
 use super::Given;
 use super::hooks::UnheardHook;
@@ -30,6 +30,7 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
         hooks: given.hooks.iter().cloned().chain(wished).collect(),
         surfaces: surfaces.collect(),
         rates: settings.limits.rates.iter().map(rate).collect(),
+        at_once: settings.limits.drivers.iter().map(at_once).collect(),
     }
 }
 
@@ -85,20 +86,14 @@ fn rulebook(workspace: &Workspace) -> Rulebook {
     }
 }
 
-fn rate(written: &haft_contract::settings::RateLimit) -> Rate {
+fn at_once(written: &DriverLimit) -> (Glob, u64) {
+    (Glob::new(&written.driver), written.max_parallel)
+}
+
+fn rate(written: &RateLimit) -> Rate {
     Rate {
         tools: Glob::new(&written.tool),
-        most: written.value,
-        seconds: match written.per {
-            Period::Second => 1,
-            Period::Minute => 60,
-            Period::Hour => 3600,
-            Period::Day => 86_400,
-        },
-        scope: match written.scope {
-            Counted::Actor => RateScope::Actor,
-            Counted::Tenant => RateScope::Tenant,
-            Counted::Workspace => RateScope::Workspace,
-        },
+        driver: written.driver.as_deref().map(Glob::new),
+        rate: CallRate { per: written.per, value: written.value, scope: written.scope },
     }
 }

@@ -292,20 +292,6 @@ async fn an_answer_is_for_one_question_and_given_once() {
 }
 
 #[tokio::test]
-async fn an_approved_call_does_not_count_against_its_own_limit() {
-    let stage = setting()
-        .settings("[limits]\nrates = [{ tool = \"note.*\", per = \"hour\", value = 1, scope = \"actor\" }]")
-        .open();
-    let pending = stage.call_and_leave("note.keep", json!({"a": 1})).await;
-    stage.rewrite(TOOL, |text| text.replace("version: 1.0.0", "version: 1.0.1"));
-    let id = pending.approval_id.unwrap();
-    let answered = stage.host.runtime().answer_and_run(&id, stage.yes()).await.unwrap();
-    assert!(matches!(answered, Answered::StillOpen), "{answered:?}");
-    let second = stage.call("note.keep", json!({})).await;
-    assert_eq!(second.error.unwrap().error_code, Code::RateLimited);
-}
-
-#[tokio::test]
 async fn a_read_that_takes_its_time_is_not_taken_for_dead() {
     let (entered, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (told, waited) = (entered.clone(), go_on.clone());

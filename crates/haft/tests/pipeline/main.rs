@@ -18,6 +18,7 @@ mod fallback;
 mod faults;
 mod inputs;
 mod intents;
+mod limits;
 #[path = "../support/meddled.rs"]
 mod meddled;
 mod permits;

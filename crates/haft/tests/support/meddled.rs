@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft_ledger::{
     BoxFuture, Draft, Entry, Error, Fence, IntentRecord, QuestionFilter, QuestionRecord, Receipt,
-    Run, RunFilter, Store, UsageFilter, Wait,
+    Run, RunFilter, Store, Use, UseFilter, Wait,
 };
 use haft_model::{Digest, InvocationId, StandingAnswer, Timestamp};
 
@@ -112,8 +112,8 @@ impl<M: Meddler> Store for MeddledStore<M> {
         self.store.standing(tenant)
     }
 
-    fn usage<'a>(&'a self, filter: &'a UsageFilter) -> BoxFuture<'a, Result<u64, Error>> {
-        self.store.usage(filter)
+    fn uses<'a>(&'a self, filter: &'a UseFilter) -> BoxFuture<'a, Result<Vec<Use>, Error>> {
+        self.store.uses(filter)
     }
 
     fn intent<'a>(

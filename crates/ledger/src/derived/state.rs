@@ -6,8 +6,8 @@ use haft_model::{
     Digest, EffectState, Intent, InvocationId, QuestionId, QuestionState, StandingAnswer, ToolKey,
 };
 
-use super::{Change, Changes, RunChange};
-use crate::{QuestionFilter, QuestionRecord, Run, RunFilter, UsageFilter};
+use super::{Change, Changes, RunChange, Start};
+use crate::{QuestionFilter, QuestionRecord, Run, RunFilter, Use, UseFilter};
 
 /// How many runs are given where nobody says.
 pub(crate) const USUAL: usize = 50;
@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) declared: BTreeMap<String, Digest>,
     /// The calls that carry out intents, by what those are found by.
     pub(crate) intents: BTreeMap<Digest, (InvocationId, Intent)>,
+    /// In the order of the log.
+    pub(crate) uses: Vec<Use>,
 }
 
 impl State {
@@ -37,9 +39,12 @@ impl State {
     }
 
     /// Takes over what an entry changes.
-    pub(crate) fn apply(&mut self, invocation: Option<&InvocationId>, changes: &Changes) {
+    pub(crate) fn apply(&mut self, seq: u64, invocation: Option<&InvocationId>, changes: &Changes) {
         if let (Some(id), Some(change)) = (invocation, &changes.run) {
             self.apply_run(id, change);
+        }
+        if let Some(id) = invocation {
+            changes.starts.iter().for_each(|start| self.apply_start(seq, id, start));
         }
         for change in &changes.others {
             self.apply_other(change);
@@ -56,6 +61,22 @@ impl State {
         if let Some(run) = self.run_at.get(id).and_then(|at| self.runs.get_mut(*at)) {
             change.apply(run);
         }
+    }
+
+    fn apply_start(&mut self, seq: u64, id: &InvocationId, start: &Start) {
+        let Some(run) = self.run(id) else { return };
+        let Start { at, started } = start;
+        self.uses.push(Use {
+            seq,
+            invocation: id.clone(),
+            attempt: started.attempt,
+            at: *at,
+            tool: run.tool_id.clone(),
+            driver: started.driver.clone(),
+            actor: run.actor.clone(),
+            tenant: run.tenant.clone(),
+            charge: started.charge.clone(),
+        });
     }
 
     fn apply_other(&mut self, change: &Change) {
@@ -137,15 +158,18 @@ impl State {
         self.questions.iter().filter(wanted).cloned().collect()
     }
 
-    /// How many runs began since a time.
-    pub(crate) fn usage(&self, filter: &UsageFilter) -> u64 {
-        let counts = |run: &&Run| {
-            run.created_at >= filter.since
-                && filter.tools.as_ref().is_none_or(|tools| tools.contains(&run.tool_id))
-                && filter.actor.as_ref().is_none_or(|actor| *actor == run.actor)
-                && filter.tenant.as_ref().is_none_or(|tenant| *tenant == run.tenant)
+    /// The attempts that a filter lets through, in the order of the log.
+    pub(crate) fn uses(&self, filter: &UseFilter) -> Vec<Use> {
+        let wanted = |used: &&Use| {
+            used.at >= filter.since
+                && filter.actor.as_ref().is_none_or(|actor| *actor == used.actor)
+                && filter.tenant.as_ref().is_none_or(|tenant| *tenant == used.tenant)
         };
-        self.runs.iter().filter(counts).count() as u64
+        let from = match filter.after {
+            Some(after) => self.uses.partition_point(|used| used.seq <= after),
+            None => 0,
+        };
+        self.uses.iter().skip(from).filter(wanted).cloned().collect()
     }
 }
 

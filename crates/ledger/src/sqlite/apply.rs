@@ -3,7 +3,8 @@
 use haft_model::{EffectState, InvocationId, QuestionState, Status, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use crate::derived::{Change, Changes, RunChange, bare};
+use crate::derived::{Change, Changes, RunChange, Start, bare};
+use crate::line::Line;
 use crate::{Guard, Run};
 
 /// A time as the tables have it: nanoseconds, which last from 1677 to 2262. What is beyond counts
@@ -70,6 +71,9 @@ pub(crate) fn apply(
             go_on(db, id, change)?;
         }
     }
+    if let Some(id) = id {
+        starts(db, seq, id, &changes.starts)?;
+    }
     changes.others.iter().try_for_each(|change| other(db, change))
 }
 
@@ -119,6 +123,44 @@ fn go_on(db: &Connection, id: &InvocationId, change: &RunChange) -> Result<()> {
         ended.and_then(|ended| ended.code).map(|code| code.name()),
         ended.map(|ended| nanos(ended.at)),
     ])?;
+    Ok(())
+}
+
+/// Lists attempts with what their run says of caller and contract.
+fn starts(db: &Connection, seq: u64, id: &InvocationId, starts: &[Start]) -> Result<()> {
+    let text = "INSERT INTO uses
+        (seq, place, invocation, attempt, at, tool, driver, actor, tenant, charge)
+        SELECT ?1, ?2, invocation, ?4, ?5, tool, ?6, actor, tenant, ?7
+        FROM runs WHERE invocation = ?3";
+    for (place, Start { at, started }) in starts.iter().enumerate() {
+        let plain = started.charge.is_plain();
+        let charge = (!plain).then(|| json(&started.charge)).transpose()?;
+        db.prepare_cached(text)?.execute(params![
+            seq as i64,
+            place as i64,
+            id.as_str(),
+            started.attempt,
+            nanos(*at),
+            started.driver.as_str(),
+            charge,
+        ])?;
+    }
+    Ok(())
+}
+
+/// Lists the attempts of a log that was written before there was such a list.
+pub(crate) fn uses_again(db: &Connection) -> Result<()> {
+    let mut statement = db.prepare("SELECT seq, line FROM entries WHERE invocation IS NOT NULL")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let line: String = row.get(1)?;
+        // What cannot be read is for those to complain about who verify.
+        let Ok(line) = Line::parse(&line) else { continue };
+        let changes = Changes::of(line.invocation.as_ref(), &line.facts);
+        if let Some(id) = &line.invocation {
+            starts(db, line.seq, id, &changes.starts)?;
+        }
+    }
     Ok(())
 }
 

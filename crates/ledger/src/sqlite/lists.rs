@@ -3,6 +3,7 @@
 mod runs;
 #[cfg(test)]
 mod tests;
+pub(crate) mod uses;
 
 use haft_model::{
     Answer, Digest, EffectState, Intent, InvocationId, QuestionState, StandingAnswer, Timestamp,
@@ -10,12 +11,10 @@ use haft_model::{
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
 
-use super::apply::nanos;
-use crate::{
-    Entry, Fence, IntentRecord, Lease, QuestionFilter, QuestionRecord, RunFilter, UsageFilter,
-};
+use crate::{Entry, Fence, IntentRecord, Lease, QuestionFilter, QuestionRecord, RunFilter};
 
 pub(crate) use runs::{all_runs, runs};
+pub(crate) use uses::uses;
 
 /// The entries after one.
 pub(crate) fn entries(db: &Connection, after: Option<u64>, most: usize) -> Result<Vec<Entry>> {
@@ -152,31 +151,6 @@ pub(crate) fn intent(db: &Connection, intent: &Digest) -> Result<Option<IntentRe
     };
     let lease = db.prepare_cached(text)?.query_row([&id], lease).optional()?;
     Ok(Some(IntentRecord { intent, run, lease }))
-}
-
-/// How many runs began since a time.
-pub(crate) fn usage(db: &Connection, filter: &UsageFilter) -> Result<u64> {
-    let (text, values) = counting(filter);
-    let count: i64 =
-        db.prepare_cached(&text)?.query_row(params_from_iter(values), |row| row.get(0))?;
-    Ok(u64::try_from(count).unwrap_or_default())
-}
-
-fn counting(filter: &UsageFilter) -> (String, Vec<Value>) {
-    let mut text = "SELECT count(*) FROM runs INDEXED BY runs_since WHERE created >= ?".to_owned();
-    let mut values = vec![Value::Integer(nanos(filter.since))];
-    for (column, value) in [("tenant", &filter.tenant), ("actor", &filter.actor)] {
-        if let Some(value) = value {
-            text.push_str(&format!(" AND {column} = ?"));
-            values.push(Value::Text(value.clone()));
-        }
-    }
-    if let Some(tools) = &filter.tools {
-        let places = vec!["?"; tools.len()].join(", ");
-        text.push_str(&format!(" AND tool IN ({places})"));
-        values.extend(tools.iter().cloned().map(Value::Text));
-    }
-    (text, values)
 }
 
 /// A value that is kept as JSON.

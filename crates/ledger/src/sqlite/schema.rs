@@ -57,6 +57,14 @@ const MIGRATIONS: [&str; 2] = [
     "
     CREATE TABLE intents(
         intent TEXT PRIMARY KEY, invocation TEXT NOT NULL, bound TEXT NOT NULL) WITHOUT ROWID;
+    -- Each attempt that reached a driver. `place` tells those of one entry apart.
+    CREATE TABLE uses(
+        seq INTEGER NOT NULL, place INTEGER NOT NULL, invocation TEXT NOT NULL,
+        attempt INTEGER NOT NULL, at INTEGER NOT NULL, tool TEXT NOT NULL, driver TEXT NOT NULL,
+        actor TEXT NOT NULL, tenant TEXT NOT NULL, charge TEXT, PRIMARY KEY(seq, place))
+        WITHOUT ROWID;
+    CREATE INDEX uses_since ON uses(at, tenant, actor);
+    DROP INDEX runs_since;
 ",
 ];
 
@@ -97,6 +105,9 @@ fn migrated(mut connection: Connection) -> Result<Connection, String> {
         let done = usize::try_from(version(&transaction).map_err(failed)?).unwrap_or(0);
         for text in MIGRATIONS.iter().skip(done) {
             transaction.execute_batch(text).map_err(failed)?;
+        }
+        if done == 1 {
+            super::apply::uses_again(&transaction).map_err(failed)?;
         }
         transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
         transaction.commit().map_err(failed)?;

@@ -161,7 +161,7 @@ impl<'a> Check<'a> {
             self.filed.remove(&key);
         }
         let changes = Changes::of(line.invocation.as_ref(), &line.facts);
-        self.state.apply(line.invocation.as_ref(), &changes);
+        self.state.apply(line.seq, line.invocation.as_ref(), &changes);
     }
 
     fn check_payloads(&mut self, line: &Line, id: &str, packed: &[u8]) {
@@ -240,6 +240,7 @@ fn differences(stored: &State, rebuilt: &State) -> Vec<&'static str> {
         (stored.standing == rebuilt.standing, "standing answers"),
         (stored.declared == rebuilt.declared, "declarations"),
         (stored.intents == rebuilt.intents, "intents"),
+        (stored.uses == rebuilt.uses, "attempts that limits count"),
     ];
     pairs.into_iter().filter(|(same, _)| !same).map(|(_, what)| what).collect()
 }
@@ -253,6 +254,7 @@ fn stored_state(db: &Connection) -> rusqlite::Result<State> {
     state.standing = standing.into_iter().map(|answer| (answer.id.clone(), answer)).collect();
     state.declared = lists::declared(db)?.into_iter().collect();
     state.intents = lists::intents(db)?.into_iter().collect();
+    state.uses = lists::uses::all(db)?;
     Ok(state)
 }
 

@@ -1,8 +1,9 @@
 //! The lists that follow from the facts.
 
-use haft_ledger::{QuestionFilter, Run, RunFilter, Store, UsageFilter};
+use haft_ledger::{QuestionFilter, Run, RunFilter, Store, Use, UseFilter};
 use haft_model::{
-    Actor, Closed, Code, EffectState, Ended, Event, QuestionState, Role, Status, Tri,
+    Actor, Charge, Closed, Code, DriverId, EffectState, Ended, Event, QuestionState, Role, Status,
+    Tri,
 };
 
 use crate::cases::add;
@@ -187,22 +188,47 @@ pub(crate) async fn questions_follow_their_facts(store: &dyn Store) {
     assert_eq!(whole[0].answers[0], **first);
 }
 
-pub(crate) async fn usage_counts_what_began(store: &dyn Store) {
+pub(crate) async fn uses_are_the_attempts_that_began(store: &dyn Store) {
+    let whole = UseFilter { after: None, since: at(0), actor: None, tenant: None };
+    let mut refused = beginning(20, 0);
+    refused.facts.retain(|fact| !matches!(fact.event, Event::Started(_) | Event::Submitted(_)));
+    add(store, refused).await;
+    assert_eq!(store.uses(&whole).await.unwrap(), [], "a call that came in is no use of its tool");
     fill(store).await;
-    let all = UsageFilter { since: at(0), tools: None, actor: None, tenant: None };
-    let tools = |tools: &[&str]| Some(tools.iter().map(|tool| (*tool).to_owned()).collect());
+    let charge = Charge { millicents: Some(40), ..Charge::default() };
+    let mut again = started(100, &blob("input", false), 0);
+    if let Event::Started(started) = &mut again.event {
+        (started.attempt, started.charge) = (2, charge.clone());
+    }
+    add(store, draft(0, vec![again])).await;
+    let uses = store.uses(&whole).await.unwrap();
+    let used = Use {
+        seq: uses.last().unwrap().seq,
+        invocation: id(0),
+        attempt: 2,
+        at: at(100),
+        tool: "shop.charge@2".to_owned(),
+        driver: DriverId::from("shop-http"),
+        actor: "agent:ana".to_owned(),
+        tenant: "default".to_owned(),
+        charge,
+    };
+    assert_eq!(uses.last(), Some(&used));
+    let seq = uses[7].seq;
+    let early = haft_model::Timestamp::MIN;
+    let other = Some("other".to_owned());
     for (filter, expected) in [
-        (all.clone(), 10),
-        (UsageFilter { since: at(4), ..all.clone() }, 6),
-        (UsageFilter { since: haft_model::Timestamp::MIN, ..all.clone() }, 10),
-        (UsageFilter { since: at(100), ..all.clone() }, 0),
-        (UsageFilter { tools: tools(&["shop.refund@1"]), ..all.clone() }, 2),
-        (UsageFilter { tools: tools(&["shop.refund@1", "shop.charge@2"]), ..all.clone() }, 10),
-        (UsageFilter { tools: tools(&[]), ..all.clone() }, 0),
-        (UsageFilter { actor: Some("agent:bob".to_owned()), ..all.clone() }, 5),
-        (UsageFilter { tenant: Some("other".to_owned()), since: at(6), ..all.clone() }, 4),
+        (whole.clone(), vec![0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0]),
+        (UseFilter { since: at(10), ..whole.clone() }, vec![7, 8, 9, 0]),
+        (UseFilter { since: early, after: Some(seq), ..whole.clone() }, vec![8, 9, 0]),
+        (UseFilter { since: at(300), ..whole.clone() }, vec![]),
+        (UseFilter { actor: Some("agent:bob".to_owned()), ..whole.clone() }, vec![1, 3, 5, 7, 9]),
+        (UseFilter { tenant: other, after: Some(seq), ..whole.clone() }, vec![8, 9]),
     ] {
-        assert_eq!(store.usage(&filter).await.unwrap(), expected, "{filter:?}");
+        let found = store.uses(&filter).await.unwrap();
+        let found: Vec<_> = found.into_iter().map(|used| used.invocation).collect();
+        let expected: Vec<_> = expected.into_iter().map(id).collect();
+        assert_eq!(found, expected, "{filter:?}");
     }
 }
 

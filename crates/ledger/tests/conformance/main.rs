@@ -61,7 +61,7 @@ every_store! {
     lists::runs_are_filtered,
     lists::a_run_follows_its_facts,
     lists::questions_follow_their_facts,
-    lists::usage_counts_what_began,
+    lists::uses_are_the_attempts_that_began,
     lists::a_story_holds_the_entries_of_one_call,
     undoing::an_effect_is_settled_after_the_end_and_once,
     undoing::a_run_follows_the_calls_that_undo_it,

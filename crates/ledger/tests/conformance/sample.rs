@@ -2,8 +2,8 @@
 
 use haft_ledger::{Blob, Draft};
 use haft_model::{
-    Actor, Answer, ArgumentsReady, AttemptEnded, Bound, CallPhase, Decided, Decision, Digest,
-    DriverId, EffectState, Ended, Event, Fact, InvocationId, Kept, Layer, Needs, Opinion,
+    Actor, Answer, ArgumentsReady, AttemptEnded, Bound, CallPhase, Charge, Decided, Decision,
+    Digest, DriverId, EffectState, Ended, Event, Fact, InvocationId, Kept, Layer, Needs, Opinion,
     Persisted, PhaseLine, PhaseOutcome, Planned, Question, QuestionId, Queued, ResolvedFacts,
     ResultCreated, ResultStatus, Role, Says, Selected, Started, Status, Submitted, Timestamp, Tri,
     Verdict, Yielded,
@@ -165,6 +165,7 @@ pub(crate) fn started(ms: i64, input: &Blob, fence: u64) -> Fact {
             driver: DriverId::from("shop-http"),
             call_input: input.digest.clone(),
             fence,
+            charge: Charge::default(),
         }),
     )
 }

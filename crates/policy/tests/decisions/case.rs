@@ -9,7 +9,7 @@ use haft_model::{
     Needs, Opinion, Plan, Policy, PolicyRule, Principal, QuestionId, Requirement, Requires, Risk,
     Role, Route, Rule, RuleDecision, Signer, StandingAnswer, Timestamp, ToolKey, Tri, Verdict,
 };
-use haft_policy::{Circumstances, Matter, Rulebook, Usage, decide};
+use haft_policy::{Circumstances, Matter, Rulebook, Spending, Usage, decide};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -30,7 +30,17 @@ pub(crate) struct Case {
     pub(crate) standing: Vec<StandingFacts>,
     pub(crate) limits: Vec<(String, f64)>,
     pub(crate) budgets: Vec<(String, u64, u64)>,
+    pub(crate) money: Vec<SpendingFacts>,
     pub(crate) expect: Expected,
+}
+
+/// What was spent of a budget, and what the call costs, in thousandths of a cent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SpendingFacts {
+    slug: String,
+    spent: u64,
+    cost: Option<u64>,
 }
 
 /// A decision in short lines.
@@ -200,7 +210,11 @@ impl Case {
             trusted: !self.call.untrusted,
             opinions: &self.opinions,
             standing: &standing,
-            usage: &Usage { limits: self.limits.clone(), budgets: self.budgets.clone() },
+            usage: &Usage {
+                limits: self.limits.clone(),
+                budgets: self.budgets.clone(),
+                money: self.money.iter().map(SpendingFacts::spending).collect(),
+            },
             circumstances: &circumstances,
         };
         let decision = decide(&self.rulebook(), &matter, now);
@@ -370,6 +384,12 @@ impl PolicyRuleFacts {
                 currency: None,
             },
         }
+    }
+}
+
+impl SpendingFacts {
+    fn spending(&self) -> Spending {
+        Spending { slug: self.slug.clone(), spent: self.spent, cost: self.cost }
     }
 }
 

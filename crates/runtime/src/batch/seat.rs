@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use haft_driver::Output;
 use haft_model::{AbortReason, Call, Code, Envelope, InvocationId, ResultStatus, Stop};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Turn;
 use super::course::{Course, Fate};
@@ -28,13 +29,14 @@ pub(crate) struct Seat {
 /// A turn in the batch, where there is one, and in the queue. The queue's ends first.
 pub(crate) struct Turns {
     _slot: Option<Slot>,
+    _places: Vec<OwnedSemaphorePermit>,
     _turn: Option<Turn>,
 }
 
 impl Turns {
     /// The turn of a call that is made for another one, which has its own.
     pub(crate) fn of_another() -> Turns {
-        Turns { _slot: None, _turn: None }
+        Turns { _slot: None, _places: Vec::new(), _turn: None }
     }
 }
 
@@ -146,14 +148,17 @@ impl<'r> Walk<'r> {
         let seat = self.seat.clone();
         let queue = &self.runtime.queue;
         let actor = self.journal.actor().clone();
+        let places = self.places();
         async move {
             let priority = seat.as_ref().map_or(0, |seat| seat.priority);
             let turn = match seat {
                 Some(seat) => Some(seat.course.enter(seat.index, safe).await),
                 None => None,
             };
+            // Before the queue, where it would keep others from a place that they could use.
+            let places = places.taken().await?;
             let slot = queue.enter(Wanted { locks, shared: safe, actor, priority }).await?;
-            Ok(Turns { _slot: Some(slot), _turn: turn })
+            Ok(Turns { _slot: Some(slot), _places: places, _turn: turn })
         }
     }
 

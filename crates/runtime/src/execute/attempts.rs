@@ -68,6 +68,9 @@ impl Walk<'_> {
                 return Err(failure);
             }
             self.rest(pause, manner, &failure).await?;
+            if !self.another_fits(cleared).await {
+                return Err(failure);
+            }
             self.attempt += 1;
         }
     }

@@ -9,6 +9,7 @@ use haft_policy::Permit;
 
 use crate::Manner;
 use crate::gate::Cleared;
+use crate::limits;
 use crate::runtime::later;
 use crate::understand::Understood;
 use crate::walk::Walk;
@@ -38,6 +39,9 @@ impl Walk<'_> {
                 false => None,
             };
             let Some(next) = next else { return Err(failure) };
+            if !self.another_fits(&next).await {
+                return Err(failure);
+            }
             self.plan = Some(next.understood.plan.clone());
             self.attempt += 1;
             cleared = next;
@@ -62,6 +66,7 @@ impl Walk<'_> {
         }
         let until = later(self.journal.now(), self.runtime.options.permit);
         let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until)?;
+        let let_through = limits::let_through(&world, &decision);
         let permission_input = self.keep(&understood.plan.input);
         self.journal.note(Event::PermissionDecided(Box::new(Decided {
             decision,
@@ -73,7 +78,7 @@ impl Walk<'_> {
             mode: Decided::FALLBACK.to_owned(),
         })));
         let call_input = cleared.call_input.clone();
-        Some(Cleared { understood, permit, call_input, heard: Some(heard) })
+        Some(Cleared { understood, permit, call_input, heard: Some(heard), let_through })
     }
 }
 

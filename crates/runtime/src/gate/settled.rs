@@ -122,7 +122,7 @@ impl Walk<'_> {
         let call_input = self.keep(&understood.plan.input);
         let kept = Some(call_input.clone());
         self.decided(&understood, decision, kept, Some(question.id.clone()), mutations).await?;
-        Ok(Cleared { understood, permit, call_input, heard: None })
+        Ok(Cleared { understood, permit, call_input, heard: None, let_through: Vec::new() })
     }
 
     async fn edited_input(&self, answer: &Answer) -> Result<Value, Stop> {

@@ -49,6 +49,7 @@ pub static TOOL: Shape = Shape {
         ),
         optional("compensation", "E009", Map(&COMPENSATION), "How a call is undone."),
         optional("concurrency", "E010", Map(&CONCURRENCY), "What may run beside it."),
+        optional("limits", "E046", List(0, &Map(&RATE)), "How often it may be called."),
         optional("interrupt", "E011", Word(&["cancel", "block"]), "What an interruption does.")
             .or("\"block\""),
         optional("supports_cancel", "E012", Flag, "Whether a running call can be called off."),
@@ -144,6 +145,23 @@ static CONCURRENCY: Shape = Shape {
         ),
         optional("locks", "", List(0, &Formed(&TEMPLATE)), "What a call holds while it runs."),
         optional("max_parallel", "", Integer(1, i64::MAX), "How many may run at once."),
+    ],
+    moved: &[],
+};
+
+static RATE: Shape = Shape {
+    title: "a limit",
+    strangers: Refused(""),
+    fields: &[
+        required("per", "", Word(&["second", "minute", "hour", "day"]), "In how long."),
+        required("value", "", Integer(1, i64::MAX), "How many calls."),
+        optional(
+            "scope",
+            "",
+            Word(&["actor", "tenant", "tool"]),
+            "Whose calls are counted together.",
+        )
+        .or("tool"),
     ],
     moved: &[],
 };

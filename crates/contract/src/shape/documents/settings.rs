@@ -205,6 +205,21 @@ static LIMITS: Shape = table(
     &[
         optional("max_parallel", "W022", Integer(1, 1000), "How many calls run at once.").or("10"),
         optional("rates", "W023", List(0, &Map(&RATE)), "How many calls in how long.").or("[]"),
+        optional(
+            "drivers",
+            "W024",
+            List(0, &Map(&AT_ONCE)),
+            "How many calls drivers carry out at once.",
+        )
+        .or("[]"),
+    ],
+);
+
+static AT_ONCE: Shape = table(
+    "an entry of `drivers`",
+    &[
+        required("driver", "", Formed(&TOOL_PATTERN), "Which drivers, together."),
+        required("max_parallel", "", Integer(1, 1000), "How many calls run at once."),
     ],
 );
 
@@ -212,12 +227,13 @@ static RATE: Shape = table(
     "a rate",
     &[
         required("tool", "", Formed(&TOOL_PATTERN), "Which tools are counted together."),
+        optional("driver", "", Formed(&TOOL_PATTERN), "Which drivers; their attempts count."),
         required("per", "", Word(&["second", "minute", "hour", "day"]), "In how long."),
         required("value", "", Integer(1, i64::MAX), "How many calls."),
         optional(
             "scope",
             "",
-            Word(&["actor", "tenant", "workspace"]),
+            Word(&["actor", "tenant", "workspace", "tool", "driver"]),
             "Whose calls are counted together.",
         )
         .or("\"workspace\""),

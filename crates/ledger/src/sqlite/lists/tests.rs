@@ -1,13 +1,15 @@
 //! No list is made by looking at everything: the plans that SQLite makes are part of the promise.
 
-use haft_model::{InvocationId, Status, Timestamp};
+use haft_model::{Charge, Digest, Event, Fact, InvocationId, Started, Status, Timestamp};
 use haft_testkit::Folder;
 use rusqlite::params_from_iter;
 
 use super::runs::queries;
-use super::{PACKED, STORY, counting};
+use super::uses::query;
+use super::{PACKED, STORY};
+use crate::chain::Loose;
 use crate::sqlite::schema;
-use crate::{RunFilter, UsageFilter};
+use crate::{Draft, RunFilter, UseFilter};
 
 /// The plan of each query of a filter.
 fn plans(filter: &RunFilter, before: Option<i64>) -> Vec<String> {
@@ -66,20 +68,53 @@ fn stories_counts_and_payloads_are_read_from_an_index() {
     let folder = Folder::new();
     let db = schema::writer(&folder.path().join("ledger.db")).unwrap();
     let some = Some("x".to_owned());
-    let filter = UsageFilter {
-        since: Timestamp::UNIX_EPOCH,
-        tools: None,
-        actor: some.clone(),
-        tenant: some,
-    };
+    let filter =
+        UseFilter { after: None, since: Timestamp::UNIX_EPOCH, actor: some.clone(), tenant: some };
+    let news = UseFilter { after: Some(7), ..filter.clone() };
     for (text, expected) in [
         (STORY, "SEARCH entries USING INDEX entries_of (invocation=?)"),
         (PACKED, "SEARCH entries USING INDEX entries_of (invocation=?)"),
-        (&counting(&filter).0, "SEARCH runs USING COVERING INDEX runs_since (created>?)"),
+        (&query(&filter).0, "SEARCH uses USING INDEX uses_since (at>?)"),
+        (&query(&news).0, "SEARCH uses USING PRIMARY KEY (seq>?)"),
     ] {
         let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {text}")).unwrap();
         let mut rows = statement.raw_query();
         let plan: String = rows.next().unwrap().unwrap().get(3).unwrap();
         assert_eq!(plan, expected, "{text}");
     }
+}
+
+#[test]
+fn a_store_from_before_the_list_of_attempts_gets_one() {
+    let folder = Folder::new();
+    let path = folder.path().join("ledger.db");
+    let db = schema::writer(&path).unwrap();
+    let id = InvocationId::from("inv_1");
+    let started = Started {
+        attempt: 1,
+        driver: "shop-http".into(),
+        call_input: Digest::of_bytes(b"{}"),
+        fence: 0,
+        charge: Charge { millicents: Some(40), ..Charge::default() },
+    };
+    let at = Timestamp::from_millisecond(1_790_000_000_000).unwrap();
+    let facts = vec![Fact { at, phases: Vec::new(), event: Event::Started(started) }];
+    let mut draft = Draft { invocation: Some(id.clone()), facts, ..Draft::default() };
+    let (line, _) = Loose::of(&mut draft).unwrap().link(None);
+    db.execute("INSERT INTO entries(seq, line, invocation) VALUES (0, ?1, 'inv_1')", [line])
+        .unwrap();
+    db.execute_batch(
+        "INSERT INTO runs(seq, invocation, tool, name, actor, tenant, status, effect, created)
+         VALUES (0, 'inv_1', 'shop.charge@1', 'shop.charge', 'agent:ana', 'shop', 'running',
+             'none', 0);
+         DROP TABLE uses; CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
+         PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    drop(db);
+    let db = schema::writer(&path).unwrap();
+    let found = super::uses::all(&db).unwrap();
+    let [used] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((&used.invocation, used.at, used.actor.as_str()), (&id, at, "agent:ana"));
+    assert_eq!((used.tool.as_str(), used.charge.millicents), ("shop.charge@1", Some(40)));
 }
