@@ -52,6 +52,8 @@ pub struct Workspace {
     pub autonomy: Risk,
     /// What an ask becomes where nobody can be asked.
     pub non_interactive: NonInteractive,
+    /// What becomes of a call whose process died before anything was sent.
+    pub unsent: Unsent,
     /// Whether drivers are confined.
     pub sandbox: Sandbox,
     /// Driver tags that are allowed; none listed means all.
@@ -72,6 +74,7 @@ impl Default for Workspace {
             name: None,
             autonomy: Risk::READ,
             non_interactive: NonInteractive::Ask,
+            unsent: Unsent::Refuse,
             sandbox: Sandbox::On,
             policy_tags: BTreeSet::new(),
             denied_tags: BTreeSet::new(),
@@ -90,6 +93,16 @@ pub enum NonInteractive {
     Ask,
     /// The call ends.
     Deny,
+}
+
+/// What becomes of a call whose process died before anything was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unsent {
+    /// It ends.
+    Refuse,
+    /// It runs, if the rules still allow it.
+    Run,
 }
 
 /// Whether drivers are confined.

@@ -15,7 +15,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use haft_driver::{Driver, Hook};
 use haft_ledger::Store;
 use haft_model::{Actor, ActorId, Call, DriverId, Envelope, Role};
-use haft_runtime::{Clock, Manner, NonInteractive, Options, Reader, Receipt, Runtime, WallClock};
+use haft_runtime::{
+    Clock, Manner, NonInteractive, Options, Reader, Receipt, Runtime, Unsent, WallClock,
+};
 use haft_sandbox::AddressGuard;
 use tokio::task::JoinError;
 
@@ -79,6 +81,10 @@ impl Host {
             non_interactive: match settings.workspace.non_interactive {
                 haft_contract::settings::NonInteractive::Ask => options.runtime.non_interactive,
                 haft_contract::settings::NonInteractive::Deny => NonInteractive::Deny,
+            },
+            unsent: match settings.workspace.unsent {
+                haft_contract::settings::Unsent::Refuse => options.runtime.unsent,
+                haft_contract::settings::Unsent::Run => Unsent::Run,
             },
             ..options.runtime
         };

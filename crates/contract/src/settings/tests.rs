@@ -16,6 +16,7 @@ const FULL: &str = r#"
 name = "bakery"
 autonomy = 1
 non_interactive = "deny"
+unsent = "run"
 sandbox = "on"
 policy_tags = ["eu-hosted", "audited"]
 denied_tags = ["beta"]
@@ -108,6 +109,7 @@ fn full() -> Settings {
             name: Some("bakery".into()),
             autonomy: Risk::SCOPED_WRITE,
             non_interactive: NonInteractive::Deny,
+            unsent: Unsent::Run,
             sandbox: Sandbox::On,
             policy_tags: set(["audited".into(), "eu-hosted".into()]),
             denied_tags: set(["beta".into()]),

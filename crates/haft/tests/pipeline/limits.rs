@@ -11,7 +11,7 @@ use haft_model::{
     Call, Code, Content, EffectState, Envelope, Event, HookPoint, ResultStatus, Says, Stop,
 };
 use haft_runtime::{Batch, Clock, Manner, StoppedClock};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
 use tokio::task::JoinSet;
 
@@ -42,6 +42,12 @@ fn budget(budget: &str) -> String {
         "---\nschema: agentgovernance/v1\ndoctype: policy\nslug: spend\nversion: 1.0.0\n\
          match: {{ action: note.keep }}\ndecision: allow\nbudget: {budget}\n---\n\nSpend.\n"
     )
+}
+
+/// An input that no other call has: equal calls that are not answered yet are one call.
+fn fresh() -> Value {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    json!({"number": NEXT.fetch_add(1, Ordering::SeqCst)})
 }
 
 /// Whether a call was let through, and that it was not says which code it ended with.
@@ -127,7 +133,7 @@ async fn a_limit_of_a_policy_that_nobody_can_count_denies_and_is_no_rate() {
     let bytes = limits("").replace("rate-tool-calls", "max-egress-bytes-per-day");
     for text in [limits(", scope: galaxy"), bytes] {
         let stage = Setting::default().tool("note.show", READ).file(POLICY, &text).open();
-        let error = stage.call("note.show", json!({})).await.error.unwrap();
+        let error = stage.call("note.show", fresh()).await.error.unwrap();
         assert_eq!((error.error_code, error.retry.retry_after_ms), (Code::PolicyBlocked, None));
         assert!(error.message.contains("nobody counts"), "{}", error.message);
     }
@@ -159,7 +165,7 @@ async fn sixty_four_callers_at_once_never_exceed_a_limit_and_use_it_up() {
             let (stage, start) = (stage.clone(), start.clone());
             calls.spawn(async move {
                 start.wait().await;
-                ran(&stage.call("note.show", json!({})).await)
+                ran(&stage.call("note.show", fresh()).await)
             });
         }
         let through = calls.join_all().await.into_iter().filter(|ran| *ran).count();
@@ -179,8 +185,8 @@ async fn a_denied_call_uses_nothing() {
         let error = stage.call("note.show", json!({"bad": 1})).await.error.unwrap();
         assert_eq!(error.error_code, Code::PermissionDenied);
     }
-    assert!(ran(&stage.call("note.show", json!({})).await));
-    assert!(!ran(&stage.call("note.show", json!({})).await));
+    assert!(ran(&stage.call("note.show", fresh()).await));
+    assert!(!ran(&stage.call("note.show", fresh()).await));
     assert_eq!(stage.canary.count(), 1);
 }
 
@@ -188,9 +194,9 @@ async fn a_denied_call_uses_nothing() {
 async fn a_call_that_waits_for_people_or_is_rejected_uses_nothing() {
     let stage = Setting::default().settings(&rate("")).tool("note.keep", WRITE).open();
     let pending = [
-        stage.call_and_leave("note.keep", json!({})).await.approval_id.unwrap(),
-        stage.call_and_leave("note.keep", json!({})).await.approval_id.unwrap(),
-        stage.call_and_leave("note.keep", json!({})).await.approval_id.unwrap(),
+        stage.call_and_leave("note.keep", fresh()).await.approval_id.unwrap(),
+        stage.call_and_leave("note.keep", fresh()).await.approval_id.unwrap(),
+        stage.call_and_leave("note.keep", fresh()).await.approval_id.unwrap(),
     ];
     let [rejected, first, second] = pending;
     let envelope = stage.answer(&rejected, stage.no("not this one")).await;
@@ -200,7 +206,7 @@ async fn a_call_that_waits_for_people_or_is_rejected_uses_nothing() {
     assert!(!ran(&late), "a yes is no reason to go beyond a limit");
     checked(&stage, &late).await;
     // Nobody is asked in vain.
-    let refused = stage.call_and_leave("note.keep", json!({})).await;
+    let refused = stage.call_and_leave("note.keep", fresh()).await;
     assert_eq!((refused.approval_id.clone(), ran(&refused)), (None, false));
     assert_eq!(stage.canary.count(), 1);
 }
@@ -228,7 +234,7 @@ async fn a_call_that_is_called_off_in_the_queue_uses_nothing() {
         entered.notified().await;
         let cancel = Cancel::new();
         let manner = Manner { cancel: cancel.clone(), ..Manner::default() };
-        let call = Call::new(stage.agent(), "note.keep", json!({}));
+        let call = Call::new(stage.agent(), "note.keep", fresh());
         let queued = async {
             let filter = haft_ledger::RunFilter {
                 status: vec![haft_model::Status::Queued],
@@ -244,8 +250,8 @@ async fn a_call_that_is_called_off_in_the_queue_uses_nothing() {
         canceled
     });
     assert_eq!((held.error, canceled.status), (None, ResultStatus::Canceled));
-    assert!(ran(&stage.call("note.keep", json!({})).await));
-    assert!(!ran(&stage.call("note.keep", json!({})).await));
+    assert!(ran(&stage.call("note.keep", fresh()).await));
+    assert!(!ran(&stage.call("note.keep", fresh()).await));
 }
 
 /// Somebody who keeps the first attempt from being put on record.
@@ -277,10 +283,10 @@ async fn a_call_whose_driver_is_not_reached_gives_back_what_it_took() {
         .tool("note.keep", WRITE)
         .options(|options| options.look = Duration::ZERO)
         .open();
-    let failed = stage.call("note.keep", json!({})).await;
+    let failed = stage.call("note.keep", fresh()).await;
     assert_eq!(failed.error.unwrap().error_code, Code::Internal);
-    assert!(ran(&stage.call("note.keep", json!({})).await));
-    assert!(!ran(&stage.call("note.keep", json!({})).await));
+    assert!(ran(&stage.call("note.keep", fresh()).await));
+    assert!(!ran(&stage.call("note.keep", fresh()).await));
     assert_eq!(stage.canary.count(), 1);
 }
 
@@ -317,10 +323,10 @@ async fn there_is_room_again_exactly_when_the_oldest_call_leaves_the_window() {
         for moment in ["10:00:00", "10:00:20", "10:00:30", "10:00:59.9995", "10:01:00", "10:01:10"]
         {
             turn(&clock, &format!("2026-01-01T{moment}Z"));
-            waits.push(wait(&stage.call("note.show", json!({})).await));
+            waits.push(wait(&stage.call("note.show", fresh()).await));
         }
         assert_eq!(waits, [None, None, Some(30_000), Some(1), None, Some(10_000)]);
-        let envelope = stage.call("note.show", json!({})).await;
+        let envelope = stage.call("note.show", fresh()).await;
         let Some(Content::Text { text }) = envelope.model_facing_content.first() else { panic!() };
         assert!(text.contains("wait 10 s, or raise"), "{text}");
     }
@@ -340,16 +346,16 @@ async fn a_restart_and_another_process_keep_the_count() {
     let files =
         || Workspace::load(place.folder.path(), Default::default()).unwrap().store_files().unwrap();
     let stage = setting().store(Arc::new(SqliteStore::open(files()).unwrap())).open();
-    assert!(ran(&stage.call("note.keep", json!({})).await));
+    assert!(ran(&stage.call("note.keep", fresh()).await));
     let other = stage.another(|_| {});
-    let call = || Call::new(stage.agent(), "note.keep", json!({}));
+    let call = || Call::new(stage.agent(), "note.keep", fresh());
     assert!(ran(&other.call(call()).await));
     assert!(!ran(&other.call(call()).await));
     assert!(!ran(&stage.host.call(call()).await), "what the other did is seen");
     stage.host.flush().await.unwrap();
     drop((stage, other));
     let stage = setting().store(Arc::new(SqliteStore::open(files()).unwrap())).open();
-    assert!(!ran(&stage.call("note.keep", json!({})).await));
+    assert!(!ran(&stage.call("note.keep", fresh()).await));
     assert_eq!(stage.canary.count(), 0);
 }
 
@@ -363,22 +369,22 @@ async fn a_budget_in_money_lets_calls_through_until_it_is_spent_and_then_asks() 
         .tool("note.keep", WRITE)
         .file(POLICY, &budget("{ max_amount_cents: 100, currency: USD }"))
         .open();
-    let unknown = stage.call_and_leave("note.keep", json!({})).await;
+    let unknown = stage.call_and_leave("note.keep", fresh()).await;
     assert_eq!(unknown.status, ResultStatus::Pending);
     assert!(unknown.summary.contains("does not say what the call costs"), "{}", unknown.summary);
     stage.rewrite(".drivers/canary/DRIVER.md", |text| text.replace("implements:", COST));
     for _ in 0..2 {
-        let envelope = stage.call_and_leave("note.keep", json!({})).await;
+        let envelope = stage.call_and_leave("note.keep", fresh()).await;
         assert_eq!((envelope.error.clone(), envelope.status), (None, ResultStatus::Succeeded));
         checked(&stage, &envelope).await;
     }
-    let spent = stage.call_and_leave("note.keep", json!({})).await;
+    let spent = stage.call_and_leave("note.keep", fresh()).await;
     assert_eq!(spent.status, ResultStatus::Pending);
     assert!(spent.summary.contains("80 of 100 cents (USD) were spent"), "{}", spent.summary);
     let approved = stage.answer(&spent.approval_id.unwrap(), stage.yes()).await;
     assert_eq!((approved.error, stage.canary.count()), (None, 3));
     turn(&clock, "2026-01-02T00:00:00Z");
-    let tomorrow = stage.call_and_leave("note.keep", json!({})).await;
+    let tomorrow = stage.call_and_leave("note.keep", fresh()).await;
     assert_eq!((tomorrow.error, stage.canary.count()), (None, 4));
 }
 
@@ -394,7 +400,7 @@ async fn callers_at_once_do_not_spend_a_budget_twice() {
             let (stage, start) = (stage.clone(), start.clone());
             calls.spawn(async move {
                 start.wait().await;
-                stage.call_and_leave("note.keep", json!({})).await.status
+                stage.call_and_leave("note.keep", fresh()).await.status
             });
         }
         let ends = calls.join_all().await;
@@ -419,11 +425,11 @@ async fn a_rate_of_a_driver_counts_attempts_and_others_count_calls() {
                 })
             })
             .open();
-        let envelope = stage.call("note.show", json!({})).await;
+        let envelope = stage.call("note.show", fresh()).await;
         assert_eq!(envelope.error.clone().unwrap().error_code, Code::DependencyUnavailable);
         assert_eq!(stage.canary.count(), attempts, "{more}");
         checked(&stage, &envelope).await;
-        assert_eq!(ran(&stage.call("note.list", json!({})).await), second, "{more}");
+        assert_eq!(ran(&stage.call("note.list", fresh()).await), second, "{more}");
     }
 }
 
@@ -458,11 +464,28 @@ async fn no_more_calls_run_at_once_than_the_contract_and_the_driver_have_places_
                 })
             })
             .open();
-        let calls = (0..12).map(|_| Call::new(stage.agent(), "note.show", json!({})));
+        let calls = (0..12).map(|_| Call::new(stage.agent(), "note.show", fresh()));
         let ends =
             stage.host.runtime().batch_all(Batch::new(calls), Manner::default()).await.unwrap();
         assert!(ends.iter().all(|end| end.error.is_none()));
         let found = (stage.canary.count(), most.load(Ordering::SeqCst));
         assert_eq!(found, (12, expected), "{settings}{haft}");
     }
+}
+
+#[tokio::test]
+async fn a_call_that_was_sent_before_is_answered_and_uses_nothing() {
+    let stage = Setting::default()
+        .tool("note.keep", WRITE)
+        .settings(&rate(""))
+        .settings("[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n")
+        .open();
+    for again in [false, true] {
+        let mut call = Call::new(stage.agent(), "note.keep", json!({"n": 1}));
+        call.key = Some("k".to_owned());
+        let envelope = stage.host.call(call).await;
+        assert!(ran(&envelope));
+        assert_eq!(envelope.replayed, again);
+    }
+    assert!(!ran(&stage.call("note.keep", fresh()).await));
 }

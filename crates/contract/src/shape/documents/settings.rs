@@ -59,6 +59,13 @@ static WORKSPACE: Shape = table(
             "What an ask becomes where nobody can be asked.",
         )
         .or("\"ask\""),
+        optional(
+            "unsent",
+            "W025",
+            Word(&["refuse", "run"]),
+            "What becomes of a call whose process died before anything was sent.",
+        )
+        .or("\"refuse\""),
         optional("sandbox", "W005", Word(&["on", "off"]), "Whether drivers are confined.")
             .or("\"on\""),
         optional(

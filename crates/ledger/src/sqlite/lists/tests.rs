@@ -107,7 +107,7 @@ fn a_store_from_before_the_list_of_attempts_gets_one() {
         "INSERT INTO runs(seq, invocation, tool, name, actor, tenant, status, effect, created)
          VALUES (0, 'inv_1', 'shop.charge@1', 'shop.charge', 'agent:ana', 'shop', 'running',
              'none', 0);
-         DROP TABLE uses; CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
+         DROP TABLE uses; DROP TABLE intents; CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
          PRAGMA user_version = 1;",
     )
     .unwrap();
