@@ -27,28 +27,36 @@ impl Area {
         Area { fixed: format!("{scheme}{plain}{}", if inside { "/" } else { "" }), open }
     }
 
-    /// Whether both are about something in common.
-    pub(super) fn overlaps(&self, other: &Area) -> bool {
-        match (self.open, other.open) {
-            (false, false) => self.holds(other) || other.holds(self),
-            (true, true) => {
-                self.fixed.starts_with(&other.fixed) || other.fixed.starts_with(&self.fixed)
-            }
-            (true, false) => self.reaches(other),
-            (false, true) => other.reaches(self),
+    /// The part of the name that is fixed.
+    pub(super) fn fixed(&self) -> &str {
+        &self.fixed
+    }
+
+    /// Whether anything may follow the fixed part.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Whether this and another one, given by its parts, are about something in common.
+    pub(super) fn overlaps(&self, fixed: &str, open: bool) -> bool {
+        match (self.open, open) {
+            (false, false) => holds(&self.fixed, fixed) || holds(fixed, &self.fixed),
+            (true, true) => self.fixed.starts_with(fixed) || fixed.starts_with(&self.fixed),
+            (true, false) => reaches(&self.fixed, fixed),
+            (false, true) => reaches(fixed, &self.fixed),
         }
     }
+}
 
-    /// Whether the other is the same path or one below it.
-    fn holds(&self, other: &Area) -> bool {
-        let rest = other.fixed.strip_prefix(&self.fixed);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    }
+/// Whether the other is the same path or one below it.
+fn holds(path: &str, other: &str) -> bool {
+    let rest = other.strip_prefix(path);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
 
-    /// Whether something that begins like this is the other, or is below it, or above it.
-    fn reaches(&self, fixed: &Area) -> bool {
-        fixed.fixed.starts_with(&self.fixed) || fixed.holds(self)
-    }
+/// Whether something that begins like this is the path, or is below it, or above it.
+fn reaches(beginning: &str, path: &str) -> bool {
+    path.starts_with(beginning) || holds(path, beginning)
 }
 
 /// A path without empty steps, steps to itself, and steps back.
@@ -97,7 +105,10 @@ mod tests {
         for (one, other, expected) in cases {
             let (left, right) = (Area::of(one), Area::of(other));
             assert_eq!(
-                (left.overlaps(&right), right.overlaps(&left)),
+                (
+                    left.overlaps(right.fixed(), right.is_open()),
+                    right.overlaps(left.fixed(), left.is_open()),
+                ),
                 (expected, expected),
                 "{one} {other}"
             );

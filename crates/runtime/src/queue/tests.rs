@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use haft_model::Actor;
 
 use super::area::Area;
-use super::{Queue, Slot, Wanted};
+use super::places::{Queue, Slot, Wanted};
 
 /// Numbers that look random and are the same for the same seed.
 pub(crate) struct Dice(pub(crate) u64);
@@ -17,6 +17,11 @@ impl Dice {
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
+}
+
+fn overlap(one: &str, other: &str) -> bool {
+    let other = Area::of(other);
+    Area::of(one).overlaps(other.fixed(), other.is_open())
 }
 
 fn actor(name: &str) -> Arc<Actor> {
@@ -57,8 +62,7 @@ impl Guest {
     }
 
     fn may_meet(&self, other: &Guest) -> bool {
-        let touches =
-            |name: &&str| other.names.iter().any(|held| Area::of(name).overlaps(&Area::of(held)));
+        let touches = |name: &&str| other.names.iter().any(|held| overlap(name, held));
         self.shared && other.shared || !self.names.iter().any(touches)
     }
 
