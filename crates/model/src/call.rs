@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Actor, DriverId, InvocationId};
+use crate::{Actor, DriverId, InvocationId, SchedulerPolicy};
 
 /// One wish to use a tool: who, what and with which input. Nothing in it has been checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +48,9 @@ pub struct BatchPlace {
     /// The calls of the batch that had to end before it began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<InvocationId>,
+    /// The rules that the batch is scheduled by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Arc<SchedulerPolicy>>,
 }
 
 impl Call {

@@ -13,28 +13,41 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+use haft_catalog::Entry;
 use haft_model::{Code, MutationClass, ResolvedFacts, Stop};
 use haft_notation::Template;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::understand::Understood;
 pub(crate) use places::{Queue, Slot, Wanted};
 #[cfg(test)]
-pub(crate) use tests::Dice;
+pub(crate) use tests::{Dice, overlap};
 
-/// What a call holds while it runs: what its contract names, else what it changes, else its tool.
-/// One that may run beside others holds only what its contract names, and shares it.
+/// What a call holds while it runs.
 pub(crate) fn locks(
     understood: &Understood,
     facts: ResolvedFacts,
 ) -> Result<BTreeSet<String>, Stop> {
-    let extras = &understood.entry.contract.tool.extras;
-    if extras.concurrency.locks.is_empty() && facts.is_concurrency_safe {
+    let plan = &understood.plan;
+    let scope = (&plan.input, &plan.context);
+    named(&understood.entry, &plan.effects.mutates, scope, facts.is_concurrency_safe)
+}
+
+/// What a call holds: what its contract names, else what it changes, else its tool. One that may run
+/// beside others holds only what its contract names, and shares it.
+pub(crate) fn named<'m>(
+    entry: &Entry,
+    mutates: impl IntoIterator<Item = &'m String>,
+    (input, context): (&Value, &Value),
+    safe: bool,
+) -> Result<BTreeSet<String>, Stop> {
+    let locks = &entry.contract.tool.extras.concurrency.locks;
+    if locks.is_empty() && safe {
         return Ok(BTreeSet::new());
     }
-    let scope = json!({ "input": understood.plan.input, "context": understood.plan.context });
+    let scope = json!({ "input": input, "context": context });
     let mut named = BTreeSet::new();
-    for text in &extras.concurrency.locks {
+    for text in locks {
         let lock = Template::parse(text).and_then(|template| template.render(&scope));
         let lock = lock.map_err(|fault| {
             Stop::new(Code::InputValue, format!("the lock `{text}` cannot be named: {fault}"))
@@ -42,13 +55,13 @@ pub(crate) fn locks(
         named.insert(lock.as_str().map_or_else(|| lock.to_string(), str::to_owned));
     }
     if named.is_empty() {
-        let changed = understood.plan.effects.mutates.iter();
+        let changed = mutates.into_iter();
         named.extend(
             changed.filter(|entry| MutationClass::of(entry) != MutationClass::Other).cloned(),
         );
     }
     if named.is_empty() {
-        named.insert(format!("tool:{}", understood.plan.tool));
+        named.insert(format!("tool:{}", entry.contract.key()));
     }
     Ok(named)
 }

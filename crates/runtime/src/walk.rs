@@ -7,7 +7,7 @@ use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
     Call, CallPhase, Code, Digest, EffectState, Envelope, Event, InvocationId, Kept, Plan, Planned,
-    Question, Selected, Stop, ToolKey, utc_day,
+    Question, SchedulerPolicy, Selected, Stop, ToolKey, utc_day,
 };
 use serde_json::Value;
 
@@ -64,6 +64,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) enlisted: Enlisted<'r>,
     /// Its place in a batch.
     pub(crate) seat: Option<Seat>,
+    /// The rules of its batch.
+    pub(crate) policy: Option<Arc<SchedulerPolicy>>,
 }
 
 impl Runtime {
@@ -117,6 +119,7 @@ impl<'r> Walk<'r> {
             undoing: None,
             enlisted,
             seat: None,
+            policy: None,
             world,
         }
     }

@@ -12,7 +12,7 @@ use super::area::Area;
 use super::ground::Wish;
 use super::line::{Shared, open, shared};
 use super::places::Slot;
-use super::tests::Dice;
+use super::tests::{Dice, overlap};
 
 const NAMES: [&str; 12] = [
     "file:a",
@@ -40,10 +40,6 @@ struct Guest {
 
 impl Guest {
     fn clashes(&self, other: &Guest) -> bool {
-        let overlap = |one: &&str, two: &&str| {
-            let two = Area::of(two);
-            Area::of(one).overlaps(two.fixed(), two.is_open())
-        };
         !(self.shared && other.shared)
             && self.names.iter().any(|one| other.names.iter().any(|two| overlap(one, two)))
     }

@@ -19,7 +19,7 @@ impl Dice {
     }
 }
 
-fn overlap(one: &str, other: &str) -> bool {
+pub(crate) fn overlap(one: &str, other: &str) -> bool {
     let other = Area::of(other);
     Area::of(one).overlaps(other.fixed(), other.is_open())
 }
