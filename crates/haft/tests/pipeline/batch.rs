@@ -5,23 +5,23 @@ use std::time::Duration;
 
 use haft_driver::{Failure, Output};
 use haft_model::{
-    AbortReason, Call, CancelFact, Code, EffectState, Envelope, Event, Fact, Progress,
-    ResultStatus, Status, Stop,
+    AbortReason, BatchOrdering, Call, CancelFact, Code, EffectState, Envelope, Event, Fact,
+    OnFailure, Progress, ResultStatus, Status, Stop,
 };
-use haft_runtime::{Batch, BatchCall, BatchOrdering, Manner, OnFailure, Patience, Reader};
+use haft_runtime::{Batch, BatchCall, Manner, Patience, Reader};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::stage::{READ, Setting, Stage, WRITE, extras};
 use crate::story::checked;
 
-const ALLOW: &str = "[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n";
+pub(crate) const ALLOW: &str = "[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n";
 
-fn call(stage: &Stage, tool: &str, input: Value) -> BatchCall {
+pub(crate) fn call(stage: &Stage, tool: &str, input: Value) -> BatchCall {
     BatchCall::from(Call::new(stage.agent(), tool, input))
 }
 
-fn after(call: BatchCall, names: &[&str]) -> BatchCall {
+pub(crate) fn after(call: BatchCall, names: &[&str]) -> BatchCall {
     BatchCall { depends_on: names.iter().map(|name| (*name).to_owned()).collect(), ..call }
 }
 
