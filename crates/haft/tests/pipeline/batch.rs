@@ -338,11 +338,16 @@ async fn the_record_of_a_call_names_its_batch_and_what_it_waited_for() {
     ]);
     let results = stage.host.runtime().batch_all(batch, Manner::default()).await.unwrap();
     let mut places = Vec::new();
+    let named = |record: &Value| {
+        let scheduler = record.get("scheduler")?;
+        let names = ["batch_id", "batch_index", "depends_on"];
+        Some(Value::from_iter(names.map(|name| (name, scheduler[name].clone()))))
+    };
     for envelope in &results {
         stage.host.flush().await.unwrap();
         let entries = stage.host.reader().story(&envelope.invocation_id).await.unwrap();
         let records = haft_ledger::Story::fold(&entries).unwrap().records();
-        let found = records.into_iter().find_map(|(_, record)| record.get("scheduler").cloned());
+        let found = records.iter().find_map(|(_, record)| named(record));
         places.push(found.unwrap());
     }
     let batch = places[0]["batch_id"].clone();

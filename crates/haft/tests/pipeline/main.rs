@@ -11,6 +11,7 @@
 mod approval;
 mod attempts;
 mod batch;
+mod batches;
 mod broken;
 mod cancel;
 mod context;

@@ -165,7 +165,7 @@ async fn a_batch_that_blocks_lets_even_a_tool_finish_that_could_be_called_off() 
 #[tokio::test]
 async fn streaming_fallback_discards_what_it_may_and_keeps_what_may_have_happened() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let gate = Arc::new(Notify::new());
+    let (sent, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let stage = Setting::default()
         .tool("note.done", &extras(READ, SAFE))
         .tool("note.stops", &extras(READ, "{ interrupt: cancel, concurrency: { safe: true } }"))
@@ -174,7 +174,7 @@ async fn streaming_fallback_discards_what_it_may_and_keeps_what_may_have_happene
         .settings("[[rule]]\ntool = \"note.ask\"\nverdict = \"ask\"\n")
         .settings(ALLOW)
         .act("note.stops", told(&started, &go))
-        .act("note.write", told(&gate, &go))
+        .act("note.write", told(&sent, &done))
         .open();
     let batch = Batch::new([
         call(&stage, "note.stops", json!({})),
@@ -187,11 +187,11 @@ async fn streaming_fallback_discards_what_it_may_and_keeps_what_may_have_happene
     let mut released = stage.host.runtime().batch(batch, manner).unwrap();
     let handle = released.handle();
     let discarding = async {
-        tokio::join!(started.notified(), gate.notified());
+        tokio::join!(started.notified(), sent.notified());
         on_record(&stage, |event| matches!(event, Event::Succeeded(_))).await;
         on_record(&stage, |event| matches!(event, Event::PermissionRequested(_))).await;
         let answers = handle.discard(&[0, 1, 2, 3, 4], "the stream was given up").await.unwrap();
-        go.notify_one();
+        done.notify_one();
         answers
     };
     let (results, answers) = tokio::join!(all(&mut released), discarding);

@@ -71,6 +71,8 @@ struct Member {
     discarded: Option<String>,
     /// Context modifiers that wait for the end of the batch.
     deferred: Option<Deferred>,
+    /// Whether a person has to answer, after the batch went on without it.
+    asks: bool,
     /// Whether it said itself that its result was handed over.
     yielded: bool,
     bell: Arc<Notify>,
@@ -122,6 +124,7 @@ impl Course {
             submitted: false,
             discarded: None,
             deferred: None,
+            asks: false,
             yielded: false,
             bell: Arc::default(),
         };
@@ -175,6 +178,7 @@ impl Course {
         let mut members = self.members();
         if let Some(member) = members.get_mut(index) {
             member.stage = Stage::Over;
+            member.asks = fate == Fate::Waits;
         }
         let (all, dependants) = match (fate, self.on_failure) {
             (Fate::Well, _) | (_, OnFailure::Ignore) => (false, false),

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use haft_ledger::{Draft, Wait};
-use haft_model::{
-    Actor, BatchDiscarded, Code, ContextModified, Event, Fact, InvocationId, Status, Stop,
-};
+use haft_model::{Actor, BatchDiscarded, Code, ContextModified, Event, Fact, InvocationId, Stop};
 
 use super::course::{Caught, Course};
 use crate::Runtime;
@@ -74,28 +72,24 @@ impl<'r> BatchHandle<'r> {
             Some(Caught::Waiting) => Ok(Discarding::Dropped),
             Some(Caught::Running) => Ok(Discarding::Told),
             Some(Caught::Submitted) => Ok(Discarding::Kept(SUBMITTED.to_owned())),
-            Some(Caught::Over) | None => self.discard_ended(index, reason).await,
+            Some(Caught::Asking) if self.withdraw(index, reason).await? => Ok(Discarding::Dropped),
+            Some(Caught::Asking | Caught::Over) | None => self.keep(index, reason).await,
         }
     }
 
-    /// One that the batch is done with: over, or left in the inbox.
-    async fn discard_ended(&self, index: usize, reason: &str) -> Result<Discarding, Stop> {
-        let Some(id) = self.ids.get(index) else { return Ok(Discarding::Dropped) };
-        let story = match &self.actor {
-            Some(actor) => Some(self.runtime.told(id, &actor.tenant).await?),
-            None => None,
-        };
-        let waits = story.is_some_and(|story| story.status == Status::AwaitingApproval);
-        if waits {
-            let discarded = self.discarded(reason, None);
-            let dropped = self.runtime.end_waiting_with(id, |walk| {
-                walk.journal.note(Event::BatchDiscarded(discarded));
-                Some(superseded(reason))
-            });
-            if dropped.await? {
-                return Ok(Discarding::Dropped);
-            }
-        }
+    /// Takes a call back that was left in the inbox, unless somebody has it by now.
+    async fn withdraw(&self, index: usize, reason: &str) -> Result<bool, Stop> {
+        let Some(id) = self.ids.get(index) else { return Ok(false) };
+        let discarded = self.discarded(reason, None);
+        let ended = self.runtime.end_waiting_with(id, |walk| {
+            walk.journal.note(Event::BatchDiscarded(discarded));
+            Some(superseded(reason))
+        });
+        ended.await
+    }
+
+    /// What has ended stays as it is, and the record says that nobody wanted it.
+    async fn keep(&self, index: usize, reason: &str) -> Result<Discarding, Stop> {
         let kept = "it had ended".to_owned();
         self.append(index, Event::BatchDiscarded(self.discarded(reason, Some(kept.clone()))))
             .await?;

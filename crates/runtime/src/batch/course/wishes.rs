@@ -17,7 +17,9 @@ pub(in crate::batch) enum Caught {
     Running,
     /// After its effect may have begun.
     Submitted,
-    /// After its end, as far as the batch is concerned.
+    /// After it was left to people.
+    Asking,
+    /// After its end.
     Over,
 }
 
@@ -56,12 +58,13 @@ impl Course {
         let mut members = self.members();
         let member = members.get_mut(index)?;
         let caught = match member {
+            Member { stage: Stage::Over, asks: true, .. } => Caught::Asking,
             Member { stage: Stage::Over, .. } => Caught::Over,
             Member { submitted: true, .. } => Caught::Submitted,
             Member { started: true, .. } | Member { cleared: true, .. } => Caught::Running,
             Member { .. } => Caught::Waiting,
         };
-        if caught != Caught::Over {
+        if !matches!(caught, Caught::Asking | Caught::Over) {
             member.discarded.get_or_insert_with(|| reason.to_owned());
         }
         if matches!(caught, Caught::Waiting | Caught::Running)
