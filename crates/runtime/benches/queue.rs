@@ -3,6 +3,9 @@
 //!
 //! The files are those of the runtime, which shows its queue to nobody.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
+#![allow(clippy::indexing_slicing, reason = "there are as many actors as the case says")]
+
 #[path = "../src/queue/area.rs"]
 mod area;
 #[path = "../src/queue/ground.rs"]

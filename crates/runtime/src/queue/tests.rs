@@ -196,3 +196,36 @@ async fn whoever_stops_waiting_no_longer_holds_back_those_behind() {
     }
     assert!(!is_pending(&mut late).await);
 }
+
+#[test]
+fn a_lock_covers_what_is_below_it_and_nothing_beside_it() {
+    let cases = [
+        ("file:a", "file:a", true),
+        ("file:a", "file:a/b", true),
+        ("file:a", "file:ab", false),
+        ("file:a", "file:b", false),
+        ("file:a/b", "file:a/c", false),
+        ("file:a", "note:a", false),
+        ("file:./a//b/", "file:a/b", true),
+        ("file:a/../b", "file:b", true),
+        ("workspace:*", "workspace:src/a", true),
+        ("workspace:*", "workspace:*", true),
+        ("workspace:*", "file:a", false),
+        ("workspace:", "workspace:a", true),
+        ("file:src/*", "file:src/a", true),
+        ("file:src/*", "file:src", true),
+        ("file:src/*", "file:srcs", false),
+        ("file:src/**", "file:lib/a", false),
+        ("file:s*", "file:src/a", true),
+        ("file:src/a*", "file:src", true),
+        ("file:src/*", "file:src/deep/*", true),
+        ("tool:note.show@1", "tool:note.show@2", false),
+    ];
+    for (one, other, expected) in cases {
+        assert_eq!(
+            (overlap(one, other), overlap(other, one)),
+            (expected, expected),
+            "{one} {other}"
+        );
+    }
+}

@@ -3,6 +3,8 @@
 //! The files are those of the runtime; only the lock is another one, which lets a scheduler of its own
 //! decide who goes on after each step.
 
+#![expect(clippy::unwrap_used, reason = "a turn that cannot be had fails the test")]
+
 #[path = "../../src/queue/area.rs"]
 mod area;
 #[path = "../../src/queue/ground.rs"]
