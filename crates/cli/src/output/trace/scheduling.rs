@@ -26,7 +26,7 @@ impl Told<'_> {
                 policy.max_parallel,
             ))?;
         }
-        let waited = story.ended_at.zip(story.released_at);
+        let waited = story.ended_at.zip(story.released_at).filter(|(ended, out)| out > ended);
         let waited =
             waited.map(|(ended, out)| format!(", handed over {} later", between(ended, out)));
         match story.queue_state() {
