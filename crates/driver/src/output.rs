@@ -14,6 +14,9 @@ pub struct Output {
     pub artifacts: Vec<Link>,
     /// What the backend knows the call by: each has a `source`.
     pub native: Vec<Value>,
+    /// What it wants changed in the context of whoever called, such as a folder to work in. Whether
+    /// that counts is for the scheduler to say.
+    pub context_modifiers: Vec<Value>,
     /// What is known of the effect.
     pub effect: EffectState,
 }
@@ -35,6 +38,7 @@ impl Output {
             content: Vec::new(),
             artifacts: Vec::new(),
             native: Vec::new(),
+            context_modifiers: Vec::new(),
             effect,
         }
     }

@@ -3,12 +3,14 @@
 mod event;
 mod hear;
 mod records;
+mod scheduling;
 mod undoing;
 
 use haft_model::{
-    Actor, BatchPlace, CancelNote, CancelRequested, Code, Decided, Decision, DriverId,
-    EffectSettled, EffectState, HookRun, Intent, InvocationId, Kept, Mutation, Persisted,
-    PhaseLine, Redacted, Reported, ResolvedFacts, ResultStatus, SentAgain, Status, Timestamp,
+    Actor, BatchDiscarded, BatchPlace, CancelNote, CancelRequested, Code, ContextModified, Decided,
+    Decision, DriverId, EffectSettled, EffectState, HookRun, Intent, InvocationId, Kept, Mutation,
+    Persisted, PhaseLine, Queued, Redacted, Reported, ResolvedFacts, ResultStatus, SentAgain,
+    Status, Timestamp,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -66,6 +68,14 @@ pub struct Story {
     pub compensates: Option<InvocationId>,
     /// Its place among others that were asked for together.
     pub batch: Option<BatchPlace>,
+    /// What it holds while it runs, once it was queued.
+    pub queued: Option<Queued>,
+    /// When its result was handed over.
+    pub released_at: Option<Timestamp>,
+    /// That nobody wanted it any more, and when.
+    pub discarded: Option<(Timestamp, BatchDiscarded)>,
+    /// What became of its context modifiers, with the times.
+    pub context_modifiers: Vec<(Timestamp, ContextModified)>,
     /// What people found out of its effect after its end, with the times.
     pub settlements: Vec<(Timestamp, EffectSettled)>,
     /// The calls that were to undo this one, in order.

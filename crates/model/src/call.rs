@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Actor, DriverId, InvocationId};
+use crate::{Actor, DriverId, InvocationId, SchedulerPolicy};
 
 /// One wish to use a tool: who, what and with which input. Nothing in it has been checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +51,9 @@ pub struct BatchPlace {
     /// How many equal calls of the batch come before it: asked for together, they are not the same.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub twin: u64,
+    /// The rules that the batch is scheduled by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Arc<SchedulerPolicy>>,
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::status::words;
 use crate::{
-    AbortReason, Content, EffectState, InvocationId, Link, QuestionId, Situation, Status,
-    Timestamp, ToolError,
+    AbortReason, Content, ContextGiven, EffectState, InvocationId, Link, QuestionId, Situation,
+    Status, Timestamp, ToolError,
 };
 
 words! {
@@ -107,6 +107,12 @@ pub struct Envelope {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+    /// What became of the context modifiers that came with the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_modifiers: Option<ContextGiven>,
+    /// What the caller should know although nothing went wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Why the end of the call could not be put on record, where it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unrecorded: Option<String>,

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Answer, ArgumentsReady, AttemptEnded, CancelRequested, Closed, Compensating, CompensationEnded,
-    Decided, Declared, DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, Intent,
-    Note, Persisted, Planned, Question, Queued, Redacted, Reported, ResultCreated, Selected,
-    SentAgain, StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver,
-    Yielded,
+    Answer, ArgumentsReady, AttemptEnded, BatchDiscarded, BatchPlanned, BatchReleased,
+    CancelRequested, Closed, Compensating, CompensationEnded, ContextModified, Decided, Declared,
+    DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, Intent, Note, Persisted,
+    Planned, Question, Queued, Redacted, Reported, ResultCreated, Selected, SentAgain,
+    StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver, Yielded,
 };
 
 /// One thing that happened: the 27 classes of the standard, and ours in addition.
@@ -134,6 +134,18 @@ pub enum Event {
     /// Ours: the call that was to undo this one is over.
     #[serde(rename = "haft.effect.compensation_ended")]
     CompensationEnded(CompensationEnded),
+    /// Ours: several calls are about to begin together.
+    #[serde(rename = "haft.batch.planned")]
+    BatchPlanned(Box<BatchPlanned>),
+    /// Ours: a result that waited for its turn was handed over.
+    #[serde(rename = "haft.batch.released")]
+    BatchReleased(BatchReleased),
+    /// Ours: nobody wants the call any more.
+    #[serde(rename = "haft.batch.discarded")]
+    BatchDiscarded(BatchDiscarded),
+    /// Ours: what became of context modifiers.
+    #[serde(rename = "haft.context.modified")]
+    ContextModified(Box<ContextModified>),
     /// Ours: a remark about the log itself.
     #[serde(rename = "haft.audit.note")]
     Note(Note),
@@ -188,6 +200,10 @@ impl Event {
             | Event::EffectSettled(_)
             | Event::Compensating(_)
             | Event::CompensationEnded(_)
+            | Event::BatchPlanned(_)
+            | Event::BatchReleased(_)
+            | Event::BatchDiscarded(_)
+            | Event::ContextModified(_)
             | Event::Note(_) => None,
         }
     }

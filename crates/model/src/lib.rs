@@ -29,6 +29,7 @@ mod progress;
 mod question;
 pub mod record;
 mod rule;
+mod schedule;
 mod settled;
 mod situation;
 mod status;
@@ -69,6 +70,11 @@ pub use plan::{Phase, Plan, Rejected, Route};
 pub use progress::{AbortReason, CancelFact, Progress};
 pub use question::{Answer, Bound, Question, QuestionState, StandingAnswer};
 pub use rule::{Budget, PolicyRule, Rule, RuleDecision, Signer, Verdict};
+pub use schedule::{
+    BatchDiscarded, BatchOrdering, BatchPlanned, BatchReleased, ContextGiven, ContextModified,
+    ContextOutcome, ContextPolicy, InterruptBehavior, OnFailure, ResourceLock, SchedulerPolicy,
+    YieldPolicy,
+};
 pub use settled::{Compensating, CompensationEnded, EffectSettled};
 pub use situation::Situation;
 pub use status::{EffectState, QueueState, Status};

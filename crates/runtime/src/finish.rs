@@ -1,6 +1,7 @@
 //! Phases 10 to 13: output or stop becomes an envelope, mapped once, redacted, stored, released.
 
 mod after;
+mod context;
 mod held;
 
 use haft_driver::{Failure, Output};
@@ -143,7 +144,9 @@ impl Walk<'_> {
             self.journal.note(Event::Persisted(held.persisted.clone()));
             self.journal.phase(CallPhase::PersistResult, PhaseOutcome::Ok);
         }
-        self.composed(came, held)
+        let mut envelope = self.composed(came, held);
+        self.context_modifiers(came, &mut envelope);
+        envelope
     }
 
     fn composed(&self, came: &Came, held: Held) -> Envelope {
@@ -186,10 +189,12 @@ impl Walk<'_> {
             summary: words,
             redaction_state: held.redacted.map_or_else(|| "none".to_owned(), |taken| taken.state),
             empty: held.empty && is_output,
-            abort_reason: came.error.as_ref().and_then(taken_along),
+            abort_reason: came.error.as_ref().and_then(|error| self.taken_along(error)),
             driver: self.plan.as_ref().map(|plan| plan.route.driver.to_string()),
             created_at: self.journal.now(),
             error: came.error.clone(),
+            context_modifiers: None,
+            warnings: Vec::new(),
             unrecorded: None,
             approval_id: None,
             replayed: false,
@@ -202,6 +207,16 @@ impl Walk<'_> {
         let Some(error) = &came.error else { return Status::Succeeded };
         let wished = error.final_status();
         if self.journal.status().may_become(wished) { wished } else { Status::Failed }
+    }
+
+    /// What took a call along that did not fail by itself.
+    fn taken_along(&self, error: &ToolError) -> Option<AbortReason> {
+        match error.error_code {
+            Code::CanceledSibling => Some(AbortReason::SiblingError),
+            Code::CanceledDiscarded => Some(AbortReason::Fallback),
+            Code::CanceledCaller if !self.executed => Some(AbortReason::UserInterruption),
+            _ => None,
+        }
     }
 
     fn tool_id(&self) -> String {
@@ -221,7 +236,9 @@ impl Walk<'_> {
             status: envelope.status,
             is_error: envelope.is_error,
         }));
-        if self.executed && self.journal.status().may_become(Status::Yielded) {
+        // A result that has to wait for others is handed over later, by its batch.
+        let now = self.seat.as_ref().is_none_or(|seat| seat.is_its_turn());
+        if now && self.executed && self.journal.status().may_become(Status::Yielded) {
             self.journal.note(Event::Yielded(Yielded {}));
         }
         self.journal.skip_to(CallPhase::PersistResult);
@@ -286,11 +303,6 @@ impl Walk<'_> {
         envelope.approval_id = question;
         envelope
     }
-}
-
-/// What took a call along that did not fail by itself.
-fn taken_along(error: &ToolError) -> Option<AbortReason> {
-    (error.error_code == Code::CanceledSibling).then_some(AbortReason::SiblingError)
 }
 
 /// What a model reads of bad news: the news first, then what there is of an output.

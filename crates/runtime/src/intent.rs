@@ -85,6 +85,7 @@ impl Walk<'_> {
     ) -> Result<(), Halt> {
         let id = other.id.clone();
         let wish = self.enlisted.wish.clone();
+        self.stand_aside(true);
         let answer = tokio::select! {
             biased;
             () = manner.cancel.cancelled() => return Err(no_longer_wanted(&id)),
@@ -97,7 +98,18 @@ impl Walk<'_> {
                 Err(self.sent_again(call, envelope).await)
             }
             // It waits for a person, or its caller let go of it; the ledger knows more.
-            Some(_) | None => Ok(()),
+            Some(_) | None => {
+                self.stand_aside(false);
+                Ok(())
+            }
+        }
+    }
+
+    /// Holds nobody of its batch up while it waits for a call elsewhere, so that no two batches wait
+    /// for each other.
+    fn stand_aside(&self, aside: bool) {
+        if let Some(seat) = &self.seat {
+            seat.stand_aside(aside);
         }
     }
 

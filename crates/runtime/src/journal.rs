@@ -10,6 +10,7 @@ use haft_model::{
 };
 
 use crate::Clock;
+use crate::batch::Seat;
 
 /// Notes every step of one call, in order, and hands them to the ledger.
 pub(crate) struct Journal {
@@ -38,6 +39,8 @@ pub(crate) struct Journal {
     written: bool,
     status: Status,
     progress: u64,
+    /// Who else of its batch hears how far it is.
+    pub(crate) seat: Option<Seat>,
 }
 
 /// What a journal begins with.
@@ -89,6 +92,7 @@ impl Journal {
             written: taken_up.is_some(),
             status: taken_up.map_or(Status::Planned, |taken| taken.status),
             progress: taken_up.map_or(0, |taken| taken.progress),
+            seat: None,
             subject: opening.taken_up.map(|taken| taken.subject),
             id: opening.id,
             actor: opening.actor,
@@ -153,6 +157,9 @@ impl Journal {
             // INVARIANT: every path through the rooms is one of the standard's table.
             debug_assert!(self.may_note(next), "{} may not become {next}", self.status);
             self.status = next;
+        }
+        if let Some(seat) = &self.seat {
+            seat.noted(&event);
         }
         let phases = std::mem::take(&mut self.phases);
         self.facts.push(Fact { at: self.clock.now(), phases, event });
@@ -284,7 +291,11 @@ impl Journal {
         }
         let release = self.fence.filter(|_| !keeps);
         let sent = Draft { release, ..self.draft() };
+        let reports = self.reports(&sent.facts);
         let written = self.store.append(sent, wait).await.map(|_| ()).map_err(unrecorded);
+        if written.is_ok() {
+            self.tell(reports);
+        }
         if written.is_ok() && !keeps {
             // It was given back together with what was written; otherwise whoever closes does.
             self.fence = None;
@@ -313,6 +324,7 @@ impl Journal {
         let kept = (draft.facts.clone(), draft.blobs.clone());
         match self.store.append(draft, wait).await {
             Ok(receipt) => {
+                self.tell(self.reports(&kept.0));
                 self.written = true;
                 self.claim = None;
                 self.condition = None;
@@ -335,6 +347,27 @@ impl Journal {
     fn guards(&self) -> Vec<Guard> {
         let fence = self.fence.map(|Fence(token)| Guard::Fence(token));
         fence.into_iter().chain(self.condition.clone()).collect()
+    }
+
+    /// How far the call is by some facts, where anybody wants to know.
+    fn reports(&self, facts: &[Fact]) -> Vec<Reported> {
+        let report = |fact: &Fact| match &fact.event {
+            Event::Progressed(reported) | Event::PartialResult(reported) => {
+                Some(Reported::clone(reported))
+            }
+            _ => None,
+        };
+        match &self.seat {
+            Some(_) => facts.iter().filter_map(report).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Whoever hears of it can look it up.
+    fn tell(&self, reports: Vec<Reported>) {
+        if let Some(seat) = &self.seat {
+            seat.tell(reports);
+        }
     }
 
     fn draft(&mut self) -> Draft {

@@ -35,7 +35,7 @@ mod undo;
 mod walk;
 mod world;
 
-pub use batch::{Batch, BatchCall, BatchOrdering, OnFailure, Released};
+pub use batch::{Batch, BatchCall, BatchHandle, BatchNews, Discarding, Released};
 pub use cancel::CancelAnswer;
 pub use clock::{Clock, StoppedClock, WallClock};
 pub use inbox::{Answered, Reply};

@@ -1,116 +1,53 @@
 //! Phase 8: the order in which calls run. Safe ones side by side, others alone with what they touch.
 
 mod area;
+mod ground;
 mod line;
+#[cfg(test)]
+mod model;
+mod places;
+mod round;
+mod sync;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use haft_model::{Actor, Code, MutationClass, ResolvedFacts, Stop};
+use haft_catalog::Entry;
+use haft_model::{Code, MutationClass, ResolvedFacts, Stop};
 use haft_notation::Template;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::understand::Understood;
-use area::Area;
-use line::{Line, Shared, Taken};
+pub(crate) use places::{Queue, Slot, Wanted};
 #[cfg(test)]
-pub(crate) use tests::Dice;
+pub(crate) use tests::{Dice, overlap};
 
-/// Where calls wait for their turn.
-pub(crate) struct Queue {
-    line: Shared,
-    max_parallel: usize,
-}
-
-/// A turn. It ends when this is dropped.
-pub(crate) struct Slot {
-    line: Shared,
-    /// What it holds in the line; 0 for nothing but a place.
-    ticket: u64,
-}
-
-/// What a call wants before it runs.
-pub(crate) struct Wanted<'w> {
-    /// The names of what it touches.
-    pub(crate) locks: &'w BTreeSet<String>,
-    /// Whether others may touch the same beside it.
-    pub(crate) shared: bool,
-    /// Who calls: actors take turns where places are scarce.
-    pub(crate) actor: Arc<Actor>,
-    /// How urgent it is among the calls of its actor.
-    pub(crate) priority: i32,
-}
-
-/// A place in the line that is given up when the one who stands there goes away.
-struct Standing<'l> {
-    line: &'l Shared,
-    ticket: u64,
-}
-
-impl Queue {
-    pub(crate) fn new(max_parallel: usize) -> Queue {
-        let max_parallel = max_parallel.max(1);
-        Queue { line: Shared::new(Line::new(max_parallel).into()), max_parallel }
-    }
-
-    pub(crate) fn max_parallel(&self) -> u64 {
-        self.max_parallel as u64
-    }
-
-    /// Waits for a turn: for a place and everything the call touches, given at once.
-    pub(crate) async fn enter(&self, wanted: Wanted<'_>) -> Result<Slot, Stop> {
-        let areas = wanted.locks.iter().map(|name| Area::of(name)).collect();
-        let (standing, told) = {
-            let mut line = line::open(&self.line);
-            match line.at_once(Taken::new(areas, wanted.shared)) {
-                Ok(ticket) => return Ok(Slot::new(self.line.clone(), ticket)),
-                Err(taken) => {
-                    let (ticket, told) = line.join(wanted.actor, wanted.priority, taken);
-                    (Standing { line: &self.line, ticket }, told)
-                }
-            }
-        };
-        let slot = told.await;
-        drop(standing);
-        slot.map_err(|_| Stop::new(Code::Internal, "the queue lost a call that waited in it"))
-    }
-}
-
-impl Slot {
-    fn new(line: Shared, ticket: u64) -> Slot {
-        Slot { line, ticket }
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        let given = line::open(&self.line).end(&self.line, self.ticket);
-        line::tell(given);
-    }
-}
-
-impl Drop for Standing<'_> {
-    fn drop(&mut self) {
-        let given = line::open(self.line).leave(self.line, self.ticket);
-        line::tell(given);
-    }
-}
-
-/// What a call holds while it runs: what its contract names, else what it changes, else its tool.
-/// One that may run beside others holds only what its contract names, and shares it.
+/// What a call holds while it runs.
 pub(crate) fn locks(
     understood: &Understood,
     facts: ResolvedFacts,
 ) -> Result<BTreeSet<String>, Stop> {
-    let extras = &understood.entry.contract.tool.extras;
-    if extras.concurrency.locks.is_empty() && facts.is_concurrency_safe {
+    let plan = &understood.plan;
+    let scope = (&plan.input, &plan.context);
+    named(&understood.entry, &plan.effects.mutates, scope, facts.is_concurrency_safe)
+}
+
+/// What a call holds: what its contract names, else what it changes, else its tool. One that may run
+/// beside others holds only what its contract names, and shares it.
+pub(crate) fn named<'m>(
+    entry: &Entry,
+    mutates: impl IntoIterator<Item = &'m String>,
+    (input, context): (&Value, &Value),
+    safe: bool,
+) -> Result<BTreeSet<String>, Stop> {
+    let locks = &entry.contract.tool.extras.concurrency.locks;
+    if locks.is_empty() && safe {
         return Ok(BTreeSet::new());
     }
-    let scope = json!({ "input": understood.plan.input, "context": understood.plan.context });
+    let scope = json!({ "input": input, "context": context });
     let mut named = BTreeSet::new();
-    for text in &extras.concurrency.locks {
+    for text in locks {
         let lock = Template::parse(text).and_then(|template| template.render(&scope));
         let lock = lock.map_err(|fault| {
             Stop::new(Code::InputValue, format!("the lock `{text}` cannot be named: {fault}"))
@@ -118,13 +55,13 @@ pub(crate) fn locks(
         named.insert(lock.as_str().map_or_else(|| lock.to_string(), str::to_owned));
     }
     if named.is_empty() {
-        let changed = understood.plan.effects.mutates.iter();
+        let changed = mutates.into_iter();
         named.extend(
             changed.filter(|entry| MutationClass::of(entry) != MutationClass::Other).cloned(),
         );
     }
     if named.is_empty() {
-        named.insert(format!("tool:{}", understood.plan.tool));
+        named.insert(format!("tool:{}", entry.contract.key()));
     }
     Ok(named)
 }

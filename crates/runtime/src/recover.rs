@@ -97,6 +97,15 @@ impl Runtime {
 
     /// Ends a call that waits for people and that nobody else has.
     pub(crate) async fn end_waiting(&self, id: &InvocationId) -> Result<bool, Stop> {
+        self.end_waiting_with(id, |_| None).await
+    }
+
+    /// The same for a reason of its own.
+    pub(crate) async fn end_waiting_with(
+        &self,
+        id: &InvocationId,
+        reason: impl FnOnce(&mut Walk<'_>) -> Option<Stop>,
+    ) -> Result<bool, Stop> {
         let Some(grabbed) = self.grab(id).await? else { return Ok(false) };
         let past = self.past(id).await?;
         let mut walk = self.walk_again(id, grabbed, &past).await?;
@@ -104,6 +113,7 @@ impl Runtime {
             Some(record) => walk.withdrawn(&record.question),
             None => called_off("while a person was asked"),
         };
+        let stop = reason(&mut walk).unwrap_or(stop);
         walk.finish(Err(Halt::from(stop))).await;
         Ok(true)
     }
@@ -205,6 +215,7 @@ impl Runtime {
         walk.intent = past.intent();
         let carrying = walk.intent.as_ref().map(|intent| self.under_way.take(intent, id));
         walk.carrying = carrying.and_then(Result::ok);
+        walk.policy = past.planned.batch.as_ref().and_then(|place| place.policy.clone());
         if let Some(original) = &past.planned.compensates {
             walk.discretion.unknown = true;
             walk.undo_on(&past.planned.actor, original).await?;

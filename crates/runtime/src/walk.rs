@@ -7,7 +7,7 @@ use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
     Call, CallPhase, Code, Digest, EffectState, Envelope, Event, Intent, InvocationId, Kept, Plan,
-    Planned, Question, Selected, Stop, ToolKey, utc_day,
+    Planned, Question, SchedulerPolicy, Selected, Stop, ToolKey, utc_day,
 };
 use serde_json::Value;
 
@@ -74,6 +74,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) seat: Option<Seat>,
     /// Its part of every limit, until its driver is reached.
     pub(crate) reserved: Option<Reserved<'r>>,
+    /// The rules of its batch.
+    pub(crate) policy: Option<Arc<SchedulerPolicy>>,
 }
 
 impl Runtime {
@@ -134,6 +136,7 @@ impl<'r> Walk<'r> {
             enlisted,
             seat: None,
             reserved: None,
+            policy: None,
             world,
         }
     }

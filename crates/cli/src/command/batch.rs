@@ -8,8 +8,8 @@ use std::time::Instant;
 use anyhow::Result;
 use haft::StoreChoice;
 use haft_driver::BoxFuture;
-use haft_model::{Question, Situation};
-use haft_runtime::{Manner, Patience, Prompt, Released, Reply};
+use haft_model::{Question, Reported, Situation};
+use haft_runtime::{BatchNews, Manner, Patience, Prompt, Released, Reply};
 use serde_json::json;
 use tokio::sync::Mutex;
 
@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// Where a person has to answer first, leave the call in the inbox.
     #[arg(long)]
     no_wait: bool,
+    /// Print how far calls are, too, as the batch's `yield` wishes.
+    #[arg(long)]
+    progress: bool,
 }
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
@@ -53,7 +56,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         ..Manner::default()
     };
     match host.runtime().batch(batch, manner) {
-        Ok(released) => print(context, released, &ids).await,
+        Ok(released) => print(context, released, &ids, arguments.progress).await,
         Err(stop) => output::stop(&stop, context.json),
     }
 }
@@ -63,10 +66,20 @@ async fn print(
     context: &Context,
     mut released: Released<'_>,
     ids: &[Option<String>],
+    progress: bool,
 ) -> Result<Exit> {
     let began = Instant::now();
     let mut worst = Exit::Done;
-    while let Some((index, envelope)) = released.next().await {
+    while let Some(news) = released.news().await {
+        let (index, envelope) = match news {
+            BatchNews::Result { index, envelope } => (index, envelope),
+            BatchNews::Progress { index, reported } => {
+                if progress {
+                    self::progress(context, ids, index, &reported)?;
+                }
+                continue;
+            }
+        };
         let exit = if context.json {
             let id = ids.get(index).and_then(Option::as_ref);
             output::json_line(&json!({ "index": index, "id": id, "result": envelope }))?;
@@ -78,7 +91,36 @@ async fn print(
             worst = exit;
         }
     }
+    for (index, modifiers) in released.context_modifiers().await {
+        let id = ids.get(index).and_then(Option::as_ref);
+        match context.json {
+            true => output::json_line(
+                &json!({ "index": index, "id": id, "context_modifiers": modifiers }),
+            )?,
+            false => {
+                output::remark(format!("call {index} changes the context: {}", json!(modifiers)))
+            }
+        }
+    }
     Ok(worst)
+}
+
+/// Prints how far a call is.
+fn progress(
+    context: &Context,
+    ids: &[Option<String>],
+    index: usize,
+    reported: &Reported,
+) -> Result<()> {
+    let id = ids.get(index).and_then(Option::as_ref);
+    if context.json {
+        return output::json_line(&json!({ "index": index, "id": id, "progress": reported }));
+    }
+    let name = id.cloned().unwrap_or_else(|| index.to_string());
+    let percent = reported.progress.percent.map(|percent| format!(" {percent:.0} %"));
+    let words = reported.progress.message.as_deref().unwrap_or(&reported.status);
+    output::remark(format!("{name}:{} {}", percent.unwrap_or_default(), output::visible(words)));
+    Ok(())
 }
 
 /// How bad an end is beside others. A call that others took along is less to the point than what

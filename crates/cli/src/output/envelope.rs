@@ -34,6 +34,9 @@ pub(crate) fn envelope(envelope: &Envelope, took: Duration, as_json: bool) -> Re
             remark(format!("\x1b[32m✔\x1b[0m {}", about(envelope, took)));
         }
     }
+    for warning in &envelope.warnings {
+        remark(format!("\x1b[1;33mwarning\x1b[0m: {}", visible(warning)));
+    }
     if let Some(why) = &envelope.unrecorded {
         remark(format!("\x1b[1;33mwarning\x1b[0m: its end is not on record: {why}"));
     }

@@ -3,6 +3,7 @@
 mod inputs;
 mod machine;
 mod phases;
+mod scheduling;
 mod undoing;
 
 use anyhow::Result;
@@ -49,7 +50,9 @@ impl Told<'_> {
         self.hooks()?;
         self.progress()?;
         self.cancels()?;
+        self.discarded()?;
         self.result()?;
+        self.context()?;
         self.since()
     }
 
@@ -80,6 +83,7 @@ impl Told<'_> {
         if let Some(original) = &story.compensates {
             line(format!("undoes    {original}"))?;
         }
+        self.batch()?;
         let took = story.ended_at.map(|end| between(story.created_at, end));
         let took = took.unwrap_or_else(|| "not over yet".to_owned());
         line(format!("when      {}, {took}", clock(story.created_at)))

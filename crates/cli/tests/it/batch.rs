@@ -1,9 +1,10 @@
 //! `haft batch`: several calls, answered in order.
 
 use haft_testkit::Folder;
+use serde_json::{Value, json as value};
 
 use crate::call::shop;
-use crate::stage::{check, run};
+use crate::stage::{check, json, run};
 
 fn with(text: &str) -> Folder {
     shop().file("calls.json", text)
@@ -107,4 +108,48 @@ exit 4
     );
     let misspelt = with(r#"[{"tol": "fs.list"}]"#);
     assert_eq!(run(&misspelt, &batch(&misspelt, "")).status.code(), Some(2));
+}
+
+#[test]
+fn a_trace_tells_of_the_batch_and_its_rules() {
+    let folder = with(
+        r#"{"yield": "all_ordered", "interrupt": "block", "context_modifiers": "forbid", "calls": [
+            {"tool": "time.now"}, {"tool": "time.now", "depends_on": [0]}
+        ]}"#,
+    );
+    let ran = run(&folder, &batch(&folder, "--progress --json"));
+    let text = String::from_utf8(ran.stdout).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let id = last["result"]["invocation_id"].as_str().unwrap();
+    let (_, told) = json(&folder, &format!("trace {id} --json"));
+    let policy = &told["batch"]["policy"];
+    assert_eq!(
+        (&told["batch"]["index"], &told["scheduling"]["queue_state"], &policy["yield_policy"]),
+        (&value!(1), &value!("yielded"), &value!("all_ordered"))
+    );
+    let (_, records) = json(&folder, &format!("trace {id} --records"));
+    let records = records.as_array().unwrap();
+    let rules = records.iter().find(|record| record["kind"] == "scheduler-policy").unwrap();
+    assert_eq!(rules["record"]["scheduler_policy_id"], policy["scheduler_policy_id"]);
+    assert_eq!(records[0]["record"]["scheduler_policy_ref"], policy["scheduler_policy_id"]);
+    let said = String::from_utf8(run(&folder, &format!("trace {id}")).stdout).unwrap();
+    for expected in ["batch     bat_", "all_ordered; interrupt block", "queue     yielded"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let events = String::from_utf8(run(&folder, "events --json").stdout).unwrap();
+    assert!(events.contains("haft.batch.planned"), "{events}");
+}
+
+#[test]
+fn an_order_that_contradicts_itself_is_refused() {
+    let folder = with(r#"{"yield": "unordered_streaming", "calls": [{"tool": "time.now"}]}"#);
+    check(
+        &folder,
+        &batch(&folder, ""),
+        r#"
+exit 4
+! input.value: results cannot keep the order of the request and come as they end as well
+! help: say `allow_unordered`, or leave `unordered_streaming` out
+"#,
+    );
 }

@@ -5,23 +5,23 @@ use std::time::Duration;
 
 use haft_driver::{Failure, Output};
 use haft_model::{
-    AbortReason, Call, CancelFact, Code, EffectState, Envelope, Event, Fact, Progress,
-    ResultStatus, Status, Stop,
+    AbortReason, BatchOrdering, Call, CancelFact, Code, EffectState, Envelope, Event, Fact,
+    OnFailure, Progress, ResultStatus, Status, Stop,
 };
-use haft_runtime::{Batch, BatchCall, BatchOrdering, Manner, OnFailure, Patience, Reader};
+use haft_runtime::{Batch, BatchCall, Manner, Patience, Reader};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::stage::{READ, Setting, Stage, WRITE, extras};
 use crate::story::checked;
 
-const ALLOW: &str = "[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n";
+pub(crate) const ALLOW: &str = "[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n";
 
-fn call(stage: &Stage, tool: &str, input: Value) -> BatchCall {
+pub(crate) fn call(stage: &Stage, tool: &str, input: Value) -> BatchCall {
     BatchCall::from(Call::new(stage.agent(), tool, input))
 }
 
-fn after(call: BatchCall, names: &[&str]) -> BatchCall {
+pub(crate) fn after(call: BatchCall, names: &[&str]) -> BatchCall {
     BatchCall { depends_on: names.iter().map(|name| (*name).to_owned()).collect(), ..call }
 }
 
@@ -338,11 +338,16 @@ async fn the_record_of_a_call_names_its_batch_and_what_it_waited_for() {
     ]);
     let results = stage.host.runtime().batch_all(batch, Manner::default()).await.unwrap();
     let mut places = Vec::new();
+    let named = |record: &Value| {
+        let scheduler = record.get("scheduler")?;
+        let names = ["batch_id", "batch_index", "depends_on"];
+        Some(Value::from_iter(names.map(|name| (name, scheduler[name].clone()))))
+    };
     for envelope in &results {
         stage.host.flush().await.unwrap();
         let entries = stage.host.reader().story(&envelope.invocation_id).await.unwrap();
         let records = haft_ledger::Story::fold(&entries).unwrap().records();
-        let found = records.into_iter().find_map(|(_, record)| record.get("scheduler").cloned());
+        let found = records.iter().find_map(|(_, record)| named(record));
         places.push(found.unwrap());
     }
     let batch = places[0]["batch_id"].clone();

@@ -11,8 +11,10 @@
 mod approval;
 mod attempts;
 mod batch;
+mod batches;
 mod broken;
 mod cancel;
+mod context;
 mod ends;
 mod fallback;
 mod faults;
@@ -33,5 +35,7 @@ mod smoke;
 mod stage;
 mod stopping;
 mod story;
+mod turns;
 mod undo;
 mod weighing;
+mod wishes;

@@ -36,6 +36,10 @@ impl Story {
             parent: None,
             compensates: None,
             batch: None,
+            queued: None,
+            released_at: None,
+            discarded: None,
+            context_modifiers: Vec::new(),
             settlements: Vec::new(),
             undoings: Vec::new(),
             driver: None,
@@ -142,6 +146,12 @@ impl Story {
                 let (kept, status, is_error) = (result.clone(), *status, *is_error);
                 self.result = Some(Outcome { kept, status, is_error, at });
             }
+            Event::Queued(queued) => self.queued = Some(queued.clone()),
+            Event::Yielded(_) | Event::BatchReleased(_) => self.released_at = Some(at),
+            Event::BatchDiscarded(discarded) => self.discarded = Some((at, discarded.clone())),
+            Event::ContextModified(modified) => {
+                self.context_modifiers.push((at, modified.as_ref().clone()));
+            }
             Event::Declared(_)
             | Event::SurfaceCreated(_)
             | Event::SurfaceUpdated(_)
@@ -150,9 +160,7 @@ impl Story {
             | Event::Planned(_)
             | Event::ValidationFailed(_)
             | Event::PreHookStarted(_)
-            | Event::Queued(_)
             | Event::PostHookStarted(_)
-            | Event::Yielded(_)
             | Event::Succeeded(_)
             | Event::Failed(_)
             | Event::Canceled(_)
@@ -160,6 +168,7 @@ impl Story {
             | Event::StandingGiven(_)
             | Event::StandingRevoked(_)
             | Event::TakenOver(_)
+            | Event::BatchPlanned(_)
             | Event::Note(_) => {}
         }
     }

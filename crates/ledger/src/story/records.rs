@@ -2,6 +2,7 @@
 
 mod decision;
 mod invocation;
+mod scheduler;
 
 use haft_model::record::SCHEMA_VERSION;
 use haft_model::{HookRun, InvocationId, Mutation, Persisted, Reported, Timestamp};
@@ -37,11 +38,12 @@ impl Record {
 
 impl Story {
     /// Every record of the call with the name of its schema: `invocation` first, then
-    /// `permission-decision`, `input-mutation`, `hook`, `progress`, `result-persistence` and
-    /// `event`.
+    /// `scheduler-policy` where it belongs to a batch, `permission-decision`, `input-mutation`,
+    /// `hook`, `progress`, `result-persistence` and `event`.
     pub fn records(&self) -> Vec<(&'static str, Value)> {
         let id = &self.invocation_id;
         let mut all = vec![("invocation", self.invocation())];
+        all.extend(self.scheduler_policy().map(|policy| ("scheduler-policy", policy)));
         let decisions = self.decisions.iter().zip(1..);
         all.extend(decisions.map(|(it, n)| ("permission-decision", self.decision(it, n))));
         let mutations = self.mutations.iter().zip(1..);

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use haft_ledger::{Cancel, Draft, Entry, Judgement, MemoryStore, Store, Story, events};
 use haft_model::{
-    AbortReason, ActorId, CancelFact, CancelNote, CancelRequested, Code, Digest, EffectState,
-    Ended, Event, HookPoint, HookRun, HookStarted, Mutation, MutationSource, Note, Progress,
-    QuestionState, Redacted, Reported, Status,
+    AbortReason, ActorId, BatchDiscarded, BatchOrdering, BatchPlace, BatchReleased, CancelFact,
+    CancelNote, CancelRequested, Code, ContextModified, ContextOutcome, ContextPolicy, Digest,
+    EffectState, Ended, Event, HookPoint, HookRun, HookStarted, InterruptBehavior, Mutation,
+    MutationSource, Note, OnFailure, Progress, QuestionState, QueueState, Redacted, Reported,
+    ResultStatus, SchedulerPolicy, Status, YieldPolicy,
 };
 use haft_notation::Schema;
 use serde_json::{Value, json};
@@ -39,6 +41,9 @@ async fn eventful(store: &dyn Store) {
     };
     let hook = |point| HookStarted { hook: "limits".to_owned(), point };
     let mut first = asking(1, 0, 1000);
+    if let Event::Planned(planned) = &mut first.facts[0].event {
+        planned.batch = Some(in_a_batch());
+    }
     first.blobs = vec![input.clone(), changed.clone(), blob("{\"amount\":1}", false)];
     first.facts.insert(3, fact(3, Event::PreHookStarted(hook(HookPoint::PreToolUse))));
     first.facts.insert(4, fact(4, Event::PreHookCompleted(Box::new(run.clone()))));
@@ -87,8 +92,41 @@ async fn eventful(store: &dyn Store) {
         message: Some("half of it was charged".to_owned()),
         stage: None,
     });
+    let modified = ContextModified {
+        policy: ContextPolicy::Forbid,
+        outcome: ContextOutcome::Rejected,
+        count: 1,
+        modifiers: kept(&input),
+        reason: "the batch allows none".to_owned(),
+    };
+    last.facts.insert(5, fact(43, Event::ContextModified(Box::new(modified))));
     last.facts.push(fact(44, end));
+    let batch = "bat_1".to_owned();
+    last.facts
+        .push(fact(45, Event::BatchReleased(BatchReleased { batch: batch.clone(), index: 1 })));
+    let kept = Some("it had ended".to_owned());
+    let discarded = BatchDiscarded { batch, reason: "another stream".to_owned(), kept };
+    last.facts.push(fact(46, Event::BatchDiscarded(discarded)));
     add(store, last).await;
+}
+
+/// The second of two calls, after the first.
+fn in_a_batch() -> BatchPlace {
+    BatchPlace {
+        id: "bat_1".to_owned(),
+        index: 1,
+        depends_on: vec![id(7)],
+        policy: Some(std::sync::Arc::new(SchedulerPolicy {
+            scheduler_policy_id: "sch_1".to_owned(),
+            scope: "batch".to_owned(),
+            max_parallel: 4,
+            ordering_policy: BatchOrdering::PreserveTerminalOrder,
+            yield_policy: YieldPolicy::AllOrdered,
+            interrupt_behavior: InterruptBehavior::Block,
+            sibling_failure_policy: OnFailure::CancelDependent,
+            context_modifier_policy: ContextPolicy::Forbid,
+        })),
+    }
 }
 
 async fn told() -> Story {
@@ -149,6 +187,55 @@ async fn a_story_tells_everything_that_happened() {
     assert_eq!(story.attempts[0].submitted_at, Some(at(23)));
     assert_eq!(story.attempts[0].effect, Some(EffectState::Committed));
     assert_eq!(story.entries, [0, 1, 2, 3]);
+    assert_eq!(story.queue_state(), Some(QueueState::Yielded));
+    assert_eq!((story.released_at, story.status), (Some(at(45)), Status::Failed));
+    assert_eq!(story.discarded.map(|(at, _)| at), Some(at(46)));
+}
+
+#[tokio::test]
+async fn the_five_places_in_the_queue_are_told_apart_from_the_status() {
+    let beginning = || {
+        let mut first = beginning(1, 0);
+        if let Event::Planned(planned) = &mut first.facts[0].event {
+            planned.batch = Some(in_a_batch());
+        }
+        first
+    };
+    let ending = |status| {
+        let mut last = end(1, 40);
+        // The batch hands the result over later.
+        last.facts.retain(|fact| !matches!(fact.event, Event::Yielded(_)));
+        for fact in &mut last.facts {
+            if let Event::ResultCreated(created) = &mut fact.event {
+                created.status = status;
+            }
+        }
+        last
+    };
+    let queued = || {
+        let mut first = beginning();
+        let at = first.facts.iter().position(|fact| matches!(fact.event, Event::Started(_)));
+        first.facts.truncate(at.unwrap());
+        first
+    };
+    let released = Event::BatchReleased(BatchReleased { batch: "bat_1".to_owned(), index: 1 });
+    let released = draft(1, vec![fact(60, released)]);
+    let (well, superseded) = (ResultStatus::Succeeded, ResultStatus::Discarded);
+    let cases = [
+        (vec![queued()], QueueState::Queued),
+        (vec![beginning()], QueueState::Executing),
+        (vec![beginning(), ending(well)], QueueState::Completed),
+        (vec![beginning(), ending(well), released.clone()], QueueState::Yielded),
+        (vec![beginning(), ending(superseded), released], QueueState::Discarded),
+    ];
+    for (drafts, expected) in cases {
+        let store = MemoryStore::new();
+        for draft in drafts {
+            add(&store, draft).await;
+        }
+        let story = Story::fold(&all(&store).await).unwrap();
+        assert_eq!((story.queue_state(), story.illegal_transition()), (Some(expected), None));
+    }
 }
 
 #[tokio::test]
@@ -173,6 +260,7 @@ async fn every_record_fits_its_published_schema() {
         kinds,
         [
             "invocation",
+            "scheduler-policy",
             "permission-decision",
             "input-mutation",
             "hook",
@@ -208,6 +296,11 @@ async fn records_name_each_other() {
     assert_eq!(call["hook_refs"], json!(["hook_00000001_1", "hook_00000001_2"]));
     assert_eq!(call["policy_refs"], json!(["spending"]));
     assert_eq!(call["result_ref"], "res_00000001");
+    let policy = of("scheduler-policy")[0];
+    assert_eq!(call["scheduler_policy_ref"], policy["scheduler_policy_id"]);
+    assert_eq!(policy["yield_policy"], "all_ordered");
+    assert_eq!(policy["resource_locks"], call["scheduler"]["resource_locks"]);
+    assert_eq!(call["context_modifiers"][0]["outcome"], "rejected");
     assert_eq!(call["phase_log"][0]["name"], "resolve_tool");
     let [ask, allow] = of("permission-decision")[..] else { panic!() };
     assert_eq!([&ask["behavior"], &allow["behavior"]], ["ask", "allow"]);

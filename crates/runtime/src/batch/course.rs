@@ -1,11 +1,19 @@
 //! The course of one batch: who may begin, who may run, and who goes down with whom.
 
+mod wishes;
+
+pub(super) use wishes::Caught;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_driver::Cancel;
 use tokio::sync::Notify;
 
-use super::OnFailure;
+use super::seat::Deferred;
+
+use haft_model::{InterruptBehavior, OnFailure, Reported};
 
 /// What a call of a batch waits for, as far as it is known before it begins.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +43,8 @@ enum Stage {
     Held,
     /// On its way to its turn, or back from it.
     Walking,
+    /// It waits for another call that means the same, and holds nobody up.
+    Aside,
     /// It wants its turn.
     Wants,
     /// It has its turn.
@@ -51,15 +61,47 @@ struct Member {
     taken_by: Option<usize>,
     /// Fires when it is to stop.
     wish: Option<Cancel>,
+    /// Fires when its caller lost interest.
+    caller: Cancel,
+    /// Whether it has its turn and nothing keeps it from a driver any more.
+    cleared: bool,
+    /// Whether a driver was reached.
+    started: bool,
+    /// Whether its effect may have begun.
+    submitted: bool,
+    /// Why nobody wants it any more.
+    discarded: Option<String>,
+    /// Context modifiers that wait for the end of the batch.
+    deferred: Option<Deferred>,
+    /// Whether a person has to answer, after the batch went on without it.
+    asks: bool,
+    /// Whether it said itself that its result was handed over.
+    yielded: bool,
     bell: Arc<Notify>,
 }
 
 /// One batch under way, shared by its calls.
 pub(crate) struct Course {
     on_failure: OnFailure,
+    interrupt: InterruptBehavior,
     members: Mutex<Vec<Member>>,
     /// Indexes in the order of the ranks.
     ranked: Vec<usize>,
+    /// Whose result is handed over next; none where they are handed over as they come.
+    next: Option<AtomicUsize>,
+    /// How far calls are, as far as nobody was told yet.
+    reports: Mutex<VecDeque<(usize, Reported)>>,
+    /// Whether the caller lost interest.
+    interrupted: AtomicBool,
+}
+
+/// What holds for all calls of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) on_failure: OnFailure,
+    pub(super) interrupt: InterruptBehavior,
+    /// Whether results are handed over in the order of the request.
+    pub(super) in_order: bool,
 }
 
 /// A turn within the batch. It ends when this is dropped.
@@ -69,7 +111,7 @@ pub(crate) struct Turn {
 }
 
 impl Course {
-    pub(super) fn new(lanes: Vec<Lane>, on_failure: OnFailure) -> Arc<Course> {
+    pub(super) fn new(lanes: Vec<Lane>, rules: Rules) -> Arc<Course> {
         let mut ranked: Vec<usize> = (0..lanes.len()).collect();
         ranked.sort_by_key(|index| lanes.get(*index).map(|lane| lane.rank));
         let member = |lane: Lane| Member {
@@ -78,10 +120,26 @@ impl Course {
             safe: lane.safe,
             taken_by: None,
             wish: None,
+            caller: Cancel::new(),
+            cleared: false,
+            started: false,
+            submitted: false,
+            discarded: None,
+            deferred: None,
+            asks: false,
+            yielded: false,
             bell: Arc::default(),
         };
         let members = Mutex::new(lanes.into_iter().map(member).collect());
-        Arc::new(Course { on_failure, members, ranked })
+        Arc::new(Course {
+            on_failure: rules.on_failure,
+            interrupt: rules.interrupt,
+            members,
+            ranked,
+            next: rules.in_order.then(AtomicUsize::default),
+            reports: Mutex::default(),
+            interrupted: AtomicBool::default(),
+        })
     }
 
     fn members(&self) -> MutexGuard<'_, Vec<Member>> {
@@ -91,7 +149,7 @@ impl Course {
     /// Says how a call is told to stop.
     pub(super) fn listens(&self, index: usize, wish: Cancel) {
         if let Some(member) = self.members().get_mut(index) {
-            if member.taken_by.is_some() {
+            if member.taken_by.is_some() || member.discarded.is_some() {
                 wish.cancel();
             }
             member.wish = Some(wish);
@@ -117,11 +175,18 @@ impl Course {
         turn
     }
 
+    /// Lets others pass a call that waits for one elsewhere, or takes it back among them.
+    pub(super) fn stand_aside(&self, index: usize, aside: bool) {
+        let stage = if aside { Stage::Aside } else { Stage::Walking };
+        self.change(index, |member| member.stage = stage);
+    }
+
     /// Notes that a call has ended, and does what is to be done about it.
     pub(super) fn over(&self, index: usize, fate: Fate) {
         let mut members = self.members();
         if let Some(member) = members.get_mut(index) {
             member.stage = Stage::Over;
+            member.asks = fate == Fate::Waits;
         }
         let (all, dependants) = match (fate, self.on_failure) {
             (Fate::Well, _) | (_, OnFailure::Ignore) => (false, false),
@@ -139,6 +204,23 @@ impl Course {
             }
         }
         self.advance(&mut members);
+    }
+
+    /// Whether the result of a call would be handed over at once.
+    pub(super) fn is_its_turn(&self, index: usize) -> bool {
+        self.next.as_ref().is_none_or(|next| next.load(Ordering::Relaxed) == index)
+    }
+
+    /// Notes that the result of a call was handed over.
+    pub(super) fn handed_over(&self) {
+        if let Some(next) = &self.next {
+            next.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How far calls are, in the order in which they said so.
+    pub(super) fn reports(&self) -> MutexGuard<'_, VecDeque<(usize, Reported)>> {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn change(&self, index: usize, change: impl FnOnce(&mut Member)) {
@@ -174,7 +256,12 @@ impl Course {
                 }
                 Stage::Wants if member.safe && all_safe && !alone => Some(Stage::Runs),
                 Stage::Wants if !member.safe && all_over && runs == 0 => Some(Stage::Runs),
-                Stage::Held | Stage::Wants | Stage::Walking | Stage::Runs | Stage::Over => None,
+                Stage::Held
+                | Stage::Wants
+                | Stage::Walking
+                | Stage::Aside
+                | Stage::Runs
+                | Stage::Over => None,
             };
             if let Some(stage) = goes_on {
                 member.stage = stage;
@@ -182,17 +269,25 @@ impl Course {
                 alone |= stage == Stage::Runs && !member.safe;
                 member.bell.notify_one();
             }
-            all_over &= member.stage == Stage::Over;
-            all_safe &= member.stage == Stage::Over || member.safe;
+            let out_of_the_way = matches!(member.stage, Stage::Over | Stage::Aside);
+            all_over &= out_of_the_way;
+            all_safe &= out_of_the_way || member.safe;
         }
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.course.change(self.index, |member| match member.stage {
-            Stage::Wants | Stage::Runs => member.stage = Stage::Walking,
-            Stage::Held | Stage::Walking | Stage::Over => {}
+        let interrupted = self.course.interrupted.load(Ordering::Relaxed);
+        self.course.change(self.index, |member| {
+            member.cleared = false;
+            // It had its turn and did not use it, so it was not left to finish.
+            if interrupted && !member.started {
+                member.caller.cancel();
+            }
+            if matches!(member.stage, Stage::Wants | Stage::Runs) {
+                member.stage = Stage::Walking;
+            }
         });
     }
 }

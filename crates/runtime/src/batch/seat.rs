@@ -4,11 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_driver::Output;
-use haft_model::{AbortReason, Call, Code, Envelope, InvocationId, ResultStatus, Stop};
+use haft_model::{
+    AbortReason, BatchDiscarded, Call, Code, ContextModified, Envelope, Event, InvocationId,
+    Reported, ResultStatus, SchedulerPolicy, Stop,
+};
+use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Turn;
 use super::course::{Course, Fate};
+use super::discard::{SUBMITTED, superseded};
 use crate::queue::{Slot, Wanted};
 use crate::runtime::called_off;
 use crate::walk::{Halt, Walk};
@@ -22,8 +27,17 @@ const QUIET: Duration = Duration::from_millis(100);
 pub(crate) struct Seat {
     course: Arc<Course>,
     index: usize,
-    priority: i32,
+    pub(super) priority: i32,
     names: Arc<[String]>,
+    policy: Arc<SchedulerPolicy>,
+    /// Whether no call of the batch can run beside another one.
+    pub(crate) alone: bool,
+}
+
+/// Context modifiers that wait for the end of the batch.
+pub(crate) struct Deferred {
+    pub(crate) fact: ContextModified,
+    pub(crate) modifiers: Vec<Value>,
 }
 
 /// A turn in the batch, where there is one, and in the queue. The queue's ends first.
@@ -53,13 +67,47 @@ impl Drop for Leaving {
 }
 
 impl Seat {
-    pub(super) fn new(
-        course: Arc<Course>,
-        index: usize,
-        priority: i32,
+    /// A seat for each call, in the order of the request.
+    pub(super) fn all(
+        course: &Arc<Course>,
         names: Arc<[String]>,
-    ) -> Seat {
-        Seat { course, index, priority, names }
+        policy: Arc<SchedulerPolicy>,
+        alone: bool,
+    ) -> impl Iterator<Item = Seat> + use<> {
+        let course = course.clone();
+        (0..names.len()).map(move |index| Seat {
+            course: course.clone(),
+            index,
+            priority: 0,
+            names: names.clone(),
+            policy: policy.clone(),
+            alone,
+        })
+    }
+
+    /// Lets others pass while the call waits for one elsewhere: it does nothing itself.
+    pub(crate) fn stand_aside(&self, aside: bool) {
+        self.course.stand_aside(self.index, aside);
+    }
+
+    /// Hears what goes on record about the call.
+    pub(crate) fn noted(&self, event: &Event) {
+        self.course.noted(self.index, event);
+    }
+
+    /// Hears how far the call is.
+    pub(crate) fn tell(&self, reports: Vec<Reported>) {
+        self.course.told(self.index, reports);
+    }
+
+    /// Whether the result of the call would be handed over at once.
+    pub(crate) fn is_its_turn(&self) -> bool {
+        self.course.is_its_turn(self.index)
+    }
+
+    /// Keeps context modifiers until the batch is over.
+    pub(crate) fn defer(&self, deferred: Deferred) {
+        self.course.defer(self.index, deferred);
     }
 
     /// Why the others took this call along, if they did.
@@ -84,10 +132,13 @@ impl Runtime {
         let mut walk = Walk::begin(self, &call, id);
         seat.course.listens(seat.index, walk.enlisted.wish.clone());
         walk.seat = Some(seat.clone());
+        walk.journal.seat = Some(seat.clone());
+        walk.policy = Some(seat.policy.clone());
         let outcome = walk.through(&call, &manner).await;
-        let outcome = match &manner.cancel.is_cancelled() {
-            true => outcome,
-            false => taken_along(outcome, &seat),
+        let outcome = match seat.course.discarded(seat.index) {
+            Some(reason) => walk.discarded(outcome, &call, reason),
+            None if manner.cancel.is_cancelled() => outcome,
+            None => taken_along(outcome, &seat),
         };
         let envelope = walk.finish(outcome).await;
         leaving.fate = match envelope.status {
@@ -113,6 +164,30 @@ fn taken_along(outcome: Result<Output, Halt>, seat: &Seat) -> Result<Output, Hal
 }
 
 impl<'r> Walk<'r> {
+    /// Nobody wants the call any more. What was stopped says so; what was not stands, and the record
+    /// tells why.
+    fn discarded(
+        &mut self,
+        outcome: Result<Output, Halt>,
+        call: &Call,
+        reason: String,
+    ) -> Result<Output, Halt> {
+        let (outcome, kept) = match outcome {
+            Err(Halt::Stopped(mut failure)) if failure.stop.code == Code::CanceledCaller => {
+                let kept = failure.effect.may_have_happened().then_some(SUBMITTED);
+                if kept.is_none() {
+                    failure.stop = superseded(&reason);
+                }
+                (Err(Halt::Stopped(failure)), kept)
+            }
+            outcome => (outcome, Some("it ended before it could be stopped")),
+        };
+        let batch = call.batch.as_ref().map(|place| place.id.clone()).unwrap_or_default();
+        let kept = kept.map(str::to_owned);
+        self.journal.note(Event::BatchDiscarded(BatchDiscarded { batch, reason, kept }));
+        outcome
+    }
+
     /// A call of a batch begins when those it depends on have ended.
     pub(crate) async fn wait_for_siblings(&mut self, manner: &Manner<'_>) -> Result<(), Halt> {
         let Some(seat) = self.seat.clone() else { return Ok(()) };
@@ -151,20 +226,27 @@ impl<'r> Walk<'r> {
         let places = self.places();
         async move {
             let priority = seat.as_ref().map_or(0, |seat| seat.priority);
-            let turn = match seat {
-                Some(seat) => Some(seat.course.enter(seat.index, safe).await),
+            let turn = match &seat {
+                Some(seat) => Some(seat.course.clone().enter(seat.index, safe).await),
                 None => None,
             };
             // Before the queue, where it would keep others from a place that they could use.
             let places = places.taken().await?;
             let slot = queue.enter(Wanted { locks, shared: safe, actor, priority }).await?;
+            if seat.is_some_and(|seat| !seat.course.clear(seat.index)) {
+                return Err(called_off("before it could begin"));
+            }
             Ok(Turns { _slot: Some(slot), _places: places, _turn: turn })
         }
     }
 
     /// Who wants a call to stop that was told to.
     pub(crate) fn whose_wish(&self) -> AbortReason {
-        match self.seat.as_ref().and_then(|seat| seat.course.taken_by(seat.index)) {
+        let Some(seat) = &self.seat else { return AbortReason::UserInterruption };
+        if seat.course.discarded(seat.index).is_some() {
+            return AbortReason::Fallback;
+        }
+        match seat.course.taken_by(seat.index) {
             Some(_) => AbortReason::SiblingError,
             None if self.runtime.closing.is_cancelled() => AbortReason::RuntimeShutdown,
             None => AbortReason::UserInterruption,

@@ -21,6 +21,7 @@ impl Walk<'_> {
         manner: &Manner<'_>,
     ) -> Result<Halt, Halt> {
         let Some(mut record) = record else { return Ok(super::lost()) };
+        self.stand_aside(true);
         let id = record.run.invocation_id.clone();
         let intent = record.intent.intent.clone();
         let wish = self.enlisted.wish.clone();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use haft_model::Actor;
 
 use super::area::Area;
-use super::{Queue, Slot, Wanted};
+use super::places::{Queue, Slot, Wanted};
 
 /// Numbers that look random and are the same for the same seed.
 pub(crate) struct Dice(pub(crate) u64);
@@ -17,6 +17,11 @@ impl Dice {
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
+}
+
+pub(crate) fn overlap(one: &str, other: &str) -> bool {
+    let other = Area::of(other);
+    Area::of(one).overlaps(other.fixed(), other.is_open())
 }
 
 fn actor(name: &str) -> Arc<Actor> {
@@ -57,8 +62,7 @@ impl Guest {
     }
 
     fn may_meet(&self, other: &Guest) -> bool {
-        let touches =
-            |name: &&str| other.names.iter().any(|held| Area::of(name).overlaps(&Area::of(held)));
+        let touches = |name: &&str| other.names.iter().any(|held| overlap(name, held));
         self.shared && other.shared || !self.names.iter().any(touches)
     }
 
@@ -191,4 +195,37 @@ async fn whoever_stops_waiting_no_longer_holds_back_those_behind() {
         assert!(is_pending(&mut late).await);
     }
     assert!(!is_pending(&mut late).await);
+}
+
+#[test]
+fn a_lock_covers_what_is_below_it_and_nothing_beside_it() {
+    let cases = [
+        ("file:a", "file:a", true),
+        ("file:a", "file:a/b", true),
+        ("file:a", "file:ab", false),
+        ("file:a", "file:b", false),
+        ("file:a/b", "file:a/c", false),
+        ("file:a", "note:a", false),
+        ("file:./a//b/", "file:a/b", true),
+        ("file:a/../b", "file:b", true),
+        ("workspace:*", "workspace:src/a", true),
+        ("workspace:*", "workspace:*", true),
+        ("workspace:*", "file:a", false),
+        ("workspace:", "workspace:a", true),
+        ("file:src/*", "file:src/a", true),
+        ("file:src/*", "file:src", true),
+        ("file:src/*", "file:srcs", false),
+        ("file:src/**", "file:lib/a", false),
+        ("file:s*", "file:src/a", true),
+        ("file:src/a*", "file:src", true),
+        ("file:src/*", "file:src/deep/*", true),
+        ("tool:note.show@1", "tool:note.show@2", false),
+    ];
+    for (one, other, expected) in cases {
+        assert_eq!(
+            (overlap(one, other), overlap(other, one)),
+            (expected, expected),
+            "{one} {other}"
+        );
+    }
 }

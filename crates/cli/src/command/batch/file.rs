@@ -2,8 +2,10 @@
 
 use std::io::Read as _;
 
-use haft_model::{Actor, Call, DriverId};
-use haft_runtime::{Batch, BatchCall, BatchOrdering, OnFailure};
+use haft_model::{
+    Actor, BatchOrdering, Call, ContextPolicy, DriverId, InterruptBehavior, OnFailure, YieldPolicy,
+};
+use haft_runtime::{Batch, BatchCall};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,8 +15,7 @@ use crate::arguments::Misuse;
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     calls: Vec<Member>,
-    ordering: Option<BatchOrdering>,
-    on_failure: Option<OnFailure>,
+    how: How,
 }
 
 /// A document with everything in it, or a line that only says how.
@@ -24,7 +25,20 @@ struct Document {
     #[serde(default)]
     calls: Vec<Member>,
     ordering: Option<BatchOrdering>,
+    r#yield: Option<YieldPolicy>,
+    interrupt: Option<InterruptBehavior>,
     on_failure: Option<OnFailure>,
+    context_modifiers: Option<ContextPolicy>,
+}
+
+/// How the calls are made, as far as it was said.
+#[derive(Debug, Default)]
+struct How {
+    ordering: Option<BatchOrdering>,
+    yields: Option<YieldPolicy>,
+    interrupt: Option<InterruptBehavior>,
+    on_failure: Option<OnFailure>,
+    context: Option<ContextPolicy>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -78,20 +92,32 @@ fn parse(text: &str) -> Result<Asked, serde_json::Error> {
             asked.calls.push(Member::deserialize(value)?);
         } else {
             let document = Document::deserialize(value)?;
+            let how = &mut asked.how;
+            how.ordering = document.ordering.or(how.ordering);
+            how.yields = document.r#yield.or(how.yields);
+            how.interrupt = document.interrupt.or(how.interrupt);
+            how.on_failure = document.on_failure.or(how.on_failure);
+            how.context = document.context_modifiers.or(how.context);
             asked.calls.extend(document.calls);
-            asked.ordering = document.ordering.or(asked.ordering);
-            asked.on_failure = document.on_failure.or(asked.on_failure);
         }
     }
     Ok(asked)
 }
 
 impl Asked {
-    /// The batch as somebody's.
+    /// The batch as somebody's. Whoever presses Ctrl-C means what runs, too, unless the file says
+    /// something else.
     pub(super) fn batch(self, actor: &Actor) -> Batch {
-        let calls = self.calls.into_iter().map(|member| member.call(actor.clone())).collect();
-        let ordering = self.ordering.unwrap_or_default();
-        Batch { calls, ordering, on_failure: self.on_failure }
+        let how = self.how;
+        let usual = Batch::new(self.calls.into_iter().map(|member| member.call(actor.clone())));
+        Batch {
+            ordering: how.ordering.unwrap_or(usual.ordering),
+            yields: how.yields,
+            interrupt: how.interrupt.unwrap_or(InterruptBehavior::Cancel),
+            on_failure: how.on_failure,
+            context: how.context.unwrap_or(usual.context),
+            ..usual
+        }
     }
 }
 
@@ -121,7 +147,7 @@ mod tests {
 
     fn shape(text: &str) -> Result<(Vec<String>, Option<BatchOrdering>), String> {
         let asked = parse(text).map_err(|fault| fault.to_string())?;
-        Ok((asked.calls.into_iter().map(|call| call.tool).collect(), asked.ordering))
+        Ok((asked.calls.into_iter().map(|call| call.tool).collect(), asked.how.ordering))
     }
 
     #[test]

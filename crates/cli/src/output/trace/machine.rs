@@ -34,6 +34,8 @@ impl Told<'_> {
             "driver": story.driver.as_ref().map(|(id, version)| json!({ "id": id, "version": version })),
             "key": story.key,
             "parent": story.parent,
+            "batch": story.batch,
+            "scheduling": self.scheduling(),
             "compensates": story.compensates,
             "compensated_by": story.undoings,
             "settlements": story.settlements.iter().map(|(at, it)| dated(at, json!(it))).collect::<Vec<_>>(),
@@ -56,6 +58,22 @@ impl Told<'_> {
             "cancels": story.cancels.iter().map(cancel).collect::<Vec<_>>(),
             "result": self.envelope,
             "entries": story.entries,
+        })
+    }
+}
+
+impl Told<'_> {
+    /// How it came by its turn, and its result to whoever asked.
+    fn scheduling(&self) -> Value {
+        let story = self.story;
+        let context = story.context_modifiers.iter();
+        json!({
+            "queue_state": story.queue_state(),
+            "queued": story.queued,
+            "released_at": story.released_at,
+            "discarded": story.discarded.as_ref().map(|(at, it)| json!({ "at": at, "what": it })),
+            "context_modifiers":
+                context.map(|(at, it)| json!({ "at": at, "what": it })).collect::<Vec<_>>(),
         })
     }
 }

@@ -1,16 +1,11 @@
 //! The invocation record: one call from the outside.
 
-use haft_model::{BatchPlace, InvocationId, QueueState};
+use haft_model::{InvocationId, Timestamp};
 use serde_json::{Value, json};
 
 use super::super::{Cancel, Judgement, PhaseSpan, Story};
 use super::Record;
 use super::decision::{is_policy, refs};
-
-/// What a record says of a call's place in its batch.
-fn scheduler(place: &BatchPlace) -> Value {
-    json!({"batch_id": place.id, "batch_index": place.index, "depends_on": place.depends_on})
-}
 
 impl Story {
     pub(super) fn invocation(&self) -> Value {
@@ -21,7 +16,7 @@ impl Story {
             .set("tool_version", &self.tool_version)
             .set("requested", &self.requested)
             .set("status", self.status)
-            .set("queue_state", self.queue())
+            .set("queue_state", self.queue_state())
             .set("effect_state", self.effect_state)
             .set("surface_id", &self.surface)
             .set("surface_revision", self.revision)
@@ -31,7 +26,11 @@ impl Story {
             .set("idempotency_key", &self.key)
             .set("parent_invocation_id", &self.parent)
             .set("compensates", &self.compensates)
-            .set("scheduler", self.batch.as_ref().map(scheduler))
+            .set("scheduler", self.scheduler())
+            .set("scheduler_policy_ref", self.scheduler_policy_id())
+            .set("released_at", self.released_at)
+            .set("discarded", self.discarded.as_ref().map(|(at, it)| dated(at, it)))
+            .set("context_modifiers", some(&self.context_outcomes()))
             .set("compensated_by", some(&self.undoings))
             .set("settlements", some(&self.settlements()))
             .set("native_call_id", self.native_call_id())
@@ -108,17 +107,23 @@ impl Story {
             .set("evidence_refs", entries);
     }
 
-    /// The place in the queue: what has a result and was not released is completed.
-    fn queue(&self) -> Option<QueueState> {
-        let queue = self.status.queue();
-        let waits = self.result.is_some() && queue != Some(QueueState::Yielded);
-        if waits && !self.status.is_terminal() { Some(QueueState::Completed) } else { queue }
+    fn context_outcomes(&self) -> Vec<Value> {
+        self.context_modifiers.iter().map(|(at, one)| dated(at, one)).collect()
     }
 
     fn native_call_id(&self) -> Option<&str> {
         let named = |name| self.native.iter().find_map(|one| one.get(name).and_then(Value::as_str));
         named("native_call_id").or_else(|| named("id"))
     }
+}
+
+/// A fact with its time.
+fn dated(at: &Timestamp, fact: &impl serde::Serialize) -> Value {
+    let mut fact = serde_json::to_value(fact).unwrap_or_default();
+    if let Some(fields) = fact.as_object_mut() {
+        fields.insert("at".to_owned(), json!(at));
+    }
+    fact
 }
 
 /// A list that has something in it.

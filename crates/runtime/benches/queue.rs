@@ -1,0 +1,125 @@
+//! What the queue costs a call: 10,000 calls that wait for 1,000 locks, beside as many messages sent
+//! through a channel in the same run.
+//!
+//! The files are those of the runtime, which shows its queue to nobody.
+
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
+#![allow(clippy::indexing_slicing, reason = "there are as many actors as the case says")]
+
+#[path = "../src/queue/area.rs"]
+mod area;
+#[path = "../src/queue/ground.rs"]
+mod ground;
+#[path = "../src/queue/line.rs"]
+mod line;
+#[path = "../src/queue/places.rs"]
+mod places;
+#[path = "../src/queue/round.rs"]
+mod round;
+#[path = "../src/queue/sync.rs"]
+mod sync;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft_model::Actor;
+use places::{Queue, Wanted};
+
+const CALLS: usize = 10_000;
+const ROUNDS: usize = 15;
+const TARGET: Duration = Duration::from_micros(10);
+
+/// What the calls of a case touch.
+struct Case {
+    name: &'static str,
+    lock: fn(usize) -> Option<String>,
+    actors: usize,
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        name: "1,000 locks",
+        lock: |call| Some(format!("file:src/{}", call % 1_000)),
+        actors: 4,
+    },
+    Case { name: "no locks", lock: |_| None, actors: 4 },
+    Case { name: "one lock for all", lock: |_| Some("workspace:*".to_owned()), actors: 4 },
+    Case {
+        name: "1,000 locks, 1,000 actors",
+        lock: |call| Some(format!("file:{}", call * 7 % 1_000)),
+        actors: 1_000,
+    },
+];
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let channel = median(|| runtime.block_on(through_a_channel()));
+    println!("a message through a channel: {} ns", channel.as_nanos());
+    let mut slow = false;
+    for case in &CASES {
+        let queue = median(|| runtime.block_on(through_the_queue(case)));
+        let ratio = queue.as_secs_f64() / channel.as_secs_f64();
+        let found = if queue <= TARGET { "within" } else { "above" };
+        println!(
+            "{}: {} ns a call, {ratio:.1} times a message, {found} {TARGET:?}",
+            case.name,
+            queue.as_nanos()
+        );
+        slow |= queue > TARGET;
+    }
+    if slow {
+        std::process::exit(1);
+    }
+}
+
+/// The middle of several rounds, for one call.
+fn median(mut round: impl FnMut() -> Duration) -> Duration {
+    let mut times: Vec<Duration> = (0..ROUNDS).map(|_| round() / CALLS as u32).collect();
+    times.sort_unstable();
+    times.get(ROUNDS / 2).copied().unwrap_or_default()
+}
+
+/// All calls are in the queue before the first has its turn; measured is waiting, waking and leaving.
+async fn through_the_queue(case: &Case) -> Duration {
+    let queue = Arc::new(Queue::new(10));
+    assert_eq!(queue.max_parallel(), 10);
+    let actors: Vec<Arc<Actor>> = (0..case.actors)
+        .map(|number| Arc::new(Actor::new(format!("agent:{number}").as_str(), "local", [])))
+        .collect();
+    let calls: Vec<(BTreeSet<String>, Arc<Actor>)> = (0..CALLS)
+        .map(|call| ((case.lock)(call).into_iter().collect(), actors[call % case.actors].clone()))
+        .collect();
+    let began = Instant::now();
+    let mut tasks = tokio::task::JoinSet::new();
+    for (locks, actor) in calls {
+        let queue = queue.clone();
+        tasks.spawn(async move {
+            let wanted = Wanted { locks: &locks, shared: false, actor, priority: 0 };
+            let slot = queue.enter(wanted).await;
+            // Others come meanwhile, as they would while a driver works.
+            tokio::task::yield_now().await;
+            drop(slot);
+        });
+    }
+    while tasks.join_next().await.is_some() {}
+    began.elapsed()
+}
+
+/// The same tasks, each with a message instead of a turn.
+async fn through_a_channel() -> Duration {
+    let (sender, mut receiver) = tokio::sync::mpsc::channel::<usize>(10);
+    let began = Instant::now();
+    let mut tasks = tokio::task::JoinSet::new();
+    for call in 0..CALLS {
+        let sender = sender.clone();
+        tasks.spawn(async move {
+            let _ = sender.send(call).await;
+            tokio::task::yield_now().await;
+        });
+    }
+    drop(sender);
+    while receiver.recv().await.is_some() {}
+    while tasks.join_next().await.is_some() {}
+    began.elapsed()
+}

@@ -1,0 +1,73 @@
+//! Phase 13: what a driver wants changed in its caller's context, and whether that counts.
+
+use haft_model::{ContextGiven, ContextModified, ContextOutcome, ContextPolicy, Envelope, Event};
+use serde_json::Value;
+
+use super::Came;
+use crate::batch::Deferred;
+use crate::understand::facts;
+use crate::walk::Walk;
+
+impl Walk<'_> {
+    /// Says on record and to the caller what becomes of the modifiers that came with an output. The
+    /// effect stands whatever becomes of them.
+    pub(super) fn context_modifiers(&mut self, came: &Came, envelope: &mut Envelope) {
+        let given = came.output.as_ref().map(|output| output.context_modifiers.clone());
+        let Some(mut modifiers) = given.filter(|given| !given.is_empty()) else { return };
+        for modifier in &mut modifiers {
+            self.redactor.everywhere(modifier);
+        }
+        let policy = self.policy.as_ref().map(|policy| policy.context_modifier_policy);
+        let policy = policy.unwrap_or(ContextPolicy::AllowSerialOnly);
+        let (outcome, reason) = self.weigh_context(policy, came.error.is_some());
+        let bytes = serde_json::to_vec(&modifiers).unwrap_or_default();
+        let kept = self.discretion.keep(&Value::Null, bytes);
+        let fact = ContextModified {
+            policy,
+            outcome,
+            count: modifiers.len() as u64,
+            modifiers: self.journal.keep(kept),
+            reason: reason.to_owned(),
+        };
+        self.journal.note(Event::ContextModified(Box::new(fact.clone())));
+        let mut told = ContextGiven { outcome, reason: reason.to_owned(), modifiers: Vec::new() };
+        match (outcome, &self.seat) {
+            (ContextOutcome::Applied, _) => told.modifiers = modifiers,
+            (ContextOutcome::Deferred, Some(seat)) => seat.defer(Deferred { fact, modifiers }),
+            (ContextOutcome::Deferred | ContextOutcome::Rejected, _) => {
+                let words = format!("its context modifiers do not count: {reason}");
+                envelope.warnings.push(words);
+            }
+        }
+        envelope.context_modifiers = Some(told);
+    }
+
+    fn weigh_context(&self, policy: ContextPolicy, failed: bool) -> (ContextOutcome, &'static str) {
+        use ContextOutcome::{Applied, Deferred, Rejected};
+        if failed {
+            return (Rejected, "the call did not succeed");
+        }
+        match (policy, &self.seat) {
+            (ContextPolicy::Forbid, _) => (Rejected, "the batch allows none"),
+            (ContextPolicy::DeferUntilBatchComplete, Some(_)) => {
+                (Deferred, "they wait for the end of the batch")
+            }
+            (ContextPolicy::DeferUntilBatchComplete, None) => {
+                (Rejected, "its batch is gone, and nobody is left to wait for")
+            }
+            (ContextPolicy::AllowSerialOnly, None) => (Applied, "the call ran alone"),
+            (ContextPolicy::AllowSerialOnly, Some(seat)) if seat.alone || !self.is_safe() => {
+                (Applied, "the call ran alone")
+            }
+            (ContextPolicy::AllowSerialOnly, Some(_)) => {
+                (Rejected, "other calls of the batch could run beside it")
+            }
+        }
+    }
+
+    /// Whether the call may run beside others.
+    fn is_safe(&self) -> bool {
+        let known = self.entry.as_ref().zip(self.plan.as_ref());
+        known.is_some_and(|(entry, plan)| facts(entry, &plan.input).is_concurrency_safe)
+    }
+}
