@@ -57,7 +57,14 @@ pub(crate) async fn approve(context: &Context, arguments: Approve) -> Result<Exi
     let began = Instant::now();
     match yes(context, &host, &arguments, edit).await {
         Err(stop) => output::stop(&stop, context.json),
-        Ok((_, Led::To(envelope))) => output::envelope(&envelope, began.elapsed(), context.json),
+        Ok((record, Led::To(envelope))) => {
+            let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
+            // Anybody else who made the call finds the answer by calling again.
+            if record.question.bound.actor == arguments.by.actor(context, &host).id {
+                host.runtime().handed_over(&envelope.invocation_id).await;
+            }
+            Ok(exit)
+        }
         Ok((record, led)) => told(context, &record, &led),
     }
 }

@@ -37,6 +37,9 @@ pub(crate) fn envelope(envelope: &Envelope, took: Duration, as_json: bool) -> Re
     for warning in &envelope.warnings {
         remark(format!("\x1b[1;33mwarning\x1b[0m: {}", visible(warning)));
     }
+    if envelope.replayed {
+        remark("  the same call was made before; this is its answer, and nothing was done again");
+    }
     if let Some(why) = &envelope.unrecorded {
         remark(format!("\x1b[1;33mwarning\x1b[0m: its end is not on record: {why}"));
     }

@@ -133,7 +133,7 @@ fn an_edit_is_what_runs_and_is_on_record() {
     );
     assert_eq!(trace["inputs"]["call"]["value"]["content"], "two");
 
-    let id = asked(&folder, WRITE);
+    let id = asked(&folder, "call fs.write path=c.txt content=one --as agent:coder");
     let (exit, refused) = answer(&folder, &format!("approve {id} --edit {{\"path\":1}} --json"));
     assert_eq!((exit, &refused["error"]["error_code"]), (4, &json!("input.schema")));
 }
@@ -143,6 +143,9 @@ fn always_stands_until_it_is_taken_back() {
     let folder = shop();
     let id = asked(&folder, WRITE);
     done(&folder, &format!("approve {id} --always"));
+    // The agent never had the answer, so it finds it by calling again.
+    done(&folder, WRITE);
+    assert_eq!(folder.read("b.txt"), "one");
     done(&folder, WRITE);
     assert_eq!(folder.read("b.txt"), "oneone");
     let (_, standing) = answer(&folder, "approvals --standing --json");

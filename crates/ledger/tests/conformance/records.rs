@@ -113,6 +113,7 @@ async fn eventful(store: &dyn Store) {
 /// The second of two calls, after the first.
 fn in_a_batch() -> BatchPlace {
     BatchPlace {
+        twin: 0,
         id: "bat_1".to_owned(),
         index: 1,
         depends_on: vec![id(7)],

@@ -242,14 +242,17 @@ impl<'r> Walk<'r> {
 
     /// Who wants a call to stop that was told to.
     pub(crate) fn whose_wish(&self) -> AbortReason {
-        let Some(seat) = &self.seat else { return AbortReason::UserInterruption };
+        let usual = match self.runtime.closing.is_cancelled() {
+            true => AbortReason::RuntimeShutdown,
+            false => AbortReason::UserInterruption,
+        };
+        let Some(seat) = &self.seat else { return usual };
         if seat.course.discarded(seat.index).is_some() {
             return AbortReason::Fallback;
         }
         match seat.course.taken_by(seat.index) {
             Some(_) => AbortReason::SiblingError,
-            None if self.runtime.closing.is_cancelled() => AbortReason::RuntimeShutdown,
-            None => AbortReason::UserInterruption,
+            None => usual,
         }
     }
 }
