@@ -92,7 +92,10 @@ fn end_of(status: WaitStatus) -> Report {
 }
 
 /// The whole environment of a program: nothing of ours, and what was declared for it.
-pub(crate) fn environment(declared: &BTreeMap<String, String>, home: &str) -> BTreeMap<String, String> {
+pub(crate) fn environment(
+    declared: &BTreeMap<String, String>,
+    home: &str,
+) -> BTreeMap<String, String> {
     let always = [
         ("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"),
         ("LANG", "C.UTF-8"),
@@ -109,7 +112,9 @@ pub(crate) fn unstartable(program: &Path, fault: &io::Error) -> String {
     let name = program.display();
     match fault.kind() {
         io::ErrorKind::NotFound if program.exists() => {
-            format!("`{name}` cannot be started: the program that its first line names is not there")
+            format!(
+                "`{name}` cannot be started: the program that its first line names is not there"
+            )
         }
         io::ErrorKind::NotFound => format!("`{name}` does not exist"),
         io::ErrorKind::PermissionDenied => {

@@ -1,12 +1,11 @@
 //! Everything that the first process inside gives up for itself and for all that follow.
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, PathBeneath,
-    PathFd, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus,
+    PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError,
+    RulesetStatus, Scope,
 };
-use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit,
-};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
@@ -72,13 +71,13 @@ fn powerless() -> rustix::io::Result<()> {
 
 /// Landlock, as a second opinion on what the mounts already say.
 fn confine(orders: &Orders) -> Result<String, Report> {
-    let status = ruleset(orders).map_err(|fault| {
-        Report::Unenforced(format!("landlock could not be set up: {fault}"))
-    })?;
+    let status = ruleset(orders)
+        .map_err(|fault| Report::Unenforced(format!("landlock could not be set up: {fault}")))?;
     match status {
         Some(abi) => Ok(format!("landlock v{}", abi as i32)),
         None => Err(Report::Unenforced(
-            "the kernel has no landlock; it needs 5.13 or newer with `landlock` among its `lsm`".into(),
+            "the kernel has no landlock; it needs 5.13 or newer with `landlock` among its `lsm`"
+                .into(),
         )),
     }
 }

@@ -29,7 +29,8 @@ const TYPE: u64 = 0xf;
 
 /// Installs the list for this process and all that follow.
 pub(super) fn filter(network: Network) -> Result<String, Report> {
-    let refused = |fault: String| Report::Unenforced(format!("the filter of system calls: {fault}"));
+    let refused =
+        |fault: String| Report::Unenforced(format!("the filter of system calls: {fault}"));
     let program = compiled(network).map_err(|fault| refused(fault.to_string()))?;
     seccompiler::apply_filter(&program).map_err(|fault| refused(fault.to_string()))?;
     Ok("seccomp".to_owned())
@@ -49,20 +50,27 @@ type Looked = Vec<(c_long, Vec<SeccompRule>)>;
 /// Calls that are allowed for some of their arguments.
 fn looked_at(network: Network) -> Result<Looked, seccompiler::BackendError> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
-    let family = |family: i32| condition(0, Eq, family as u64);
-    let (unix, stream) = (family(libc::AF_UNIX), libc::SOCK_STREAM as u64);
     // Where there is no network, a socket for it is of no use, but asking for one is no offence.
+    // Connecting is on no list, and neither is a socket that sends without: a file that is shown
+    // may be the door of somebody outside.
     let Network::None = network;
-    let tcp = |version: i32| rule(vec![family(version)?, condition(1, MaskedEq(TYPE), stream)?]);
-    let sockets = vec![rule(vec![unix?])?, tcp(libc::AF_INET)?, tcp(libc::AF_INET6)?];
+    let of = |family: i32, kind: i32| {
+        let kind = condition(1, MaskedEq(TYPE), kind as u64)?;
+        rule(vec![condition(0, Eq, family as u64)?, kind])
+    };
+    let streams = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
+    let sockets: Result<_, _> =
+        streams.into_iter().map(|family| of(family, libc::SOCK_STREAM)).collect();
+    let pairs = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
+    let pairs: Result<_, _> = pairs.into_iter().map(|kind| of(libc::AF_UNIX, kind)).collect();
     let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|wish| condition(1, Ne, wish));
     let [sti, linux] = typing;
     let personalities = [0, 0xffff_ffff].map(|kind| rule(vec![condition(0, Eq, kind)?]));
     let [usual, asked] = personalities;
     Ok(vec![
         (libc::SYS_clone, vec![rule(vec![condition(0, MaskedEq(NAMESPACES), 0)?])?]),
-        (libc::SYS_socket, sockets),
-        (libc::SYS_socketpair, vec![rule(vec![family(libc::AF_UNIX)?])?]),
+        (libc::SYS_socket, sockets?),
+        (libc::SYS_socketpair, pairs?),
         (libc::SYS_ioctl, vec![rule(vec![sti?, linux?])?]),
         (libc::SYS_personality, vec![usual?, asked?]),
     ])
@@ -143,7 +151,7 @@ const PLAIN: &[c_long] = &[
     libc::SYS_nanosleep, libc::SYS_clock_nanosleep, libc::SYS_clock_gettime, libc::SYS_clock_getres,
     libc::SYS_gettimeofday,
     // Sockets that are there already, and what a machine says of itself.
-    libc::SYS_bind, libc::SYS_connect, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4,
+    libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4,
     libc::SYS_getsockname, libc::SYS_getpeername, libc::SYS_getsockopt, libc::SYS_setsockopt,
     libc::SYS_sendto, libc::SYS_recvfrom, libc::SYS_sendmsg, libc::SYS_recvmsg, libc::SYS_sendmmsg,
     libc::SYS_recvmmsg, libc::SYS_shutdown, libc::SYS_uname, libc::SYS_sysinfo, libc::SYS_getrandom,

@@ -11,9 +11,9 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
-    UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_change, move_mount,
-    open_tree, unmount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
+    mount_change, move_mount, open_tree, unmount,
 };
 use rustix::process::{chdir, pivot_root};
 
@@ -82,7 +82,8 @@ pub(super) fn build(orders: &Orders) -> Result<Vec<String>, Report> {
         layers.push("process count".to_owned());
     } else if is_root() {
         return Err(Report::Unenforced(
-            "root's processes are counted by no kernel before 6.14; run haft as an ordinary user".into(),
+            "root's processes are counted by no kernel before 6.14; run haft as an ordinary user"
+                .into(),
         ));
     }
     Ok(layers)

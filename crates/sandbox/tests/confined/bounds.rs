@@ -49,5 +49,8 @@ async fn memory_runs_out() {
 async fn open_files_are_counted() {
     let folder = Folder::new();
     let bounds = Bounds { files: 32, ..Bounds::default() };
-    assert_eq!(said(Confined { bounds, ..script(&folder, "ulimit -n; ulimit -c") }).await, "32\n0\n");
+    assert_eq!(
+        said(Confined { bounds, ..script(&folder, "ulimit -n; ulimit -c") }).await,
+        "32\n0\n"
+    );
 }

@@ -12,10 +12,8 @@ use crate::{executable, late, root, run, said, script, text, walls};
 #[tokio::test]
 async fn a_program_reads_its_input_and_says_something_on_both_outputs() {
     let folder = Folder::new();
-    let confined = Confined {
-        stdin: b"hello".to_vec(),
-        ..script(&folder, "cat; echo aside >&2; exit 3")
-    };
+    let confined =
+        Confined { stdin: b"hello".to_vec(), ..script(&folder, "cat; echo aside >&2; exit 3") };
     let ended = run(confined).await.unwrap();
     let heard = (ended.end, text(&ended.stdout), text(&ended.stderr), ended.truncated);
     assert_eq!(heard, (End::Exited(3), "hello".into(), "aside\n".into(), false));
@@ -35,7 +33,8 @@ async fn every_layer_is_named() {
 #[tokio::test]
 async fn an_environment_is_clean_but_for_what_is_declared() {
     let folder = Folder::new();
-    let mut confined = script(&folder, "env | sort | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD=");
+    let mut confined =
+        script(&folder, "env | sort | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD=");
     confined.env.insert("DECLARED".into(), "yes".into());
     let seen = said(confined).await;
     let path = "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
@@ -101,7 +100,10 @@ async fn what_cannot_be_shown_is_refused() {
     for path in ["/", "/proc", "/dev/null", "relative", "/no/such/place", "/usr/../etc"] {
         let shown = vec![Shown { path: PathBuf::from(path), access: Access::Read }];
         let refused = run(Confined { shown, ..script(&folder, "exit 0") }).await;
-        assert!(matches!(&refused, Err(Refused::Unenforced(why)) if why.contains(path)), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(Refused::Unenforced(why)) if why.contains(path)),
+            "{refused:?}"
+        );
     }
 }
 

@@ -29,9 +29,10 @@ async fn probe() {
             let address: SocketAddr = address.parse().unwrap();
             tell(TcpStream::connect_timeout(&address, Duration::from_secs(5)).map(drop));
         }
-        ["udp", address] => tell(UdpSocket::bind("127.0.0.1:0").and_then(|socket| {
-            socket.send_to(b"out", address).map(drop)
-        })),
+        ["udp", address] => tell(
+            UdpSocket::bind("127.0.0.1:0")
+                .and_then(|socket| socket.send_to(b"out", address).map(drop)),
+        ),
         ["unix", path] => tell(UnixStream::connect(path).map(drop)),
         ["raw"] => tell(raw().map_err(into)),
         ["mount"] => tell(mount("none", "/tmp", "tmpfs", MountFlags::empty(), None).map_err(into)),
