@@ -4,5 +4,7 @@
 //! Must never know the runtime; only the wiring names both. Start with [`Builtin`].
 
 mod builtin;
+mod hooks;
 
 pub use builtin::Builtin;
+pub use hooks::{Concern, HttpHook, Place, Post, ProgramHook};

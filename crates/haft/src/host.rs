@@ -16,7 +16,7 @@ use haft_driver::{Driver, Hook};
 use haft_ledger::Store;
 use haft_model::{Actor, ActorId, Call, DriverId, Envelope, Role};
 use haft_runtime::{Clock, Manner, NonInteractive, Options, Reader, Runtime, WallClock};
-use haft_sandbox::AddressGuard;
+use haft_sandbox::{AddressGuard, Launcher};
 
 use crate::{Error, LoadOptions, Workspace};
 
@@ -32,6 +32,9 @@ pub struct HostOptions {
     pub drivers: HashMap<DriverId, Arc<dyn Driver>>,
     /// Which addresses builtin tools may reach.
     pub addresses: AddressGuard,
+    /// What confines programs; this program itself where none is named and its `main` begins with
+    /// [`crate::launcher`].
+    pub launcher: Option<Launcher>,
     /// What tells the time.
     pub clock: Arc<dyn Clock>,
     /// What the runtime is set to, before the workspace has its say.
@@ -46,6 +49,7 @@ impl Default for HostOptions {
             hooks: Vec::new(),
             drivers: HashMap::new(),
             addresses: AddressGuard::public(),
+            launcher: None,
             clock: Arc::new(WallClock),
             runtime: Options::default(),
         }
@@ -65,6 +69,7 @@ struct Given {
     hooks: Vec<Arc<dyn Hook>>,
     drivers: HashMap<DriverId, Arc<dyn Driver>>,
     addresses: AddressGuard,
+    launcher: Option<Launcher>,
 }
 
 impl Host {
@@ -81,8 +86,12 @@ impl Host {
             },
             ..options.runtime
         };
-        let given =
-            Given { hooks: options.hooks, drivers: options.drivers, addresses: options.addresses };
+        let given = Given {
+            hooks: options.hooks,
+            drivers: options.drivers,
+            addresses: options.addresses,
+            launcher: options.launcher,
+        };
         let world = world::build(&workspace, &given);
         Ok(Host {
             runtime: Runtime::new(world, store.clone(), options.clock, runtime_options),

@@ -28,6 +28,7 @@ mod question;
 pub mod record;
 mod rule;
 mod settled;
+mod signature;
 mod situation;
 mod status;
 mod step;
@@ -67,6 +68,7 @@ pub use progress::{AbortReason, CancelFact, Progress};
 pub use question::{Answer, Bound, Question, QuestionState, StandingAnswer};
 pub use rule::{Budget, PolicyRule, Rule, RuleDecision, Signer, Verdict};
 pub use settled::{Compensating, CompensationEnded, EffectSettled};
+pub use signature::Signature;
 pub use situation::Situation;
 pub use status::{EffectState, QueueState, Status};
 pub use step::{

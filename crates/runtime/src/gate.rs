@@ -59,10 +59,9 @@ impl Walk<'_> {
         self.runtime.within_rates(&world, &understood.plan, since).await?;
         let mut decision = self.judged(&world, &understood, &opinions).await?;
         if decision.verdict == Verdict::Ask {
-            let said =
-                self.hear_about(HookPoint::PermissionRequest, &understood, &decision).await?;
-            if !said.is_empty() {
-                opinions.extend(said);
+            let told = self.hear_about(HookPoint::PermissionRequest, &understood, &decision).await;
+            if !told.opinions.is_empty() {
+                opinions.extend(told.opinions);
                 decision = self.judged(&world, &understood, &opinions).await?;
             }
         }
@@ -96,7 +95,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Puts a decision on record, and tells those who want to know.
+    /// Puts a decision on record, and tells those who want to know. Whoever says no to a yes is why
+    /// it does not run after all; a no is one whatever they say.
     async fn decided(
         &mut self,
         understood: &Understood,
@@ -126,8 +126,11 @@ impl Walk<'_> {
             expires_at,
             mode: mode.to_owned(),
         })));
-        self.hear_about(HookPoint::PermissionDecision, understood, &decision).await?;
-        Ok(())
+        let told = self.hear_about(HookPoint::PermissionDecision, understood, &decision).await;
+        match told.no.filter(|_| decision.verdict == Verdict::Allow) {
+            Some(no) => Err(no.into()),
+            None => Ok(()),
+        }
     }
 
     /// A person has to answer: the question is put on record, and waited for.
