@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_contract::{Exposure, SecretEntry, SecretKind};
 use haft_contract::settings::{Hook as Wished, HookEvent, HookTarget, Sandbox};
+use haft_contract::{Exposure, SecretEntry, SecretKind};
 use haft_driver::Hook;
 use haft_drivers::{Concern, HttpHook, Place, Post, ProgramHook};
 use haft_model::{Glob, HookPoint, Plan, Timestamp, ToolKey};

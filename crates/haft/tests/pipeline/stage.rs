@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft::{Host, HostOptions, StoreChoice};
+use haft::{Host, HostOptions, Launcher, StoreChoice};
 use haft_driver::{Attempt, BoxFuture, Driver, Failure, Heard, Hook, HookAnswer, Output};
 use haft_ledger::{MemoryStore, Store};
 use haft_model::{
@@ -79,7 +79,13 @@ pub(crate) struct Setting {
     store: Option<Arc<dyn Store>>,
     clock: Arc<dyn Clock>,
     options: Options,
+    launcher: Option<Launcher>,
     lenient: bool,
+}
+
+/// The launcher that this package builds for its tests.
+pub(crate) fn launcher() -> Launcher {
+    Launcher::at(env!("CARGO_BIN_EXE_haft-test-launcher"))
 }
 
 /// A host with a canary behind it.
@@ -99,6 +105,7 @@ struct Kit {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     options: Options,
+    launcher: Option<Launcher>,
 }
 
 impl Kit {
@@ -110,6 +117,7 @@ impl Kit {
             drivers: HashMap::from([(DriverId::from("canary"), code)]),
             clock: self.clock.clone(),
             runtime: self.options.clone(),
+            launcher: self.launcher.clone(),
             ..HostOptions::default()
         };
         Host::open(folder.path(), options).unwrap()
@@ -126,6 +134,7 @@ impl Default for Setting {
             canary: Arc::default(),
             store: None,
             clock: Arc::new(WallClock),
+            launcher: Some(launcher()),
             lenient: false,
             options: Options {
                 look: Duration::from_millis(5),
@@ -205,6 +214,12 @@ impl Setting {
         self
     }
 
+    /// Opens it in a program that cannot confine others.
+    pub(crate) fn without_launcher(mut self) -> Setting {
+        self.launcher = None;
+        self
+    }
+
     /// Adds a file.
     pub(crate) fn file(mut self, path: &str, text: &str) -> Setting {
         self.folder = self.folder.file(path, text);
@@ -257,6 +272,7 @@ impl Setting {
             store: store.clone(),
             clock: self.clock,
             options: self.options,
+            launcher: self.launcher,
         };
         let host = kit.host(&folder);
         let errors: Vec<_> = host
