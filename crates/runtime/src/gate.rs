@@ -82,13 +82,13 @@ impl Walk<'_> {
         let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until);
         let permit = permit.ok_or_else(|| Stop::new(Code::Internal, "an allow gave no permit"))?;
         let call_input = self.keep(&understood.plan.input);
-        self.decided(&understood, decision, Some(call_input.clone()), None, Vec::new()).await?;
+        self.decided(&understood, decision, Some(call_input.clone()), None).await?;
         Ok(Cleared { understood, permit, call_input })
     }
 
     async fn denied(&mut self, understood: &Understood, decision: Decision) -> Stop {
         let stop = refusal(&decision);
-        match self.decided(understood, decision, None, None, Vec::new()).await {
+        match self.decided(understood, decision, None, None).await {
             Ok(()) => stop,
             Err(Halt::Stopped(failure)) => failure.stop,
             Err(Halt::Pending(_)) => stop,
@@ -102,14 +102,15 @@ impl Walk<'_> {
         understood: &Understood,
         decision: Decision,
         call_input: Option<Kept>,
-        question: Option<QuestionId>,
-        mutations: Vec<Mutation>,
+        answer: Option<PeoplesAnswer<'_>>,
     ) -> Result<(), Halt> {
-        let permission_input = self.keep(&understood.plan.input);
+        // What was judged is what people were asked about, whatever they put in its place.
+        let judged = answer.as_ref().map_or(&understood.plan.input, |answer| answer.asked_about);
+        let permission_input = self.keep(judged);
         self.policies = crate::judge::spoke(&decision);
-        let mode = match question {
-            Some(_) => "interactive",
-            None => "rules",
+        let (mode, question, mutations) = match answer {
+            Some(answer) => ("interactive", Some(answer.question), answer.mutations),
+            None => ("rules", None, Vec::new()),
         };
         let expires_at =
             call_input.is_some().then(|| later(decision.decided_at, self.runtime.options.permit));
@@ -144,7 +145,7 @@ impl Walk<'_> {
     ) -> Result<Cleared, Halt> {
         loop {
             if let Err(stop) = self.somebody_can_be_asked(&understood, manner) {
-                self.decided(&understood, decision, None, None, Vec::new()).await?;
+                self.decided(&understood, decision, None, None).await?;
                 return Err(stop.into());
             }
             // The question names what was judged by its digest.
@@ -365,6 +366,15 @@ impl Walk<'_> {
             .next()
             .ok_or_else(|| Stop::new(Code::Internal, format!("the question `{id}` is gone")))
     }
+}
+
+/// What people said yes to.
+struct PeoplesAnswer<'a> {
+    question: QuestionId,
+    /// The input that they were shown.
+    asked_about: &'a serde_json::Value,
+    /// What they changed of it.
+    mutations: Vec<Mutation>,
 }
 
 /// How a question ended, other than with a refusal.

@@ -24,10 +24,11 @@ printf '{"message": "notes lie in notes", "updated_input": {"path": "notes/%s", 
 "#;
 
 fn notes() -> Folder {
-    let tool = WRITE.replace("      default: replace\n", "").replace(
-        "    interrupt: block\n",
-        "    interrupt: block\n    data: { internal: [/mode] }\n",
-    );
+    let internal = "    interrupt: block\n    data: { internal: [/mode] }\n";
+    let tool = WRITE
+        .replace("requires: {}\n", "requires: {}\ndefault_implementation: haft-builtin\n")
+        .replace("      default: replace\n", "")
+        .replace("    interrupt: block\n", internal);
     let hook = "[[hook]]\nevent = \"pre_tool_use\"\ntool = \"fs.write\"\nrun = [\".hooks/notes\"]\ntimeout_ms = 20000\n";
     let folder = Folder::new()
         .file("haft.toml", format!("[workspace]\nname = \"shop\"\n{hook}"))
@@ -43,9 +44,9 @@ fn four_inputs() {
     let folder = notes();
     // The spelling is the caller's own, and stays.
     let sent = "{\"path\":\"a.txt\",\"content\":\"one\"}";
-    let line = format!("call fs.write --as agent:coder --no-wait --json {sent}");
+    let line = format!("call fs.write --as agent:coder --no-wait --json --input {sent}");
     let (_, envelope) = answer(&folder, &line);
-    let id = envelope["approval_id"].as_str().unwrap();
+    let id = envelope["approval_id"].as_str().unwrap_or_else(|| panic!("{envelope:#}"));
     let edited = r#"{"path":"notes/a.txt","content":"two","encoding":"utf-8","mode":"create"}"#;
     done(&folder, &format!("approve {id} --edit {edited}"));
     assert_eq!(folder.read("notes/a.txt"), "two");
@@ -70,7 +71,7 @@ fn four_inputs() {
     for (found, digest) in inputs.iter().zip(&digests) {
         assert!(found.contains(digest.as_str()), "{found} is not {digest}: {inputs:?}");
     }
-    let mutations: Vec<_> = of("input_mutation")
+    let mutations: Vec<_> = of("input-mutation")
         .into_iter()
         .map(|it| {
             (it["source_type"].clone(), it["source_ref"].clone(), it["changed_fields"].clone())
@@ -80,7 +81,7 @@ fn four_inputs() {
         mutations,
         [
             (json!("runtime"), json!("haft"), json!(["/encoding"])),
-            (json!("hook"), json!(".hooks/notes"), json!(["/mode", "/path"])),
+            (json!("hook"), json!(".hooks/notes"), json!(["/path", "/mode"])),
             (json!("permission_prompt"), json!("user:ana"), json!(["/content"])),
         ]
     );
@@ -93,7 +94,7 @@ fn four_inputs() {
     assert!(tools.contains("\"encoding\"") && !tools.contains("\"mode\""), "{tools}");
     let (exit, refused) = answer(
         &folder,
-        "call fs.write --json {\"path\":\"b.txt\",\"content\":\"x\",\"mode\":\"replace\"}",
+        "call fs.write --json --input {\"path\":\"b.txt\",\"content\":\"x\",\"mode\":\"replace\"}",
     );
     assert_eq!((exit, &refused["error"]["error_code"]), (2, &json!("input.schema")), "{refused}");
 }

@@ -19,6 +19,12 @@ async fn fault(setting: Setting) -> String {
     failed.replace(&stage.folder.path().canonicalize().unwrap().display().to_string(), "DIR")
 }
 
+/// The same in a program that cannot confine others.
+fn unable(mut setting: Setting) -> Setting {
+    setting.launcher = None;
+    setting
+}
+
 fn running(command: &str, more: &str) -> Setting {
     let hook = format!("[[hook]]\nevent = \"pre_tool_use\"\nrun = [{command}]\n{more}\n");
     Setting::default().tool("note.it", WRITE).settings(ALLOW).settings(&hook)
@@ -64,7 +70,7 @@ async fn a_program_that_cannot_be_started_is_a_no() {
         (running("\"no-such-program\"", ""), "`no-such-program` does not exist"),
         (plain(), "`DIR/hooks/plain` may not be run: make it executable with `chmod +x`"),
         (
-            plain().without_launcher(),
+            unable(plain()),
             "nothing can be confined: this program does not call `haft::launcher()` first in its `main`, and names no launcher",
         ),
     ];
@@ -107,10 +113,8 @@ async fn after_the_call_a_failure_is_told_and_the_effect_stands() {
 #[tokio::test]
 async fn a_workspace_without_a_sandbox_says_so_wherever_the_hook_is_named() {
     let script = "cat > /dev/null\ntouch written\necho '{\"message\": \"free\"}'\n";
-    let stage = hooked("pre_tool_use", script)
-        .settings("[workspace]\nsandbox = \"off\"\n")
-        .without_launcher()
-        .open();
+    let setting = hooked("pre_tool_use", script).settings("[workspace]\nsandbox = \"off\"\n");
+    let stage = unable(setting).open();
     let envelope = stage.call("note.it", json!({})).await;
     assert_eq!(envelope.error, None);
     let [run] = &runs(&stage, &envelope).await[..] else { panic!() };

@@ -79,7 +79,7 @@ pub(crate) struct Setting {
     store: Option<Arc<dyn Store>>,
     clock: Arc<dyn Clock>,
     options: Options,
-    launcher: Option<Launcher>,
+    pub(crate) launcher: Option<Launcher>,
     lenient: bool,
 }
 
@@ -211,12 +211,6 @@ impl Setting {
     /// Opens a workspace with mistakes in it all the same.
     pub(crate) fn lenient(mut self) -> Setting {
         self.lenient = true;
-        self
-    }
-
-    /// Opens it in a program that cannot confine others.
-    pub(crate) fn without_launcher(mut self) -> Setting {
-        self.launcher = None;
         self
     }
 
