@@ -70,6 +70,9 @@ struct Piece {
     folder: bool,
 }
 
+/// A link of the system's: where it is, and where it leads.
+type Link = (PathBuf, PathBuf);
+
 /// Builds it and makes it everything there is.
 pub(super) fn build(orders: &Orders) -> Result<Vec<String>, Report> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -90,7 +93,7 @@ pub(super) fn build(orders: &Orders) -> Result<Vec<String>, Report> {
 }
 
 /// Copies of what is on this machine, each with as few rights as it needs.
-fn taken(orders: &Orders) -> Result<(Vec<Piece>, Vec<(PathBuf, PathBuf)>), Report> {
+fn taken(orders: &Orders) -> Result<(Vec<Piece>, Vec<Link>), Report> {
     let (mut pieces, mut links) = (Vec::new(), Vec::new());
     for place in SYSTEM.iter().chain(&ETC).map(Path::new) {
         match fs::symlink_metadata(place) {
@@ -142,7 +145,7 @@ fn piece(place: &Path, rights: u64) -> Result<Piece, Report> {
 }
 
 /// Puts everything together over the scaffold and moves in. Says whether processes are counted.
-fn assemble(orders: &Orders, pieces: Vec<Piece>, links: &[(PathBuf, PathBuf)]) -> io::Result<bool> {
+fn assemble(orders: &Orders, pieces: Vec<Piece>, links: &[Link]) -> io::Result<bool> {
     let root = fresh("tmpfs", &[("size", "4m"), ("mode", "0755")], MountAttrFlags::empty())?;
     attach(&root, Path::new(SCAFFOLD))?;
     chdir(SCAFFOLD)?;
