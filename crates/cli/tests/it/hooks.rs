@@ -89,14 +89,14 @@ fn four_inputs() {
     assert_eq!(hook["outputs"][0], json!({"type": "message", "text": "notes lie in notes"}));
 
     // The internal field is shown to nobody, and taken from nobody outside.
-    let (_, tools) = answer(&folder, "export --format mcp --json");
+    let (_, tools) = answer(&folder, "export mcp fs.write --json");
     let tools = tools.to_string();
     assert!(tools.contains("\"encoding\"") && !tools.contains("\"mode\""), "{tools}");
     let (exit, refused) = answer(
         &folder,
         "call fs.write --json --input {\"path\":\"b.txt\",\"content\":\"x\",\"mode\":\"replace\"}",
     );
-    assert_eq!((exit, &refused["error"]["error_code"]), (2, &json!("input.schema")), "{refused}");
+    assert_eq!((exit, &refused["error"]["error_code"]), (4, &json!("input.schema")), "{refused}");
 }
 
 #[test]
