@@ -97,6 +97,8 @@ struct Context {
 }
 
 fn main() -> ExitCode {
+    // Where this program was started to confine another, it does nothing else.
+    haft::launcher();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

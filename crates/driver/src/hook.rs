@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft_model::{Actor, Decision, Envelope, HookPoint, Layer, Plan, Says};
+use haft_model::{Actor, Decision, Envelope, HookPoint, Layer, Plan, Progress, Says};
 use serde_json::Value;
 
 use crate::BoxFuture;
@@ -62,6 +62,8 @@ pub struct Heard<'a> {
 pub struct HookAnswer {
     /// For people.
     pub message: Option<String>,
+    /// How far the call is.
+    pub progress: Option<Progress>,
     /// An input to use instead.
     pub updated_input: Option<Value>,
     /// An opinion, and why.

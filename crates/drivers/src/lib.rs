@@ -5,9 +5,11 @@
 
 mod builtin;
 mod ending;
+mod hooks;
 mod http;
 mod watch;
 mod web;
 
 pub use builtin::Builtin;
+pub use hooks::{Concern, HttpHook, Place, Post, ProgramHook};
 pub use http::{Declared, Http};

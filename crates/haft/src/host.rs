@@ -18,7 +18,7 @@ use haft_model::{Actor, ActorId, Call, DriverId, Envelope, Role};
 use haft_runtime::{
     Clock, Manner, NonInteractive, Options, Reader, Receipt, Runtime, Unsent, WallClock,
 };
-use haft_sandbox::AddressGuard;
+use haft_sandbox::{AddressGuard, Launcher};
 use tokio::task::JoinError;
 
 use crate::{Error, LoadOptions, Workspace};
@@ -35,6 +35,9 @@ pub struct HostOptions {
     pub drivers: HashMap<DriverId, Arc<dyn Driver>>,
     /// Which addresses builtin tools may reach, and drivers of kind http beside those that they name.
     pub addresses: AddressGuard,
+    /// What confines programs; this program itself where none is named and its `main` begins with
+    /// [`crate::launcher`].
+    pub launcher: Option<Launcher>,
     /// What tells the time.
     pub clock: Arc<dyn Clock>,
     /// What the runtime is set to, before the workspace has its say.
@@ -49,6 +52,7 @@ impl Default for HostOptions {
             hooks: Vec::new(),
             drivers: HashMap::new(),
             addresses: AddressGuard::public(),
+            launcher: None,
             clock: Arc::new(WallClock),
             runtime: Options::default(),
         }
@@ -68,6 +72,7 @@ struct Given {
     hooks: Vec<Arc<dyn Hook>>,
     drivers: HashMap<DriverId, Arc<dyn Driver>>,
     addresses: AddressGuard,
+    launcher: Option<Launcher>,
 }
 
 impl Host {
@@ -88,8 +93,12 @@ impl Host {
             },
             ..options.runtime
         };
-        let given =
-            Given { hooks: options.hooks, drivers: options.drivers, addresses: options.addresses };
+        let given = Given {
+            hooks: options.hooks,
+            drivers: options.drivers,
+            addresses: options.addresses,
+            launcher: options.launcher,
+        };
         let world = world::build(&workspace, &given);
         Ok(Host {
             runtime: Runtime::new(world, store.clone(), options.clock, runtime_options).into(),

@@ -35,20 +35,25 @@ impl Digest {
     }
 
     fn written(hash: &[u8]) -> Digest {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = String::with_capacity(71);
         text.push_str("sha256:");
-        for byte in hash {
-            for nibble in [byte >> 4, byte & 15] {
-                text.push(char::from(*HEX.get(usize::from(nibble)).unwrap_or(&b'0')));
-            }
-        }
+        push_hex(&mut text, hash);
         Digest(text)
     }
 
     /// The digest as it is written.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Writes bytes as two letters each.
+pub(crate) fn push_hex(text: &mut String, bytes: &[u8]) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    for byte in bytes {
+        for nibble in [byte >> 4, byte & 15] {
+            text.push(char::from(*HEX.get(usize::from(nibble)).unwrap_or(&b'0')));
+        }
     }
 }
 

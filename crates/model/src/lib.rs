@@ -31,6 +31,7 @@ pub mod record;
 mod rule;
 mod schedule;
 mod settled;
+mod signature;
 mod situation;
 mod status;
 mod step;
@@ -76,6 +77,7 @@ pub use schedule::{
     YieldPolicy,
 };
 pub use settled::{Compensating, CompensationEnded, EffectSettled};
+pub use signature::Signature;
 pub use situation::Situation;
 pub use status::{EffectState, QueueState, Status};
 pub use step::{

@@ -155,6 +155,9 @@ pub struct HookRun {
     /// The kinds of output it gave.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
+    /// What it says to people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// Its opinion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opinion: Option<Opinion>,

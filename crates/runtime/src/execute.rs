@@ -243,12 +243,7 @@ impl Walk<'_> {
         progress: Progress,
         cancel: Option<CancelNote>,
     ) {
-        let progress = Progress {
-            percent: percent(progress.percent),
-            message: progress.message.map(|message| self.redactor.text(&message).0),
-            current_step: progress.current_step.map(|step| self.redactor.text(&step).0),
-            ..progress
-        };
+        let progress = self.redactor.progress(progress);
         let elapsed_ms = running.began.elapsed().as_millis() as u64;
         let reported = self.journal.report(|sequence| Reported {
             sequence,
@@ -346,9 +341,4 @@ impl Walk<'_> {
         })));
         outcome
     }
-}
-
-/// A percentage that can be written down.
-fn percent(said: Option<f64>) -> Option<f64> {
-    said.filter(|percent| percent.is_finite()).map(|percent| percent.clamp(0.0, 100.0))
 }

@@ -206,7 +206,13 @@ impl Walk<'_> {
     fn final_status(&self, came: &Came) -> Status {
         let Some(error) = &came.error else { return Status::Succeeded };
         let wished = error.final_status();
-        if self.journal.status().may_become(wished) { wished } else { Status::Failed }
+        let now = self.journal.status();
+        match error.error_code {
+            _ if now.may_become(wished) => wished,
+            // A hook that says no once people or rules have said yes denies the call.
+            Code::HookBlocked if now.may_become(Status::Denied) => Status::Denied,
+            _ => Status::Failed,
+        }
     }
 
     /// What took a call along that did not fail by itself.

@@ -63,10 +63,9 @@ impl Walk<'_> {
         self.within_limits(&understood).await?;
         let mut decision = self.judged(&world, &understood, &opinions).await?;
         if decision.verdict == Verdict::Ask {
-            let said =
-                self.hear_about(HookPoint::PermissionRequest, &understood, &decision).await?;
-            if !said.is_empty() {
-                opinions.extend(said);
+            let told = self.hear_about(HookPoint::PermissionRequest, &understood, &decision).await;
+            if !told.opinions.is_empty() {
+                opinions.extend(told.opinions);
                 decision = self.judged(&world, &understood, &opinions).await?;
             }
         }
@@ -91,33 +90,35 @@ impl Walk<'_> {
         let heard = heard.filter(|said| said.is_heard());
         let heard = Some(heard.cloned().collect());
         let let_through = limits::let_through(&self.world, &decision);
-        self.decided(&understood, decision, Some(call_input.clone()), None, Vec::new()).await?;
+        self.decided(&understood, decision, Some(call_input.clone()), None).await?;
         Ok(Cleared { understood, permit, call_input, heard, let_through })
     }
 
     pub(crate) async fn denied(&mut self, understood: &Understood, decision: Decision) -> Stop {
         let stop = self.with_wait(refusal(&decision), understood).await;
-        match self.decided(understood, decision, None, None, Vec::new()).await {
+        match self.decided(understood, decision, None, None).await {
             Ok(()) => stop,
             Err(Halt::Stopped(failure)) => failure.stop,
             Err(Halt::Pending(_) | Halt::Answered(_)) => stop,
         }
     }
 
-    /// Puts a decision on record, and tells those who want to know.
+    /// Puts a decision on record, and tells those who want to know. Whoever says no to a yes is why
+    /// it does not run after all; a no is one whatever they say.
     async fn decided(
         &mut self,
         understood: &Understood,
         decision: Decision,
         call_input: Option<Kept>,
-        question: Option<QuestionId>,
-        mutations: Vec<Mutation>,
+        answer: Option<PeoplesAnswer<'_>>,
     ) -> Result<(), Halt> {
-        let permission_input = self.keep(&understood.plan.input);
+        // What was judged is what people were asked about, whatever they put in its place.
+        let judged = answer.as_ref().map_or(&understood.plan.input, |answer| answer.asked_about);
+        let permission_input = self.keep(judged);
         self.policies = crate::judge::spoke(&decision);
-        let mode = match question {
-            Some(_) => "interactive",
-            None => "rules",
+        let (mode, question, mutations) = match answer {
+            Some(answer) => ("interactive", Some(answer.question), answer.mutations),
+            None => ("rules", None, Vec::new()),
         };
         let expires_at =
             call_input.is_some().then(|| later(decision.decided_at, self.runtime.options.permit));
@@ -134,8 +135,11 @@ impl Walk<'_> {
             expires_at,
             mode: mode.to_owned(),
         })));
-        self.hear_about(HookPoint::PermissionDecision, understood, &decision).await?;
-        Ok(())
+        let told = self.hear_about(HookPoint::PermissionDecision, understood, &decision).await;
+        match told.no.filter(|_| decision.verdict == Verdict::Allow) {
+            Some(no) => Err(no.into()),
+            None => Ok(()),
+        }
     }
 
     /// A person has to answer: the question is put on record, and waited for.
@@ -149,7 +153,7 @@ impl Walk<'_> {
     ) -> Result<Cleared, Halt> {
         loop {
             if let Err(stop) = self.somebody_can_be_asked(&understood, manner) {
-                self.decided(&understood, decision, None, None, Vec::new()).await?;
+                self.decided(&understood, decision, None, None).await?;
                 return Err(stop.into());
             }
             // The question names what was judged by its digest.
@@ -373,6 +377,15 @@ impl Walk<'_> {
             .next()
             .ok_or_else(|| Stop::new(Code::Internal, format!("the question `{id}` is gone")))
     }
+}
+
+/// What people said yes to.
+struct PeoplesAnswer<'a> {
+    question: QuestionId,
+    /// The input that they were shown.
+    asked_about: &'a serde_json::Value,
+    /// What they changed of it.
+    mutations: Vec<Mutation>,
 }
 
 /// How a question ended, other than with a refusal.

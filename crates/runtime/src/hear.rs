@@ -6,7 +6,7 @@ use haft_catalog::Entry;
 use haft_driver::{Heard, Hook, HookAnswer};
 use haft_model::{
     Call, CallPhase, Code, Decision, Digest, Event, HookPoint, HookRun, HookStarted, Layer,
-    Mutation, MutationSource, Opinion, PhaseOutcome, Plan, Says, Stop, Timestamp,
+    Mutation, MutationSource, Opinion, PhaseOutcome, Plan, Reported, Says, Stop, Timestamp,
 };
 use serde_json::Value;
 
@@ -15,6 +15,15 @@ use crate::inputs;
 use crate::redact::put_back;
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
+
+/// What came of telling hooks about a decision.
+#[derive(Default)]
+pub(crate) struct Told {
+    /// What they think.
+    pub(crate) opinions: Vec<Opinion>,
+    /// Why the call cannot go on as decided.
+    pub(crate) no: Option<Stop>,
+}
 
 /// A call about which everybody was heard.
 pub(crate) struct HeardOut {
@@ -66,6 +75,7 @@ impl Walk<'_> {
             result: None,
         };
         let answer = ask(hook.as_ref(), about).await;
+        self.hook_progress(started_at, &answer);
         let mut run = self.record(&name, point, started_at, &answer);
         let outcome = match answer {
             Err(fault) => Err(Stop::new(
@@ -150,15 +160,16 @@ impl Walk<'_> {
         Ok((after, mutation))
     }
 
-    /// Hears hooks around a decision. One that cannot be heard, or says no, says no.
+    /// Hears hooks around a decision. One that cannot be heard, or says no, says no. The first no of
+    /// somebody who is told what was decided is why the call does not run.
     pub(crate) async fn hear_about(
         &mut self,
         point: HookPoint,
         understood: &Understood,
         decision: &Decision,
-    ) -> Result<Vec<Opinion>, Stop> {
+    ) -> Told {
         let world = self.world.clone();
-        let mut opinions = Vec::new();
+        let mut told = Told::default();
         for hook in concerned(&world.hooks, point, understood) {
             let started_at = self.journal.now();
             let started = HookStarted { hook: hook.name().to_owned(), point };
@@ -172,22 +183,30 @@ impl Walk<'_> {
                 result: None,
             };
             let answer = ask(hook.as_ref(), about).await;
+            self.hook_progress(started_at, &answer);
             let mut run = self.record(hook.name(), point, started_at, &answer);
-            let said = match answer {
-                Err(fault) => Some((Says::Deny, format!("it could not be heard: {fault}"))),
+            let (code, said) = match answer {
+                Err(fault) => (
+                    Code::HookFailed,
+                    Some((Says::Deny, format!("it could not be heard: {fault}"))),
+                ),
                 Ok(answer) => match answer.stop {
-                    Some(reason) => Some((Says::Deny, reason)),
-                    None => answer.opinion,
+                    Some(reason) => (Code::HookBlocked, Some((Says::Deny, reason))),
+                    None => (Code::HookBlocked, answer.opinion),
                 },
             };
             if let Some((says, reason)) = said {
                 let opinion = self.opinion(hook.as_ref(), says, &reason);
+                if says == Says::Deny {
+                    let words = format!("hook `{}`: {}", hook.name(), opinion.reason);
+                    told.no.get_or_insert(Stop::new(code, words));
+                }
                 run.opinion = Some(opinion.clone());
-                opinions.push(opinion);
+                told.opinions.push(opinion);
             }
             self.journal.note(Event::PreHookCompleted(Box::new(run)));
         }
-        Ok(opinions)
+        told
     }
 
     /// A hook's word as an opinion; one that the workspace trusts is marked.
@@ -212,13 +231,8 @@ impl Walk<'_> {
         answer: &Result<HookAnswer, String>,
     ) -> HookRun {
         let clean = |text: &String| self.redactor.text(text).0;
-        let (outputs, mut context, stopped, failed) = match answer {
-            Err(fault) => (Vec::new(), Vec::new(), None, Some(clean(fault))),
-            Ok(answer) => {
-                let stopped = answer.stop.as_ref().map(clean);
-                (outputs(answer), answer.additional_context.clone(), stopped, None)
-            }
-        };
+        let said = answer.as_ref().ok();
+        let mut context = said.map(|said| said.additional_context.clone()).unwrap_or_default();
         for added in &mut context {
             self.redactor.everywhere(added);
         }
@@ -226,13 +240,30 @@ impl Walk<'_> {
             hook: name.to_owned(),
             point,
             started_at,
-            outputs,
+            outputs: said.map(outputs).unwrap_or_default(),
+            message: said.and_then(|said| said.message.as_ref()).map(clean),
             opinion: None,
             mutation: None,
             context,
-            stopped,
-            failed,
+            stopped: said.and_then(|said| said.stop.as_ref()).map(clean),
+            failed: answer.as_ref().err().map(clean),
         }
+    }
+
+    /// What a hook says of how far the call is, between those of the driver.
+    pub(crate) fn hook_progress(&mut self, since: Timestamp, answer: &Result<HookAnswer, String>) {
+        let Some(progress) = answer.as_ref().ok().and_then(|said| said.progress.clone()) else {
+            return;
+        };
+        let elapsed = self.journal.now().duration_since(since).as_millis();
+        let reported = self.journal.report(|sequence| Reported {
+            sequence,
+            status: "running".to_owned(),
+            elapsed_ms: u64::try_from(elapsed).unwrap_or_default(),
+            progress: self.redactor.progress(progress),
+            cancel: None,
+        });
+        self.journal.note(Event::Progressed(Box::new(reported)));
     }
 
     /// The input as hooks and people may see it.
@@ -273,6 +304,7 @@ pub(crate) async fn ask(hook: &dyn Hook, about: Heard<'_>) -> Result<HookAnswer,
 fn outputs(answer: &HookAnswer) -> Vec<String> {
     let given = [
         ("message", answer.message.is_some()),
+        ("progress", answer.progress.is_some()),
         ("updated_input", answer.updated_input.is_some()),
         ("permission_result", answer.opinion.is_some()),
         ("additional_context", !answer.additional_context.is_empty()),

@@ -247,7 +247,7 @@ impl Walk<'_> {
     async fn found_out(&mut self, past: &Past, id: &InvocationId) -> Outcome {
         // The attempt that was under way is the last one there was.
         self.attempt = past.attempts();
-        let became = match self.as_it_was(past, id).await {
+        let became = match self.as_it_was(past, id, past.ran()).await {
             Ok((_, understood)) => {
                 self.plan = Some(understood.plan.clone());
                 self.became(&understood).await
@@ -285,7 +285,7 @@ impl Walk<'_> {
                 None => Err(died()),
             };
         };
-        match self.as_it_was(past, id).await {
+        match self.as_it_was(past, id, past.judged()).await {
             Ok((call, understood)) => self.answered_since(call, understood, record).await,
             Err(stop) => {
                 self.close(&record.question, QuestionState::Withdrawn, "it cannot run any more");
@@ -304,7 +304,7 @@ impl Walk<'_> {
         let (Unsent::Run, Some(decided)) = (self.runtime.options.unsent, past.allowed()) else {
             return Ok(None);
         };
-        let (call, understood) = self.as_it_was(past, id).await?;
+        let (call, understood) = self.as_it_was(past, id, past.ran()).await?;
         let call_input = self.keep(&understood.plan.input);
         let frozen = decided.call_input.as_ref().map(|kept| &kept.digest);
         let same = frozen == Some(&call_input.digest) && past.by(&understood);
@@ -324,14 +324,16 @@ impl Walk<'_> {
             .map(|permit| (call, Cleared { understood, permit, call_input, heard, let_through })))
     }
 
-    /// The call and the plan that people were asked about, as far as they can be had today.
+    /// The call and the plan with the input that was judged, or that ran, as far as they can be had
+    /// today.
     async fn as_it_was(
         &mut self,
         past: &Past,
         id: &InvocationId,
+        input: Option<Digest>,
     ) -> Result<(Call, Understood), Stop> {
         let call = self.call_again(past, id).await?;
-        let input = past.judged().ok_or_else(|| Stop::new(Code::Internal, "nothing was judged"))?;
+        let input = input.ok_or_else(|| Stop::new(Code::Internal, "nothing was judged"))?;
         let input = self.runtime.value(id, &input).await?;
         self.redactor.learn(&input);
         let today = utc_day(self.journal.now());

@@ -1,6 +1,6 @@
 //! Taking out what nobody may see: values at sensitive places, wherever they turn up again.
 
-use haft_model::{Code, Content, Link, Stop};
+use haft_model::{Code, Content, Link, Progress, Stop};
 use serde_json::{Map, Value};
 
 /// What stands in for a value that was taken out.
@@ -60,6 +60,17 @@ impl Redactor {
             }
         }
         (clean, count)
+    }
+
+    /// A report without sensitive values, and with a percentage that can be written down.
+    pub(crate) fn progress(&self, said: Progress) -> Progress {
+        let percent = said.percent.filter(|percent| percent.is_finite());
+        Progress {
+            percent: percent.map(|percent| percent.clamp(0.0, 100.0)),
+            message: said.message.map(|message| self.text(&message).0),
+            current_step: said.current_step.map(|step| self.text(&step).0),
+            ..said
+        }
     }
 
     /// A value with its sensitive places emptied and sensitive texts taken out.

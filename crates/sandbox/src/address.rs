@@ -64,6 +64,16 @@ impl AddressGuard {
         self
     }
 
+    /// Reads a URL that somebody who may open addresses has named, whatever its address is.
+    pub fn named(text: &str) -> Result<CheckedUrl, Forbidden> {
+        let url = Url::parse(text).map_err(|fault| Forbidden::Malformed(fault.to_string()))?;
+        let guard = match (url.host_str(), url.port_or_known_default()) {
+            (Some(host), Some(port)) => AddressGuard::public().allowing(host, port),
+            (None, _) | (_, None) => AddressGuard::public(),
+        };
+        guard.check(url)
+    }
+
     /// Reads a URL and checks what can be told without looking its host up.
     pub fn check_url(&self, text: &str) -> Result<CheckedUrl, Forbidden> {
         let url = Url::parse(text).map_err(|fault| Forbidden::Malformed(fault.to_string()))?;

@@ -1,9 +1,13 @@
-//! What keeps a driver inside. Today: the addresses that may be reached.
+//! What keeps a driver inside: one confined process at a time, and the addresses that may be reached.
 //!
-//! Owns the line between a driver and the rest of the machine.
-//! Must never know a tool, a policy or a person. Start with [`AddressGuard`].
+//! Owns the line between a driver and the rest of the machine; no other crate starts a process.
+//! Must never know a tool, a policy or a person. Start with [`Confined`] and [`AddressGuard`].
 
 mod address;
+mod confined;
+mod launcher;
 mod ranges;
 
 pub use address::{AddressGuard, CheckedUrl, Forbidden};
+pub use confined::{Access, Bounds, Confined, End, Ended, Network, Refused, Shown, Walls};
+pub use launcher::{Launcher, launcher};

@@ -126,7 +126,8 @@ impl Told<'_> {
             let stopped = run.stopped.as_ref().map(|why| format!("stop: {why}"));
             let failed = run.failed.as_ref().map(|why| format!("not heard: {why}"));
             let opinion = run.opinion.as_ref().map(|one| format!("{}: {}", one.says, one.reason));
-            let said = failed.or(stopped).or(opinion).unwrap_or_else(|| "nothing".to_owned());
+            let said = failed.or(stopped).or(opinion).or_else(|| run.message.clone());
+            let said = said.unwrap_or_else(|| "nothing".to_owned());
             let took = between(run.started_at, *ended);
             table.row(vec![format!("  {}", run.hook), run.point.to_string(), took, said]);
         }

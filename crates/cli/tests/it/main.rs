@@ -13,6 +13,8 @@ mod call;
 mod check;
 mod edges;
 mod examples;
+#[cfg(target_os = "linux")]
+mod hooks;
 mod http;
 mod inbox;
 mod init;

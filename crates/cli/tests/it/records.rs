@@ -108,9 +108,9 @@ model {"path":"b.txt","content":"one"}
 observable haft: defaults of the contract were filled in
 + encoding: "utf-8"
 + mode: "replace"
-permission user:ana: whoever approved it edited it
+permission the same
+call user:ana: whoever approved it edited it
 ~ content: "one" → "two"
-call the same
 
 ? asked
 approval is `on-mutate`, and the call may change something at [moment]

@@ -9,8 +9,16 @@ use super::{text, wrong};
 pub(super) const HOUSE: &str = ".haft";
 
 /// What the workspace is governed by; a tool must not rewrite the rules it runs under.
-const RULES: [&str; 7] =
-    ["haft.lock", "haft.toml", ".tools", ".drivers", ".policy", ".actions", "governance.md"];
+const RULES: [&str; 8] = [
+    "haft.lock",
+    "haft.toml",
+    ".tools",
+    ".drivers",
+    ".policy",
+    ".actions",
+    ".hooks",
+    "governance.md",
+];
 
 /// A path from the workspace's root that does not leave it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,52 +1,135 @@
-//! Hooks that haft.toml names and that nothing here can run: heard, they fail, and the call stops.
+//! The hooks of haft.toml: whom they concern, where they run, and what signs the questions to them.
 
-use haft_contract::settings::{Hook as Wished, HookEvent, HookTarget};
-use haft_driver::{BoxFuture, Heard, Hook, HookAnswer};
-use haft_model::{Glob, HookPoint, Plan};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// A hook of haft.toml. What the workspace wants to be heard and cannot be is a no.
-pub(super) struct UnheardHook {
-    name: String,
-    point: HookPoint,
-    tools: Glob,
+use haft_contract::settings::{Hook as Wished, HookEvent, HookTarget, Sandbox};
+use haft_contract::{Exposure, SecretEntry, SecretKind};
+use haft_driver::Hook;
+use haft_drivers::{Concern, HttpHook, Place, Post, ProgramHook};
+use haft_model::{Glob, HookPoint, Plan, Timestamp, ToolKey};
+use haft_sandbox::{Launcher, Walls};
+
+use super::Given;
+use crate::Workspace;
+
+/// Every hook of the workspace, in the order of the file.
+pub(super) fn of(workspace: &Workspace, given: &Given) -> Vec<Arc<dyn Hook>> {
+    let aliases = Arc::new(aliases(workspace));
+    let place = place(workspace, given);
+    let hooks = workspace.settings().hooks.iter();
+    hooks.map(|wished| hook(wished, &aliases, &place, workspace)).collect()
 }
 
-impl UnheardHook {
-    pub(super) fn new(wished: &Wished) -> UnheardHook {
-        let name = match &wished.target {
-            HookTarget::Run(program) => program.join(" "),
-            HookTarget::Url(url) => url.clone(),
-        };
-        let point = match wished.event {
-            HookEvent::PreToolUse => HookPoint::PreToolUse,
-            HookEvent::PostToolUse => HookPoint::PostToolUse,
-            HookEvent::PostToolUseFailure => HookPoint::PostToolUseFailure,
-            HookEvent::PermissionRequest => HookPoint::PermissionRequest,
-            HookEvent::PermissionDecision => HookPoint::PermissionDecision,
-            HookEvent::ResultPersistence => HookPoint::ResultPersistence,
-        };
-        UnheardHook { name, point, tools: Glob::new(&wished.tool) }
+fn hook(
+    wished: &Wished,
+    aliases: &Arc<HashMap<ToolKey, Vec<String>>>,
+    place: &Place,
+    workspace: &Workspace,
+) -> Arc<dyn Hook> {
+    let post = Post {
+        name: name(wished, place),
+        point: point(wished.event),
+        concerns: concern(&wished.tool, aliases.clone()),
+        timeout: Duration::from_millis(wished.timeout_ms),
+        may_allow: wished.may_allow,
+    };
+    match &wished.target {
+        HookTarget::Run(command) => {
+            Arc::new(ProgramHook::new(post, command.clone(), place.clone()))
+        }
+        HookTarget::Url(url) => {
+            let secret = wished.secret.as_deref().map(|slug| secret(workspace, slug));
+            Arc::new(HttpHook::new(post, url.clone(), secret, Timestamp::now))
+        }
     }
 }
 
-impl Hook for UnheardHook {
-    fn name(&self) -> &str {
-        &self.name
+/// What a hook is called; one that runs unconfined says so wherever it is named.
+fn name(wished: &Wished, place: &Place) -> String {
+    match (&wished.target, &place.walls) {
+        (HookTarget::Run(command), Walls::Off) => format!("{} (unconfined)", command.join(" ")),
+        (HookTarget::Run(command), Walls::By(_) | Walls::Missing) => command.join(" "),
+        (HookTarget::Url(url), _) => url.clone(),
     }
+}
 
-    fn point(&self) -> HookPoint {
-        self.point
+fn point(event: HookEvent) -> HookPoint {
+    match event {
+        HookEvent::PreToolUse => HookPoint::PreToolUse,
+        HookEvent::PostToolUse => HookPoint::PostToolUse,
+        HookEvent::PostToolUseFailure => HookPoint::PostToolUseFailure,
+        HookEvent::PermissionRequest => HookPoint::PermissionRequest,
+        HookEvent::PermissionDecision => HookPoint::PermissionDecision,
+        HookEvent::ResultPersistence => HookPoint::ResultPersistence,
     }
+}
 
-    fn concerns(&self, plan: &Plan) -> bool {
-        self.tools.matches(plan.tool.id.as_str())
-    }
+/// Whether a pattern means a tool, by its id or by any other name that it goes by. Whichever of them
+/// a caller uses, the hook is heard.
+fn concern(tools: &str, aliases: Arc<HashMap<ToolKey, Vec<String>>>) -> Concern {
+    let tools = Glob::new(tools);
+    Arc::new(move |plan: &Plan| {
+        let others = aliases.get(&plan.tool).into_iter().flatten();
+        tools.matches(plan.tool.id.as_str()) || others.into_iter().any(|name| tools.matches(name))
+    })
+}
 
-    fn required(&self) -> bool {
-        true
-    }
+/// The other names of every tool, also those that mean another tool when they are called.
+fn aliases(workspace: &Workspace) -> HashMap<ToolKey, Vec<String>> {
+    let entries = workspace.snapshot().entries();
+    let named = entries
+        .map(|entry| (entry.contract.key().clone(), entry.contract.tool.extras.aliases.clone()));
+    named.filter(|(_, aliases)| !aliases.is_empty()).collect()
+}
 
-    fn hear<'a>(&'a self, _: Heard<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
-        Box::pin(async { Err("programs and addresses cannot be asked by this version".to_owned()) })
+/// Where programs run: in the workspace, without what Haft keeps for itself.
+fn place(workspace: &Workspace, given: &Given) -> Place {
+    let own = || given.launcher.clone().or_else(Launcher::own);
+    let walls = match workspace.settings().workspace.sandbox {
+        Sandbox::On => own().map_or(Walls::Missing, Walls::By),
+        Sandbox::Off => Walls::Off,
+    };
+    let mut hidden = vec![PathBuf::from(".haft")];
+    if let Ok(files) = workspace.store_files() {
+        for beside in ["-wal", "-shm", "-journal"] {
+            let mut name = files.db.clone().into_os_string();
+            name.push(beside);
+            hidden.push(name.into());
+        }
+        hidden.extend([files.db, files.payloads]);
     }
+    let inside =
+        |path: PathBuf| path.strip_prefix(workspace.root()).map_or(path.clone(), Into::into);
+    let hidden = hidden.into_iter().map(inside).collect();
+    Place { root: workspace.root().to_owned(), hidden, walls }
+}
+
+/// The value of a secret, from the environment variable that the inventory names. Nothing but the
+/// hook ever holds it, and the reasons why there is none do not show it.
+fn secret(workspace: &Workspace, slug: &str) -> Result<String, String> {
+    let files = workspace.rulebook().secrets.iter();
+    let entry = files.flat_map(|file| &file.secrets).find(|secret| &*secret.slug == slug);
+    let Some(entry) = entry else {
+        return Err(format!("no SECRETS.md lists its secret `{slug}`"));
+    };
+    let variable = variable(entry).ok_or_else(|| {
+        format!("its secret `{slug}` is not one text that an environment variable holds, and there is no vault yet")
+    })?;
+    match std::env::var(variable) {
+        Ok(value) if !value.is_empty() => Ok(value),
+        Ok(_) | Err(_) => {
+            Err(format!("its secret `{slug}` is not in the environment variable `{variable}`"))
+        }
+    }
+}
+
+fn variable(entry: &SecretEntry) -> Option<&str> {
+    let one = entry.kind == SecretKind::Opaque;
+    entry.exposures.iter().filter(|_| one).find_map(|exposure| match exposure {
+        Exposure::Env { name, .. } => Some(name.as_str()),
+        Exposure::File { .. } | Exposure::EgressSubstitute { .. } => None,
+    })
 }

@@ -5,20 +5,17 @@ use std::sync::Arc;
 
 use haft_catalog::Surface;
 use haft_contract::settings::{DriverLimit, RateLimit};
-use haft_driver::{Driver, Hook};
+use haft_driver::Driver;
 use haft_drivers::{Builtin, Declared, Http};
 use haft_model::{CallRate, DriverId, DriverKind, Glob, Timestamp, ToolKey};
 use haft_policy::Rulebook;
 use haft_runtime::{Rate, World};
 
-use super::Given;
-use super::hooks::UnheardHook;
+use super::{Given, hooks};
 use crate::{BUILTIN_DRIVER, Workspace};
 
 pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
     let settings = workspace.settings();
-    let wished =
-        settings.hooks.iter().map(|wished| Arc::new(UnheardHook::new(wished)) as Arc<dyn Hook>);
     let surfaces = settings.surfaces.iter().map(|surface| {
         let most = usize::try_from(surface.defer_above).unwrap_or(usize::MAX);
         Surface::new(&surface.scope, &surface.tools, most)
@@ -27,7 +24,7 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
         snapshot: workspace.shared_snapshot(),
         rulebook: Arc::new(rulebook(workspace)),
         drivers: drivers(workspace, given),
-        hooks: given.hooks.iter().cloned().chain(wished).collect(),
+        hooks: given.hooks.iter().cloned().chain(hooks::of(workspace, given)).collect(),
         surfaces: surfaces.collect(),
         rates: settings.limits.rates.iter().map(rate).collect(),
         at_once: settings.limits.drivers.iter().map(at_once).collect(),

@@ -101,7 +101,7 @@ async fn a_hook_that_cannot_be_heard_is_a_no_before_the_call_and_a_remark_after_
     let points = [
         (HookPoint::PreToolUse, Some(Code::HookFailed)),
         (HookPoint::PermissionRequest, Some(Code::PermissionDenied)),
-        (HookPoint::PermissionDecision, None),
+        (HookPoint::PermissionDecision, Some(Code::HookFailed)),
         (HookPoint::PostToolUse, None),
         (HookPoint::ResultPersistence, None),
     ];

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft::{Host, HostOptions, StoreChoice};
+use haft::{Host, HostOptions, Launcher, StoreChoice};
 use haft_driver::{Attempt, BoxFuture, Driver, Failure, Heard, Hook, HookAnswer, Output};
 use haft_ledger::{MemoryStore, Store};
 use haft_model::{
@@ -84,8 +84,14 @@ pub(crate) struct Setting {
     store: Option<Arc<dyn Store>>,
     clock: Arc<dyn Clock>,
     options: Options,
+    pub(crate) launcher: Option<Launcher>,
     lenient: bool,
     spare: bool,
+}
+
+/// The launcher that this package builds for its tests.
+pub(crate) fn launcher() -> Launcher {
+    Launcher::at(env!("CARGO_BIN_EXE_haft-test-launcher"))
 }
 
 /// A host with a canary behind it.
@@ -105,6 +111,7 @@ struct Kit {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     options: Options,
+    launcher: Option<Launcher>,
 }
 
 impl Kit {
@@ -116,6 +123,7 @@ impl Kit {
             drivers: ["canary", "spare"].map(|id| (DriverId::from(id), code.clone())).into(),
             clock: self.clock.clone(),
             runtime: self.options.clone(),
+            launcher: self.launcher.clone(),
             ..HostOptions::default()
         };
         Host::open(folder.path(), options).unwrap()
@@ -132,6 +140,7 @@ impl Default for Setting {
             canary: Arc::default(),
             store: None,
             clock: Arc::new(WallClock),
+            launcher: Some(launcher()),
             lenient: false,
             spare: false,
             options: Options {
@@ -275,6 +284,7 @@ impl Setting {
             store: store.clone(),
             clock: self.clock,
             options: self.options,
+            launcher: self.launcher,
         };
         let host = kit.host(&folder);
         let errors: Vec<_> = host

@@ -60,7 +60,11 @@ impl Story {
 
     fn hook(&self, number: usize, ended: Timestamp, run: &HookRun) -> Value {
         let id = &self.invocation_id;
-        let outputs: Vec<_> = run.outputs.iter().map(|kind| json!({"type": kind})).collect();
+        let outputs = run.outputs.iter().map(|kind| match (kind.as_str(), &run.message) {
+            ("message", Some(text)) => json!({"type": kind, "text": text}),
+            _ => json!({"type": kind}),
+        });
+        let outputs: Vec<_> = outputs.collect();
         let context: Vec<_> = run.context.iter().map(|one| object("content", one)).collect();
         let opinion = run.opinion.as_ref();
         let result = opinion.map(

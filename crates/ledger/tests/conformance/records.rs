@@ -33,6 +33,7 @@ async fn eventful(store: &dyn Store) {
         point: HookPoint::PreToolUse,
         started_at: at(3),
         outputs: vec!["updated_input".to_owned(), "message".to_owned()],
+        message: Some("rounded down".into()),
         opinion: Some(decision(haft_model::Verdict::Ask, 3).opinions.remove(0)),
         mutation: Some(mutation(MutationSource::Hook, "limits")),
         context: vec![json!("seen before")],

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use haft_driver::{Failure, Output};
-use haft_model::{Call, Code, Decided, DriverId, EffectState, Event, Verdict};
+use haft_model::{Call, Code, Decided, DriverId, EffectState, Event, HookPoint, Verdict};
 use haft_policy::Permit;
 
 use crate::Manner;
@@ -69,7 +69,7 @@ impl Walk<'_> {
         let let_through = limits::let_through(&world, &decision);
         let permission_input = self.keep(&understood.plan.input);
         self.journal.note(Event::PermissionDecided(Box::new(Decided {
-            decision,
+            decision: decision.clone(),
             permission_input,
             call_input: Some(cleared.call_input.clone()),
             mutations: Vec::new(),
@@ -77,6 +77,10 @@ impl Walk<'_> {
             expires_at: Some(until),
             mode: Decided::FALLBACK.to_owned(),
         })));
+        let told = self.hear_about(HookPoint::PermissionDecision, &understood, &decision).await;
+        if told.no.is_some() {
+            return None;
+        }
         let call_input = cleared.call_input.clone();
         Some(Cleared { understood, permit, call_input, heard: Some(heard), let_through })
     }

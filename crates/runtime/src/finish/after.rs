@@ -44,6 +44,7 @@ impl Walk<'_> {
                 result: Some(&result),
             };
             let answer = ask(hook.as_ref(), about).await;
+            self.hook_progress(started_at, &answer);
             let run = self.record(hook.name(), point, started_at, &answer);
             self.journal.note(Event::PostHookCompleted(Box::new(run)));
             came = self.after_hook(came, hook.as_ref(), answer);

@@ -8,7 +8,7 @@ use haft_model::{
 use haft_policy::{Permit, Settlement, settle};
 use serde_json::Value;
 
-use super::{Cleared, Ending};
+use super::{Cleared, Ending, PeoplesAnswer};
 use crate::journal::unrecorded;
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
@@ -50,10 +50,14 @@ impl Walk<'_> {
                 Ok(Some(Ending::AskAgain(Box::new(current))))
             }
             Settlement::Permitted(permit) => {
-                let mutations: Vec<Mutation> = mutation.into_iter().collect();
                 self.still_lawful(&current, question).await?;
-                let cleared =
-                    self.permitted(current, permit, question, &record.answers, mutations).await?;
+                let answer = PeoplesAnswer {
+                    question: question.id.clone(),
+                    asked_about: &understood.plan.input,
+                    mutations: mutation.into_iter().collect(),
+                };
+                let decision = self.agreed(question, &record.answers);
+                let cleared = self.permitted(current, permit, decision, answer).await?;
                 Ok(Some(Ending::Cleared(Box::new(cleared))))
             }
         }
@@ -97,20 +101,14 @@ impl Walk<'_> {
         }
     }
 
-    async fn permitted(
-        &mut self,
-        understood: Understood,
-        permit: Permit,
-        question: &Question,
-        answers: &[Answer],
-        mutations: Vec<Mutation>,
-    ) -> Result<Cleared, Halt> {
+    /// The decision that people's answers make of the one that they were asked about.
+    fn agreed(&self, question: &Question, answers: &[Answer]) -> Decision {
         let mut opinions = question.decision.opinions.clone();
         for answer in answers.iter().filter(|answer| answer.approves) {
             let reason = answer.reason.clone().unwrap_or_else(|| format!("{} agrees", answer.by));
             opinions.push(Opinion::new(Layer::Person, Says::Allow, reason).by(answer.by.as_str()));
         }
-        let decision = Decision {
+        Decision {
             verdict: Verdict::Allow,
             deciding: opinions.len().checked_sub(1),
             opinions,
@@ -118,10 +116,18 @@ impl Walk<'_> {
             code: None,
             suggested_updates: Vec::new(),
             decided_at: self.journal.now(),
-        };
+        }
+    }
+
+    async fn permitted(
+        &mut self,
+        understood: Understood,
+        permit: Permit,
+        decision: Decision,
+        answer: PeoplesAnswer<'_>,
+    ) -> Result<Cleared, Halt> {
         let call_input = self.keep(&understood.plan.input);
-        let kept = Some(call_input.clone());
-        self.decided(&understood, decision, kept, Some(question.id.clone()), mutations).await?;
+        self.decided(&understood, decision, Some(call_input.clone()), Some(answer)).await?;
         Ok(Cleared { understood, permit, call_input, heard: None, let_through: Vec::new() })
     }
 

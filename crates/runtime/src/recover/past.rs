@@ -76,6 +76,12 @@ impl Past {
         selected.unwrap_or_else(|| format!("unresolved:{}", self.planned.requested))
     }
 
+    /// The digest of the input that ran, or was about to.
+    pub(super) fn ran(&self) -> Option<Digest> {
+        let frozen = self.allowed().and_then(|decided| decided.call_input.as_ref());
+        frozen.map(|kept| kept.digest.clone())
+    }
+
     /// The digest of the input that was judged last.
     pub(super) fn judged(&self) -> Option<Digest> {
         self.facts.iter().rev().find_map(|fact| match &fact.event {

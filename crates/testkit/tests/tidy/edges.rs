@@ -6,7 +6,7 @@ use crate::none;
 use crate::repository::{File, file, files};
 
 /// Outside crates that nobody owns.
-const SHARED: [&str; 5] = ["serde", "serde_json", "tokio", "thiserror", "tempfile"];
+const SHARED: [&str; 6] = ["serde", "serde_json", "tokio", "thiserror", "tempfile", "rustix"];
 
 /// Who depends on whom, both by name.
 type Pairs = BTreeSet<(String, String)>;

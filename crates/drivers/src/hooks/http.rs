@@ -1,0 +1,108 @@
+//! A hook that is an address: asked by a signed POST, heard in its answer.
+
+use haft_driver::{BoxFuture, Heard, Hook, HookAnswer};
+use haft_model::{Signature, Timestamp};
+use haft_sandbox::{AddressGuard, CheckedUrl};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Response};
+
+use super::{Post, posted, wire};
+
+/// An address that is asked about calls.
+pub struct HttpHook {
+    post: Post,
+    url: String,
+    secret: Secret,
+    clock: fn() -> Timestamp,
+}
+
+/// What signs a question: a secret, why there is none, or nothing, where none is named. Nothing
+/// here can be printed.
+type Secret = Option<Result<String, String>>;
+
+impl HttpHook {
+    /// A hook that asks at a URL. The clock is asked for the time that is signed with the question.
+    pub fn new(post: Post, url: String, secret: Secret, clock: fn() -> Timestamp) -> HttpHook {
+        HttpHook { post, url, secret, clock }
+    }
+
+    async fn asked(&self, heard: Heard<'_>) -> Result<HookAnswer, String> {
+        let secret = self.secret.as_ref().map(Result::as_ref).transpose().map_err(String::clone)?;
+        let url = AddressGuard::named(&self.url).map_err(|forbidden| forbidden.to_string())?;
+        let body = wire::question(self.post.point, &heard);
+        let asking = self.exchange(&url, body, secret);
+        let text = tokio::time::timeout(self.post.timeout, asking)
+            .await
+            .unwrap_or_else(|_| Err(self.post.late()))?;
+        let answer = wire::answer(self.post.point, &text)?;
+        Ok(self.post.weighed(answer))
+    }
+
+    async fn exchange(
+        &self,
+        url: &CheckedUrl,
+        body: Vec<u8>,
+        secret: Option<&String>,
+    ) -> Result<Vec<u8>, String> {
+        let now = (self.clock)().as_second().to_string();
+        let plain = url.is_plain();
+        // The certificates are files.
+        let client = tokio::task::spawn_blocking(move || client(plain)).await;
+        let client = client.ok().and_then(Result::ok).ok_or("the http client broke")?;
+        let mut request = client.post(url.as_str()).header(CONTENT_TYPE, "application/json");
+        if let Some(secret) = secret {
+            let signed = [now.as_bytes(), b".", &body].concat();
+            let signature = Signature::of(secret.as_bytes(), &signed);
+            request = request.header("Haft-Signature", format!("v1={}", signature.as_str()));
+        }
+        let answer = request.header("Haft-Timestamp", &now).body(body).send().await;
+        let answer = answer.map_err(|fault| match fault.is_connect() {
+            true => format!("`{}` cannot be reached", url.host()),
+            false => format!("`{}` did not answer as a web server does", url.host()),
+        })?;
+        given(answer).await
+    }
+}
+
+impl Hook for HttpHook {
+    posted!();
+
+    fn hear<'a>(&'a self, heard: Heard<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
+        Box::pin(self.asked(heard))
+    }
+}
+
+/// A client that goes nowhere but where it is sent, once.
+fn client(plain: bool) -> Result<Client, reqwest::Error> {
+    let builder = match plain {
+        true => Client::builder().tls_certs_only([]),
+        false => Client::builder(),
+    };
+    builder
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .pool_max_idle_per_host(0)
+        .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
+/// The body of an answer that is one.
+async fn given(mut answer: Response) -> Result<Vec<u8>, String> {
+    let status = answer.status();
+    if status.is_redirection() {
+        return Err(format!("it answered {status}, and a hook is not followed elsewhere"));
+    }
+    if !status.is_success() {
+        return Err(format!("it answered {status}"));
+    }
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(|_| "its answer broke off")? {
+        body.extend_from_slice(&piece);
+        if body.len() > wire::LONGEST {
+            return Err(format!("it said more than {} bytes", wire::LONGEST));
+        }
+    }
+    Ok(body)
+}

@@ -1,0 +1,111 @@
+//! A hook that is a program: confined, asked on standard input, heard on standard output.
+
+use std::fs;
+use std::future::pending;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use haft_driver::{BoxFuture, Heard, Hook, HookAnswer};
+use haft_sandbox::{Access, Bounds, Confined, End, Ended, Shown, Walls};
+
+use super::{Post, posted, wire};
+
+/// How much of a program's complaint is repeated.
+const LONGEST_COMPLAINT: usize = 200;
+
+/// The folder in which a hook's program runs.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The workspace.
+    pub root: PathBuf,
+    /// What of it no program sees.
+    pub hidden: Vec<PathBuf>,
+    /// What stands between the program and this machine.
+    pub walls: Walls,
+}
+
+/// A program that is asked about calls.
+pub struct ProgramHook {
+    post: Post,
+    command: Vec<String>,
+    place: Place,
+}
+
+impl ProgramHook {
+    /// A hook that runs a command: a program, and its arguments.
+    pub fn new(post: Post, command: Vec<String>, place: Place) -> ProgramHook {
+        ProgramHook { post, command, place }
+    }
+
+    fn confined(&self, stdin: Vec<u8>) -> Result<Confined, String> {
+        let (program, args) = self.command.split_first().ok_or("it names no program")?;
+        let root = fs::canonicalize(&self.place.root)
+            .map_err(|fault| format!("the workspace cannot be found: {fault}"))?;
+        let program = located(&root, program);
+        let mut shown = vec![Shown { path: root.clone(), access: Access::Read }];
+        if program.is_absolute() && !program.starts_with(&root) && program.exists() {
+            shown.push(Shown { path: program.clone(), access: Access::Read });
+        }
+        let hidden = self.place.hidden.iter().map(|path| root.join(path)).collect();
+        let bounds = Bounds { output: wire::LONGEST, ..Bounds::default() };
+        let args = args.to_vec();
+        Ok(Confined {
+            program,
+            args,
+            stdin,
+            shown,
+            hidden,
+            cwd: root,
+            bounds,
+            ..Confined::default()
+        })
+    }
+
+    async fn asked(&self, heard: Heard<'_>) -> Result<HookAnswer, String> {
+        let confined = self.confined(wire::question(self.post.point, &heard))?;
+        let deadline = Instant::now() + self.post.timeout;
+        let ran = confined.run(&self.place.walls, deadline, pending()).await;
+        let ended = ran.map_err(|refused| refused.to_string())?;
+        let answer = self.said(&ended)?;
+        Ok(self.post.weighed(answer))
+    }
+
+    fn said(&self, ended: &Ended) -> Result<HookAnswer, String> {
+        let complaint = complaint(&ended.stderr);
+        match ended.end {
+            End::OutOfTime | End::CalledOff => Err(self.post.late()),
+            End::Killed(signal) => Err(format!("it was ended by signal {signal}{complaint}")),
+            End::Exited(0) if ended.truncated => {
+                Err(format!("it said more than {} bytes", wire::LONGEST))
+            }
+            End::Exited(0) => wire::answer(self.post.point, &ended.stdout),
+            End::Exited(code) => Err(format!("it ended with code {code}{complaint}")),
+        }
+    }
+}
+
+impl Hook for ProgramHook {
+    posted!();
+
+    fn hear<'a>(&'a self, heard: Heard<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
+        Box::pin(self.asked(heard))
+    }
+}
+
+/// A name is looked up among the system's programs; a path begins at the workspace.
+fn located(root: &Path, program: &str) -> PathBuf {
+    if !program.contains('/') {
+        return PathBuf::from(program);
+    }
+    let path = root.join(program);
+    fs::canonicalize(&path).unwrap_or(path)
+}
+
+/// The last thing that a program said to people, as part of a sentence.
+fn complaint(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let plain = last.map(|line| line.chars().filter(|letter| !letter.is_control()));
+    let short: String = plain.into_iter().flatten().take(LONGEST_COMPLAINT).collect();
+    if short.is_empty() { short } else { format!(": {short}") }
+}

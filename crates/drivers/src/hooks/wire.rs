@@ -1,0 +1,168 @@
+//! What a hook reads and what it may say, as JSON; programs and addresses speak the same.
+
+use haft_driver::{Heard, HookAnswer};
+use haft_model::{Content, Decision, Envelope, HookPoint, Progress, Says};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// How much a hook may say.
+pub(super) const LONGEST: usize = 1024 * 1024;
+
+/// What a hook reads.
+pub(super) fn question(point: HookPoint, heard: &Heard<'_>) -> Vec<u8> {
+    let plan = heard.plan;
+    let effects = &plan.effects;
+    let mut question = json!({
+        "event": point,
+        "actor": {
+            "id": heard.actor.id,
+            "tenant": heard.actor.tenant,
+            "roles": heard.actor.roles,
+        },
+        "tool": { "id": plan.tool.id, "version": plan.version, "driver": plan.route.driver },
+        "observable_input": heard.observable_input,
+        "effects": {
+            "mutates": effects.mutates,
+            "mutates_stated": effects.mutates_stated,
+            "classes": effects.classes,
+            "risk": effects.risk,
+            "requires": effects.requires,
+            "read_only": effects.facts.read_only,
+            "destructive": effects.facts.destructive,
+            "open_world": effects.facts.open_world,
+        },
+    });
+    if let Value::Object(fields) = &mut question {
+        fields.extend(heard.decision.map(|it| ("decision".to_owned(), decision(it))));
+        fields.extend(heard.result.map(|it| ("result".to_owned(), result(it))));
+    }
+    serde_json::to_vec(&question).unwrap_or_default()
+}
+
+fn decision(decision: &Decision) -> Value {
+    json!({
+        "verdict": decision.verdict,
+        "reason": decision.reason(),
+        "opinions": decision.opinions,
+    })
+}
+
+fn result(result: &Envelope) -> Value {
+    let text: Vec<_> = result.content.iter().filter_map(text_of).collect();
+    let error = result.error.as_ref();
+    json!({
+        "status": result.status,
+        "is_error": result.is_error,
+        "effect_state": result.effect_state,
+        "output": result.structured_content,
+        "text": (!text.is_empty()).then(|| text.join("\n")),
+        "error": error.map(|error| json!({"code": error.error_code, "message": error.message})),
+    })
+}
+
+fn text_of(content: &Content) -> Option<&str> {
+    match content {
+        Content::Text { text } => Some(text),
+        _ => None,
+    }
+}
+
+/// What a hook says. A word that we do not know may be one that matters.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    message: Option<String>,
+    progress: Option<SaidProgress>,
+    updated_input: Option<Value>,
+    permission: Option<Permission>,
+    #[serde(default)]
+    additional_context: Vec<Value>,
+    stop: Option<String>,
+    updated_output: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Permission {
+    behavior: Behavior,
+    reason: String,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Behavior {
+    Allow,
+    Ask,
+    Deny,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SaidProgress {
+    message: Option<String>,
+    percent: Option<f64>,
+    current_step: Option<String>,
+    step_index: Option<u64>,
+    total_steps: Option<u64>,
+}
+
+/// Reads an answer. Silence is no opinion; anything else has to be one object of known words that
+/// can have an effect at this point.
+pub(super) fn answer(point: HookPoint, text: &[u8]) -> Result<HookAnswer, String> {
+    if text.iter().all(u8::is_ascii_whitespace) {
+        return Ok(HookAnswer::default());
+    }
+    let nonsense = |why: String| format!("its answer is not what a hook can say: {why}");
+    if text.trim_ascii_start().first() != Some(&b'{') {
+        return Err(nonsense("it is not a JSON object".to_owned()));
+    }
+    let said: Said = serde_json::from_slice(text).map_err(|fault| nonsense(fault.to_string()))?;
+    fitting(point, &said)?;
+    Ok(HookAnswer {
+        message: said.message,
+        progress: said.progress.map(progress),
+        updated_input: said.updated_input,
+        opinion: said.permission.map(|permission| {
+            let says = match permission.behavior {
+                Behavior::Allow => Says::Allow,
+                Behavior::Ask => Says::Ask,
+                Behavior::Deny => Says::Deny,
+            };
+            (says, permission.reason)
+        }),
+        additional_context: said.additional_context,
+        stop: said.stop,
+        updated_output: said.updated_output,
+    })
+}
+
+fn progress(said: SaidProgress) -> Progress {
+    Progress {
+        message: said.message,
+        percent: said.percent,
+        current_step: said.current_step,
+        step_index: said.step_index,
+        total_steps: said.total_steps,
+        ..Progress::default()
+    }
+}
+
+/// Refuses what would have no effect here, so that nobody relies on it.
+fn fitting(point: HookPoint, said: &Said) -> Result<(), String> {
+    use HookPoint::{
+        PermissionDecision, PermissionRequest, PostToolUse, PreToolUse, ResultPersistence,
+    };
+    let words: [(&str, bool, &[HookPoint]); 3] = [
+        ("updated_input", said.updated_input.is_some(), &[PreToolUse]),
+        (
+            "permission",
+            said.permission.is_some(),
+            &[PreToolUse, PermissionRequest, PermissionDecision],
+        ),
+        ("updated_output", said.updated_output.is_some(), &[PostToolUse, ResultPersistence]),
+    ];
+    match words.iter().find(|(_, given, points)| *given && !points.contains(&point)) {
+        Some((word, _, _)) => Err(format!("`{word}` cannot be said at `{point}`")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,108 @@
+//! What a launcher is told and what it tells, over one socket.
+
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{Bounds, Confined, Network, Shown};
+
+/// What fits into a socket before anybody reads it, with room to spare.
+const LONGEST: usize = 100 * 1024;
+
+/// Whom to put inside, and what they get to see.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Orders {
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<String>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) shown: Vec<Shown>,
+    pub(super) hidden: Vec<PathBuf>,
+    pub(super) cwd: PathBuf,
+    pub(super) network: Network,
+    pub(super) bounds: Bounds,
+}
+
+/// What became of it, one line each.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    /// Something that keeps programs inside is not to be had; nothing was started.
+    Unenforced(String),
+    /// The program cannot be started.
+    NoProgram(String),
+    /// It was started behind these layers.
+    Inside(Vec<String>),
+    /// It ended with this code.
+    Exited(i32),
+    /// It was ended by this signal.
+    Killed(i32),
+}
+
+impl Orders {
+    pub(crate) fn of(confined: &Confined) -> Orders {
+        Orders {
+            program: confined.program.clone(),
+            args: confined.args.clone(),
+            env: confined.env.clone(),
+            shown: confined.shown.clone(),
+            hidden: confined.hidden.clone(),
+            cwd: confined.cwd.clone(),
+            network: confined.network,
+            bounds: confined.bounds,
+        }
+    }
+
+    /// Leaves the orders on a line that nobody reads yet, and what the program will read with them.
+    pub(crate) fn send(&self, line: &UnixStream, stdin: &OwnedFd) -> io::Result<()> {
+        let text = serde_json::to_vec(self)?;
+        if text.len() > LONGEST {
+            let words = format!("the arguments and paths are longer than {LONGEST} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
+        }
+        let length = (text.len() as u32).to_be_bytes();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let given = [stdin.as_fd()];
+        control.push(SendAncillaryMessage::ScmRights(&given));
+        sendmsg(line, &[IoSlice::new(&length)], &mut control, SendFlags::NOSIGNAL)?;
+        let mut line = line;
+        line.write_all(&text)
+    }
+
+    /// Takes the orders from the line.
+    pub(super) fn receive(line: &UnixStream) -> io::Result<(Orders, OwnedFd)> {
+        let mut length = [0; 4];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        recvmsg(line, &mut [IoSliceMut::new(&mut length)], &mut control, flags)?;
+        let given = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        });
+        let stdin = given.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let mut text = vec![0; (u32::from_be_bytes(length) as usize).min(LONGEST)];
+        let mut line = line;
+        line.read_exact(&mut text)?;
+        Ok((serde_json::from_slice(&text)?, stdin))
+    }
+}
+
+impl Report {
+    /// Says it. Where nobody listens any more there is nobody to tell.
+    pub(super) fn send(&self, line: BorrowedFd<'_>) {
+        if let Ok(mut text) = serde_json::to_vec(self) {
+            text.push(b'\n');
+            let _ = rustix::net::send(line, &text, SendFlags::NOSIGNAL);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The outer process: it makes the namespaces, starts the inner one and waits for it.
+
+use std::fs;
+use std::io;
+use std::process::{Command, Stdio};
+
+use rustix::process::{getegid, geteuid, setsid};
+use rustix::thread::UnshareFlags;
+
+use super::{INNER, Report, doing, kernel};
+
+/// Does the outer part and gives the exit code.
+pub(super) fn run() -> i32 {
+    match confine() {
+        Ok(code) => code,
+        Err(report) => {
+            report.send(rustix::stdio::stdin());
+            1
+        }
+    }
+}
+
+fn confine() -> Result<i32, Report> {
+    kernel::keep_files_to_ourselves().map_err(doing("inherited files could not be closed"))?;
+    // Away from the terminal, so that nothing can be typed into it from inside.
+    let _ = setsid();
+    namespaces()?;
+    let mut inner = Command::new("/proc/self/exe")
+        .arg(INNER)
+        .env_clear()
+        .stdin(Stdio::inherit())
+        .spawn()
+        .map_err(doing("the first process inside could not be started"))?;
+    let status = inner.wait().map_err(doing("the first process inside was lost"))?;
+    Ok(status.code().unwrap_or(1))
+}
+
+/// A world of our own: users, mounts, processes, network, messages, names.
+fn namespaces() -> Result<(), Report> {
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    let wanted = UnshareFlags::NEWUSER
+        | UnshareFlags::NEWNS
+        | UnshareFlags::NEWPID
+        | UnshareFlags::NEWNET
+        | UnshareFlags::NEWIPC
+        | UnshareFlags::NEWUTS
+        | UnshareFlags::NEWCGROUP;
+    kernel::leave(wanted).map_err(no_namespaces)?;
+    let written = fs::write("/proc/self/setgroups", "deny")
+        .and_then(|()| fs::write("/proc/self/uid_map", format!("0 {user} 1")))
+        .and_then(|()| fs::write("/proc/self/gid_map", format!("0 {group} 1")));
+    written.map_err(no_namespaces)
+}
+
+fn no_namespaces(fault: io::Error) -> Report {
+    let why = match fault.raw_os_error() {
+        Some(libc::EINVAL) => "the launcher is not the first thing in `main`, so there are threads",
+        Some(libc::ENOSPC) => "`user.max_user_namespaces` allows no more user namespaces",
+        _ => "user namespaces have to be allowed for ordinary users on this machine",
+    };
+    Report::Unenforced(format!("no namespaces: {fault}; {why}"))
+}

@@ -1,0 +1,176 @@
+//! What a program may ask of the kernel: what is on the list, and nothing else.
+//!
+//! What is not on it answers as if the kernel had never heard of it, which programs are prepared
+//! for. Not there: mounting, namespaces, tracing, keys, modules, clocks, `io_uring`, handles, and
+//! `clone3`, whose wishes cannot be looked at.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
+
+use super::Report;
+use crate::Network;
+
+/// Every kind of namespace that a new process could ask for.
+const NAMESPACES: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u64;
+
+/// The part of a socket's type that is its type.
+const TYPE: u64 = 0xf;
+
+/// Installs the list for this process and all that follow.
+pub(super) fn filter(network: Network) -> Result<String, Report> {
+    let refused =
+        |fault: String| Report::Unenforced(format!("the filter of system calls: {fault}"));
+    let program = compiled(network).map_err(|fault| refused(fault.to_string()))?;
+    seccompiler::apply_filter(&program).map_err(|fault| refused(fault.to_string()))?;
+    Ok("seccomp".to_owned())
+}
+
+fn compiled(network: Network) -> Result<BpfProgram, seccompiler::BackendError> {
+    let mut rules: BTreeMap<c_long, Vec<SeccompRule>> =
+        PLAIN.iter().chain(OLDER).map(|call| (*call, Vec::new())).collect();
+    rules.extend(looked_at(network)?);
+    let unheard_of = SeccompAction::Errno(libc::ENOSYS as u32);
+    let arch = std::env::consts::ARCH.try_into()?;
+    SeccompFilter::new(rules, unheard_of, SeccompAction::Allow, arch)?.try_into()
+}
+
+type Looked = Vec<(c_long, Vec<SeccompRule>)>;
+
+/// Calls that are allowed for some of their arguments.
+fn looked_at(network: Network) -> Result<Looked, seccompiler::BackendError> {
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    // Where there is no network, a socket for it is of no use, but asking for one is no offence.
+    // Connecting is on no list, and neither is a socket that sends without: a file that is shown
+    // may be the door of somebody outside.
+    let Network::None = network;
+    let of = |family: i32, kind: i32| {
+        let kind = condition(1, MaskedEq(TYPE), kind as u64)?;
+        rule(vec![condition(0, Eq, family as u64)?, kind])
+    };
+    let streams = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
+    let sockets: Result<_, _> =
+        streams.into_iter().map(|family| of(family, libc::SOCK_STREAM)).collect();
+    let pairs = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
+    let pairs: Result<_, _> = pairs.into_iter().map(|kind| of(libc::AF_UNIX, kind)).collect();
+    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|wish| condition(1, Ne, wish));
+    let [sti, linux] = typing;
+    let personalities = [0, 0xffff_ffff].map(|kind| rule(vec![condition(0, Eq, kind)?]));
+    let [usual, asked] = personalities;
+    Ok(vec![
+        (libc::SYS_clone, vec![rule(vec![condition(0, MaskedEq(NAMESPACES), 0)?])?]),
+        (libc::SYS_socket, sockets?),
+        (libc::SYS_socketpair, pairs?),
+        (libc::SYS_ioctl, vec![rule(vec![sti?, linux?])?]),
+        (libc::SYS_personality, vec![usual?, asked?]),
+    ])
+}
+
+fn condition(
+    argument: u8,
+    compare: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, seccompiler::BackendError> {
+    // The kernel looks at the lower half of these arguments only, whatever stands in the upper.
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, compare, value)
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(conditions)
+}
+
+/// Calls that are allowed whatever their arguments are.
+#[rustfmt::skip]
+const PLAIN: &[c_long] = &[
+    // Files.
+    libc::SYS_read, libc::SYS_write, libc::SYS_close, libc::SYS_openat, libc::SYS_openat2,
+    libc::SYS_readv, libc::SYS_writev, libc::SYS_pread64, libc::SYS_pwrite64, libc::SYS_preadv,
+    libc::SYS_pwritev, libc::SYS_preadv2, libc::SYS_pwritev2, libc::SYS_lseek, libc::SYS_fstat,
+    libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_statfs, libc::SYS_fstatfs, libc::SYS_faccessat,
+    libc::SYS_faccessat2, libc::SYS_getdents64, libc::SYS_readlinkat, libc::SYS_getcwd,
+    libc::SYS_chdir, libc::SYS_fchdir, libc::SYS_fcntl, libc::SYS_flock, libc::SYS_fsync,
+    libc::SYS_fdatasync, libc::SYS_sync, libc::SYS_syncfs, libc::SYS_sync_file_range,
+    libc::SYS_truncate, libc::SYS_ftruncate, libc::SYS_fallocate, libc::SYS_fadvise64,
+    libc::SYS_readahead, libc::SYS_mkdirat, libc::SYS_mknodat, libc::SYS_unlinkat,
+    libc::SYS_renameat, libc::SYS_renameat2, libc::SYS_linkat, libc::SYS_symlinkat,
+    libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_utimensat,
+    libc::SYS_umask, libc::SYS_dup, libc::SYS_dup3, libc::SYS_pipe2, libc::SYS_close_range,
+    libc::SYS_copy_file_range, libc::SYS_sendfile, libc::SYS_splice, libc::SYS_tee,
+    libc::SYS_memfd_create, libc::SYS_getxattr, libc::SYS_lgetxattr, libc::SYS_fgetxattr,
+    libc::SYS_listxattr, libc::SYS_llistxattr, libc::SYS_flistxattr, libc::SYS_setxattr,
+    libc::SYS_lsetxattr, libc::SYS_fsetxattr, libc::SYS_removexattr, libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr, libc::SYS_inotify_init1, libc::SYS_inotify_add_watch,
+    libc::SYS_inotify_rm_watch, libc::SYS_io_setup, libc::SYS_io_destroy, libc::SYS_io_submit,
+    libc::SYS_io_getevents, libc::SYS_io_cancel,
+    // Memory.
+    libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_mremap, libc::SYS_madvise,
+    libc::SYS_msync, libc::SYS_mincore, libc::SYS_brk, libc::SYS_mlock, libc::SYS_mlock2,
+    libc::SYS_munlock, libc::SYS_mlockall, libc::SYS_munlockall, libc::SYS_membarrier,
+    libc::SYS_pkey_alloc, libc::SYS_pkey_free, libc::SYS_pkey_mprotect, libc::SYS_get_mempolicy,
+    libc::SYS_set_mempolicy, libc::SYS_mbind, libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmdt,
+    libc::SYS_shmctl, libc::SYS_semget, libc::SYS_semop, libc::SYS_semtimedop, libc::SYS_semctl,
+    libc::SYS_msgget, libc::SYS_msgsnd, libc::SYS_msgrcv, libc::SYS_msgctl,
+    // Processes and threads.
+    libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit, libc::SYS_exit_group, libc::SYS_wait4,
+    libc::SYS_waitid, libc::SYS_kill, libc::SYS_tkill, libc::SYS_tgkill, libc::SYS_getpid,
+    libc::SYS_getppid, libc::SYS_gettid, libc::SYS_getpgid, libc::SYS_setpgid, libc::SYS_getsid,
+    libc::SYS_setsid, libc::SYS_getuid, libc::SYS_geteuid, libc::SYS_getgid, libc::SYS_getegid,
+    libc::SYS_getresuid, libc::SYS_getresgid, libc::SYS_getgroups, libc::SYS_setgroups,
+    libc::SYS_setuid, libc::SYS_setgid, libc::SYS_setreuid, libc::SYS_setregid,
+    libc::SYS_setresuid, libc::SYS_setresgid, libc::SYS_setfsuid, libc::SYS_setfsgid,
+    libc::SYS_capget, libc::SYS_capset, libc::SYS_prctl, libc::SYS_seccomp,
+    libc::SYS_landlock_create_ruleset, libc::SYS_landlock_add_rule, libc::SYS_landlock_restrict_self,
+    libc::SYS_set_tid_address, libc::SYS_set_robust_list, libc::SYS_get_robust_list,
+    libc::SYS_rseq, libc::SYS_futex, libc::SYS_futex_waitv, libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity, libc::SYS_sched_setaffinity, libc::SYS_sched_getparam,
+    libc::SYS_sched_setparam, libc::SYS_sched_getscheduler, libc::SYS_sched_setscheduler,
+    libc::SYS_sched_get_priority_max, libc::SYS_sched_get_priority_min, libc::SYS_sched_getattr,
+    libc::SYS_sched_setattr, libc::SYS_sched_rr_get_interval, libc::SYS_getpriority,
+    libc::SYS_setpriority, libc::SYS_ioprio_get, libc::SYS_ioprio_set, libc::SYS_getrlimit,
+    libc::SYS_setrlimit, libc::SYS_prlimit64, libc::SYS_getrusage, libc::SYS_times, libc::SYS_getcpu,
+    libc::SYS_pidfd_open, libc::SYS_pidfd_send_signal, libc::SYS_restart_syscall,
+    // Signals and waiting.
+    libc::SYS_rt_sigaction, libc::SYS_rt_sigprocmask, libc::SYS_rt_sigreturn,
+    libc::SYS_rt_sigsuspend, libc::SYS_rt_sigpending, libc::SYS_rt_sigtimedwait,
+    libc::SYS_rt_sigqueueinfo, libc::SYS_rt_tgsigqueueinfo, libc::SYS_sigaltstack,
+    libc::SYS_signalfd4, libc::SYS_eventfd2, libc::SYS_epoll_create1, libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2, libc::SYS_ppoll, libc::SYS_pselect6,
+    libc::SYS_timerfd_create, libc::SYS_timerfd_settime, libc::SYS_timerfd_gettime,
+    libc::SYS_timer_create, libc::SYS_timer_settime, libc::SYS_timer_gettime,
+    libc::SYS_timer_getoverrun, libc::SYS_timer_delete, libc::SYS_getitimer, libc::SYS_setitimer,
+    libc::SYS_nanosleep, libc::SYS_clock_nanosleep, libc::SYS_clock_gettime, libc::SYS_clock_getres,
+    libc::SYS_gettimeofday,
+    // Sockets that are there already, and what a machine says of itself.
+    libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4,
+    libc::SYS_getsockname, libc::SYS_getpeername, libc::SYS_getsockopt, libc::SYS_setsockopt,
+    libc::SYS_sendto, libc::SYS_recvfrom, libc::SYS_sendmsg, libc::SYS_recvmsg, libc::SYS_sendmmsg,
+    libc::SYS_recvmmsg, libc::SYS_shutdown, libc::SYS_uname, libc::SYS_sysinfo, libc::SYS_getrandom,
+];
+
+/// Calls that newer machines do not have.
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const OLDER: &[c_long] = &[
+    libc::SYS_arch_prctl, libc::SYS_open, libc::SYS_creat, libc::SYS_stat, libc::SYS_lstat,
+    libc::SYS_access, libc::SYS_poll, libc::SYS_select, libc::SYS_pipe, libc::SYS_dup2,
+    libc::SYS_fork, libc::SYS_vfork, libc::SYS_rename, libc::SYS_mkdir, libc::SYS_rmdir,
+    libc::SYS_link, libc::SYS_unlink, libc::SYS_symlink, libc::SYS_readlink, libc::SYS_chmod,
+    libc::SYS_chown, libc::SYS_lchown, libc::SYS_mknod, libc::SYS_getpgrp, libc::SYS_time,
+    libc::SYS_alarm, libc::SYS_pause, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat,
+    libc::SYS_getdents, libc::SYS_epoll_create, libc::SYS_epoll_wait, libc::SYS_eventfd,
+    libc::SYS_signalfd, libc::SYS_inotify_init,
+];
+
+/// Calls that newer machines do not have.
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER: &[c_long] = &[];

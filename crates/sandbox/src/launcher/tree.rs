@@ -1,0 +1,270 @@
+//! What there is to see inside: the system's programs, a private `/tmp`, and what was shown.
+//!
+//! Everything is taken as a copy of a mount first and put into an empty file system afterwards, so
+//! the order of places does not matter and nothing else comes along.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
+    mount_change, move_mount, open_tree, unmount,
+};
+use rustix::process::{chdir, pivot_root};
+
+use super::kernel::{Reach, restrict};
+use super::{Orders, Report, doing};
+use crate::{Access, Bounds};
+
+/// The folders of programs and libraries.
+const SYSTEM: [&str; 9] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
+
+/// What programs look up in `/etc` to run at all.
+const ETC: [&str; 6] = [
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/alternatives",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
+];
+
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Files that are the same for everybody inside.
+const WRITTEN: [(&str, &str); 3] = [
+    ("etc/passwd", "root:x:0:0:root:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
+    ("etc/group", "root:x:0:\nnogroup:x:65534:\n"),
+    ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
+];
+
+const LINKS: [(&str, &str); 4] = [
+    ("dev/fd", "/proc/self/fd"),
+    ("dev/stdin", "/proc/self/fd/0"),
+    ("dev/stdout", "/proc/self/fd/1"),
+    ("dev/stderr", "/proc/self/fd/2"),
+];
+
+/// Any folder that is there on every machine: what is built is put over it for a moment.
+const SCAFFOLD: &str = "/usr";
+
+const NO_PRIVILEGE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+const LOOK: u64 = NO_PRIVILEGE | libc::MOUNT_ATTR_RDONLY;
+
+/// The kernels that count processes for each namespace begin here.
+const COUNTS_PROCESSES: (u32, u32) = (6, 14);
+
+/// The least that such a kernel takes for the highest number of a process.
+const FEWEST_PROCESSES: u64 = 301;
+
+/// Something that is put inside.
+struct Piece {
+    place: PathBuf,
+    mount: OwnedFd,
+    folder: bool,
+}
+
+/// A link of the system's: where it is, and where it leads.
+type Link = (PathBuf, PathBuf);
+
+/// Builds it and makes it everything there is.
+pub(super) fn build(orders: &Orders) -> Result<Vec<String>, Report> {
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(|fault| doing("mounts could not be taken")(fault.into()))?;
+    let (pieces, links) = taken(orders)?;
+    let counted = assemble(orders, pieces, &links).map_err(doing("the file system inside"))?;
+    let _ = rustix::system::sethostname(b"haft");
+    let mut layers = vec!["mounts".to_owned()];
+    if counted {
+        layers.push("process count".to_owned());
+    } else if is_root() {
+        return Err(Report::Unenforced(
+            "root's processes are counted by no kernel before 6.14; run haft as an ordinary user"
+                .into(),
+        ));
+    }
+    Ok(layers)
+}
+
+/// Copies of what is on this machine, each with as few rights as it needs.
+fn taken(orders: &Orders) -> Result<(Vec<Piece>, Vec<Link>), Report> {
+    let (mut pieces, mut links) = (Vec::new(), Vec::new());
+    for place in SYSTEM.iter().chain(&ETC).map(Path::new) {
+        match fs::symlink_metadata(place) {
+            // Where a part of `/etc` is a link, what it stands for is taken.
+            Ok(found) if found.is_symlink() && !place.starts_with("/etc") => {
+                let target = fs::read_link(place).map_err(doing("a link of the system"))?;
+                links.push((inner(place), target));
+            }
+            Ok(_) if place.exists() => pieces.push(piece(place, LOOK)?),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    for place in DEVICES.map(Path::new) {
+        pieces.push(piece(place, libc::MOUNT_ATTR_NOSUID)?);
+    }
+    for shown in &orders.shown {
+        let path = &shown.path;
+        showable(path)?;
+        let rights = match shown.access {
+            Access::Read => LOOK,
+            Access::Write => NO_PRIVILEGE,
+        };
+        pieces.push(piece(path, rights)?);
+    }
+    Ok((pieces, links))
+}
+
+/// A path that says where it is, and that is not where something of our own will be.
+fn showable(path: &Path) -> Result<(), Report> {
+    let plain = path.is_absolute()
+        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    let ours = ["/proc", "/dev", "/sys"].iter().any(|taken| path.starts_with(taken));
+    if plain && !ours && path != Path::new("/") && path != Path::new("/tmp") {
+        return Ok(());
+    }
+    Err(Report::Unenforced(format!("`{}` cannot be shown to a confined program", path.display())))
+}
+
+fn piece(place: &Path, rights: u64) -> Result<Piece, Report> {
+    let copy = || -> io::Result<Piece> {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE;
+        let mount = open_tree(CWD, place, flags)?;
+        restrict(&mount, rights, Reach::Below)?;
+        Ok(Piece { place: inner(place), mount, folder: place.is_dir() })
+    };
+    copy().map_err(doing(&format!("`{}` could not be shown", place.display())))
+}
+
+/// Puts everything together over the scaffold and moves in. Says whether processes are counted.
+fn assemble(orders: &Orders, pieces: Vec<Piece>, links: &[Link]) -> io::Result<bool> {
+    let root = fresh("tmpfs", &[("size", "4m"), ("mode", "0755")], MountAttrFlags::empty())?;
+    attach(&root, Path::new(SCAFFOLD))?;
+    chdir(SCAFFOLD)?;
+    let (proc, counted) = processes(&orders.bounds)?;
+    let room = orders.bounds.file_size.to_string();
+    let tmp = fresh("tmpfs", &[("size", &room), ("mode", "1777")], plain_mount())?;
+    for (place, mount) in [("proc", proc), ("tmp", tmp)] {
+        put(&Piece { place: place.into(), mount, folder: true })?;
+    }
+    pieces.iter().try_for_each(put)?;
+    for (place, target) in links {
+        above(place)?;
+        symlink(target, place)?;
+    }
+    for (place, target) in LINKS {
+        symlink(target, place)?;
+    }
+    for (place, text) in WRITTEN {
+        fs::create_dir_all("etc")?;
+        fs::write(place, text)?;
+    }
+    orders.hidden.iter().try_for_each(|path| hide(&inner(path)))?;
+    move_in()?;
+    Ok(counted)
+}
+
+/// Covers a place with nothing.
+fn hide(place: &Path) -> io::Result<()> {
+    let Ok(found) = fs::metadata(place) else { return Ok(()) };
+    let cover = match found.is_dir() {
+        true => fresh("tmpfs", &[("size", "4k"), ("mode", "0555")], plain_mount())?,
+        false => open_tree(
+            CWD,
+            "dev/null",
+            OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC,
+        )?,
+    };
+    restrict(&cover, libc::MOUNT_ATTR_RDONLY, Reach::Only)?;
+    attach(&cover, place)
+}
+
+/// Makes what was built the root, and lets go of the old one.
+fn move_in() -> io::Result<()> {
+    pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    chdir("/")?;
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
+    let root = rustix::fs::open("/", flags, Mode::empty())?;
+    restrict(&root, LOOK, Reach::Only)
+}
+
+/// The processes inside and no others; read-only, since what root may write there is the machine's.
+fn processes(bounds: &Bounds) -> io::Result<(OwnedFd, bool)> {
+    let flags = plain_mount() | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let proc = fresh("proc", &[], flags)?;
+    let counted = counts_processes();
+    if counted {
+        let place = "sys/kernel/pid_max";
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let most = bounds.processes.max(FEWEST_PROCESSES).to_string();
+        let file = rustix::fs::openat(&proc, place, flags, Mode::empty())?;
+        rustix::io::write(&file, most.as_bytes())?;
+    }
+    restrict(&proc, LOOK, Reach::Only)?;
+    Ok((proc, counted))
+}
+
+/// Older kernels have one number for the whole machine, which is not ours to change.
+fn counts_processes() -> bool {
+    let name = rustix::system::uname();
+    let release = name.release().to_string_lossy();
+    let mut parts = release.split('.').map(|part| part.parse::<u32>().unwrap_or_default());
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= COUNTS_PROCESSES
+}
+
+/// Whether the user outside is root, whose processes no limit counts.
+fn is_root() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.split_whitespace().nth(1).is_none_or(|outside| outside == "0")
+}
+
+fn plain_mount() -> MountAttrFlags {
+    MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV
+}
+
+/// A new file system that is nowhere yet.
+fn fresh(kind: &str, options: &[(&str, &str)], rights: MountAttrFlags) -> io::Result<OwnedFd> {
+    let made = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in options {
+        fsconfig_set_string(&made, *name, *value)?;
+    }
+    fsconfig_create(&made)?;
+    Ok(fsmount(&made, FsMountFlags::FSMOUNT_CLOEXEC, rights)?)
+}
+
+/// Puts a piece in its place, which is made if it is not there.
+fn put(piece: &Piece) -> io::Result<()> {
+    let place = &piece.place;
+    if piece.folder {
+        fs::create_dir_all(place)?;
+    } else {
+        above(place)?;
+        if !place.exists() {
+            fs::File::create(place)?;
+        }
+    }
+    attach(&piece.mount, place)
+}
+
+fn attach(mount: &OwnedFd, place: &Path) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    Ok(move_mount(mount, "", CWD, place, flags)?)
+}
+
+fn above(place: &Path) -> io::Result<()> {
+    place.parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+/// A place as seen from the root that is being built.
+fn inner(place: &Path) -> PathBuf {
+    place.strip_prefix("/").unwrap_or(place).to_owned()
+}

@@ -1,0 +1,69 @@
+//! Programs that run inside and try to get out; the kernel is asked, not our word taken for it.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a program that cannot be set up fails the test"
+)]
+
+mod bounds;
+mod ends;
+mod escapes;
+mod probe;
+
+use std::fs;
+use std::future::pending;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use haft_sandbox::{Access, Confined, End, Ended, Launcher, Refused, Shown, Walls};
+use haft_testkit::Folder;
+
+/// The launcher that this package builds.
+fn walls() -> Walls {
+    Walls::By(Launcher::at(env!("CARGO_BIN_EXE_haft-sandbox")))
+}
+
+/// Far enough away to matter to nobody.
+fn late() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+/// A shell script over a folder that it may only look at.
+fn script(folder: &Folder, text: &str) -> Confined {
+    Confined {
+        program: PathBuf::from("/bin/sh"),
+        args: vec!["-c".into(), text.into()],
+        shown: vec![Shown { path: root(folder), access: Access::Read }],
+        cwd: root(folder),
+        ..Confined::default()
+    }
+}
+
+/// A folder as the kernel knows it.
+fn root(folder: &Folder) -> PathBuf {
+    fs::canonicalize(folder.path()).unwrap()
+}
+
+async fn run(confined: Confined) -> Result<Ended, Refused> {
+    confined.run(&walls(), late(), pending()).await
+}
+
+/// What a script printed, which has to have ended well.
+async fn said(confined: Confined) -> String {
+    let ended = run(confined).await.unwrap();
+    let (out, err) = (text(&ended.stdout), text(&ended.stderr));
+    assert_eq!(ended.end, End::Exited(0), "{out}{err}");
+    out
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Makes a file executable.
+fn executable(folder: &Folder, path: &str) {
+    let path = folder.path().join(path);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}

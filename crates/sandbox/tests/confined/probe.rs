@@ -1,0 +1,124 @@
+//! This very test program, started inside: it tries what no shell can, and says what came of it.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use haft_sandbox::{Access, Confined, Shown};
+use haft_testkit::Folder;
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount};
+use rustix::net::{AddressFamily, Protocol, SocketType, socket};
+use rustix::thread::UnshareFlags;
+
+use crate::{late, walls};
+
+/// What a probe is told.
+const ORDERS: &str = "HAFT_TEST_PROBE";
+
+/// Not a test of its own: what this program does when it is told to.
+#[tokio::test]
+async fn probe() {
+    let Ok(orders) = std::env::var(ORDERS) else { return };
+    let orders: Vec<&str> = orders.split('|').collect();
+    println!();
+    match orders.as_slice() {
+        ["tcp", address] => {
+            let address: SocketAddr = address.parse().unwrap();
+            tell(TcpStream::connect_timeout(&address, Duration::from_secs(5)).map(drop));
+        }
+        ["udp", address] => tell(
+            UdpSocket::bind("127.0.0.1:0")
+                .and_then(|socket| socket.send_to(b"out", address).map(drop)),
+        ),
+        ["unix", path] => tell(UnixStream::connect(path).map(drop)),
+        ["raw"] => tell(raw().map_err(into)),
+        ["mount"] => tell(mount("none", "/tmp", "tmpfs", MountFlags::empty(), None).map_err(into)),
+        ["unshare"] => tell(unshare()),
+        ["ptrace"] => tell(trace_the_first()),
+        ["keys"] => tell(keys()),
+        ["parent", mark] => {
+            let folder = Folder::new();
+            let family = crate::ends::family(&folder, mark);
+            let _ = family.run(&walls(), late(), std::future::pending()).await;
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Says what came of an attempt.
+fn tell(outcome: io::Result<()>) {
+    match outcome {
+        Ok(()) => println!("said: done"),
+        Err(fault) => println!("said: {}", fault.kind()),
+    }
+}
+
+fn into(fault: Errno) -> io::Error {
+    fault.into()
+}
+
+fn raw() -> Result<(), Errno> {
+    let icmp = Protocol::from_raw(1.try_into().unwrap());
+    socket(AddressFamily::INET, SocketType::RAW, Some(icmp)).map(drop)
+}
+
+#[expect(unsafe_code, reason = "leaving a namespace is what is tried")]
+fn unshare() -> io::Result<()> {
+    // SAFETY: no files are unshared.
+    Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?)
+}
+
+#[expect(unsafe_code, reason = "tracing is what is tried")]
+fn trace_the_first() -> io::Result<()> {
+    // SAFETY: to seize a process takes no memory of ours.
+    answered(unsafe { libc::syscall(libc::SYS_ptrace, libc::PTRACE_SEIZE, 1, 0, 0) })
+}
+
+#[expect(unsafe_code, reason = "the keys of the kernel are what is tried for")]
+fn keys() -> io::Result<()> {
+    // SAFETY: to ask for the id of a keyring takes no memory of ours.
+    answered(unsafe { libc::syscall(libc::SYS_keyctl, 0, -3, 0) })
+}
+
+fn answered(number: libc::c_long) -> io::Result<()> {
+    if number == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What comes of an attempt that is made inside.
+pub(crate) async fn inside(folder: &Folder, attempt: &str) -> String {
+    let program = std::env::current_exe().unwrap();
+    let mut confined = Confined {
+        program: program.clone(),
+        args: ARGUMENTS.map(str::to_owned).to_vec(),
+        ..crate::script(folder, "")
+    };
+    confined.env.insert(ORDERS.into(), attempt.into());
+    confined.shown.push(Shown { path: program, access: Access::Read });
+    found(&crate::said(confined).await)
+}
+
+/// What comes of the same attempt that is made outside, so that a no inside means something.
+pub(crate) fn outside(attempt: &str) -> String {
+    let ended = start(attempt).wait_with_output().unwrap();
+    found(&crate::text(&ended.stdout))
+}
+
+/// This program, as a probe.
+pub(crate) fn start(attempt: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(ARGUMENTS)
+        .env(ORDERS, attempt)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+const ARGUMENTS: [&str; 5] = ["--exact", "probe::probe", "--nocapture", "--test-threads", "1"];
+
+fn found(output: &str) -> String {
+    let said = output.lines().find_map(|line| line.strip_prefix("said: "));
+    said.unwrap_or(output).to_owned()
+}
