@@ -6,8 +6,7 @@ mod running;
 
 pub(crate) use attempts::Became;
 
-use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use haft_catalog::Sender;
 use haft_driver::{Attempt, Failure, Link, Output, Said};
@@ -25,9 +24,6 @@ use crate::queue;
 use crate::runtime::called_off;
 use crate::walk::{Halt, Walk};
 use running::{News, Running};
-
-/// How long a call may wait or run before what it did so far is shown to others.
-const QUIET: Duration = Duration::from_millis(100);
 
 impl Walk<'_> {
     pub(crate) async fn carry_out(
@@ -84,25 +80,9 @@ impl Walk<'_> {
             // The call that this one is made for has a place and holds what it touches.
             return Ok(Turns::of_another());
         }
-        let wish = self.enlisted.wish.clone();
-        let mut turn = pin!(self.turn(&locks, cleared.understood.facts.is_concurrency_safe));
-        loop {
-            tokio::select! {
-                // Whoever lost interest gets no turn, even where one is free.
-                biased;
-                () = manner.cancel.cancelled() => break,
-                () = wish.cancelled() => break,
-                slot = &mut turn => return slot,
-                () = tokio::time::sleep(QUIET) => {}
-            }
-            let _ = self.journal.show(&self.runtime.options).await;
-            let _ = self.journal.prolong(&self.runtime.options).await;
-            let id = self.journal.id().clone();
-            if let Ok(true) = self.runtime.cancel_requested(&id).await {
-                break;
-            }
-        }
-        Err(called_off("while it waited for its turn"))
+        let turn = self.turn(&locks, cleared.understood.facts.is_concurrency_safe);
+        let slot = self.in_sight(manner, turn).await;
+        slot.unwrap_or_else(|| Err(called_off("while it waited for its turn")))
     }
 
     /// The last look before the world changes: what runs is what was frozen, and it still fits.

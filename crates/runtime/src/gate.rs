@@ -1,24 +1,24 @@
 //! Phase 7, the half that waits: a decision becomes a permit, a refusal, or a question to people.
 
+mod question;
 mod settled;
 
-use haft_ledger::{QuestionFilter, QuestionRecord};
+use haft_ledger::QuestionRecord;
 use haft_model::{
-    Bound, Call, CallPhase, Closed, Code, Decided, Decision, Digest, Event, Firmness, HookPoint,
-    Kept, Layer, Mutation, Needs, Opinion, PhaseOutcome, Question, QuestionId, QuestionState, Says,
-    Status, Stop, Verdict,
+    Call, CallPhase, Closed, Code, Decided, Decision, Event, Firmness, HookPoint, Kept, Layer,
+    Needs, Opinion, PhaseOutcome, Question, QuestionState, Says, Status, Stop, Verdict,
 };
 use haft_policy::Permit;
 use serde_json::json;
 
 use crate::guarded::{Guarded, caught};
 use crate::hear::HeardOut;
-use crate::journal::unrecorded;
 use crate::limits;
 use crate::runtime::{called_off, later};
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
 use crate::{Manner, NonInteractive, Patience, Prompt, Reply, World};
+use question::PeoplesAnswer;
 
 /// A call that may run, and exactly what of it.
 pub(crate) struct Cleared {
@@ -206,44 +206,6 @@ impl Walk<'_> {
             .help("call it at a terminal, or set `non_interactive = \"ask\"`"))
     }
 
-    fn question(&mut self, understood: &Understood, decision: Decision) -> Question {
-        self.asked += 1;
-        let id = match self.asked {
-            1 => self.journal.id().part("apr"),
-            number => self.journal.id().numbered("apr", number),
-        };
-        let now = self.journal.now();
-        let contract = &understood.entry.contract;
-        let who = &understood.plan.actor.id;
-        Question {
-            id: QuestionId::from(id.as_str()),
-            bound: self.bound(understood),
-            grant: contract.grant_key(),
-            needs: decision.needs.clone(),
-            rememberable: decision.rememberable(),
-            summary: format!("{who} wants to use {}: {}", contract.key(), decision.reason()),
-            shown_input: self.shown(&understood.plan),
-            decision,
-            asked_at: now,
-            expires_at: later(now, self.runtime.options.question),
-        }
-    }
-
-    /// Exactly what a yes would be for.
-    pub(crate) fn bound(&self, understood: &Understood) -> Bound {
-        let plan = &understood.plan;
-        Bound {
-            invocation: self.journal.id().clone(),
-            tool: format!("{}@{}", plan.tool.id, plan.version),
-            driver: plan.route.driver.clone(),
-            driver_version: understood.driver_version.to_string(),
-            call_input: Digest::of_bytes(&haft_model::canonical(&plan.input)),
-            effects: understood.entry.fingerprint.clone(),
-            actor: plan.actor.id.clone(),
-            tenant: plan.actor.tenant.to_string(),
-        }
-    }
-
     /// Waits until a question is settled one way or another.
     pub(crate) async fn answered(
         &mut self,
@@ -338,17 +300,14 @@ impl Walk<'_> {
 
     /// Waits a while for news, or for the caller to lose interest.
     async fn wait(&mut self, question: &Question, manner: &Manner<'_>) -> Result<(), Halt> {
-        let look = self.runtime.options.look;
         let id = self.journal.id().clone();
-        let wish = self.enlisted.wish.clone();
-        tokio::select! {
-            () = manner.cancel.cancelled() => return Err(self.withdrawn(question).into()),
-            () = wish.cancelled() => return Err(self.withdrawn(question).into()),
+        let look =
+            tokio::time::timeout(self.runtime.options.look, self.runtime.closing.cancelled());
+        match self.unless_called_off(manner, look).await {
+            None => return Err(self.withdrawn(question).into()),
             // People may answer while nobody is here.
-            () = self.runtime.closing.cancelled() => {
-                return Err(Halt::Pending(Box::new(question.clone())));
-            }
-            () = tokio::time::sleep(look) => {}
+            Some(Ok(())) => return Err(Halt::Pending(Box::new(question.clone()))),
+            Some(Err(_)) => {}
         }
         if self.runtime.cancel_requested(&id).await? {
             return Err(self.withdrawn(question).into());
@@ -368,24 +327,6 @@ impl Walk<'_> {
             reason: reason.to_owned(),
         }));
     }
-
-    async fn record_of(&self, id: &QuestionId) -> Result<QuestionRecord, Stop> {
-        let filter = QuestionFilter { id: Some(id.clone()), ..QuestionFilter::default() };
-        let found = self.runtime.store.questions(&filter).await.map_err(unrecorded)?;
-        found
-            .into_iter()
-            .next()
-            .ok_or_else(|| Stop::new(Code::Internal, format!("the question `{id}` is gone")))
-    }
-}
-
-/// What people said yes to.
-struct PeoplesAnswer<'a> {
-    question: QuestionId,
-    /// The input that they were shown.
-    asked_about: &'a serde_json::Value,
-    /// What they changed of it.
-    mutations: Vec<Mutation>,
 }
 
 /// How a question ended, other than with a refusal.

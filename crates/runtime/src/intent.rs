@@ -84,14 +84,9 @@ impl Walk<'_> {
         manner: &Manner<'_>,
     ) -> Result<(), Halt> {
         let id = other.id.clone();
-        let wish = self.enlisted.wish.clone();
         self.stand_aside(true);
-        let answer = tokio::select! {
-            biased;
-            () = manner.cancel.cancelled() => return Err(no_longer_wanted(&id)),
-            () = wish.cancelled() => return Err(no_longer_wanted(&id)),
-            answer = other.answer() => answer,
-        };
+        let answer = self.unless_called_off(manner, other.answer()).await;
+        let answer = answer.ok_or_else(|| no_longer_wanted(&id))?;
         match answer {
             Some(envelope) if envelope.final_status.is_terminal() => {
                 let envelope = haft_model::Envelope::clone(&envelope);

@@ -32,6 +32,7 @@ mod settle;
 mod stop;
 mod understand;
 mod undo;
+mod wait;
 mod walk;
 mod world;
 

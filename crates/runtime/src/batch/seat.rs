@@ -1,7 +1,6 @@
 //! A call's seat in its batch: when it begins, when it runs, and what it comes to with the others.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use haft_driver::Output;
 use haft_model::{
@@ -18,9 +17,6 @@ use crate::queue::{Slot, Wanted};
 use crate::runtime::called_off;
 use crate::walk::{Halt, Walk};
 use crate::{Manner, Runtime};
-
-/// How long a call may wait for others before what is known of it is shown.
-const QUIET: Duration = Duration::from_millis(100);
 
 /// The place of one call among the others of its batch.
 #[derive(Clone)]
@@ -191,27 +187,12 @@ impl<'r> Walk<'r> {
     /// A call of a batch begins when those it depends on have ended.
     pub(crate) async fn wait_for_siblings(&mut self, manner: &Manner<'_>) -> Result<(), Halt> {
         let Some(seat) = self.seat.clone() else { return Ok(()) };
-        let wish = self.enlisted.wish.clone();
-        loop {
-            tokio::select! {
-                biased;
-                () = manner.cancel.cancelled() => break,
-                () = wish.cancelled() => break,
-                () = seat.course.begin(seat.index) => match seat.taken_along() {
-                    Some(stop) => return Err(stop.into()),
-                    None => return Ok(()),
-                },
-                () = tokio::time::sleep(QUIET) => {}
-            }
-            // Others see it from now on, and must not take it for one whose process died.
-            let _ = self.journal.show(&self.runtime.options).await;
-            let _ = self.journal.prolong(&self.runtime.options).await;
-            let id = self.journal.id().clone();
-            if let Ok(true) = self.runtime.cancel_requested(&id).await {
-                break;
-            }
+        let begins = seat.course.begin(seat.index);
+        match self.in_sight(manner, begins).await.map(|()| seat.taken_along()) {
+            Some(None) => Ok(()),
+            Some(Some(stop)) => Err(stop.into()),
+            None => Err(called_off("while it waited for other calls of its batch").into()),
         }
-        Err(called_off("while it waited for other calls of its batch").into())
     }
 
     /// Waits for a turn: in the batch first, so that nothing is held while siblings are waited for.

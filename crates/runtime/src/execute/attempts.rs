@@ -84,13 +84,8 @@ impl Walk<'_> {
     ) -> Result<(), Failure> {
         // Whoever looks sees the attempts so far.
         let _ = self.journal.show(&self.runtime.options).await;
-        let wish = self.enlisted.wish.clone();
-        tokio::select! {
-            () = manner.cancel.cancelled() => {}
-            () = wish.cancelled() => {}
-            () = tokio::time::sleep(pause) => return Ok(()),
-        }
-        Err(Failure::new(called_off("between two attempts"), failure.effect))
+        let rested = self.unless_called_off(manner, tokio::time::sleep(pause)).await;
+        rested.ok_or_else(|| Failure::new(called_off("between two attempts"), failure.effect))
     }
 
     /// Asks the backend what became of a call, through the contract's status operation. None where

@@ -6,11 +6,11 @@ use haft_driver::{BoxFuture, Cancel, Failure, Output, Said};
 use haft_model::{AbortReason, CancelFact, Code, EffectState, Stop};
 use tokio::sync::mpsc;
 
-use super::QUIET;
 use crate::Manner;
 use crate::gate::Cleared;
 use crate::guarded::Guarded;
 use crate::runtime::called_off;
+use crate::wait::QUIET;
 
 /// One attempt under way.
 pub(super) struct Running {

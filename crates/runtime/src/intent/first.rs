@@ -24,7 +24,6 @@ impl Walk<'_> {
         self.stand_aside(true);
         let id = record.run.invocation_id.clone();
         let intent = record.intent.intent.clone();
-        let wish = self.enlisted.wish.clone();
         loop {
             if record.run.ended_at.is_some() {
                 self.runtime.delivery.learn(&record);
@@ -38,12 +37,8 @@ impl Walk<'_> {
                 let envelope = self.still_waits(&record);
                 return Ok(self.sent_again(call, envelope).await);
             }
-            tokio::select! {
-                biased;
-                () = manner.cancel.cancelled() => return Err(no_longer_wanted(&id)),
-                () = wish.cancelled() => return Err(no_longer_wanted(&id)),
-                () = tokio::time::sleep(self.runtime.options.look) => {}
-            }
+            let look = tokio::time::sleep(self.runtime.options.look);
+            self.unless_called_off(manner, look).await.ok_or_else(|| no_longer_wanted(&id))?;
             let again = self.runtime.store.intent(&intent).await.map_err(unrecorded)?;
             match again.filter(|again| again.run.invocation_id == id) {
                 Some(again) => record = again,

@@ -1,0 +1,69 @@
+//! Questions to people: exactly what they are about, and what is on record of them.
+
+use haft_ledger::{QuestionFilter, QuestionRecord};
+use haft_model::{Bound, Code, Decision, Digest, Mutation, Question, QuestionId, Stop};
+
+use crate::journal::unrecorded;
+use crate::runtime::later;
+use crate::understand::Understood;
+use crate::walk::Walk;
+
+impl Walk<'_> {
+    /// The question whether this may be done, to whoever has to say.
+    pub(super) fn question(&mut self, understood: &Understood, decision: Decision) -> Question {
+        self.asked += 1;
+        let id = match self.asked {
+            1 => self.journal.id().part("apr"),
+            number => self.journal.id().numbered("apr", number),
+        };
+        let now = self.journal.now();
+        let contract = &understood.entry.contract;
+        let who = &understood.plan.actor.id;
+        Question {
+            id: QuestionId::from(id.as_str()),
+            bound: self.bound(understood),
+            grant: contract.grant_key(),
+            needs: decision.needs.clone(),
+            rememberable: decision.rememberable(),
+            summary: format!("{who} wants to use {}: {}", contract.key(), decision.reason()),
+            shown_input: self.shown(&understood.plan),
+            decision,
+            asked_at: now,
+            expires_at: later(now, self.runtime.options.question),
+        }
+    }
+
+    /// Exactly what a yes would be for.
+    pub(crate) fn bound(&self, understood: &Understood) -> Bound {
+        let plan = &understood.plan;
+        Bound {
+            invocation: self.journal.id().clone(),
+            tool: format!("{}@{}", plan.tool.id, plan.version),
+            driver: plan.route.driver.clone(),
+            driver_version: understood.driver_version.to_string(),
+            call_input: Digest::of_bytes(&haft_model::canonical(&plan.input)),
+            effects: understood.entry.fingerprint.clone(),
+            actor: plan.actor.id.clone(),
+            tenant: plan.actor.tenant.to_string(),
+        }
+    }
+
+    /// A question and what became of it so far.
+    pub(super) async fn record_of(&self, id: &QuestionId) -> Result<QuestionRecord, Stop> {
+        let filter = QuestionFilter { id: Some(id.clone()), ..QuestionFilter::default() };
+        let found = self.runtime.store.questions(&filter).await.map_err(unrecorded)?;
+        found
+            .into_iter()
+            .next()
+            .ok_or_else(|| Stop::new(Code::Internal, format!("the question `{id}` is gone")))
+    }
+}
+
+/// What people said yes to.
+pub(super) struct PeoplesAnswer<'a> {
+    pub(super) question: QuestionId,
+    /// The input that they were shown.
+    pub(super) asked_about: &'a serde_json::Value,
+    /// What they changed of it.
+    pub(super) mutations: Vec<Mutation>,
+}
