@@ -11,6 +11,7 @@ pub use subscription::Subscription;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use haft_driver::{Driver, Hook};
 use haft_ledger::Store;
@@ -152,6 +153,12 @@ impl Host {
     /// Everything that is recorded from now on, or from an entry on.
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
         Subscription::new(self.store.clone(), after)
+    }
+
+    /// Takes no more calls, lets those under way end, and calls off what takes longer than `patience`
+    /// where it can be. Gives how many are left to whoever opens the workspace next.
+    pub async fn stop(&self, patience: Duration) -> usize {
+        self.runtime.stop(patience).await
     }
 
     /// Waits until everything is on the disk.

@@ -342,6 +342,26 @@ async fn a_call_of_which_nobody_knows_is_not_carried_out_again() {
 }
 
 #[tokio::test]
+async fn what_a_person_found_to_have_happened_is_told_to_whoever_calls_again() {
+    let stage = pay("{}").act("pay", |_| {
+        Box::pin(async {
+            let stop = Stop::new(Code::TimeoutUnknownCommit, "no answer");
+            Err(Failure::new(stop, EffectState::Unknown))
+        })
+    });
+    let stage = stage.open();
+    let first = keyed(&stage, json!({"amount": 5}), "k").await;
+    let runtime = stage.host.runtime();
+    let id = &first.invocation_id;
+    runtime.settle(id, Settled::Committed, &stage.owner(), "I looked").await.unwrap();
+    let again = keyed(&stage, json!({"amount": 5}), "k").await;
+    assert_eq!((again.effect_state, stage.canary.count()), (EffectState::Committed, 1));
+    let error = again.error.unwrap();
+    assert_eq!((error.error_code, error.retry.safe), (Code::OutputInvalid, false));
+    assert!(error.message.contains("took effect"), "{}", error.message);
+}
+
+#[tokio::test]
 async fn the_same_call_to_two_processes_is_carried_out_by_one() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let stage = gated(&started, &go).open();

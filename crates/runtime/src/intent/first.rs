@@ -2,8 +2,8 @@
 
 use haft_ledger::{Draft, IntentRecord, QuestionFilter, Wait};
 use haft_model::{
-    Actor, Call, Code, Envelope, Event, Fact, InvocationId, QuestionState, ResultStatus, SentAgain,
-    Status, Stop,
+    Actor, Call, Code, Content, EffectState, Envelope, Event, Fact, InvocationId, QuestionState,
+    ResultStatus, SentAgain, Status, Stop, ToolError,
 };
 
 use super::no_longer_wanted;
@@ -82,7 +82,17 @@ impl Walk<'_> {
                 .help(format!("`haft trace {id}` tells what is known"))
         };
         let mut envelope = self.runtime.reader().result(id).await?.ok_or_else(gone)?;
-        envelope.effect_state = record.run.effect_state;
+        let known = record.run.effect_state;
+        if envelope.effect_state == EffectState::Unknown && known.is_done() {
+            let words = format!("`{id}` took effect, as was found out later; its answer is lost");
+            let help = format!("do not call it again for the answer; `haft trace {id}` tells more");
+            let stop = Stop::new(Code::OutputInvalid, words.clone()).help(help);
+            envelope.error = Some(ToolError::new(stop, known));
+            envelope.model_facing_content = vec![Content::Text { text: words.clone() }];
+            envelope.ui_facing_summary = words.clone();
+            envelope.summary = words;
+        }
+        envelope.effect_state = known;
         Ok(envelope)
     }
 
