@@ -38,8 +38,8 @@ fn test_18_idempotency_binding_one_after_the_other() {
     );
     assert_eq!(backend.effects(), 1);
 
-    let (exit, else_) = answer(&folder, &pay("o-2", "agent:other"));
-    assert_eq!((exit, backend.effects()), (0, 2), "{else_:#}");
+    let (exit, another) = answer(&folder, &pay("o-2", "agent:other"));
+    assert_eq!((exit, backend.effects()), (0, 2), "{another:#}");
     let north = "[[actor]]\nid = \"agent:shop\"\ntenant = \"north\"\nroles = [\"agent\"]\n";
     let folder = folder.file("haft.toml", format!("[workspace]\nname = \"shop\"\n{ALLOW}{north}"));
     let (exit, elsewhere) = answer(&folder, &pay("o-2", "agent:shop"));

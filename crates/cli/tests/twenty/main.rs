@@ -73,7 +73,7 @@ fn each(values: &Value, pointer: &str) -> Vec<Value> {
 }
 
 /// A program of the workspace that hooks can be.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn program(folder: Folder, path: &str, script: &str) -> Folder {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = folder.file(path, format!("#!/bin/sh\n{script}"));
@@ -83,6 +83,7 @@ fn program(folder: Folder, path: &str, script: &str) -> Folder {
 }
 
 /// A hook of haft.toml that runs a program, with patience enough for a busy machine.
+#[cfg(target_os = "linux")]
 fn hook(event: &str, tool: &str, program: &str) -> String {
     format!(
         "[[hook]]\nevent = \"{event}\"\ntool = \"{tool}\"\nrun = [\"{program}\"]\ntimeout_ms = 20000\n"

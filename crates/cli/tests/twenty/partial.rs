@@ -19,6 +19,7 @@ fn tool() -> String {
         approval: always\n      input: { list: \"${input.path}\", items: \"${input.content}\" }\n";
     include_str!("../../../haft/builtin/tools/fs.write/TOOL.md")
         .replace("requires: {}\n", "requires: {}\ndefault_implementation: haft-builtin\n")
+        .replace("approval: on-mutate\n", "approval: auto\n")
         .replace("    interrupt: block\n", undo)
 }
 

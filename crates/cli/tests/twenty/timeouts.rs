@@ -8,7 +8,7 @@ use haft_testkit::{ALLOW, Act, Backend, Keys, Then, payments};
 use serde_json::{Value, json};
 
 use crate::export::all_fit;
-use crate::stage::json as answer;
+use crate::stage::{json as answer, run};
 use crate::{each, trace, word};
 
 const PAY: &str = "call pay order=o-7 --as agent:shop --json";
@@ -91,8 +91,8 @@ fn test_17_b_two_kinds_of_timeout_done_and_looked_up() {
     );
     assert_eq!((sent(&backend), backend.effects(), backend.heard().len()), (1, 1, 2));
     // The record does not hide how it was learned.
-    let told = trace(&folder, &word(&paid["invocation_id"]));
-    assert!(told.to_string().contains("timeout.unknown_commit"), "{told:#}");
+    let events = String::from_utf8(run(&folder, "events --json").stdout).unwrap();
+    assert!(events.contains("timeout.unknown_commit"), "{events}");
     let (_, asked) = answer(&folder, "runs --tool pay.status --json");
     assert_eq!(each(&asked, "/status"), ["succeeded"]);
     all_fit(&folder);
