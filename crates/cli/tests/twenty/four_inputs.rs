@@ -44,7 +44,7 @@ fn test_05_four_inputs() {
     let approved: Value = serde_json::from_str(edited).unwrap();
     let heard: Vec<Value> =
         backend.heard().iter().map(|heard| serde_json::from_str(&heard.body).unwrap()).collect();
-    assert_eq!(heard, [approved.clone()], "what was approved is what was sent, once");
+    assert_eq!(heard, std::slice::from_ref(&approved), "what was approved is what was sent, once");
 
     let export = exported(&folder, &id);
     let invocation = export.of("invocation")[0];
