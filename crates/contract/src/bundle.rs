@@ -5,7 +5,7 @@
 //! of the command line, and `metadata.cli.<path>.argv` is the rest.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use haft_model::{DriverId, DriverKind};
 use serde_json::{Value as Json, json};
@@ -61,6 +61,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
         arch: node.get("requires").map(|machine| list(machine, "arch")).unwrap_or_default(),
         host_id: None,
         source: source.clone(),
+        digest: OnceLock::new(),
     }))
 }
 

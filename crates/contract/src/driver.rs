@@ -5,9 +5,9 @@ mod lint;
 pub(crate) use lint::{bundle_setup, install, shell_features};
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use haft_model::{CostClass, DriverId, DriverKind, RetryPolicy};
+use haft_model::{CostClass, Digest, DriverId, DriverKind, RetryPolicy};
 use serde_json::Value as Json;
 
 use crate::io::check_io;
@@ -55,9 +55,16 @@ pub struct Driver {
     pub host_id: Option<String>,
     /// Its text.
     pub(crate) source: Source,
+    /// The digest of its text, once somebody asked for it.
+    pub(crate) digest: OnceLock<Digest>,
 }
 
 impl Driver {
+    /// What tells it from every other driver, and from itself after a change.
+    pub fn digest(&self) -> &Digest {
+        self.digest.get_or_init(|| Digest::of_bytes(self.source.text().as_bytes()))
+    }
+
     /// Everything it says, for the kind that carries it out. Read again from its text, because most
     /// drivers of a large workspace are never asked.
     pub fn raw(&self) -> Json {
@@ -183,6 +190,7 @@ pub(crate) fn from_node(source: &Source, node: &Node) -> Option<Driver> {
         arch: machine.map(|machine| list(machine, "arch")).unwrap_or_default(),
         host_id: node.at(&["metadata", "builtin"]).and_then(|builtin| owned(builtin, "host_id")),
         source: source.clone(),
+        digest: OnceLock::new(),
     })
 }
 

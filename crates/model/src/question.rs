@@ -18,6 +18,9 @@ pub struct Bound {
     /// Which version of it.
     #[serde(default)]
     pub driver_version: String,
+    /// The digest of all that it says of itself: where it goes, and what it sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_digest: Option<Digest>,
     /// The digest of the input that would run.
     pub call_input: Digest,
     /// The fingerprint of the effects.

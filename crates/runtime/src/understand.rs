@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft_catalog::{Entry, Sender, StatusQuery};
 use haft_driver::Driver;
 use haft_model::{
-    ArgumentsReady, Call, CallPhase, Code, DriverId, Event, FactRule, MutationSource, Plan,
+    ArgumentsReady, Call, CallPhase, Code, Digest, DriverId, Event, FactRule, MutationSource, Plan,
     ResolvedFacts, Stop, Tri,
 };
 use haft_notation::Condition;
@@ -22,6 +22,8 @@ pub(crate) struct Understood {
     pub(crate) plan: Plan,
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) driver_version: Arc<str>,
+    /// Tells the driver from itself after a change.
+    pub(crate) driver_digest: Digest,
     pub(crate) facts: ResolvedFacts,
     /// How to learn what became of a call whose answer was lost.
     pub(crate) status: Option<StatusQuery>,
@@ -119,6 +121,7 @@ impl Understood {
             facts: facts(entry, &plan.input),
             entry: entry.clone(),
             driver_version: binding.driver.version.clone(),
+            driver_digest: binding.driver.digest().clone(),
             status: binding.status(entry),
             enforces_key: binding.enforces_key(),
             driver,

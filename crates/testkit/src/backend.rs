@@ -30,6 +30,7 @@ pub struct Backend {
 pub struct Act {
     commits: bool,
     then: Then,
+    held: bool,
 }
 
 /// What a caller hears.
@@ -45,8 +46,6 @@ pub enum Then {
     Close,
     /// Nothing, for as long as the caller stays.
     Hang,
-    /// The usual, once the backend is told to let go.
-    Held,
     /// A status and half of the body that was promised.
     Half(u16),
     /// A status, and the body a byte at a time for as long as the caller stays.
@@ -76,6 +75,8 @@ struct State {
     keys: Keys,
     script: VecDeque<Act>,
     status_script: VecDeque<Act>,
+    /// What is done with the next request to a path, whatever else is asked for meanwhile.
+    by_path: Vec<(String, Act)>,
     heard: Vec<Heard>,
     /// The keys of the effects that took place, in order; an effect's id is its place.
     effects: Vec<Option<String>>,
@@ -86,12 +87,17 @@ struct State {
 impl Act {
     /// The effect takes place, and then this.
     pub fn commits(then: Then) -> Act {
-        Act { commits: true, then }
+        Act { commits: true, then, held: false }
     }
 
     /// No effect takes place, and this.
     pub fn refuses(then: Then) -> Act {
-        Act { commits: false, then }
+        Act { commits: false, then, held: false }
+    }
+
+    /// The same, except that the caller hears nothing until the backend is told to let go.
+    pub fn held(self) -> Act {
+        Act { held: true, ..self }
     }
 }
 
@@ -109,7 +115,6 @@ impl Then {
 
 impl Backend {
     /// A backend on a free port of this machine.
-    #[expect(clippy::unwrap_used, reason = "a test without a port has failed")]
     pub fn new(keys: Keys) -> Backend {
         let mut backend = Backend::closed(keys);
         backend.open();
@@ -126,6 +131,7 @@ impl Backend {
             keys,
             script: VecDeque::new(),
             status_script: VecDeque::new(),
+            by_path: Vec::new(),
             heard: Vec::new(),
             effects: Vec::new(),
             connections: 0,
@@ -166,6 +172,12 @@ impl Backend {
     /// What it does with the next request that has no act yet; status queries are not counted.
     pub fn will(&self, act: Act) {
         self.shared.state().script.push_back(act);
+    }
+
+    /// What it does with the next request to this path. Requests that come side by side come in any
+    /// order, and so each can have an act of its own.
+    pub fn will_at(&self, path: &str, act: Act) {
+        self.shared.state().by_path.push((path.to_owned(), act));
     }
 
     /// What it does with the next status query that has no act yet.
@@ -224,12 +236,12 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
 /// Serves one request; nothing when the connection is over.
 fn serve(stream: &mut TcpStream, shared: &Shared) -> Option<()> {
     let heard = wire::hear(stream)?;
-    let (then, body) = shared.state().act(heard);
+    let (act, body) = shared.state().act(heard);
     shared.changed.notify_all();
-    if matches!(then, Then::Held) {
+    if act.held {
         shared.hold();
     }
-    wire::answer(stream, &then, &body)
+    wire::answer(stream, &act.then, &body)
 }
 
 impl Shared {
@@ -246,19 +258,22 @@ impl Shared {
 
 impl State {
     /// Does what a request asks for, and says what its caller hears.
-    fn act(&mut self, heard: Heard) -> (Then, String) {
+    fn act(&mut self, heard: Heard) -> (Act, String) {
         let status = heard.path.strip_prefix("/status/").map(str::to_owned);
         let key = heard.header("idempotency-key").map(str::to_owned);
-        let is_effect = heard.method != "GET";
+        let usual = if heard.method == "GET" { Act::refuses } else { Act::commits };
+        let own = self.by_path.iter().position(|(path, _)| *path == heard.path);
         self.heard.push(heard);
         if let Some(key) = status {
             let act = self.status_script.pop_front();
-            return (act.map_or(Then::Id, |act| act.then), self.became(&key));
+            return (act.unwrap_or(Act::refuses(Then::Id)), self.became(&key));
         }
-        let usual = Act { commits: is_effect, then: Then::Id };
-        let act = self.script.pop_front().unwrap_or(usual);
+        let act = match own {
+            Some(at) => self.by_path.remove(at).1,
+            None => self.script.pop_front().unwrap_or(usual(Then::Id)),
+        };
         let body = if act.commits { self.commit(key) } else { "{}".to_owned() };
-        (act.then, body)
+        (act, body)
     }
 
     fn commit(&mut self, key: Option<String>) -> String {

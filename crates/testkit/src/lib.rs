@@ -6,6 +6,8 @@
 mod backend;
 mod filter;
 mod folder;
+mod served;
 
 pub use backend::{Act, Backend, Heard, Keys, Then};
 pub use folder::Folder;
+pub use served::{ALLOW, READ, Served, WRITE, payments};

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_ledger::{QuestionFilter, QuestionRecord, RunFilter};
-use haft_model::{Code, Envelope, QuestionState, Status, Stop};
+use haft_model::{Code, Envelope, QuestionId, QuestionState, Status, Stop};
 use haft_runtime::{Answered, Recovered, Reply};
 use serde_json::{Value, json};
 
@@ -49,6 +49,8 @@ enum Led {
     On,
     /// Others have to answer too.
     ToOthers,
+    /// The call is not what it was when that was asked, so it is asked about anew.
+    ToAnother(QuestionId),
 }
 
 pub(crate) async fn approve(context: &Context, arguments: Approve) -> Result<Exit> {
@@ -91,6 +93,7 @@ async fn yes(
 
 async fn answer(host: &Host, record: &QuestionRecord, reply: Reply) -> Result<Led, Stop> {
     let agreed = record.answers.iter().any(|one| one.approves && one.by == reply.by.id);
+    let agreed = agreed && record.state == QuestionState::Open;
     let approved = agreed || record.state == QuestionState::Approved;
     if approved && reply.by.may_answer() {
         return take_over(host, record).await;
@@ -98,7 +101,9 @@ async fn answer(host: &Host, record: &QuestionRecord, reply: Reply) -> Result<Le
     still_open(record)?;
     match host.runtime().answer_and_run(&record.question.id, reply).await? {
         Answered::CarriedOut(envelope) => Ok(Led::To(envelope)),
-        Answered::StillOpen => Ok(Led::ToOthers),
+        Answered::StillOpen => {
+            Ok(asked_anew(host, record).await?.map_or(Led::ToOthers, Led::ToAnother))
+        }
         // The caller's process keeps the call whether the answer was the last it needs or not.
         Answered::Passed if waits(host, record).await? => Ok(Led::ToOthers),
         Answered::Passed => Ok(Led::On),
@@ -137,6 +142,15 @@ async fn take_over(host: &Host, record: &QuestionRecord) -> Result<Led, Stop> {
     }
 }
 
+/// The question that was asked in place of one that was answered, if there is one.
+async fn asked_anew(host: &Host, record: &QuestionRecord) -> Result<Option<QuestionId>, Stop> {
+    let invocation = Some(record.question.bound.invocation.clone());
+    let filter = QuestionFilter { invocation, open: true, ..QuestionFilter::default() };
+    let open = host.runtime().questions(&filter).await?;
+    let mut others = open.into_iter().map(|other| other.question.id);
+    Ok(others.find(|id| *id != record.question.id))
+}
+
 async fn waits(host: &Host, record: &QuestionRecord) -> Result<bool, Stop> {
     let id = Some(record.question.id.clone());
     let filter = QuestionFilter { id, ..QuestionFilter::default() };
@@ -148,9 +162,17 @@ async fn waits(host: &Host, record: &QuestionRecord) -> Result<bool, Stop> {
 }
 
 fn told(context: &Context, record: &QuestionRecord, led: &Led) -> Result<Exit> {
-    let id = &record.question.id;
     let invocation = &record.question.bound.invocation;
+    let id = match led {
+        Led::ToAnother(id) => id,
+        Led::ToOthers | Led::On | Led::To(_) => &record.question.id,
+    };
     let (state, words, exit) = match led {
+        Led::ToAnother(id) => {
+            let words = "the call is not what it was when that was asked, so it did not run";
+            let words = format!("{words}; look at it again with `haft approve {id}`");
+            ("open", words, Exit::WAITING)
+        }
         Led::ToOthers => {
             let needs: Vec<String> = record.question.needs.iter().map(output::needs).collect();
             let words = format!("others have to answer too: {}", needs.join("; and "));

@@ -1,6 +1,6 @@
 //! Workspaces to start from, and a way to run the command in them.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -114,8 +114,17 @@ pub(crate) fn done(folder: &Folder, line: &str) {
 /// Runs the command, which has to come to an end; its words are parted by spaces.
 #[track_caller]
 pub(crate) fn run(folder: &Folder, line: &str) -> Output {
-    let mut command = command(folder, line);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    finished(started(command(folder, line)), line)
+}
+
+/// A command that runs while a test does something else.
+pub(crate) fn started(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// What a command comes to that runs already.
+#[track_caller]
+pub(crate) fn finished(child: Child, line: &str) -> Output {
     let (ended, end) = mpsc::channel();
     thread::spawn(move || ended.send(child.wait_with_output()));
     match end.recv_timeout(LONGEST) {

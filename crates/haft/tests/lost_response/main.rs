@@ -2,12 +2,7 @@
 //!
 //! `scripts/show lost-response` prints the table.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a case that cannot be laid out fails the test"
-)]
+#![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 
 mod sent_again;
 mod timeouts;
@@ -87,45 +82,7 @@ impl fmt::Display for Row {
 
 /// A shop whose payments go to a backend over HTTP.
 pub(crate) fn shop(backend: &Backend, status: bool, keys: bool, timeout_ms: u64) -> Folder {
-    let host = backend.host();
-    let contract = |id: &str, more: &str| {
-        format!(
-            "---\nname: {id}\nid: {id}\ndescription: Does {id}.\nversion: 1.0.0\n{more}\
-             requires: {{ network: [\"{host}\"] }}\ntimeout_ms: {timeout_ms}\n\
-             retry: {{ max_attempts: 4, backoff: exponential, initial_ms: 40 }}\n\
-             inputs: {{ type: object }}\noutputs: {{ type: object }}\n"
-        )
-    };
-    let write = "mutates: [\"external:shop\"]\nrisk_level: 2\napproval: auto\n";
-    let read = "mutates: []\nrisk_level: 0\napproval: auto\n";
-    let lookup = "metadata: { haft: { status: { tool: pay.status, \
-        input: { key: \"${idempotency.key}\" }, committed: \"output.state == 'done'\", \
-        absent: \"output.state == 'none'\", output: { id: \"${output.id}\" } } } }\n";
-    let pay = contract("pay", write) + if status { lookup } else { "" } + "---\n";
-    // The backend may know the key without holding anybody to it.
-    let header = match (status, keys) {
-        (_, true) => ", idempotency_key_header: Idempotency-Key }",
-        (true, false) => {
-            ", idempotency_key_header: Idempotency-Key }\n      haft: { enforces_key: false }"
-        }
-        (false, false) => " }",
-    };
-    let driver = format!(
-        "---\nname: Shop\nid: shop\ndescription: A shop.\nversion: 1.0.0\nkind: http\n\
-         base_url: http://{host}\nnetwork: {{ egress: [\"{host}\"] }}\nimplements:\n  \
-         - tool: pay\n    version: ^1\n    metadata:\n      \
-         http: {{ endpoint: /pay, method: POST, body_template: {{ order: \"${{input.order}}\" }}{header}\n  \
-         - tool: pay.status\n    version: ^1\n    metadata:\n      \
-         http: {{ endpoint: \"/status/${{input.key}}\", method: GET }}\n---\n"
-    );
-    Folder::new()
-        .file(
-            "haft.toml",
-            "[workspace]\nname = \"shop\"\n[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n",
-        )
-        .file(".tools/pay/TOOL.md", pay)
-        .file(".tools/status/TOOL.md", contract("pay.status", read) + "---\n")
-        .file(".drivers/shop/DRIVER.md", driver)
+    haft_testkit::payments(backend, status, keys, timeout_ms).with(haft_testkit::ALLOW)
 }
 
 pub(crate) fn open(folder: &Folder) -> Host {

@@ -27,7 +27,7 @@ async fn a_thousand_calls_sent_after_the_first_caller_vanished_are_one() {
 
 async fn sent_again(vanishes: bool) {
     let backend = Arc::new(Backend::new(Keys::Ignored));
-    backend.will(Act::commits(Then::Held));
+    backend.will(Act::commits(Then::Id).held());
     let folder = shop(&backend, false, false, 60_000);
     let host = Arc::new(open(&folder));
     let first = {

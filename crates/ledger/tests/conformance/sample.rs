@@ -239,6 +239,7 @@ pub(crate) fn question(number: u64, ms: i64, until: i64) -> Question {
             invocation: id(number),
             tool: "shop.charge@2.1.0".to_owned(),
             driver_version: "1.0.0".into(),
+            driver_digest: Some(Digest::of(&"driver")),
             driver: DriverId::from("shop-http"),
             call_input: Digest::of(&"input"),
             effects: Digest::of(&"effects"),

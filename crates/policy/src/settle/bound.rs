@@ -33,12 +33,24 @@ pub(super) fn difference(
 
 /// Everything but the input, which answers may put another in place of.
 fn parts(asked: &Bound, now: &Bound) -> Vec<&'static str> {
-    let Bound { invocation, tool, driver, driver_version, call_input: _, effects, actor, tenant } =
-        asked;
+    let Bound {
+        invocation,
+        tool,
+        driver,
+        driver_version,
+        driver_digest,
+        call_input: _,
+        effects,
+        actor,
+        tenant,
+    } = asked;
+    let same_driver = *driver == now.driver
+        && *driver_version == now.driver_version
+        && *driver_digest == now.driver_digest;
     [
         ("the call", *invocation != now.invocation),
         ("the tool or its version", *tool != now.tool),
-        ("the driver", *driver != now.driver || *driver_version != now.driver_version),
+        ("the driver", !same_driver),
         ("the effects", *effects != now.effects),
         ("the actor", *actor != now.actor),
         ("the tenant", *tenant != now.tenant),

@@ -53,6 +53,7 @@ fn bound(plan: &Plan) -> Bound {
         invocation: InvocationId::from("inv_1"),
         tool: format!("{}@{}", plan.tool.id, plan.version),
         driver_version: "1.0.0".into(),
+        driver_digest: Some(Digest::of(&"driver")),
         driver: plan.route.driver.clone(),
         call_input: Digest::of(&plan.input),
         effects: plan.effects.fingerprint(),
@@ -329,6 +330,11 @@ fn what_changed_since_it_was_asked_is_asked_again() {
     let since = "changed since it was asked";
     assert_eq!(
         rebound(|plan| plan.route.driver = DriverId::from("other")),
+        format!("changed: the driver {since}")
+    );
+    // By its name and version it is the same, and it may go somewhere else by now.
+    assert_eq!(
+        changed(|_, bound| bound.driver_digest = Some(Digest::of(&"rewritten"))),
         format!("changed: the driver {since}")
     );
     assert_eq!(

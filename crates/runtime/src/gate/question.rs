@@ -41,6 +41,7 @@ impl Walk<'_> {
             tool: format!("{}@{}", plan.tool.id, plan.version),
             driver: plan.route.driver.clone(),
             driver_version: understood.driver_version.to_string(),
+            driver_digest: Some(understood.driver_digest.clone()),
             call_input: Digest::of_bytes(&haft_model::canonical(&plan.input)),
             effects: understood.entry.fingerprint.clone(),
             actor: plan.actor.id.clone(),

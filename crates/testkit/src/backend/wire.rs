@@ -77,7 +77,7 @@ pub(super) fn answer(stream: &mut TcpStream, then: &Then, usual: &str) -> Option
     byte(stream)?;
     const JSON: &str = "Content-Type: application/json\r\n";
     match then {
-        Then::Id | Then::Held => whole(stream, 200, JSON, usual.as_bytes()),
+        Then::Id => whole(stream, 200, JSON, usual.as_bytes()),
         Then::Answer(status, headers, body) => whole(stream, *status, headers, body),
         Then::Reset | Then::Close => None,
         Then::Hang => until_gone(stream),

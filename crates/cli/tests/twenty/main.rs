@@ -1,0 +1,91 @@
+//! Those of the twenty black-box tests that are about effects, seen only through the command line:
+//! real processes, a real store, and a backend over real sockets that counts what happens to it.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
+
+mod binding;
+mod export;
+#[cfg(target_os = "linux")]
+mod four_inputs;
+#[cfg(unix)]
+mod interrupt;
+#[cfg(target_os = "linux")]
+mod order;
+#[cfg(unix)]
+mod partial;
+mod siblings;
+#[path = "../it/stage.rs"]
+#[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
+mod stage;
+#[cfg(target_os = "linux")]
+mod this_action;
+mod timeouts;
+
+use std::time::{Duration, Instant};
+
+use haft_testkit::Folder;
+use serde_json::{Value, json};
+
+/// Looks again and again until there is what is waited for. Each look is a process of its own, so
+/// nobody spins.
+#[track_caller]
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let patience = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < patience, "{what} never came");
+    }
+}
+
+/// A call that nobody waits for: the id of the call, and that of its question.
+#[track_caller]
+fn asked(folder: &Folder, line: &str) -> (String, String) {
+    let (exit, envelope) = stage::json(folder, &format!("{line} --no-wait --json"));
+    assert_eq!((exit, &envelope["status"]), (75, &json!("pending")), "{envelope:#}");
+    (word(&envelope["invocation_id"]), word(&envelope["approval_id"]))
+}
+
+/// Everything that `haft trace` tells of a call.
+#[track_caller]
+fn trace(folder: &Folder, id: &str) -> Value {
+    let (exit, told) = stage::json(folder, &format!("trace {id} --json"));
+    assert_eq!(exit, 0, "{told:#}");
+    told
+}
+
+/// A text that JSON holds.
+#[track_caller]
+fn word(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
+
+/// A field of each of some values.
+fn each(values: &Value, pointer: &str) -> Vec<Value> {
+    let values = values.as_array().unwrap();
+    values.iter().map(|value| value.pointer(pointer).cloned().unwrap_or_default()).collect()
+}
+
+/// A program of the workspace that hooks can be.
+#[cfg(target_os = "linux")]
+fn program(folder: Folder, path: &str, script: &str) -> Folder {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder.file(path, format!("#!/bin/sh\n{script}"));
+    let rights = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path().join(path), rights).unwrap();
+    folder
+}
+
+/// A hook of haft.toml that runs a program, with patience enough for a busy machine.
+#[cfg(target_os = "linux")]
+fn hook(event: &str, tool: &str, program: &str) -> String {
+    format!(
+        "[[hook]]\nevent = \"{event}\"\ntool = \"{tool}\"\nrun = [\"{program}\"]\ntimeout_ms = 20000\n"
+    )
+}

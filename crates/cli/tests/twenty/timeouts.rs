@@ -1,0 +1,139 @@
+//! §23, test 17: two kinds of running out of time.
+
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::thread;
+
+use haft_testkit::{ALLOW, Act, Backend, Keys, Then, payments};
+use serde_json::{Value, json};
+
+use crate::export::all_fit;
+use crate::stage::{json as answer, run};
+use crate::{each, trace, word};
+
+const PAY: &str = "call pay order=o-7 --as agent:shop --json";
+
+/// How many payments were sent.
+fn sent(backend: &Backend) -> usize {
+    backend.heard().iter().filter(|heard| heard.path == "/pay").count()
+}
+
+/// (a) Nobody opens: each attempt is refused before anything is sent, and there is another.
+#[test]
+fn test_17_a_two_kinds_of_timeout_refused_connections_are_tried_again() {
+    let backend = Backend::closed(Keys::Ignored);
+    let folder = payments(&backend, true, false, 20_000).with(ALLOW);
+    let (exit, refused) = answer(&folder, PAY);
+    assert_eq!(
+        (exit, &refused["error"]["error_code"], &refused["effect_state"]),
+        (1, &json!("dependency.unavailable"), &json!("not_submitted")),
+        "{refused:#}"
+    );
+    let told = trace(&folder, &word(&refused["invocation_id"]));
+    assert_eq!(each(&told["attempts"], "/submitted_at"), vec![Value::Null; 4]);
+    all_fit(&folder);
+}
+
+/// (a) Nobody opens until time is over: it is known that nothing was sent.
+#[test]
+fn test_17_a_two_kinds_of_timeout_before_anything_was_sent() {
+    // Whoever comes first is turned away before the two have agreed on a cipher; the next is left
+    // standing there.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let door = thread::spawn(move || {
+        drop(listener.accept().unwrap());
+        let (mut left, _) = listener.accept().unwrap();
+        let mut said = Vec::new();
+        let _ = left.read_to_end(&mut said);
+        String::from_utf8_lossy(&said).contains("o-7")
+    });
+    let nobody = Backend::closed(Keys::Ignored);
+    let folder = payments(&nobody, false, false, 3_000).with(ALLOW);
+    for path in [".drivers/shop/DRIVER.md", ".tools/pay/TOOL.md"] {
+        let text = folder.read(path).replace(&nobody.host(), &host).replace("http://", "https://");
+        std::fs::write(folder.path().join(path), text).unwrap();
+    }
+    let (exit, late) = answer(&folder, PAY);
+    assert_eq!(
+        (
+            exit,
+            &late["error"]["error_code"],
+            &late["error"]["aruntime_code"],
+            &late["effect_state"]
+        ),
+        (
+            124,
+            &json!("timeout.before_submit"),
+            &json!("timeout.before-submit"),
+            &json!("not_submitted")
+        ),
+        "{late:#}"
+    );
+    let told = trace(&folder, &word(&late["invocation_id"]));
+    assert_eq!(each(&told["attempts"], "/submitted_at"), vec![Value::Null; 2], "{told:#}");
+    assert_eq!(late["error"]["retry"]["safe"], true);
+    assert!(!door.join().unwrap(), "the order was sent");
+    all_fit(&folder);
+}
+
+/// (b) It was done and never answered: one look, and what the backend tells is the result.
+#[test]
+fn test_17_b_two_kinds_of_timeout_done_and_looked_up() {
+    let backend = Backend::new(Keys::Ignored);
+    backend.will(Act::commits(Then::Hang));
+    let folder = payments(&backend, true, false, 1_500).with(ALLOW);
+    let (exit, paid) = answer(&folder, PAY);
+    assert_eq!(
+        (exit, &paid["effect_state"], &paid["structured_content"]),
+        (0, &json!("committed"), &json!({"id": "effect-1"})),
+        "{paid:#}"
+    );
+    assert_eq!((sent(&backend), backend.effects(), backend.heard().len()), (1, 1, 2));
+    // The record does not hide how it was learned.
+    let events = String::from_utf8(run(&folder, "events --json").stdout).unwrap();
+    assert!(events.contains("timeout.unknown_commit"), "{events}");
+    let (_, asked) = answer(&folder, "runs --tool pay.status --json");
+    assert_eq!(each(&asked, "/status"), ["succeeded"]);
+    all_fit(&folder);
+}
+
+/// (c) It was not done: one look, and it is sent again under the same key.
+#[test]
+fn test_17_c_two_kinds_of_timeout_not_done_and_sent_again_under_its_key() {
+    let backend = Backend::new(Keys::Ignored);
+    backend.will(Act::refuses(Then::Reset));
+    let folder = payments(&backend, true, false, 20_000).with(ALLOW);
+    let (exit, paid) = answer(&folder, PAY);
+    assert_eq!((exit, &paid["effect_state"]), (0, &json!("committed")), "{paid:#}");
+    assert_eq!((sent(&backend), backend.effects()), (2, 1));
+    let heard = backend.heard();
+    let paths: Vec<_> = heard.iter().map(|heard| heard.path.clone()).collect();
+    let keys: Vec<_> = heard.iter().filter_map(|heard| heard.header("idempotency-key")).collect();
+    assert_eq!(keys.len(), 2, "{heard:?}");
+    assert_eq!(keys[0], keys[1]);
+    assert_eq!(paths, ["/pay", &format!("/status/{}", keys[0]), "/pay"]);
+    all_fit(&folder);
+}
+
+/// (d) Nobody can be asked: one payment, nobody knows, and nothing is sent again, not even by
+/// whoever calls once more.
+#[test]
+fn test_17_d_two_kinds_of_timeout_unknown_and_never_sent_again() {
+    let backend = Backend::new(Keys::Ignored);
+    backend.will(Act::commits(Then::Hang));
+    let folder = payments(&backend, false, false, 1_500).with(ALLOW);
+    for _ in 0..2 {
+        let (exit, lost) = answer(&folder, PAY);
+        assert_eq!(
+            (exit, &lost["error"]["error_code"], &lost["effect_state"]),
+            (124, &json!("timeout.unknown_commit"), &json!("unknown")),
+            "{lost:#}"
+        );
+        assert_eq!(lost["error"]["retry"]["safe"], false);
+        assert_eq!(sent(&backend), 1);
+    }
+    let (_, unknown) = answer(&folder, "runs --unknown --json");
+    assert_eq!(unknown.as_array().map(Vec::len), Some(1));
+    all_fit(&folder);
+}
