@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft_driver::{BoxFuture, Failure, Output};
-use haft_ledger::{Draft, Error, MemoryStore, Receipt, RunFilter, Store, Story, Wait};
+use haft_ledger::{Draft, Error, MemoryStore, OpenUndoing, Receipt, RunFilter, Store, Story, Wait};
 use haft_model::{
     Call, Code, EffectState, Envelope, Event, InvocationId, ResultStatus, Status, Stop,
     parse_timestamp,
@@ -297,6 +297,11 @@ async fn what_nobody_knew_is_settled_once_by_a_person_with_a_reason() {
     }
 }
 
+/// Whether an entry tells a call that its undoing is over.
+fn tells_of_an_end(draft: &Draft) -> bool {
+    draft.facts.iter().any(|fact| matches!(fact.event, Event::CompensationEnded(_)))
+}
+
 /// Loses the first word about the end of an undoing, as a process does that dies before it.
 struct Forgetful(AtomicUsize);
 
@@ -307,9 +312,7 @@ impl Meddler for Forgetful {
         draft: Draft,
         wait: Wait,
     ) -> BoxFuture<'a, Result<Receipt, Error>> {
-        let ends = |event: &Event| matches!(event, Event::CompensationEnded(_));
-        let told = draft.facts.iter().any(|fact| ends(&fact.event));
-        if told && self.0.fetch_add(1, Ordering::SeqCst) == 0 {
+        if tells_of_an_end(&draft) && self.0.fetch_add(1, Ordering::SeqCst) == 0 {
             return Box::pin(async { Err(Error::Closed) });
         }
         store.append(draft, wait)
@@ -336,6 +339,62 @@ async fn an_undoing_whose_end_was_never_told_is_caught_up_with() {
             }
         }
         assert_eq!(stage.effect(&original).await, effect);
+    }
+}
+
+/// Hangs at the first word about the end of an undoing, so that a process can die there.
+struct Hanging {
+    hangs: AtomicUsize,
+    reached: Arc<tokio::sync::Notify>,
+}
+
+impl Meddler for Hanging {
+    fn append<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        draft: Draft,
+        wait: Wait,
+    ) -> BoxFuture<'a, Result<Receipt, Error>> {
+        if tells_of_an_end(&draft) && self.hangs.fetch_add(1, Ordering::SeqCst) == 0 {
+            self.reached.notify_one();
+            return Box::pin(std::future::pending());
+        }
+        store.append(draft, wait)
+    }
+}
+
+#[tokio::test]
+async fn whoever_recovers_tells_the_original_what_a_dead_process_did_not() {
+    for (failures, effect) in [(0, EffectState::Compensated), (1, EffectState::CompensationFailed)]
+    {
+        let reached = Arc::new(tokio::sync::Notify::new());
+        let hanging = Hanging { hangs: AtomicUsize::new(0), reached: reached.clone() };
+        let store = Arc::new(MeddledStore::new(Arc::new(MemoryStore::new()), hanging));
+        let stage = list(failures, EffectState::NotCommitted).store(store).open();
+        let original = added(&stage).await.invocation_id;
+        let waiting = added(&stage).await.invocation_id;
+        let asked = stage.undo(&original).await.unwrap();
+        let still_asked = stage.undo(&waiting).await.unwrap().invocation_id;
+        let id = asked.approval_id.unwrap();
+        tokio::select! {
+            _ = stage.host.runtime().answer_and_run(&id, stage.yes()) => panic!("it ended"),
+            () = reached.notified() => {}
+        }
+        let by = asked.invocation_id;
+        assert!(stage.told(&by).await.ended_at.is_some(), "the undoing is over");
+        assert_eq!(stage.effect(&original).await, EffectState::PartiallyCommitted);
+
+        let other = stage.another(|_| {});
+        let settled = other.runtime().recover().await.unwrap();
+        assert_eq!(settled, [], "no call was open that nobody waits for");
+        assert_eq!(stage.effect(&original).await, effect);
+        let open = stage.store.undoings().await.unwrap();
+        assert_eq!(open, [OpenUndoing { original: waiting, by: still_asked }]);
+        let told = stage.told(&original).await.undoings;
+        assert_eq!((told.len(), &told[0].by, told[0].effect), (1, &by, Some(effect)));
+        let entries = stage.told(&original).await.entries;
+        other.runtime().recover().await.unwrap();
+        assert_eq!(stage.told(&original).await.entries, entries, "it is told once");
     }
 }
 
