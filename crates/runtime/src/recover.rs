@@ -1,6 +1,7 @@
 //! Taking up calls whose own process is gone: still waiting, never sent, or nobody knows.
 
 mod past;
+mod untold;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -267,13 +268,13 @@ impl Walk<'_> {
         let Some(record) = self.last_question(id).await? else {
             return match self.still_allowed(past, id).await? {
                 Some((call, cleared)) => {
-                    Ok(Some(self.carry_out(&call, cleared, &Manner::default()).await))
+                    Ok(Some(self.told_and_run(past.untold(), &call, cleared).await))
                 }
                 None => Err(died()),
             };
         };
         match self.as_it_was(past, id, past.judged()).await {
-            Ok((call, understood)) => self.answered_since(call, understood, record).await,
+            Ok((call, understood)) => self.answered_since(past, call, understood, record).await,
             Err(stop) => {
                 self.close(&record.question, QuestionState::Withdrawn, "it cannot run any more");
                 Err(stop)
@@ -291,6 +292,7 @@ impl Walk<'_> {
         let (Unsent::Run, Some(decided)) = (self.runtime.options.unsent, past.allowed()) else {
             return Ok(None);
         };
+        self.still_in_time().await?;
         let (call, understood) = self.as_it_was(past, id, past.ran()).await?;
         let call_input = self.keep(&understood.plan.input);
         let frozen = decided.call_input.as_ref().map(|kept| &kept.digest);
@@ -333,10 +335,12 @@ impl Walk<'_> {
     /// What the answers amount to that came since.
     async fn answered_since(
         &mut self,
+        past: &Past,
         call: Call,
         understood: Understood,
         record: QuestionRecord,
     ) -> Result<Option<Outcome>, Stop> {
+        let untold = past.untold_by(self);
         let question = record.question.clone();
         match self.ended(&call, &understood, &question, &record).await {
             Ok(None) => Ok(None),
@@ -344,7 +348,7 @@ impl Walk<'_> {
                 self.plan = Some(cleared.understood.plan.clone());
                 let phase = haft_model::CallPhase::Permission;
                 self.journal.phase(phase, haft_model::PhaseOutcome::Ok);
-                Ok(Some(self.carry_out(&call, *cleared, &Manner::default()).await))
+                Ok(Some(self.told_and_run(untold, &call, *cleared).await))
             }
             Ok(Some(Ending::AskAgain(understood))) => {
                 let heard = crate::hear::HeardOut { understood: *understood, opinions: Vec::new() };

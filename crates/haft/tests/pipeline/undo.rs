@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use haft_driver::{BoxFuture, Failure, Output};
 use haft_ledger::{Draft, Error, MemoryStore, OpenUndoing, Receipt, RunFilter, Store, Story, Wait};
@@ -242,6 +243,46 @@ async fn what_cannot_be_undone_is_refused_before_any_call() {
 }
 
 #[tokio::test]
+async fn a_yes_that_comes_after_the_time_for_undoing_undoes_nothing() {
+    let late = "2026-02-01T12:00:01Z";
+    for (here, moment, code) in [
+        (true, "2026-02-01T12:00:00Z", None),
+        (true, late, Some(Code::Conflict)),
+        (false, late, Some(Code::Conflict)),
+    ] {
+        let clock = Arc::new(StoppedClock::at(parse_timestamp("2026-01-31T12:00:00Z").unwrap()));
+        let setting = list(0, EffectState::None).clock(clock.clone());
+        let stage =
+            setting.options(|options| options.question = Duration::from_secs(200_000)).open();
+        let original = added(&stage).await.invocation_id;
+        let asked = stage.undo(&original).await.unwrap();
+        let id = asked.approval_id.unwrap();
+        clock.set(parse_timestamp(moment).unwrap());
+        let envelope = match here {
+            true => stage.answer(&id, stage.yes()).await,
+            false => {
+                // Somebody says yes elsewhere, and the process that would run it is another one.
+                stage.host.runtime().answer(&id, stage.yes()).await.unwrap();
+                stage.another(|_| {}).runtime().recover().await.unwrap().remove(0)
+            }
+        };
+        assert_eq!(envelope.invocation_id, asked.invocation_id);
+        let error = envelope.error;
+        assert_eq!(error.as_ref().map(|error| error.error_code), code, "{moment} {error:?}");
+        let (ran, effect) = match error {
+            None => (2, EffectState::Compensated),
+            Some(error) => {
+                let words = format!("`{original}` could be undone until 2026-02-01T12:00:00Z");
+                assert_eq!(error.message, words);
+                (1, EffectState::PartiallyCommitted)
+            }
+        };
+        assert_eq!((stage.canary.count(), stage.effect(&original).await), (ran, effect));
+        assert_eq!(stage.told(&original).await.open_undoing(), None, "nothing is under way");
+    }
+}
+
+#[tokio::test]
 async fn what_may_have_been_undone_is_settled_before_it_is_undone_again() {
     for (what, effect) in [
         (Settled::Committed, EffectState::Compensated),
@@ -403,7 +444,7 @@ async fn a_call_that_dies_while_it_undoes_has_failed_and_is_settled_first() {
     let began = Arc::new(tokio::sync::Notify::new());
     let hangs = began.clone();
     let stage = list(0, EffectState::None)
-        .options(|options| options.lease = std::time::Duration::ZERO)
+        .options(|options| options.lease = Duration::ZERO)
         .act("list.remove", move |_| {
             hangs.notify_one();
             Box::pin(std::future::pending())
