@@ -13,8 +13,7 @@ impl Past {
     /// The decision that let it run, where nobody is on record as told of it.
     pub(super) fn untold(&self) -> Option<&Decided> {
         let decided = self.allowed()?;
-        let since = self.facts.iter().rev().take_while(|fact| !allows(fact));
-        let mut since = since;
+        let mut since = self.facts.iter().rev().take_while(|fact| !allows(fact));
         let told = since.any(|fact| match &fact.event {
             Event::PreHookCompleted(run) => run.point == HookPoint::PermissionDecision,
             _ => false,

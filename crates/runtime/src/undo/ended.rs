@@ -78,8 +78,8 @@ impl Walk<'_> {
             return;
         }
         let came = Came::of(self.executed, envelope.is_error, envelope.effect_state);
-        // What cannot be written now follows from this call's own record, and is caught up with
-        // before anybody undoes the same call again.
+        // What cannot be written now follows from this call's own record, and is caught up with by
+        // whoever recovers, at the latest before anybody undoes the same call again.
         let _ = self
             .runtime
             .undoing_ended(&undoing.original, &envelope.invocation_id, &undoing.actor, came)
