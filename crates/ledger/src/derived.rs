@@ -10,7 +10,7 @@ use haft_model::{
     QuestionState, StandingAnswer, Started, Status, Timestamp, Tri,
 };
 
-use crate::Run;
+use crate::{OpenUndoing, Run};
 
 pub(crate) use state::{State, bare, most};
 
@@ -42,6 +42,10 @@ pub(crate) enum Change {
     Declared(String, Digest),
     /// This call carries out an intent.
     Bound(InvocationId, Box<Intent>),
+    /// A call begins to undo another.
+    Undoing(OpenUndoing),
+    /// It is over, and the other was told.
+    UndoingOver(OpenUndoing),
 }
 
 /// What an entry changes of its run. Nothing here is undone by a later entry.
@@ -99,8 +103,14 @@ fn change(invocation: Option<&InvocationId>, event: &Event) -> Option<Change> {
         Event::IntentBound(intent) => {
             invocation.map(|id| Change::Bound(id.clone(), intent.clone()))
         }
+        Event::Compensating(began) => undoing(invocation, &began.by).map(Change::Undoing),
+        Event::CompensationEnded(ended) => undoing(invocation, &ended.by).map(Change::UndoingOver),
         _ => None,
     }
+}
+
+fn undoing(original: Option<&InvocationId>, by: &InvocationId) -> Option<OpenUndoing> {
+    original.map(|original| OpenUndoing { original: original.clone(), by: by.clone() })
 }
 
 impl RunChange {

@@ -23,8 +23,8 @@ pub use error::Error;
 pub use memory::MemoryStore;
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
-    BoxFuture, Entry, Fence, IntentRecord, Lease, QuestionFilter, QuestionRecord, Receipt, Run,
-    RunFilter, Store, Use, UseFilter, Wait,
+    BoxFuture, Entry, Fence, IntentRecord, Lease, OpenUndoing, QuestionFilter, QuestionRecord,
+    Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
 };
 pub use story::{
     Attempt, Cancel, Inputs, Judgement, Outcome, PhaseSpan, Story, Transition, Undoing, events,

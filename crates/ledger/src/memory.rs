@@ -11,7 +11,7 @@ use crate::chain::{Head, Loose};
 use crate::derived::{Changes, State};
 use crate::draft::checked;
 use crate::{
-    BoxFuture, Draft, Entry, Error, Fence, Guard, IntentRecord, Lease, QuestionFilter,
+    BoxFuture, Draft, Entry, Error, Fence, Guard, IntentRecord, Lease, OpenUndoing, QuestionFilter,
     QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
 };
 
@@ -284,6 +284,14 @@ impl Store for MemoryStore {
         intent: &'a Digest,
     ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>> {
         ready(Ok(self.with(|kept| kept.intent(intent))))
+    }
+
+    fn undoings(&self) -> BoxFuture<'_, Result<Vec<OpenUndoing>, Error>> {
+        ready(Ok(self.with(|kept| {
+            let open = kept.state.undoings.iter();
+            open.map(|(original, by)| OpenUndoing { original: original.clone(), by: by.clone() })
+                .collect()
+        })))
     }
 
     fn lease<'a>(

@@ -24,8 +24,8 @@ use self::task::{Answer, Ready, Task};
 use self::writer::Writer;
 use crate::chain::Loose;
 use crate::{
-    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, QuestionFilter, QuestionRecord, Receipt,
-    Run, RunFilter, Store, Use, UseFilter, Wait,
+    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, OpenUndoing, QuestionFilter,
+    QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
 };
 
 /// How often other processes are asked for news.
@@ -264,6 +264,10 @@ impl Store for SqliteStore {
     ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>> {
         // One row by its key, asked for by every write: sending it to another thread costs more.
         Box::pin(async move { self.readers.read_here(|db| lists::intent(db, intent)) })
+    }
+
+    fn undoings(&self) -> BoxFuture<'_, Result<Vec<OpenUndoing>, Error>> {
+        Box::pin(self.readers.read(lists::undoings))
     }
 
     fn lease<'a>(

@@ -76,6 +76,9 @@ pub trait Store: Send + Sync {
         intent: &'a Digest,
     ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>>;
 
+    /// The calls that undo others and did not tell them yet what came of it, by the ids of those.
+    fn undoings(&self) -> BoxFuture<'_, Result<Vec<OpenUndoing>, Error>>;
+
     /// Takes the lease of an invocation that is not over, unless somebody else holds one that has not
     /// run out. The token is larger than every token before it.
     fn lease<'a>(
@@ -165,6 +168,15 @@ pub struct IntentRecord {
     pub run: Run,
     /// The lease of the call. A call that changes something keeps it until its answer was handed over.
     pub lease: Option<Lease>,
+}
+
+/// A call that was to undo another, which was not told yet what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenUndoing {
+    /// The call that is undone.
+    pub original: InvocationId,
+    /// The call that undoes it.
+    pub by: InvocationId,
 }
 
 /// Who has the right to write about an invocation.

@@ -2,6 +2,7 @@
 
 mod event;
 mod hear;
+mod intent;
 mod records;
 mod scheduling;
 mod undoing;

@@ -18,6 +18,20 @@ words! {
     }
 }
 
+words! {
+    /// What is known of an intent from the call that carries it out.
+    IntentState {
+        /// The call is not over.
+        Open "open",
+        /// It took effect, at least in part.
+        Done "done",
+        /// Nobody knows whether it took effect.
+        Unknown "unknown",
+        /// Nothing happened, so the next call may carry it out.
+        Free "free",
+    }
+}
+
 /// One intent, tied to the call that carries it out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {

@@ -63,7 +63,7 @@ pub use grant::{
     ActionGrant, Condition, DefaultDecision, Grant, Limit, Policy, Principal, Requirement,
 };
 pub use id::{ActionId, ActorId, DriverId, InvocationId, QuestionId, ToolId, ToolKey};
-pub use intent::{Intent, KeySource, SentAgain};
+pub use intent::{Intent, IntentState, KeySource, SentAgain};
 pub use kind::DriverKind;
 pub use lifecycle::{Lifecycle, LifecycleDates};
 pub use limits::{Backoff, CallRate, Charge, CostClass, Limits, Period, RateScope, RetryPolicy};

@@ -1,6 +1,7 @@
 //! Taking up calls whose own process is gone: still waiting, never sent, or nobody knows.
 
 mod past;
+mod untold;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +10,7 @@ use haft_catalog::Sender;
 use haft_driver::{BoxFuture, Failure};
 use haft_ledger::{Fence, QuestionFilter, QuestionRecord, RunFilter};
 use haft_model::{
-    Call, Code, Digest, EffectState, Envelope, Event, InvocationId, Opinion, PhaseLine, Planned,
+    Call, Code, Digest, EffectState, Envelope, Event, InvocationId, Opinion, PhaseLine,
     QuestionState, Status, Stop, TakenOver, Verdict, utc_day,
 };
 use haft_policy::Permit;
@@ -24,7 +25,7 @@ use crate::limits;
 use crate::runtime::{called_off, later};
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
-use crate::{Manner, Patience, Reader, Runtime, Unsent};
+use crate::{Manner, Patience, Runtime, Unsent};
 use past::Past;
 
 /// How many open calls are looked up at once, and how many are settled side by side.
@@ -65,7 +66,8 @@ impl Runtime {
         }
     }
 
-    /// Settles every open call that no live process has. Calls that wait for people go on waiting.
+    /// Settles every open call that no live process has, and tells calls that were undone of it.
+    /// Calls that wait for people go on waiting.
     pub async fn recover(&self) -> Result<Vec<Envelope>, Stop> {
         let mut filter = RunFilter { open: true, most: PAGE, ..RunFilter::default() };
         let mut settled = Vec::new();
@@ -81,9 +83,11 @@ impl Runtime {
             }
             match page.last().filter(|_| page.len() == PAGE) {
                 Some(last) => filter.before = Some(last.invocation_id.clone()),
-                None => return Ok(settled),
+                None => break,
             }
         }
+        self.tell_originals().await?;
+        Ok(settled)
     }
 
     /// Settles one open call, if nobody has it and it does not wait for people.
@@ -166,22 +170,6 @@ impl Runtime {
             return Ok(Recovered::StillWaiting);
         }
         Ok(Recovered::Finished(Box::new(walk.finish(outcome).await)))
-    }
-
-    async fn past(&self, id: &InvocationId) -> Result<Past, Stop> {
-        let entries = self.store.story(id).await.map_err(unrecorded)?;
-        let mut facts = Vec::new();
-        for entry in &entries {
-            facts.extend(Reader::facts(entry)?);
-        }
-        let planned = facts.iter().find_map(|fact| match &fact.event {
-            Event::Planned(planned) => Some(Planned::clone(planned)),
-            _ => None,
-        });
-        let planned = planned.ok_or_else(|| {
-            Stop::new(Code::Internal, format!("the log does not say how `{id}` began"))
-        })?;
-        Ok(Past { planned, facts })
     }
 
     /// A walk that stands where the one before it ended.
@@ -280,13 +268,13 @@ impl Walk<'_> {
         let Some(record) = self.last_question(id).await? else {
             return match self.still_allowed(past, id).await? {
                 Some((call, cleared)) => {
-                    Ok(Some(self.carry_out(&call, cleared, &Manner::default()).await))
+                    Ok(Some(self.told_and_run(past.untold(), &call, cleared).await))
                 }
                 None => Err(died()),
             };
         };
         match self.as_it_was(past, id, past.judged()).await {
-            Ok((call, understood)) => self.answered_since(call, understood, record).await,
+            Ok((call, understood)) => self.answered_since(past, call, understood, record).await,
             Err(stop) => {
                 self.close(&record.question, QuestionState::Withdrawn, "it cannot run any more");
                 Err(stop)
@@ -304,6 +292,7 @@ impl Walk<'_> {
         let (Unsent::Run, Some(decided)) = (self.runtime.options.unsent, past.allowed()) else {
             return Ok(None);
         };
+        self.still_in_time().await?;
         let (call, understood) = self.as_it_was(past, id, past.ran()).await?;
         let call_input = self.keep(&understood.plan.input);
         let frozen = decided.call_input.as_ref().map(|kept| &kept.digest);
@@ -346,10 +335,12 @@ impl Walk<'_> {
     /// What the answers amount to that came since.
     async fn answered_since(
         &mut self,
+        past: &Past,
         call: Call,
         understood: Understood,
         record: QuestionRecord,
     ) -> Result<Option<Outcome>, Stop> {
+        let untold = past.untold_by(self);
         let question = record.question.clone();
         match self.ended(&call, &understood, &question, &record).await {
             Ok(None) => Ok(None),
@@ -357,7 +348,7 @@ impl Walk<'_> {
                 self.plan = Some(cleared.understood.plan.clone());
                 let phase = haft_model::CallPhase::Permission;
                 self.journal.phase(phase, haft_model::PhaseOutcome::Ok);
-                Ok(Some(self.carry_out(&call, *cleared, &Manner::default()).await))
+                Ok(Some(self.told_and_run(untold, &call, *cleared).await))
             }
             Ok(Some(Ending::AskAgain(understood))) => {
                 let heard = crate::hear::HeardOut { understood: *understood, opinions: Vec::new() };

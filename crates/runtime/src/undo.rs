@@ -9,7 +9,7 @@ use std::sync::Arc;
 use haft_ledger::Story;
 use haft_model::{
     Actor, Approval, ApprovalClass, Call, Code, Compensating, EffectProfile, EffectState, Envelope,
-    Event, InvocationId, Plan, Stop, after,
+    Event, InvocationId, Plan, Span, Stop, after,
 };
 
 use crate::walk::{Halt, Walk};
@@ -113,12 +113,21 @@ impl Runtime {
             unable(format!("`{tool}` does not say how a call of it is undone"))
                 .help("add `metadata.haft.compensation` to its contract")
         })?;
-        let until = story.ended_at.zip(way.window).and_then(|(end, window)| after(end, window));
-        if let Some(until) = until.filter(|until| self.clock.now() > *until) {
-            return Err(unable(format!("`{}` could be undone until {until}", story.invocation_id)));
-        }
+        self.in_time(way.window, story)?;
         let floor = way.approval.clone().unwrap_or_default();
         Ok(Way { tool: way.tool.clone(), input: way.input.clone(), floor })
+    }
+
+    /// Refuses what could be undone only until a moment that is over.
+    fn in_time(&self, window: Option<Span>, story: &Story) -> Result<(), Stop> {
+        let until = story.ended_at.zip(window).and_then(|(end, window)| after(end, window));
+        match until.filter(|until| self.clock.now() > *until) {
+            Some(until) => {
+                let words = format!("`{}` could be undone until {until}", story.invocation_id);
+                Err(Stop::new(Code::Conflict, words))
+            }
+            None => Ok(()),
+        }
     }
 
     /// What a walk that is taken up again undoes; none where it never got so far.
@@ -178,6 +187,19 @@ impl Walk<'_> {
         self.undoing = self.runtime.undoing_again(&self.world, own, actor, &story);
         self.keep_secrets_of(&story).await;
         Ok(())
+    }
+
+    /// Refuses to undo what could be undone when this call began and cannot any more, since it waited
+    /// for people or for another process.
+    pub(crate) async fn still_in_time(&self) -> Result<(), Stop> {
+        let Some(undoing) = &self.undoing else { return Ok(()) };
+        let story = self.runtime.told(&undoing.original, &undoing.actor.tenant).await?;
+        // A contract that is gone, or does not say any more how it is undone, names no time.
+        let entry = self.world.snapshot.find(&story.tool_id);
+        match entry.and_then(|entry| entry.contract.tool.extras.compensation.as_ref()) {
+            Some(way) => self.runtime.in_time(way.window, &story),
+            None => Ok(()),
+        }
     }
 
     /// What was sensitive in the call that is undone is so here too, whatever the contract of the

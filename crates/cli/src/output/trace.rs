@@ -1,6 +1,7 @@
 //! One call as a story that a person reads from top to bottom.
 
 mod inputs;
+mod intent;
 mod machine;
 mod phases;
 mod scheduling;
@@ -80,6 +81,7 @@ impl Told<'_> {
         if let Some(key) = &story.key {
             line(format!("key       {key}"))?;
         }
+        self.intent()?;
         if let Some(original) = &story.compensates {
             line(format!("undoes    {original}"))?;
         }

@@ -57,6 +57,45 @@ fn runs_are_listed_newest_first_and_can_be_chosen() {
 }
 
 #[test]
+fn a_trace_tells_what_was_meant_and_how_often_it_was_sent() {
+    let folder = shop();
+    let line = "call fs.write path=b.txt content=one --key k1 --as agent:coder --no-wait --json";
+    let (_, first) = answer(&folder, line);
+    done(&folder, &format!("approve {}", first["approval_id"].as_str().unwrap()));
+    let (_, again) = answer(&folder, line);
+    let id = first["invocation_id"].as_str().unwrap();
+    assert_eq!(again["invocation_id"], first["invocation_id"]);
+    let said = String::from_utf8(run(&folder, &format!("trace {id}")).stdout).unwrap();
+    let said = unvaried(&said);
+    let told: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("intent") || line.starts_with("again"))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "intent    by the caller's key: done; remembered until [moment]",
+            "again     sent again once, last at [moment], by cli",
+        ]
+    );
+    let (_, trace) = answer(&folder, &format!("trace {id} --json"));
+    let sent = &trace["sent_again"][0]["what"];
+    assert_eq!(
+        (&trace["intent"]["source"], &trace["intent_state"], &sent["channel"]),
+        (&json!("caller"), &json!("done"), &json!("cli"))
+    );
+    let natives = trace["native"].as_array().unwrap();
+    assert!(natives.contains(&sent["native"][0]), "{sent} is not among {natives:?}");
+    let (_, records) = answer(&folder, &format!("trace {id} --records"));
+    let meant = &records[0]["record"]["idempotency"];
+    assert_eq!(
+        (&meant["key"], &meant["state"]),
+        (&trace["intent"]["key"], &json!("done")),
+        "{records}"
+    );
+}
+
+#[test]
 fn a_trace_tells_the_whole_story() {
     let folder = shop();
     let line = "call fs.write path=b.txt content=one --as agent:coder --no-wait --json";
@@ -85,6 +124,7 @@ status succeeded; it took effect
 who agent:coder, typed by user:ana, for shop
 came by cli, as `fs.write`
 driver haft-builtin 1.0.0
+intent by what was asked: done; remembered until [moment]
 when [moment], [time]
 
 phases

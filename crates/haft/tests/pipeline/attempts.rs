@@ -186,3 +186,41 @@ async fn a_read_is_made_again_whatever_became_of_the_first() {
     assert_eq!((envelope.error.clone(), stage.canary.count()), (None, 2));
     checked(&stage, &envelope).await;
 }
+
+#[tokio::test]
+async fn whoever_made_the_attempt_is_asked_what_became_of_it() {
+    let only_pay = "---\nname: spare\nid: spare\nversion: 1.0.0\ndescription: Counts.\n\
+                    kind: builtin\nimplements:\n  - { tool: pay, version: \"^1\" }\n\
+                    metadata: { builtin: { host_id: haft } }\n---\n\nCounts.\n";
+    for (serves_both, asked) in [(true, "spare"), (false, "canary")] {
+        let setting = charge(STATUS, 0, Code::Internal, EffectState::None);
+        let setting = match serves_both {
+            true => setting.spare(),
+            false => setting.file(".drivers/spare/DRIVER.md", only_pay),
+        };
+        // The first driver sends nothing, and the answer to the second is lost.
+        let stage = setting
+            .reporting_act("pay", |attempt| {
+                Box::pin(async move {
+                    if attempt.plan.route.driver.as_str() == "canary" {
+                        let stop = Stop::new(Code::DependencyUnavailable, "it is away");
+                        return Err(Failure::new(stop, EffectState::NotSubmitted));
+                    }
+                    attempt.link.submit().await?;
+                    let stop = Stop::new(Code::TimeoutUnknownCommit, "no answer came");
+                    Err(Failure::new(stop, EffectState::Unknown))
+                })
+            })
+            .act("pay.status", |attempt| {
+                let driver = attempt.plan.route.driver.clone();
+                Box::pin(
+                    async move { Ok(Output::read(json!({"state": "done", "charge": driver}))) },
+                )
+            })
+            .open();
+        let envelope = paid(&stage).await;
+        assert_eq!(envelope.driver.as_deref(), Some("spare"));
+        assert_eq!(envelope.structured_content, Some(json!({"id": asked})));
+        checked(&stage, &envelope).await;
+    }
+}

@@ -2,13 +2,16 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
-use haft_driver::Output;
-use haft_model::{Call, Code, EffectState, Envelope, Status};
+use haft_driver::{BoxFuture, Failure, HookAnswer, Output};
+use haft_ledger::{Draft, Error, MemoryStore, Receipt, Store, Wait};
+use haft_model::{Call, Code, EffectState, Envelope, Event, HookPoint, Says, Status, Stop};
 use haft_runtime::{Manner, StoppedClock, Unsent};
 use serde_json::{Value, json};
 
+use crate::meddled::{MeddledStore, Meddler};
 use crate::stage::*;
 use crate::story::checked;
 
@@ -43,9 +46,14 @@ fn hanging(haft: &str, submits: bool) -> (Setting, Arc<StoppedClock>) {
 
 /// Calls, and dies as soon as the driver is under way.
 async fn die(stage: &Stage, input: Value, effect: EffectState) {
-    let before = stage.canary.count();
     let call = Call::new(stage.agent(), "pay", input);
-    let mut calling = Box::pin(stage.host.runtime().call(call, Manner::default()));
+    die_in(stage, stage.host.runtime().call(call, Manner::default()), effect).await;
+}
+
+/// Dies in the middle of something, as soon as the driver is under way.
+async fn die_in(stage: &Stage, calling: impl Future, effect: EffectState) {
+    let before = stage.canary.count();
+    let mut calling = Box::pin(calling);
     for _ in 0..1000 {
         let polled = std::future::poll_fn(|context| Poll::Ready(calling.as_mut().poll(context)));
         assert!(polled.await.is_pending());
@@ -161,4 +169,118 @@ async fn whoever_calls_again_takes_up_what_a_dead_process_left() {
     let other = stage.another(|_| {});
     let again = other.call(Call::new(stage.agent(), "pay", json!({"hangs": 1}))).await;
     assert_eq!((again.structured_content, again.replayed), (Some(json!({"id": "ch-1"})), true));
+}
+
+/// Keeps hooks that were told of a decision out of the record, as if the process had died between
+/// the two.
+struct Untold(bool);
+
+impl Meddler for Untold {
+    fn append<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        mut draft: Draft,
+        wait: Wait,
+    ) -> BoxFuture<'a, Result<Receipt, Error>> {
+        let of_a_decision = |event: &Event| match event {
+            Event::PreHookStarted(started) => started.point == HookPoint::PermissionDecision,
+            Event::PreHookCompleted(run) => run.point == HookPoint::PermissionDecision,
+            _ => false,
+        };
+        let over = draft.facts.iter().any(|fact| fact.event.end().is_some());
+        if self.0 && !over {
+            draft.facts.retain(|fact| !of_a_decision(&fact.event));
+        }
+        store.append(draft, wait)
+    }
+}
+
+/// A stage whose driver hangs the first time, with a hook that is told of decisions and says no to
+/// the second one it hears of, if it is to.
+fn told(
+    verdict: &str,
+    untold: bool,
+    says_no: bool,
+) -> (Stage, Arc<StoppedClock>, Arc<AtomicUsize>) {
+    let (times, attempts) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+    let heard = times.clone();
+    let hook = Scripted::new("watcher", HookPoint::PermissionDecision, move |_| {
+        let before = heard.fetch_add(1, Ordering::SeqCst);
+        let no = (says_no && before > 0).then(|| (Says::Deny, "not any more".to_owned()));
+        Ok(HookAnswer { opinion: no, ..HookAnswer::default() })
+    });
+    let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
+    let stage = Setting::default()
+        .tool("pay", WRITE)
+        .settings(&ALLOW.replace("allow", verdict))
+        .clock(clock.clone())
+        .store(Arc::new(MeddledStore::new(Arc::new(MemoryStore::new()), Untold(untold))))
+        .hook(hook)
+        .reporting_act("pay", move |attempt| {
+            let again = attempts.fetch_add(1, Ordering::SeqCst) > 0;
+            Box::pin(async move {
+                if !again {
+                    return std::future::pending().await;
+                }
+                attempt.link.submit().await?;
+                Ok(Output::committed(json!({})))
+            })
+        })
+        .open();
+    (stage, clock, times)
+}
+
+#[tokio::test]
+async fn whoever_was_not_told_of_a_decision_before_a_crash_is_told_before_the_call_runs() {
+    for (untold, says_no, heard, ran, code) in [
+        (false, false, 1, 2, None),
+        (true, false, 2, 2, None),
+        (true, true, 2, 1, Some(Code::HookBlocked)),
+    ] {
+        for verdict in ["allow", "ask"] {
+            let (stage, clock, times) = told(verdict, untold, says_no);
+            let runtime = stage.host.runtime();
+            if verdict == "ask" {
+                let asked = stage.call_and_leave("pay", json!({})).await.approval_id.unwrap();
+                let answering = runtime.answer_and_run(&asked, stage.yes());
+                die_in(&stage, answering, EffectState::NotSubmitted).await;
+            } else {
+                die(&stage, json!({}), EffectState::NotSubmitted).await;
+            }
+            let found = recovered(&stage, &clock, Unsent::Run).await;
+            let [envelope] = found.as_slice() else { panic!("{found:?}") };
+            let error = envelope.error.as_ref().map(|error| error.error_code);
+            let times = times.load(Ordering::SeqCst);
+            let case = format!("{verdict} {untold} {says_no}");
+            assert_eq!((error, times, stage.canary.count()), (code, heard, ran), "{case}");
+            checked(&stage, envelope).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_made_the_attempt_before_a_crash_is_asked_what_became_of_it() {
+    let (setting, clock) = hanging(STATUS, true);
+    let stage = setting
+        .spare()
+        .reporting_act("pay", |attempt| {
+            Box::pin(async move {
+                if attempt.plan.route.driver.as_str() == "canary" {
+                    let stop = Stop::new(Code::DependencyUnavailable, "it is away");
+                    return Err(Failure::new(stop, EffectState::NotSubmitted));
+                }
+                attempt.link.submit().await?;
+                std::future::pending().await
+            })
+        })
+        .act("look", |attempt| {
+            let driver = attempt.plan.route.driver.clone();
+            Box::pin(async move { Ok(Output::read(json!({"state": "done", "id": driver}))) })
+        })
+        .open();
+    die(&stage, json!({}), EffectState::Submitted).await;
+    let found = recovered(&stage, &clock, Unsent::Refuse).await;
+    let [envelope] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(envelope.structured_content, Some(json!({"id": "spare"})));
+    checked(&stage, envelope).await;
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use haft_driver::{BoxFuture, Failure, Output};
-use haft_ledger::{Draft, Error, MemoryStore, Receipt, RunFilter, Store, Story, Wait};
+use haft_ledger::{Draft, Error, MemoryStore, OpenUndoing, Receipt, RunFilter, Store, Story, Wait};
 use haft_model::{
     Call, Code, EffectState, Envelope, Event, InvocationId, ResultStatus, Status, Stop,
     parse_timestamp,
@@ -242,6 +243,46 @@ async fn what_cannot_be_undone_is_refused_before_any_call() {
 }
 
 #[tokio::test]
+async fn a_yes_that_comes_after_the_time_for_undoing_undoes_nothing() {
+    let late = "2026-02-01T12:00:01Z";
+    for (here, moment, code) in [
+        (true, "2026-02-01T12:00:00Z", None),
+        (true, late, Some(Code::Conflict)),
+        (false, late, Some(Code::Conflict)),
+    ] {
+        let clock = Arc::new(StoppedClock::at(parse_timestamp("2026-01-31T12:00:00Z").unwrap()));
+        let setting = list(0, EffectState::None).clock(clock.clone());
+        let stage =
+            setting.options(|options| options.question = Duration::from_secs(200_000)).open();
+        let original = added(&stage).await.invocation_id;
+        let asked = stage.undo(&original).await.unwrap();
+        let id = asked.approval_id.unwrap();
+        clock.set(parse_timestamp(moment).unwrap());
+        let envelope = match here {
+            true => stage.answer(&id, stage.yes()).await,
+            false => {
+                // Somebody says yes elsewhere, and the process that would run it is another one.
+                stage.host.runtime().answer(&id, stage.yes()).await.unwrap();
+                stage.another(|_| {}).runtime().recover().await.unwrap().remove(0)
+            }
+        };
+        assert_eq!(envelope.invocation_id, asked.invocation_id);
+        let error = envelope.error;
+        assert_eq!(error.as_ref().map(|error| error.error_code), code, "{moment} {error:?}");
+        let (ran, effect) = match error {
+            None => (2, EffectState::Compensated),
+            Some(error) => {
+                let words = format!("`{original}` could be undone until 2026-02-01T12:00:00Z");
+                assert_eq!(error.message, words);
+                (1, EffectState::PartiallyCommitted)
+            }
+        };
+        assert_eq!((stage.canary.count(), stage.effect(&original).await), (ran, effect));
+        assert_eq!(stage.told(&original).await.open_undoing(), None, "nothing is under way");
+    }
+}
+
+#[tokio::test]
 async fn what_may_have_been_undone_is_settled_before_it_is_undone_again() {
     for (what, effect) in [
         (Settled::Committed, EffectState::Compensated),
@@ -297,6 +338,11 @@ async fn what_nobody_knew_is_settled_once_by_a_person_with_a_reason() {
     }
 }
 
+/// Whether an entry tells a call that its undoing is over.
+fn tells_of_an_end(draft: &Draft) -> bool {
+    draft.facts.iter().any(|fact| matches!(fact.event, Event::CompensationEnded(_)))
+}
+
 /// Loses the first word about the end of an undoing, as a process does that dies before it.
 struct Forgetful(AtomicUsize);
 
@@ -307,9 +353,7 @@ impl Meddler for Forgetful {
         draft: Draft,
         wait: Wait,
     ) -> BoxFuture<'a, Result<Receipt, Error>> {
-        let ends = |event: &Event| matches!(event, Event::CompensationEnded(_));
-        let told = draft.facts.iter().any(|fact| ends(&fact.event));
-        if told && self.0.fetch_add(1, Ordering::SeqCst) == 0 {
+        if tells_of_an_end(&draft) && self.0.fetch_add(1, Ordering::SeqCst) == 0 {
             return Box::pin(async { Err(Error::Closed) });
         }
         store.append(draft, wait)
@@ -339,12 +383,68 @@ async fn an_undoing_whose_end_was_never_told_is_caught_up_with() {
     }
 }
 
+/// Hangs at the first word about the end of an undoing, so that a process can die there.
+struct Hanging {
+    hangs: AtomicUsize,
+    reached: Arc<tokio::sync::Notify>,
+}
+
+impl Meddler for Hanging {
+    fn append<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        draft: Draft,
+        wait: Wait,
+    ) -> BoxFuture<'a, Result<Receipt, Error>> {
+        if tells_of_an_end(&draft) && self.hangs.fetch_add(1, Ordering::SeqCst) == 0 {
+            self.reached.notify_one();
+            return Box::pin(std::future::pending());
+        }
+        store.append(draft, wait)
+    }
+}
+
+#[tokio::test]
+async fn whoever_recovers_tells_the_original_what_a_dead_process_did_not() {
+    for (failures, effect) in [(0, EffectState::Compensated), (1, EffectState::CompensationFailed)]
+    {
+        let reached = Arc::new(tokio::sync::Notify::new());
+        let hanging = Hanging { hangs: AtomicUsize::new(0), reached: reached.clone() };
+        let store = Arc::new(MeddledStore::new(Arc::new(MemoryStore::new()), hanging));
+        let stage = list(failures, EffectState::NotCommitted).store(store).open();
+        let original = added(&stage).await.invocation_id;
+        let waiting = added(&stage).await.invocation_id;
+        let asked = stage.undo(&original).await.unwrap();
+        let still_asked = stage.undo(&waiting).await.unwrap().invocation_id;
+        let id = asked.approval_id.unwrap();
+        tokio::select! {
+            _ = stage.host.runtime().answer_and_run(&id, stage.yes()) => panic!("it ended"),
+            () = reached.notified() => {}
+        }
+        let by = asked.invocation_id;
+        assert!(stage.told(&by).await.ended_at.is_some(), "the undoing is over");
+        assert_eq!(stage.effect(&original).await, EffectState::PartiallyCommitted);
+
+        let other = stage.another(|_| {});
+        let settled = other.runtime().recover().await.unwrap();
+        assert_eq!(settled, [], "no call was open that nobody waits for");
+        assert_eq!(stage.effect(&original).await, effect);
+        let open = stage.store.undoings().await.unwrap();
+        assert_eq!(open, [OpenUndoing { original: waiting, by: still_asked }]);
+        let told = stage.told(&original).await.undoings;
+        assert_eq!((told.len(), &told[0].by, told[0].effect), (1, &by, Some(effect)));
+        let entries = stage.told(&original).await.entries;
+        other.runtime().recover().await.unwrap();
+        assert_eq!(stage.told(&original).await.entries, entries, "it is told once");
+    }
+}
+
 #[tokio::test]
 async fn a_call_that_dies_while_it_undoes_has_failed_and_is_settled_first() {
     let began = Arc::new(tokio::sync::Notify::new());
     let hangs = began.clone();
     let stage = list(0, EffectState::None)
-        .options(|options| options.lease = std::time::Duration::ZERO)
+        .options(|options| options.lease = Duration::ZERO)
         .act("list.remove", move |_| {
             hangs.notify_one();
             Box::pin(std::future::pending())

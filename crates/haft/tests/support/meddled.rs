@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_ledger::{
-    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, QuestionFilter, QuestionRecord, Receipt,
-    Run, RunFilter, Store, Use, UseFilter, Wait,
+    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, OpenUndoing, QuestionFilter,
+    QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
 };
 use haft_model::{Digest, InvocationId, StandingAnswer, Timestamp};
 
@@ -121,6 +121,10 @@ impl<M: Meddler> Store for MeddledStore<M> {
         intent: &'a Digest,
     ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>> {
         self.store.intent(intent)
+    }
+
+    fn undoings(&self) -> BoxFuture<'_, Result<Vec<OpenUndoing>, Error>> {
+        self.store.undoings()
     }
 
     fn lease<'a>(

@@ -7,7 +7,7 @@ use haft_model::{
 };
 
 use super::{Change, Changes, RunChange, Start};
-use crate::{QuestionFilter, QuestionRecord, Run, RunFilter, Use, UseFilter};
+use crate::{OpenUndoing, QuestionFilter, QuestionRecord, Run, RunFilter, Use, UseFilter};
 
 /// How many runs are given where nobody says.
 pub(crate) const USUAL: usize = 50;
@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) declared: BTreeMap<String, Digest>,
     /// The calls that carry out intents, by what those are found by.
     pub(crate) intents: BTreeMap<Digest, (InvocationId, Intent)>,
+    /// The calls that undo others and did not tell them yet, by those.
+    pub(crate) undoings: BTreeMap<InvocationId, InvocationId>,
     /// In the order of the log.
     pub(crate) uses: Vec<Use>,
 }
@@ -117,6 +119,14 @@ impl State {
             Change::Bound(id, intent) => {
                 let bound = (id.clone(), intent.as_ref().clone());
                 self.intents.insert(intent.intent.clone(), bound);
+            }
+            Change::Undoing(OpenUndoing { original, by }) => {
+                self.undoings.insert(original.clone(), by.clone());
+            }
+            Change::UndoingOver(OpenUndoing { original, by }) => {
+                if self.undoings.get(original) == Some(by) {
+                    self.undoings.remove(original);
+                }
             }
         }
     }

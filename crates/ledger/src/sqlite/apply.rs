@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use crate::derived::{Change, Changes, RunChange, Start, bare};
 use crate::line::Line;
-use crate::{Guard, Run};
+use crate::{Guard, OpenUndoing, Run};
 
 /// A time as the tables have it: nanoseconds, which last from 1677 to 2262. What is beyond counts
 /// as the end of that.
@@ -148,9 +148,10 @@ fn starts(db: &Connection, seq: u64, id: &InvocationId, starts: &[Start]) -> Res
     Ok(())
 }
 
-/// Lists the attempts of a log that was written before there was such a list.
-pub(crate) fn uses_again(db: &Connection) -> Result<()> {
-    let mut statement = db.prepare("SELECT seq, line FROM entries WHERE invocation IS NOT NULL")?;
+/// Lists the attempts and the open undoings of a log that was written before there were such lists.
+pub(crate) fn listed_again(db: &Connection) -> Result<()> {
+    let text = "SELECT seq, line FROM entries WHERE invocation IS NOT NULL ORDER BY seq";
+    let mut statement = db.prepare(text)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let line: String = row.get(1)?;
@@ -160,6 +161,9 @@ pub(crate) fn uses_again(db: &Connection) -> Result<()> {
         if let Some(id) = &line.invocation {
             starts(db, line.seq, id, &changes.starts)?;
         }
+        let undoing =
+            |change: &&Change| matches!(change, Change::Undoing(_) | Change::UndoingOver(_));
+        changes.others.iter().filter(undoing).try_for_each(|change| other(db, change))?;
     }
     Ok(())
 }
@@ -210,6 +214,14 @@ fn other(db: &Connection, change: &Change) -> Result<()> {
                 "INSERT OR REPLACE INTO intents(intent, invocation, bound) VALUES (?1, ?2, ?3)";
             let bound = json(intent)?;
             db.prepare_cached(text)?.execute([intent.intent.as_str(), id.as_str(), &bound])
+        }
+        Change::Undoing(OpenUndoing { original, by }) => {
+            let text = "INSERT OR REPLACE INTO undoings(original, undoing) VALUES (?1, ?2)";
+            db.prepare_cached(text)?.execute([original.as_str(), by.as_str()])
+        }
+        Change::UndoingOver(OpenUndoing { original, by }) => {
+            let text = "DELETE FROM undoings WHERE original = ?1 AND undoing = ?2";
+            db.prepare_cached(text)?.execute([original.as_str(), by.as_str()])
         }
     }
     .map(|_rows| ())

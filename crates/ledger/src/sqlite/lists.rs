@@ -11,7 +11,9 @@ use haft_model::{
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
 
-use crate::{Entry, Fence, IntentRecord, Lease, QuestionFilter, QuestionRecord, RunFilter};
+use crate::{
+    Entry, Fence, IntentRecord, Lease, OpenUndoing, QuestionFilter, QuestionRecord, RunFilter,
+};
 
 pub(crate) use runs::{all_runs, runs};
 pub(crate) use uses::uses;
@@ -151,6 +153,16 @@ pub(crate) fn intent(db: &Connection, intent: &Digest) -> Result<Option<IntentRe
     };
     let lease = db.prepare_cached(text)?.query_row([&id], lease).optional()?;
     Ok(Some(IntentRecord { intent, run, lease }))
+}
+
+/// The calls that undo others and did not tell them yet.
+pub(crate) fn undoings(db: &Connection) -> Result<Vec<OpenUndoing>> {
+    let text = "SELECT original, undoing FROM undoings ORDER BY original";
+    let id = |row: &Row<'_>, column| {
+        row.get::<_, String>(column).map(|id| InvocationId::from(id.as_str()))
+    };
+    let open = |row: &Row<'_>| Ok(OpenUndoing { original: id(row, 0)?, by: id(row, 1)? });
+    db.prepare_cached(text)?.query_map([], open)?.collect()
 }
 
 /// A value that is kept as JSON.

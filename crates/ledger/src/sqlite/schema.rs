@@ -64,6 +64,7 @@ const MIGRATIONS: [&str; 2] = [
         actor TEXT NOT NULL, tenant TEXT NOT NULL, charge TEXT, PRIMARY KEY(seq, place))
         WITHOUT ROWID;
     CREATE INDEX uses_since ON uses(at, tenant, actor);
+    CREATE TABLE undoings(original TEXT PRIMARY KEY, undoing TEXT NOT NULL) WITHOUT ROWID;
     DROP INDEX runs_since;
 ",
 ];
@@ -107,7 +108,7 @@ fn migrated(mut connection: Connection) -> Result<Connection, String> {
             transaction.execute_batch(text).map_err(failed)?;
         }
         if done == 1 {
-            super::apply::uses_again(&transaction).map_err(failed)?;
+            super::apply::listed_again(&transaction).map_err(failed)?;
         }
         transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
         transaction.commit().map_err(failed)?;

@@ -240,6 +240,7 @@ fn differences(stored: &State, rebuilt: &State) -> Vec<&'static str> {
         (stored.standing == rebuilt.standing, "standing answers"),
         (stored.declared == rebuilt.declared, "declarations"),
         (stored.intents == rebuilt.intents, "intents"),
+        (stored.undoings == rebuilt.undoings, "open undoings"),
         (stored.uses == rebuilt.uses, "attempts that limits count"),
     ];
     pairs.into_iter().filter(|(same, _)| !same).map(|(_, what)| what).collect()
@@ -254,6 +255,8 @@ fn stored_state(db: &Connection) -> rusqlite::Result<State> {
     state.standing = standing.into_iter().map(|answer| (answer.id.clone(), answer)).collect();
     state.declared = lists::declared(db)?.into_iter().collect();
     state.intents = lists::intents(db)?.into_iter().collect();
+    let undoings = lists::undoings(db)?.into_iter();
+    state.undoings = undoings.map(|open| (open.original, open.by)).collect();
     state.uses = lists::uses::all(db)?;
     Ok(state)
 }

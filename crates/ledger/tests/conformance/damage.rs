@@ -203,6 +203,7 @@ async fn lists_that_do_not_follow_from_the_log_are_found() {
              \"until\":\"2026-01-01T00:00:00Z\"}')",
             "DELETE FROM intents",
         ),
+        ("INSERT INTO undoings VALUES ('inv_00000001', 'inv_00000002')", "DELETE FROM undoings"),
         (
             "UPDATE runs SET status = 'lost' WHERE seq = 0",
             "UPDATE runs SET status = 'succeeded' WHERE seq = 0",

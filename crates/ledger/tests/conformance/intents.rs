@@ -1,12 +1,12 @@
 //! Intents: one call carries each of them out, and a store knows which.
 
-use haft_ledger::{Claim, Draft, Guard, Store};
-use haft_model::{Digest, EffectState, Event, Intent, KeySource, SentAgain, Status};
+use haft_ledger::{Claim, Draft, Guard, MemoryStore, Store, Story};
+use haft_model::{Digest, EffectState, Event, Intent, IntentState, KeySource, SentAgain, Status};
 
 use crate::cases::{add, refused};
 use crate::sample::*;
 
-fn intent(name: &str) -> Intent {
+pub(crate) fn intent(name: &str) -> Intent {
     Intent {
         intent: Digest::from(name),
         binding: Digest::from("sha256:b"),
@@ -62,4 +62,29 @@ pub(crate) async fn a_lease_outlives_the_end_of_its_call_and_is_not_taken_after_
     store.release(&id(1), lease.fence).await.unwrap();
     let record = store.intent(&Digest::from("sha256:1")).await.unwrap().unwrap();
     assert_eq!(record.lease, None);
+}
+
+#[tokio::test]
+async fn a_story_tells_how_far_its_intent_is() {
+    let ends = [
+        (None, IntentState::Open),
+        (Some((Status::Succeeded, EffectState::Committed)), IntentState::Done),
+        (Some((Status::Failed, EffectState::PartiallyCommitted)), IntentState::Done),
+        (Some((Status::TimedOut, EffectState::Unknown)), IntentState::Unknown),
+        (Some((Status::Canceled, EffectState::NotSubmitted)), IntentState::Free),
+        (Some((Status::Failed, EffectState::NotCommitted)), IntentState::Free),
+    ];
+    for (end, expected) in ends {
+        let store = MemoryStore::new();
+        add(&store, bound(1, "sha256:1", None)).await;
+        if let Some((status, effect)) = end {
+            add(&store, draft(1, vec![ended(5, status, effect)])).await;
+        }
+        let story = Story::fold(&store.story(&id(1)).await.unwrap()).unwrap();
+        assert_eq!(story.intent_state(), Some(expected), "{end:?}");
+    }
+    let store = MemoryStore::new();
+    add(&store, whole(1, 0)).await;
+    let story = Story::fold(&store.story(&id(1)).await.unwrap()).unwrap();
+    assert_eq!(story.intent_state(), None, "a call without an intent has no state of one");
 }

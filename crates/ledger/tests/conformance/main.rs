@@ -65,4 +65,5 @@ every_store! {
     lists::a_story_holds_the_entries_of_one_call,
     undoing::an_effect_is_settled_after_the_end_and_once,
     undoing::a_run_follows_the_calls_that_undo_it,
+    undoing::whoever_undoes_and_did_not_tell_is_listed,
 }

@@ -8,7 +8,7 @@ use haft_model::{
     CancelNote, CancelRequested, Code, ContextModified, ContextOutcome, ContextPolicy, Digest,
     EffectState, Ended, Event, HookPoint, HookRun, HookStarted, InterruptBehavior, Mutation,
     MutationSource, Note, OnFailure, Progress, QuestionState, QueueState, Redacted, Reported,
-    ResultStatus, SchedulerPolicy, Status, YieldPolicy,
+    ResultStatus, SchedulerPolicy, SentAgain, Status, YieldPolicy,
 };
 use haft_notation::Schema;
 use serde_json::{Value, json};
@@ -45,9 +45,11 @@ async fn eventful(store: &dyn Store) {
     if let Event::Planned(planned) = &mut first.facts[0].event {
         planned.batch = Some(in_a_batch());
     }
+    let intent = crate::intents::intent("sha256:1");
+    first.facts.insert(3, fact(3, Event::IntentBound(Box::new(intent))));
     first.blobs = vec![input.clone(), changed.clone(), blob("{\"amount\":1}", false)];
-    first.facts.insert(3, fact(3, Event::PreHookStarted(hook(HookPoint::PreToolUse))));
-    first.facts.insert(4, fact(4, Event::PreHookCompleted(Box::new(run.clone()))));
+    first.facts.insert(4, fact(3, Event::PreHookStarted(hook(HookPoint::PreToolUse))));
+    first.facts.insert(5, fact(4, Event::PreHookCompleted(Box::new(run.clone()))));
     add(store, first).await;
 
     let mut decided = decided(20, &changed, Some(question_id(1)));
@@ -108,6 +110,9 @@ async fn eventful(store: &dyn Store) {
     let kept = Some("it had ended".to_owned());
     let discarded = BatchDiscarded { batch, reason: "another stream".to_owned(), kept };
     last.facts.push(fact(46, Event::BatchDiscarded(discarded)));
+    let native = vec![json!({"source": "openai", "native_call_id": "call_9"})];
+    let again = SentAgain { channel: "cli".to_owned(), native };
+    last.facts.push(fact(47, Event::SentAgain(again)));
     add(store, last).await;
 }
 
@@ -316,6 +321,26 @@ async fn records_name_each_other() {
     let ids: std::collections::BTreeSet<_> =
         of("event").iter().map(|event| event["event_id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), of("event").len());
+}
+
+#[tokio::test]
+async fn an_invocation_names_its_intent_and_whoever_sent_it_again() {
+    let records = told().await.records();
+    let (_, call) = &records[0];
+    assert_eq!(
+        call["idempotency"],
+        json!({
+            "key": "0b5a", "source": "caller", "binding": "sha256:b", "state": "done",
+            "expires_at": at(10_000), "result_id": call["result_ref"],
+        })
+    );
+    let native = json!({"source": "openai", "native_call_id": "call_9"});
+    assert_eq!(
+        call["sent_again"],
+        json!([{"channel": "cli", "native": [native.clone()], "at": at(47)}])
+    );
+    assert!(call["native_refs"].as_array().unwrap().contains(&native), "{}", call["native_refs"]);
+    assert_eq!(call["native_call_id"], "call_7", "the first is the one that ran");
 }
 
 #[tokio::test]

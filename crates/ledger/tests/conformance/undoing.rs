@@ -1,6 +1,6 @@
 //! What is learned of an effect after its call is over.
 
-use haft_ledger::{Draft, Guard, Run, RunFilter, Store, Story};
+use haft_ledger::{Draft, Guard, OpenUndoing, Run, RunFilter, Store, Story};
 use haft_model::{
     ActorId, Compensating, CompensationEnded, EffectSettled, EffectState, Event, Fact, Status,
 };
@@ -73,11 +73,37 @@ pub(crate) async fn a_run_follows_the_calls_that_undo_it(store: &dyn Store) {
         let told = story(store).await;
         assert_eq!(told.effect_state, effect);
         assert_eq!(told.open_undoing().cloned(), open.map(id));
+        assert_eq!(store.undoings().await.unwrap(), open.map(undoing).as_slice());
     }
     let told = story(store).await;
     let effects: Vec<_> = told.undoings.iter().map(|undoing| undoing.effect).collect();
     let expected = [EffectState::CompensationFailed, EffectState::Compensated].map(Some);
     assert_eq!(effects, expected);
+}
+
+pub(crate) async fn whoever_undoes_and_did_not_tell_is_listed(store: &dyn Store) {
+    for (number, ms) in [(1, 0), (2, 100), (3, 200)] {
+        add(store, whole(number, ms)).await;
+    }
+    assert_eq!(store.undoings().await.unwrap(), []);
+    let begin = |by| Event::Compensating(Compensating { by: id(by) });
+    let about = |number, event| draft(number, vec![fact(1000, event)]);
+    add(store, about(3, begin(13))).await;
+    add(store, about(1, begin(11))).await;
+    let open = |original, by| OpenUndoing { original: id(original), by: id(by) };
+    assert_eq!(store.undoings().await.unwrap(), [open(1, 11), open(3, 13)]);
+    add(store, about(3, over(19, EffectState::Compensated))).await;
+    assert_eq!(store.undoings().await.unwrap(), [open(1, 11), open(3, 13)], "another one ended");
+    add(store, about(3, over(13, EffectState::Compensated))).await;
+    assert_eq!(store.undoings().await.unwrap(), [open(1, 11)]);
+    // One that was told of twice is open only in the second of them.
+    add(store, about(1, begin(12))).await;
+    add(store, about(1, over(11, EffectState::Committed))).await;
+    assert_eq!(store.undoings().await.unwrap(), [open(1, 12)]);
+}
+
+fn undoing(by: u64) -> OpenUndoing {
+    OpenUndoing { original: id(1), by: id(by) }
 }
 
 fn over(by: u64, effect: EffectState) -> Event {

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use haft_driver::{BoxFuture, Failure, Output};
 use haft_model::{
-    AttemptEnded, Call, Code, EffectState, Envelope, Event, InvocationId, ResultStatus, Stop,
+    AttemptEnded, Call, Code, DriverId, EffectState, Envelope, Event, InvocationId, Plan,
+    ResultStatus, Stop,
 };
 use haft_notation::{Condition, fill};
 use serde_json::{Value, json};
@@ -137,6 +138,7 @@ impl Runtime {
         let input = fill(&status.input, &scope).ok()?;
         let mut question = Call::new(haft_model::Actor::clone(&plan.actor), status.tool, input);
         question.parent = Some(id.clone());
+        question.pinned = self.witness(id, plan, &question.tool).await;
         let answer = self.ask_status(question).await;
         if answer.status != ResultStatus::Succeeded || answer.is_error {
             return None;
@@ -158,6 +160,18 @@ impl Runtime {
             (_, _) => return None,
         };
         Some((became, answer))
+    }
+
+    /// The driver that made the last attempt, where it serves the status operation too: another one
+    /// may stand before another backend, which knows nothing of the call.
+    async fn witness(&self, id: &InvocationId, plan: &Plan, status: &str) -> Option<DriverId> {
+        let story = self.told(id, &plan.actor.tenant).await.ok();
+        let attempt = story.and_then(|mut story| story.attempts.pop());
+        let driver = attempt.map_or_else(|| plan.route.driver.clone(), |attempt| attempt.driver);
+        let world = self.world();
+        let mut bindings = world.snapshot.find(status)?.bindings.iter();
+        let serves = bindings.any(|one| one.driver.id == driver && one.refused.is_none());
+        serves.then_some(driver)
     }
 
     /// A call of our own about another one. It waits for nobody.

@@ -50,6 +50,10 @@ impl Walk<'_> {
                 Ok(Some(Ending::AskAgain(Box::new(current))))
             }
             Settlement::Permitted(permit) => {
+                if let Err(stop) = self.still_in_time().await {
+                    self.close(question, QuestionState::Withdrawn, "it cannot be undone any more");
+                    return Err(stop.into());
+                }
                 self.still_lawful(&current, question).await?;
                 let answer = PeoplesAnswer {
                     question: question.id.clone(),

@@ -1,13 +1,14 @@
 //! The end of a call that was to undo another, and what follows for that.
 
 use haft_driver::{Failure, Output};
-use haft_ledger::Story;
+use haft_ledger::{OpenUndoing, RunFilter, Story};
 use haft_model::{
     Actor, Code, CompensationEnded, EffectState, Envelope, Event, InvocationId, Stop, ToolError,
 };
 use serde_json::json;
 
 use crate::Runtime;
+use crate::journal::unrecorded;
 use crate::walk::{Halt, Walk};
 
 /// How often the end of an undoing is written while others write about the same call.
@@ -77,8 +78,8 @@ impl Walk<'_> {
             return;
         }
         let came = Came::of(self.executed, envelope.is_error, envelope.effect_state);
-        // What cannot be written now follows from this call's own record, and is caught up with
-        // before anybody undoes the same call again.
+        // What cannot be written now follows from this call's own record, and is caught up with by
+        // whoever recovers, at the latest before anybody undoes the same call again.
         let _ = self
             .runtime
             .undoing_ended(&undoing.original, &envelope.invocation_id, &undoing.actor, came)
@@ -107,6 +108,20 @@ impl Runtime {
                 ended => return ended,
             }
         }
+    }
+
+    /// Tells every call that was undone by one whose process died before it could.
+    pub(crate) async fn tell_originals(&self) -> Result<(), Stop> {
+        for OpenUndoing { original, by } in self.store.undoings().await.map_err(unrecorded)? {
+            let filter = RunFilter { id: Some(by.clone()), ..RunFilter::default() };
+            let run = self.store.runs(&filter).await.map_err(unrecorded)?.pop();
+            let Some(run) = run.filter(|run| run.ended_at.is_some()) else { continue };
+            let undoing = self.told(&by, &run.tenant).await?;
+            if let Some(actor) = &undoing.actor {
+                self.caught_up(&original, actor).await?;
+            }
+        }
+        Ok(())
     }
 
     /// What the ledger tells of a call, with the end of an undoing whose process died before it could

@@ -1,6 +1,9 @@
 //! No list is made by looking at everything: the plans that SQLite makes are part of the promise.
 
-use haft_model::{Charge, Digest, Event, Fact, InvocationId, Started, Status, Timestamp};
+use haft_model::{
+    Charge, Compensating, CompensationEnded, Digest, EffectState, Event, Fact, InvocationId,
+    Started, Status, Timestamp,
+};
 use haft_testkit::Folder;
 use rusqlite::params_from_iter;
 
@@ -9,7 +12,7 @@ use super::uses::query;
 use super::{PACKED, STORY};
 use crate::chain::Loose;
 use crate::sqlite::schema;
-use crate::{Draft, RunFilter, UseFilter};
+use crate::{Draft, OpenUndoing, RunFilter, UseFilter};
 
 /// The plan of each query of a filter.
 fn plans(filter: &RunFilter, before: Option<i64>) -> Vec<String> {
@@ -85,7 +88,7 @@ fn stories_counts_and_payloads_are_read_from_an_index() {
 }
 
 #[test]
-fn a_store_from_before_the_list_of_attempts_gets_one() {
+fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
     let folder = Folder::new();
     let path = folder.path().join("ledger.db");
     let db = schema::writer(&path).unwrap();
@@ -98,7 +101,12 @@ fn a_store_from_before_the_list_of_attempts_gets_one() {
         charge: Charge { millicents: Some(40), ..Charge::default() },
     };
     let at = Timestamp::from_millisecond(1_790_000_000_000).unwrap();
-    let facts = vec![Fact { at, phases: Vec::new(), event: Event::Started(started) }];
+    let fact = |event| Fact { at, phases: Vec::new(), event };
+    let begin = |by: &str| Event::Compensating(Compensating { by: by.into() });
+    let ended = CompensationEnded { by: "inv_2".into(), effect: EffectState::CompensationFailed };
+    let events =
+        [Event::Started(started), begin("inv_2"), Event::CompensationEnded(ended), begin("inv_3")];
+    let facts = events.map(fact).to_vec();
     let mut draft = Draft { invocation: Some(id.clone()), facts, ..Draft::default() };
     let (line, _) = Loose::of(&mut draft).unwrap().link(None);
     db.execute("INSERT INTO entries(seq, line, invocation) VALUES (0, ?1, 'inv_1')", [line])
@@ -107,7 +115,8 @@ fn a_store_from_before_the_list_of_attempts_gets_one() {
         "INSERT INTO runs(seq, invocation, tool, name, actor, tenant, status, effect, created)
          VALUES (0, 'inv_1', 'shop.charge@1', 'shop.charge', 'agent:ana', 'shop', 'running',
              'none', 0);
-         DROP TABLE uses; DROP TABLE intents; CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
+         DROP TABLE uses; DROP TABLE intents; DROP TABLE undoings;
+         CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
          PRAGMA user_version = 1;",
     )
     .unwrap();
@@ -116,5 +125,7 @@ fn a_store_from_before_the_list_of_attempts_gets_one() {
     let found = super::uses::all(&db).unwrap();
     let [used] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((&used.invocation, used.at, used.actor.as_str()), (&id, at, "agent:ana"));
+    let open = super::undoings(&db).unwrap();
+    assert_eq!(open, [OpenUndoing { original: id, by: "inv_3".into() }]);
     assert_eq!((used.tool.as_str(), used.charge.millicents), ("shop.charge@1", Some(40)));
 }

@@ -24,6 +24,8 @@ impl Story {
             .set("tenant", self.actor.as_ref().map(|actor| &actor.tenant))
             .set("channel", &self.channel)
             .set("idempotency_key", &self.key)
+            .set("idempotency", self.idempotency())
+            .set("sent_again", some(&self.repeats()))
             .set("parent_invocation_id", &self.parent)
             .set("compensates", &self.compensates)
             .set("scheduler", self.scheduler())
@@ -44,6 +46,30 @@ impl Story {
         self.outcome(&mut record);
         self.references(&mut record);
         record.done()
+    }
+
+    /// The intent, in the form that the standard has for it.
+    fn idempotency(&self) -> Option<Value> {
+        let (intent, state) = self.intent.as_ref().zip(self.intent_state())?;
+        let mut fields = json!({
+            "key": intent.key,
+            "source": intent.source,
+            "binding": intent.binding,
+            "state": state,
+            "expires_at": intent.until,
+        });
+        if let (Some(id), Some(fields)) = (self.result_id(), fields.as_object_mut()) {
+            fields.insert("result_id".to_owned(), json!(id));
+        }
+        Some(fields)
+    }
+
+    fn repeats(&self) -> Vec<Value> {
+        self.sent_again.iter().map(|(at, again)| dated(at, again)).collect()
+    }
+
+    fn result_id(&self) -> Option<String> {
+        self.result.as_ref().map(|_| self.invocation_id.part("res"))
     }
 
     fn settlements(&self) -> Vec<Value> {
@@ -79,7 +105,7 @@ impl Story {
         });
         record
             .set("attempts", &self.attempts)
-            .set("result_ref", result.map(|_| self.invocation_id.part("res")))
+            .set("result_ref", self.result_id())
             .set("result_digest", result.map(|result| &result.kept.digest))
             .set("result_status", result.map(|result| result.status))
             .set("is_error", result.map(|result| result.is_error))
