@@ -68,7 +68,7 @@ impl Runtime {
     /// Settles every open call that no live process has. Calls that wait for people go on waiting.
     pub async fn recover(&self) -> Result<Vec<Envelope>, Stop> {
         let mut filter = RunFilter { open: true, most: PAGE, ..RunFilter::default() };
-        let mut settled = Vec::new();
+        let (mut settled, mut failed) = (Vec::new(), None);
         loop {
             let page = self.store.runs(&filter).await.map_err(unrecorded)?;
             for some in page.chunks(AT_ONCE) {
@@ -76,12 +76,16 @@ impl Runtime {
                     Box::pin(self.recovered(&run.invocation_id))
                 });
                 for finished in Crew::new(works).all().await {
-                    settled.extend(finished?);
+                    match finished {
+                        Ok(finished) => settled.extend(finished),
+                        // One that cannot be settled keeps nobody from settling the others.
+                        Err(stop) => failed = failed.or(Some(stop)),
+                    }
                 }
             }
             match page.last().filter(|_| page.len() == PAGE) {
                 Some(last) => filter.before = Some(last.invocation_id.clone()),
-                None => return Ok(settled),
+                None => return failed.map_or(Ok(settled), Err),
             }
         }
     }

@@ -9,6 +9,7 @@
 )]
 
 mod approval;
+mod at_most_once;
 mod attempts;
 mod batch;
 mod batches;
@@ -23,6 +24,7 @@ mod intents;
 mod limits;
 #[path = "../support/meddled.rs"]
 mod meddled;
+mod overtaken;
 mod permits;
 mod progress;
 mod properties;

@@ -1,5 +1,6 @@
 //! Attempts at one permitted call: another one only where the effect of the last allows it.
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use haft_driver::{BoxFuture, Failure, Output};
@@ -9,6 +10,7 @@ use haft_model::{
 use haft_notation::{Condition, fill};
 use serde_json::{Value, json};
 
+use super::QUIET;
 use crate::gate::Cleared;
 use crate::intent::backend_key;
 use crate::retry::{self, Kind, Next};
@@ -37,17 +39,21 @@ impl Walk<'_> {
         let limits = cleared.understood.plan.limits;
         let kind = kind(cleared);
         let first = self.attempt;
+        // Whether nobody knows what became of an attempt before.
+        let mut lost = false;
         loop {
-            let failure = match self.execute(cleared, manner, until).await {
+            let mut failure = match self.execute(cleared, manner, until).await {
                 Ok(output) => return Ok(output),
+                Err(failure) if lost => after_a_lost_one(failure),
                 Err(failure) => failure,
             };
             let mut next = retry::next(&failure, kind, is_declared(cleared, &failure));
-            let mut failure = failure;
+            lost = next == Next::AskStatus;
             if next == Next::AskStatus {
                 match self.became(&cleared.understood).await {
                     Some(Became::Committed(output)) => return Ok(output),
                     Some(Became::Absent) => {
+                        lost = false;
                         failure = absent(failure);
                         next = Next::Again;
                     }
@@ -85,19 +91,37 @@ impl Walk<'_> {
         // Whoever looks sees the attempts so far.
         let _ = self.journal.show(&self.runtime.options).await;
         let wish = self.enlisted.wish.clone();
-        tokio::select! {
-            () = manner.cancel.cancelled() => {}
-            () = wish.cancelled() => {}
-            () = tokio::time::sleep(pause) => return Ok(()),
+        let called_off_meanwhile = async {
+            tokio::select! {
+                () = manner.cancel.cancelled() => true,
+                () = wish.cancelled() => true,
+                () = tokio::time::sleep(pause) => false,
+            }
+        };
+        match self.holding_on(called_off_meanwhile).await {
+            false => Ok(()),
+            true => Err(Failure::new(called_off("between two attempts"), failure.effect)),
         }
-        Err(Failure::new(called_off("between two attempts"), failure.effect))
+    }
+
+    /// Waits for something, and keeps the lease meanwhile: a call that only waits is not dead.
+    async fn holding_on<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                () = tokio::time::sleep(QUIET) => {}
+            }
+            let _ = self.journal.prolong(&self.runtime.options).await;
+        }
     }
 
     /// Asks the backend what became of a call, through the contract's status operation. None where
     /// there is no such operation, or where it does not say.
     pub(crate) async fn became(&mut self, understood: &Understood) -> Option<Became> {
-        let id = self.journal.id().clone();
-        let (became, answer) = self.runtime.became(&id, &self.key(), understood).await?;
+        let (id, key, runtime) = (self.journal.id().clone(), self.key(), self.runtime);
+        let (became, answer) = self.holding_on(runtime.became(&id, &key, understood)).await?;
         self.told(&became, &answer);
         Some(became)
     }
@@ -198,6 +222,20 @@ fn absent(failure: Failure) -> Failure {
         format!("{}; the backend says that it did not take effect", failure.stop.message),
     );
     Failure { stop: stop.because(failure.stop.cause), effect: EffectState::NotCommitted, ..failure }
+}
+
+/// The failure of an attempt after one of which nobody knows what became of it: what this one did not
+/// do, that one may have done.
+fn after_a_lost_one(failure: Failure) -> Failure {
+    if failure.effect.may_have_happened() {
+        return failure;
+    }
+    let mut stop = failure.stop;
+    stop.message = format!("{}; nobody knows what became of the attempt before", stop.message);
+    if stop.code == Code::TimeoutBeforeSubmit {
+        stop.code = Code::TimeoutUnknownCommit;
+    }
+    Failure { stop, effect: EffectState::Unknown, ..failure }
 }
 
 /// Something from 0 to 1, so that those who failed together do not come back together.
