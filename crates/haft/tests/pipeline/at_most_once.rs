@@ -28,8 +28,8 @@ use crate::stage::{READ, Setting, Stage, WRITE, extras};
 use book::Book;
 
 /// How many games are played in memory, and how many on a disk.
-const GAMES: u64 = 200;
-const GAMES_ON_DISK: u64 = 6;
+const GAMES: u64 = 16;
+const GAMES_ON_DISK: u64 = 4;
 /// How many moves a game has before everything comes to rest.
 const MOVES: usize = 40;
 
@@ -305,15 +305,12 @@ async fn play(seed: u64, inner: Arc<dyn Store>, seen: Arc<dyn Store>) {
         works: Vec::new(),
         told: Vec::new(),
     };
-    for number in 0..MOVES {
-        eprintln!("move {number} of {story}");
+    for _ in 0..MOVES {
         game.make_a_move().await;
         tokio::task::yield_now().await;
     }
     over.store(true, Ordering::SeqCst);
-    eprintln!("rest of {story}");
     game.come_to_rest(&story).await;
-    eprintln!("checks of {story}");
     store.flush().await.unwrap();
     rest::effects_are_single(&*store, &book, &story).await;
     rest::answers_are_true(&book, &game.told, &story);

@@ -21,6 +21,7 @@ mod fallback;
 mod faults;
 mod inputs;
 mod intents;
+mod keys;
 mod limits;
 #[path = "../support/meddled.rs"]
 mod meddled;
