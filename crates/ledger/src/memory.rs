@@ -304,9 +304,14 @@ impl Store for MemoryStore {
         ready(Ok(self.with(|kept| kept.lease(id, owner, now, until))))
     }
 
-    fn renew<'a>(&'a self, owner: &'a str, until: Timestamp) -> BoxFuture<'a, Result<(), Error>> {
+    fn renew<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        fence: Fence,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<(), Error>> {
         self.with(|kept| {
-            for lease in kept.leases.values_mut().filter(|lease| lease.owner == owner) {
+            if let Some(lease) = kept.leases.get_mut(id).filter(|lease| lease.fence == fence) {
                 lease.until = lease.until.max(until);
             }
         });

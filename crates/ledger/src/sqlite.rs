@@ -281,9 +281,14 @@ impl Store for SqliteStore {
         Box::pin(self.ask(move |answer| Task::Lease { id, owner, times, answer }))
     }
 
-    fn renew<'a>(&'a self, owner: &'a str, until: Timestamp) -> BoxFuture<'a, Result<(), Error>> {
-        let owner = owner.to_owned();
-        Box::pin(self.ask(move |answer| Task::Renew { owner, until, answer }))
+    fn renew<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        fence: Fence,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let id = id.clone();
+        Box::pin(self.ask(move |answer| Task::Renew { id, fence, until, answer }))
     }
 
     fn release<'a>(

@@ -89,8 +89,14 @@ pub trait Store: Send + Sync {
         until: Timestamp,
     ) -> BoxFuture<'a, Result<Option<Fence>, Error>>;
 
-    /// Prolongs every lease of an owner.
-    fn renew<'a>(&'a self, owner: &'a str, until: Timestamp) -> BoxFuture<'a, Result<(), Error>>;
+    /// Prolongs a lease, if it is still the same. Others of its owner stay as they are: a call that
+    /// nobody carries on any more has to run out, however busy its process is.
+    fn renew<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        fence: Fence,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<(), Error>>;
 
     /// Gives a lease back.
     fn release<'a>(

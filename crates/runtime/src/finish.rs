@@ -268,12 +268,27 @@ impl Walk<'_> {
         }
         let closed = self.journal.close(keeps).await;
         let kept = keeps && closed.is_ok();
+        if self.journal.is_shut_out() && !envelope.effect_state.may_have_happened() {
+            envelope = self.carried_on_elsewhere();
+        }
         envelope.unrecorded = closed.err().map(|stop| stop.message);
         match kept.then(|| self.journal.leave_fence()).flatten() {
             Some(fence) => self.runtime.delivery.expect(self.journal.id(), fence),
             None => self.journal.release().await,
         }
         envelope
+    }
+
+    /// The answer of a write that somebody else took over, since this process seemed dead. Nothing was
+    /// done here, and only they know what they did.
+    fn carried_on_elsewhere(&self) -> Envelope {
+        let id = self.journal.id();
+        let words = format!("another process took `{id}` over, and knows what becomes of it");
+        let stop = Stop::new(Code::Internal, words)
+            .help(format!("make the same call again for its answer, or look at `haft trace {id}`"));
+        let effect = EffectState::Unknown;
+        let came = Came { output: None, error: Some(self.error(stop, effect)), effect };
+        self.composed(&came, self.looked_at(None))
     }
 
     /// The answer of a call that waits for a person while its caller does not.

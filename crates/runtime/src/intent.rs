@@ -118,12 +118,16 @@ impl Walk<'_> {
         };
         let entry = self.entry.clone();
         let stands = entry.map(|entry| self.stands(&entry, &meant, record.as_ref()));
+        // Whoever was faster may have been answered already, and still it was this very intent.
+        let happened = record.as_ref().is_some_and(|record| {
+            record.run.effect_state.may_have_happened() && record.intent.binding == meant.binding
+        });
         match stands {
             Some(Standing::Conflict) => conflict(record).into(),
-            Some(Standing::Same | Standing::Unknown) => {
+            Some(Standing::New(_)) | None if !happened => lost(),
+            Some(_) | None => {
                 self.first_answer(call, record, manner).await.unwrap_or_else(|halt| halt)
             }
-            Some(Standing::New(_)) | None => lost(),
         }
     }
 }

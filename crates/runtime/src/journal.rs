@@ -32,6 +32,8 @@ pub(crate) struct Journal {
     condition: Option<Guard>,
     /// Whether that did not hold.
     beaten: bool,
+    /// Whether somebody else has the right to write about the call.
+    shut_out: bool,
     /// When the lease was last prolonged.
     leased: Instant,
     durable: bool,
@@ -87,6 +89,7 @@ impl Journal {
             claim: None,
             condition: None,
             beaten: false,
+            shut_out: false,
             leased: now,
             durable: taken_up.is_some(),
             written: taken_up.is_some(),
@@ -149,6 +152,11 @@ impl Journal {
     /// Whether another call was faster, so that nothing could be written about this one.
     pub(crate) fn is_beaten(&self) -> bool {
         self.beaten
+    }
+
+    /// Whether somebody else took the call over, so that only they know what becomes of it.
+    pub(crate) fn is_shut_out(&self) -> bool {
+        self.shut_out
     }
 
     /// Notes that something happened.
@@ -251,12 +259,13 @@ impl Journal {
 
     /// Prolongs the lease, if a good part of it is over.
     pub(crate) async fn prolong(&mut self, options: &crate::Options) -> Result<(), Stop> {
-        if self.fence.is_none() || self.leased.elapsed() < options.lease / 3 {
+        let Some(fence) = self.fence else { return Ok(()) };
+        if self.leased.elapsed() < options.lease / 3 {
             return Ok(());
         }
         self.leased = Instant::now();
         let until = crate::runtime::later(self.clock.now(), options.lease);
-        self.store.renew(&options.node, until).await.map_err(unrecorded)
+        self.store.renew(&self.id, fence, until).await.map_err(unrecorded)
     }
 
     /// Puts everything noted so far on the disk, and waits for it.
@@ -273,10 +282,9 @@ impl Journal {
         self.save().await
     }
 
-    /// Forgets a condition that does not matter to a call of which nothing was written yet, with what
-    /// was noted under it.
+    /// Forgets a condition under which nothing was written yet, with what was noted under it.
     pub(crate) fn unbind(&mut self) {
-        if !self.written && self.condition.take().is_some() {
+        if self.condition.take().is_some() {
             self.retract(|event| matches!(event, Event::IntentBound(_)));
         }
     }
@@ -292,7 +300,8 @@ impl Journal {
         let release = self.fence.filter(|_| !keeps);
         let sent = Draft { release, ..self.draft() };
         let reports = self.reports(&sent.facts);
-        let written = self.store.append(sent, wait).await.map(|_| ()).map_err(unrecorded);
+        let written = self.store.append(sent, wait).await.map(|_| ());
+        let written = written.map_err(|fault| self.refused(fault));
         if written.is_ok() {
             self.tell(reports);
         }
@@ -337,11 +346,19 @@ impl Journal {
             Err(fault) => {
                 // Nothing of it was written, so a later try tells the whole story.
                 (self.facts, self.blobs) = kept;
-                self.beaten |=
-                    matches!(&fault, haft_ledger::Error::Forbidden(Guard::Intent { .. }));
-                Err(unrecorded(fault))
+                Err(self.refused(fault))
             }
         }
+    }
+
+    /// Notes why nothing could be written.
+    fn refused(&mut self, fault: haft_ledger::Error) -> Stop {
+        match &fault {
+            haft_ledger::Error::Forbidden(Guard::Intent { .. }) => self.beaten = true,
+            haft_ledger::Error::Forbidden(Guard::Fence(_)) => self.shut_out = true,
+            _ => {}
+        }
+        unrecorded(fault)
     }
 
     fn guards(&self) -> Vec<Guard> {

@@ -70,7 +70,7 @@ impl Runtime {
     /// Calls that wait for people go on waiting.
     pub async fn recover(&self) -> Result<Vec<Envelope>, Stop> {
         let mut filter = RunFilter { open: true, most: PAGE, ..RunFilter::default() };
-        let mut settled = Vec::new();
+        let (mut settled, mut failed) = (Vec::new(), None);
         loop {
             let page = self.store.runs(&filter).await.map_err(unrecorded)?;
             for some in page.chunks(AT_ONCE) {
@@ -78,7 +78,11 @@ impl Runtime {
                     Box::pin(self.recovered(&run.invocation_id))
                 });
                 for finished in Crew::new(works).all().await {
-                    settled.extend(finished?);
+                    match finished {
+                        Ok(finished) => settled.extend(finished),
+                        // One that cannot be settled keeps nobody from settling the others.
+                        Err(stop) => failed = failed.or(Some(stop)),
+                    }
                 }
             }
             match page.last().filter(|_| page.len() == PAGE) {
@@ -87,7 +91,7 @@ impl Runtime {
             }
         }
         self.tell_originals().await?;
-        Ok(settled)
+        failed.map_or(Ok(settled), Err)
     }
 
     /// Settles one open call, if nobody has it and it does not wait for people.

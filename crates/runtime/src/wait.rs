@@ -51,4 +51,16 @@ impl Walk<'_> {
             }
         }
     }
+
+    /// Waits for something that cannot be called off, and keeps the lease meanwhile: a call that only
+    /// waits is not dead.
+    pub(crate) async fn holding_on<T>(&mut self, awaited: impl Future<Output = T>) -> T {
+        let mut awaited = pin!(awaited);
+        loop {
+            match tokio::time::timeout(QUIET, &mut awaited).await {
+                Ok(value) => return value,
+                Err(_) => drop(self.journal.prolong(&self.runtime.options).await),
+            }
+        }
+    }
 }

@@ -199,6 +199,9 @@ async fn a_key_is_forgotten_when_its_time_is_over_and_never_while_it_is_open() {
     assert_eq!((still.status, &still.approval_id), (ResultStatus::Pending, &pending.approval_id));
     stage.answer(&pending.approval_id.unwrap(), stage.yes()).await;
     assert_eq!(stage.canary.count(), 1);
+    clock.set("2026-01-01T02:59:00Z".parse().unwrap());
+    assert!(send().await.replayed, "its hour begins with its end");
+    clock.set("2026-01-01T03:00:00Z".parse().unwrap());
     let late = send().await;
     assert_eq!(late.status, ResultStatus::Pending, "its hour is over, so it is another call");
     assert_ne!(late.approval_id, still.approval_id);

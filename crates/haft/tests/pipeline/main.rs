@@ -9,6 +9,7 @@
 )]
 
 mod approval;
+mod at_most_once;
 mod attempts;
 mod batch;
 mod batches;
@@ -20,9 +21,11 @@ mod fallback;
 mod faults;
 mod inputs;
 mod intents;
+mod keys;
 mod limits;
 #[path = "../support/meddled.rs"]
 mod meddled;
+mod overtaken;
 mod permits;
 mod progress;
 mod properties;

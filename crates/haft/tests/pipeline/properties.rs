@@ -40,7 +40,8 @@ impl Dice {
         choices[self.below(choices.len())].clone()
     }
 
-    fn once_in(&mut self, times: usize) -> bool {
+    /// Whether it is this one of so many times.
+    pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 }

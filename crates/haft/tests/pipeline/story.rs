@@ -88,6 +88,10 @@ pub(crate) fn reports_without_a_gap(facts: &[Fact]) {
 /// submitted.
 fn effect_moves_forward(facts: &[Fact], envelope: &Envelope) {
     let mut effect = EffectState::NotSubmitted;
+    let lost = facts.iter().any(|fact| match &fact.event {
+        Event::AttemptEnded(ended) => ended.effect == EffectState::Unknown,
+        _ => false,
+    });
     for fact in facts {
         let next = match &fact.event {
             // Each attempt has an effect of its own to have.
@@ -98,6 +102,8 @@ fn effect_moves_forward(facts: &[Fact], envelope: &Envelope) {
             Event::Submitted(_) => EffectState::Submitted,
             Event::AttemptEnded(ended) => ended.effect,
             event => match event.end() {
+                // What an attempt before the last one may have done is not forgotten at the end.
+                Some(end) if lost && end.effect == EffectState::Unknown => continue,
                 Some(end) => end.effect,
                 None => continue,
             },

@@ -137,8 +137,13 @@ impl<M: Meddler> Store for MeddledStore<M> {
         self.write(self.store.lease(id, owner, now, until))
     }
 
-    fn renew<'a>(&'a self, owner: &'a str, until: Timestamp) -> BoxFuture<'a, Result<(), Error>> {
-        self.write(self.store.renew(owner, until))
+    fn renew<'a>(
+        &'a self,
+        id: &'a InvocationId,
+        fence: Fence,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.write(self.store.renew(id, fence, until))
     }
 
     fn release<'a>(

@@ -260,10 +260,10 @@ pub(crate) fn lease(
     Ok(u64::try_from(token).ok())
 }
 
-/// Prolongs the leases of an owner.
-pub(crate) fn renew(db: &Connection, owner: &str, until: Timestamp) -> Result<()> {
-    let text = "UPDATE leases SET until = max(until, ?2) WHERE owner = ?1";
-    db.prepare_cached(text)?.execute(params![owner, nanos(until)])?;
+/// Prolongs a lease, if it is still the same.
+pub(crate) fn renew(db: &Connection, id: &str, token: u64, until: Timestamp) -> Result<()> {
+    let text = "UPDATE leases SET until = max(until, ?3) WHERE invocation = ?1 AND token = ?2";
+    db.prepare_cached(text)?.execute(params![id, token as i64, nanos(until)])?;
     Ok(())
 }
 

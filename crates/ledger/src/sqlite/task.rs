@@ -23,7 +23,8 @@ pub(crate) enum Task {
         answer: Answer<Option<Fence>>,
     },
     Renew {
-        owner: String,
+        id: InvocationId,
+        fence: Fence,
         until: Timestamp,
         answer: Answer<()>,
     },

@@ -227,8 +227,8 @@ impl Turn<'_> {
                 let token = apply::lease(self.db, id.as_str(), owner, *now, *until)?;
                 Ok(Done::Leased(token.map(Fence)))
             }
-            Task::Renew { owner, until, .. } => {
-                apply::renew(self.db, owner, *until).map(|()| Done::Nothing)
+            Task::Renew { id, fence, until, .. } => {
+                apply::renew(self.db, id.as_str(), fence.0, *until).map(|()| Done::Nothing)
             }
             Task::Release { id, fence, .. } => {
                 apply::release(self.db, id.as_str(), fence.0).map(|()| Done::Nothing)

@@ -205,14 +205,17 @@ pub(crate) async fn a_lease_is_exclusive_runs_out_and_is_given_back(store: &dyn 
     };
     let first = take(&one, "ann", 0, 100).await.unwrap();
     assert_eq!(take(&one, "bob", 99, 200).await, None);
-    let other = take(&two, "bob", 0, 100).await.unwrap();
+    let other = take(&two, "ann", 0, 100).await.unwrap();
     assert!(other != first);
-    store.renew("ann", at(150)).await.unwrap();
+    store.renew(&one, first, at(150)).await.unwrap();
     assert_eq!(take(&one, "bob", 149, 200).await, None);
+    assert!(take(&two, "bob", 149, 200).await.is_some(), "another call of the same owner");
     // Renewing never shortens.
-    store.renew("ann", at(120)).await.unwrap();
+    store.renew(&one, first, at(120)).await.unwrap();
     assert_eq!(take(&one, "bob", 149, 200).await, None);
     let again = take(&one, "ann", 149, 160).await.unwrap();
+    // Nor does a lease that was lost prolong the one after it.
+    store.renew(&one, first, at(500)).await.unwrap();
     let taken = take(&one, "bob", 160, 300).await.unwrap();
     assert!(first.0 < again.0 && again.0 < taken.0);
     // A lease that was lost gives nothing back.

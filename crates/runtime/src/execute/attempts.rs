@@ -38,17 +38,21 @@ impl Walk<'_> {
         let limits = cleared.understood.plan.limits;
         let kind = kind(cleared);
         let first = self.attempt;
+        // Whether nobody knows what became of an attempt before.
+        let mut lost = false;
         loop {
-            let failure = match self.execute(cleared, manner, until).await {
+            let mut failure = match self.execute(cleared, manner, until).await {
                 Ok(output) => return Ok(output),
+                Err(failure) if lost => after_a_lost_one(failure),
                 Err(failure) => failure,
             };
             let mut next = retry::next(&failure, kind, is_declared(cleared, &failure));
-            let mut failure = failure;
+            lost = next == Next::AskStatus;
             if next == Next::AskStatus {
                 match self.became(&cleared.understood).await {
                     Some(Became::Committed(output)) => return Ok(output),
                     Some(Became::Absent) => {
+                        lost = false;
                         failure = absent(failure);
                         next = Next::Again;
                     }
@@ -85,15 +89,15 @@ impl Walk<'_> {
     ) -> Result<(), Failure> {
         // Whoever looks sees the attempts so far.
         let _ = self.journal.show(&self.runtime.options).await;
-        let rested = self.unless_called_off(manner, tokio::time::sleep(pause)).await;
+        let rested = self.in_sight(manner, tokio::time::sleep(pause)).await;
         rested.ok_or_else(|| Failure::new(called_off("between two attempts"), failure.effect))
     }
 
     /// Asks the backend what became of a call, through the contract's status operation. None where
     /// there is no such operation, or where it does not say.
     pub(crate) async fn became(&mut self, understood: &Understood) -> Option<Became> {
-        let id = self.journal.id().clone();
-        let (became, answer) = self.runtime.became(&id, &self.key(), understood).await?;
+        let (id, key, runtime) = (self.journal.id().clone(), self.key(), self.runtime);
+        let (became, answer) = self.holding_on(runtime.became(&id, &key, understood)).await?;
         self.told(&became, &answer);
         Some(became)
     }
@@ -207,6 +211,20 @@ fn absent(failure: Failure) -> Failure {
         format!("{}; the backend says that it did not take effect", failure.stop.message),
     );
     Failure { stop: stop.because(failure.stop.cause), effect: EffectState::NotCommitted, ..failure }
+}
+
+/// The failure of an attempt after one of which nobody knows what became of it: what this one did not
+/// do, that one may have done.
+fn after_a_lost_one(failure: Failure) -> Failure {
+    if failure.effect.may_have_happened() {
+        return failure;
+    }
+    let mut stop = failure.stop;
+    stop.message = format!("{}; nobody knows what became of the attempt before", stop.message);
+    if stop.code == Code::TimeoutBeforeSubmit {
+        stop.code = Code::TimeoutUnknownCommit;
+    }
+    Failure { stop, effect: EffectState::Unknown, ..failure }
 }
 
 /// Something from 0 to 1, so that those who failed together do not come back together.

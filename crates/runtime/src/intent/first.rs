@@ -1,6 +1,6 @@
 //! The answer of the call that carries an intent out, for one that was sent again.
 
-use haft_ledger::{Draft, IntentRecord, QuestionFilter, Wait};
+use haft_ledger::{Draft, IntentRecord, QuestionFilter, RunFilter, Wait};
 use haft_model::{
     Actor, Call, Code, Content, EffectState, Envelope, Event, Fact, InvocationId, QuestionState,
     ResultStatus, SentAgain, Status, Stop, ToolError,
@@ -40,12 +40,20 @@ impl Walk<'_> {
             let look = tokio::time::sleep(self.runtime.options.look);
             self.unless_called_off(manner, look).await.ok_or_else(|| no_longer_wanted(&id))?;
             let again = self.runtime.store.intent(&intent).await.map_err(unrecorded)?;
-            match again.filter(|again| again.run.invocation_id == id) {
-                Some(again) => record = again,
-                // It came to nothing, and somebody else carries the intent out.
-                None => return Ok(super::lost()),
-            }
+            record = match again.filter(|again| again.run.invocation_id == id) {
+                Some(again) => again,
+                None => self.without_its_intent(record).await?,
+            };
         }
+    }
+
+    /// A call that somebody was waiting for when the next one with the same intent began: it is over,
+    /// and its answer is still the one to give.
+    async fn without_its_intent(&self, record: IntentRecord) -> Result<IntentRecord, Halt> {
+        let filter = RunFilter { id: Some(record.run.invocation_id), ..RunFilter::default() };
+        let runs = self.runtime.store.runs(&filter).await.map_err(unrecorded)?;
+        let run = runs.into_iter().next().ok_or_else(super::lost)?;
+        Ok(IntentRecord { run, lease: None, ..record })
     }
 
     /// Takes up a call that nobody has, if it can go on.

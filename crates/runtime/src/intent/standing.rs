@@ -28,7 +28,7 @@ pub(super) fn standing(
 ) -> Standing {
     let Some(record) = record else { return Standing::New(None) };
     let open = record.run.ended_at.is_none();
-    let remembered = now < record.intent.until;
+    let remembered = now < remembered_until(record);
     let unknown = matches!(record.run.effect_state, EffectState::Unknown | EffectState::Submitted);
     let by_key = meant.source != KeySource::Intent;
     let holds = match (open, record.run.effect_state.may_have_happened()) {
@@ -47,6 +47,14 @@ pub(super) fn standing(
         true if !open && unknown && askable => Standing::Unknown,
         true => Standing::Same,
     }
+}
+
+/// Until when a call is remembered: for as long as its contract says, from its end on. One that waited
+/// for people, or ran for hours, has an answer that nobody could have had before.
+fn remembered_until(record: &IntentRecord) -> Timestamp {
+    let run = &record.run;
+    let open = run.ended_at.unwrap_or(run.created_at).duration_since(run.created_at);
+    record.intent.until.checked_add(open).unwrap_or(Timestamp::MAX)
 }
 
 /// The refusal of a call whose key is bound to something else.
@@ -115,7 +123,7 @@ mod tests {
                                 Standing::Conflict => "conflict",
                             }
                         };
-                        let cells = [("sha256:b", 50), ("sha256:b", 100), ("sha256:c", 50)];
+                        let cells = [("sha256:b", 50), ("sha256:b", 101), ("sha256:c", 50)];
                         let cells = cells.map(|(binding, now)| cell(binding, at(now)));
                         let stands = if ended { "ended" } else { "open" };
                         let heard = if heard { "heard" } else { "unheard" };
@@ -174,6 +182,16 @@ mod tests {
         let record = record(KeySource::Caller, true, EffectState::Unknown);
         let meant = intent(KeySource::Caller, "sha256:b");
         assert_eq!(standing(&meant, Some(&record), at(50), true, false), Standing::Same);
+    }
+
+    #[test]
+    fn the_time_that_a_call_is_remembered_begins_with_its_end() {
+        let mut record = record(KeySource::Intent, true, EffectState::Committed);
+        record.run.ended_at = Some(at(5000));
+        let meant = intent(KeySource::Intent, "sha256:b");
+        let stands = |now| standing(&meant, Some(&record), at(now), false, false);
+        assert_eq!(stands(5099), Standing::Same);
+        assert_eq!(stands(5100), Standing::New(Some(InvocationId::from("inv_1"))));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What the ledger tells about a call that somebody else began.
 
+use std::collections::BTreeSet;
+
 use haft_model::{Code, Decided, Digest, Event, Fact, Intent, InvocationId, Planned, Status, Stop};
 
 use crate::journal::unrecorded;
@@ -34,11 +36,20 @@ impl Runtime {
 impl Past {
     /// Whether an effect may have begun of which nobody knows the end.
     pub(super) fn submitted(&self) -> bool {
-        self.facts.iter().fold(false, |open, fact| match &fact.event {
-            Event::Submitted(_) => true,
-            Event::AttemptEnded(ended) if !ended.effect.may_have_happened() => false,
-            _ => open,
-        })
+        let mut open = BTreeSet::new();
+        for fact in &self.facts {
+            match &fact.event {
+                Event::Submitted(submitted) => {
+                    open.insert(submitted.attempt);
+                }
+                // An attempt that did nothing says nothing of those before it.
+                Event::AttemptEnded(ended) if !ended.effect.may_have_happened() => {
+                    open.remove(&ended.attempt);
+                }
+                _ => {}
+            }
+        }
+        !open.is_empty()
     }
 
     pub(super) fn attempts(&self) -> u32 {

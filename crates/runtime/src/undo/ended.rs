@@ -74,7 +74,8 @@ impl Walk<'_> {
     /// Tells the call that was to be undone what came of it.
     pub(crate) async fn tell_original(&self, envelope: &Envelope) {
         let Some(undoing) = &self.undoing else { return };
-        if !envelope.final_status.is_terminal() {
+        // What is not on record as over may go on elsewhere: whoever ends it tells.
+        if !envelope.final_status.is_terminal() || envelope.unrecorded.is_some() {
             return;
         }
         let came = Came::of(self.executed, envelope.is_error, envelope.effect_state);
