@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use haft_model::{Digest, InvocationId, QuestionState, StandingAnswer, Timestamp};
+use haft_model::{
+    Digest, EffectState, Intent, InvocationId, KeySource, QuestionState, StandingAnswer, Timestamp,
+};
 use tokio::sync::watch;
 
 use crate::chain::{Head, Loose};
-use crate::derived::{Changes, State};
+use crate::derived::{Change, Changes, State};
 use crate::draft::checked;
 use crate::{
     BoxFuture, Draft, Entry, Error, Fence, Guard, IntentRecord, Lease, OpenUndoing, QuestionFilter,
@@ -30,6 +32,8 @@ struct Kept {
     state: State,
     payloads: HashMap<(InvocationId, Digest), Vec<u8>>,
     leases: HashMap<InvocationId, Lease>,
+    /// Intents without a key, for as long as nobody has the answer.
+    unanswered: HashMap<Digest, (InvocationId, Intent)>,
     token: u64,
 }
 
@@ -99,6 +103,7 @@ impl Kept {
         }
         let seq = self.link(loose, draft.invocation.as_ref());
         self.state.apply(seq, draft.invocation.as_ref(), changes);
+        self.meant(draft.invocation.as_ref(), changes);
         let id = draft.invocation.unwrap_or_else(house);
         for blob in draft.blobs {
             self.payloads.insert((id.clone(), blob.digest), blob.bytes);
@@ -107,8 +112,32 @@ impl Kept {
     }
 
     fn release(&mut self, id: &InvocationId, fence: Fence) {
-        if self.leases.get(id).is_some_and(|lease| lease.fence == fence) {
-            self.leases.remove(id);
+        if self.leases.get(id).is_none_or(|lease| lease.fence != fence) {
+            return;
+        }
+        self.leases.remove(id);
+        // Whoever has the answer is done with the intent, unless the answer is that nobody knows.
+        let run = self.state.run(id);
+        if run.is_some_and(|run| run.ended_at.is_some() && run.effect_state != EffectState::Unknown)
+        {
+            self.unanswered.retain(|_, (holder, _)| holder != id);
+        }
+    }
+
+    /// Keeps what was meant while nobody has the answer, and forgets what came to nothing.
+    fn meant(&mut self, id: Option<&InvocationId>, changes: &Changes) {
+        for change in &changes.others {
+            if let Change::Bound(id, intent) = change
+                && intent.source == KeySource::Intent
+            {
+                let bound = (id.clone(), intent.as_ref().clone());
+                self.unanswered.insert(intent.intent.clone(), bound);
+            }
+        }
+        let ended = changes.run.as_ref().filter(|run| run.ended.is_some());
+        let nothing = [EffectState::NotSubmitted, EffectState::NotCommitted];
+        if ended.and_then(|run| run.effect).is_some_and(|effect| nothing.contains(&effect)) {
+            self.unanswered.retain(|_, (holder, _)| Some(&*holder) != id);
         }
     }
 
@@ -144,7 +173,10 @@ impl Kept {
             Guard::NewDeclaration { tool, digest } => self.state.declared.get(tool) != Some(digest),
             Guard::Stands(id) => self.state.standing.contains_key(id),
             Guard::Intent { intent, holder } => {
-                self.state.intents.get(intent).map(|(id, _)| id) == holder.as_ref()
+                let (keyed, plain) = (self.state.intents.get(intent), self.unanswered.get(intent));
+                let is_holder = |found: &InvocationId| Some(found) == holder.as_ref();
+                keyed.is_none_or(|(found, _)| is_holder(found))
+                    && plain.is_none_or(|(found, _)| is_holder(found) || Some(found) == id)
             }
             Guard::Unchanged(seq) => {
                 let last = id.and_then(|id| self.stories.get(id)).and_then(|at| at.last());
@@ -177,7 +209,8 @@ impl Kept {
 
 impl Kept {
     fn intent(&self, intent: &Digest) -> Option<IntentRecord> {
-        let (id, intent) = self.state.intents.get(intent)?;
+        let keyed = self.state.intents.get(intent);
+        let (id, intent) = keyed.or_else(|| self.unanswered.get(intent))?;
         let run = self.state.run(id)?.clone();
         Some(IntentRecord { intent: intent.clone(), run, lease: self.leases.get(id).cloned() })
     }

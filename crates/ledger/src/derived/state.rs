@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use haft_model::{
-    Digest, EffectState, Intent, InvocationId, QuestionId, QuestionState, StandingAnswer, ToolKey,
+    Digest, EffectState, Intent, InvocationId, KeySource, QuestionId, QuestionState,
+    StandingAnswer, ToolKey,
 };
 
 use super::{Change, Changes, RunChange, Start};
@@ -116,6 +117,8 @@ impl State {
             Change::Declared(tool, digest) => {
                 self.declared.insert(tool.clone(), digest.clone());
             }
+            // Whether it was answered is in no fact, so no list that follows from facts has it.
+            Change::Bound(_, intent) if intent.source == KeySource::Intent => {}
             Change::Bound(id, intent) => {
                 let bound = (id.clone(), intent.as_ref().clone());
                 self.intents.insert(intent.intent.clone(), bound);

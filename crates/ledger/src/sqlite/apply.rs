@@ -1,6 +1,6 @@
 //! What one entry does to the tables, and what the tables say to its guards.
 
-use haft_model::{EffectState, InvocationId, QuestionState, Status, Timestamp};
+use haft_model::{EffectState, InvocationId, KeySource, QuestionState, Status, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use crate::derived::{Change, Changes, RunChange, Start, bare};
@@ -45,7 +45,14 @@ pub(crate) fn holds(db: &Connection, id: Option<&InvocationId>, guard: &Guard) -
             let text = "SELECT invocation FROM intents WHERE intent = ?1";
             let mut statement = db.prepare_cached(text)?;
             let found = statement.query_row([intent.as_str()], |row| row.get::<_, String>(0));
-            Ok(found.optional()?.as_deref() == holder.as_ref().map(InvocationId::as_str))
+            let holder = holder.as_ref().map(InvocationId::as_str);
+            if found.optional()?.is_some_and(|found| Some(found.as_str()) != holder) {
+                return Ok(false);
+            }
+            let text = "SELECT 1 FROM unanswered
+                WHERE intent = ?1 AND invocation IS NOT ?2 AND invocation IS NOT ?3";
+            let others = params![intent.as_str(), holder, id];
+            db.prepare_cached(text)?.exists(others).map(|others| !others)
         }
         Guard::Unchanged(seq) => {
             let text = "SELECT max(seq) FROM entries WHERE invocation = ?1";
@@ -112,6 +119,11 @@ fn go_on(db: &Connection, id: &InvocationId, change: &RunChange) -> Result<()> {
         approval = iif(?4, ?5, approval), code = iif(?6, ?7, code), ended = coalesce(?8, ended)
         WHERE invocation = ?1";
     let ended = change.ended.as_ref();
+    let nothing = [EffectState::NotSubmitted, EffectState::NotCommitted];
+    if ended.is_some() && change.effect.is_some_and(|effect| nothing.contains(&effect)) {
+        let text = "DELETE FROM unanswered WHERE invocation = ?1";
+        db.prepare_cached(text)?.execute([id.as_str()])?;
+    }
     let approval = change.approval.as_ref();
     db.prepare_cached(text)?.execute(params![
         id.as_str(),
@@ -209,6 +221,13 @@ fn other(db: &Connection, change: &Change) -> Result<()> {
             let text = "INSERT OR REPLACE INTO declared(tool, digest) VALUES (?1, ?2)";
             db.prepare_cached(text)?.execute([tool, digest.as_str()])
         }
+        Change::Bound(id, intent) if intent.source == KeySource::Intent => {
+            let text = "DELETE FROM unanswered WHERE intent = ?1";
+            db.prepare_cached(text)?.execute([intent.intent.as_str()])?;
+            let text = "INSERT INTO unanswered(invocation, intent, bound) VALUES (?1, ?2, ?3)";
+            let bound = json(intent)?;
+            db.prepare_cached(text)?.execute([id.as_str(), intent.intent.as_str(), &bound])
+        }
         Change::Bound(id, intent) => {
             let text =
                 "INSERT OR REPLACE INTO intents(intent, invocation, bound) VALUES (?1, ?2, ?3)";
@@ -270,6 +289,12 @@ pub(crate) fn renew(db: &Connection, id: &str, token: u64, until: Timestamp) -> 
 /// Gives a lease back, if it is still the same.
 pub(crate) fn release(db: &Connection, id: &str, token: u64) -> Result<()> {
     let text = "DELETE FROM leases WHERE invocation = ?1 AND token = ?2";
-    db.prepare_cached(text)?.execute(params![id, token as i64])?;
+    if db.prepare_cached(text)?.execute(params![id, token as i64])? == 0 {
+        return Ok(());
+    }
+    // Whoever has the answer is done with the intent, unless the answer is that nobody knows.
+    let text = "DELETE FROM unanswered WHERE invocation = ?1 AND EXISTS (SELECT 1 FROM runs
+        WHERE runs.invocation = ?1 AND ended IS NOT NULL AND effect <> 'unknown')";
+    db.prepare_cached(text)?.execute([id])?;
     Ok(())
 }

@@ -142,7 +142,15 @@ pub(crate) fn intents(db: &Connection) -> Result<Vec<(Digest, (InvocationId, Int
 pub(crate) fn intent(db: &Connection, intent: &Digest) -> Result<Option<IntentRecord>> {
     let text = "SELECT invocation, bound FROM intents WHERE intent = ?1";
     let bound = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, json(row, 1)?));
-    let found = db.prepare_cached(text)?.query_row([intent.as_str()], bound).optional()?;
+    let keyed = db.prepare_cached(text)?.query_row([intent.as_str()], bound).optional()?;
+    let found = match keyed {
+        Some(keyed) => Some(keyed),
+        None => {
+            let text = "SELECT invocation, bound FROM unanswered WHERE intent = ?1
+                ORDER BY invocation DESC LIMIT 1";
+            db.prepare_cached(text)?.query_row([intent.as_str()], bound).optional()?
+        }
+    };
     let Some((id, intent)) = found else { return Ok(None) };
     let filter = RunFilter { id: Some(InvocationId::from(id.as_str())), ..RunFilter::default() };
     let Some(run) = runs(db, &filter)?.pop() else { return Ok(None) };

@@ -88,3 +88,41 @@ async fn a_story_tells_how_far_its_intent_is() {
     let story = Story::fold(&store.story(&id(1)).await.unwrap()).unwrap();
     assert_eq!(story.intent_state(), None, "a call without an intent has no state of one");
 }
+
+fn plain(number: u64, holder: Option<u64>) -> Draft {
+    let mut draft = bound(number, "sha256:p", holder);
+    for fact in &mut draft.facts {
+        if let Event::IntentBound(intent) = &mut fact.event {
+            intent.source = KeySource::Intent;
+        }
+    }
+    draft
+}
+
+pub(crate) async fn an_intent_without_a_key_is_known_until_its_answer_is_handed_over(
+    store: &dyn Store,
+) {
+    let name = Digest::from("sha256:p");
+    let holder = async || Some(store.intent(&name).await.unwrap()?.run.invocation_id);
+    let fence = async || store.intent(&name).await.unwrap().unwrap().lease.unwrap().fence;
+    add(store, plain(1, None)).await;
+    assert_eq!(holder().await, Some(id(1)));
+    assert!(matches!(refused(store, plain(2, None)).await, Guard::Intent { .. }));
+    // One that waits for people gives its lease back, and is still the one.
+    store.release(&id(1), fence().await).await.unwrap();
+    assert_eq!(holder().await, Some(id(1)));
+    add(store, draft(1, vec![ended(5, Status::Failed, EffectState::NotSubmitted)])).await;
+    assert_eq!(holder().await, None, "it came to nothing");
+    add(store, plain(2, None)).await;
+    add(store, draft(2, vec![ended(6, Status::Succeeded, EffectState::Committed)])).await;
+    assert_eq!(holder().await, Some(id(2)), "nobody has the answer");
+    store.release(&id(2), fence().await).await.unwrap();
+    assert_eq!(holder().await, None);
+    add(store, plain(3, Some(2))).await;
+    add(store, draft(3, vec![ended(7, Status::Failed, EffectState::Unknown)])).await;
+    store.release(&id(3), fence().await).await.unwrap();
+    assert_eq!(holder().await, Some(id(3)), "nobody knows what became of it");
+    assert!(matches!(refused(store, plain(4, None)).await, Guard::Intent { .. }));
+    add(store, plain(4, Some(3))).await;
+    assert_eq!(holder().await, Some(id(4)));
+}

@@ -115,7 +115,7 @@ fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
         "INSERT INTO runs(seq, invocation, tool, name, actor, tenant, status, effect, created)
          VALUES (0, 'inv_1', 'shop.charge@1', 'shop.charge', 'agent:ana', 'shop', 'running',
              'none', 0);
-         DROP TABLE uses; DROP TABLE intents; DROP TABLE undoings;
+         DROP TABLE uses; DROP TABLE intents; DROP TABLE unanswered; DROP TABLE undoings;
          CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
          PRAGMA user_version = 1;",
     )
