@@ -9,7 +9,7 @@ use haft_catalog::Sender;
 use haft_driver::{BoxFuture, Failure};
 use haft_ledger::{Fence, QuestionFilter, QuestionRecord, RunFilter};
 use haft_model::{
-    Call, Code, Digest, EffectState, Envelope, Event, InvocationId, Opinion, PhaseLine, Planned,
+    Call, Code, Digest, EffectState, Envelope, Event, InvocationId, Opinion, PhaseLine,
     QuestionState, Status, Stop, TakenOver, Verdict, utc_day,
 };
 use haft_policy::Permit;
@@ -24,7 +24,7 @@ use crate::limits;
 use crate::runtime::{called_off, later};
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
-use crate::{Manner, Patience, Reader, Runtime, Unsent};
+use crate::{Manner, Patience, Runtime, Unsent};
 use past::Past;
 
 /// How many open calls are looked up at once, and how many are settled side by side.
@@ -170,22 +170,6 @@ impl Runtime {
             return Ok(Recovered::StillWaiting);
         }
         Ok(Recovered::Finished(Box::new(walk.finish(outcome).await)))
-    }
-
-    async fn past(&self, id: &InvocationId) -> Result<Past, Stop> {
-        let entries = self.store.story(id).await.map_err(unrecorded)?;
-        let mut facts = Vec::new();
-        for entry in &entries {
-            facts.extend(Reader::facts(entry)?);
-        }
-        let planned = facts.iter().find_map(|fact| match &fact.event {
-            Event::Planned(planned) => Some(Planned::clone(planned)),
-            _ => None,
-        });
-        let planned = planned.ok_or_else(|| {
-            Stop::new(Code::Internal, format!("the log does not say how `{id}` began"))
-        })?;
-        Ok(Past { planned, facts })
     }
 
     /// A walk that stands where the one before it ended.

@@ -2,14 +2,35 @@
 
 use std::collections::BTreeSet;
 
-use haft_model::{Decided, Digest, Event, Fact, Intent, Planned, Status};
+use haft_model::{Code, Decided, Digest, Event, Fact, Intent, InvocationId, Planned, Status, Stop};
 
+use crate::journal::unrecorded;
 use crate::understand::Understood;
+use crate::{Reader, Runtime};
 
 /// What the ledger tells about an open call.
 pub(super) struct Past {
     pub(super) planned: Planned,
     pub(super) facts: Vec<Fact>,
+}
+
+impl Runtime {
+    /// What the ledger tells about a call.
+    pub(super) async fn past(&self, id: &InvocationId) -> Result<Past, Stop> {
+        let entries = self.store.story(id).await.map_err(unrecorded)?;
+        let mut facts = Vec::new();
+        for entry in &entries {
+            facts.extend(Reader::facts(entry)?);
+        }
+        let planned = facts.iter().find_map(|fact| match &fact.event {
+            Event::Planned(planned) => Some(Planned::clone(planned)),
+            _ => None,
+        });
+        let planned = planned.ok_or_else(|| {
+            Stop::new(Code::Internal, format!("the log does not say how `{id}` began"))
+        })?;
+        Ok(Past { planned, facts })
+    }
 }
 
 impl Past {
