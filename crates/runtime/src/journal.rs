@@ -1,5 +1,7 @@
 //! The journal of one call: what happened so far, and when it reaches the ledger.
 
+mod opening;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,6 +13,7 @@ use haft_model::{
 
 use crate::Clock;
 use crate::batch::Seat;
+pub(crate) use opening::{Opening, TakenUp};
 
 /// Notes every step of one call, in order, and hands them to the ledger.
 pub(crate) struct Journal {
@@ -43,32 +46,6 @@ pub(crate) struct Journal {
     progress: u64,
     /// Who else of its batch hears how far it is.
     pub(crate) seat: Option<Seat>,
-}
-
-/// What a journal begins with.
-pub(crate) struct Opening {
-    /// The call's id.
-    pub(crate) id: InvocationId,
-    /// Who called.
-    pub(crate) actor: Arc<Actor>,
-    /// When it came in, for a call that is taken up again.
-    pub(crate) taken_up: Option<TakenUp>,
-}
-
-/// Where a call that is taken up again had got to.
-pub(crate) struct TakenUp {
-    /// Its contract.
-    pub(crate) subject: String,
-    /// The right to write about it.
-    pub(crate) fence: Fence,
-    /// Its status.
-    pub(crate) status: Status,
-    /// How many reports of progress there are.
-    pub(crate) progress: u64,
-    /// The phases that are over.
-    pub(crate) phases: Vec<CallPhase>,
-    /// How long ago that is, in microseconds.
-    pub(crate) age: u64,
 }
 
 impl Journal {

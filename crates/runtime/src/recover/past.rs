@@ -15,7 +15,7 @@ pub(super) struct Past {
 }
 
 impl Runtime {
-    /// What the ledger tells about an open call.
+    /// What the ledger tells about a call.
     pub(super) async fn past(&self, id: &InvocationId) -> Result<Past, Stop> {
         let entries = self.store.story(id).await.map_err(unrecorded)?;
         let mut facts = Vec::new();
