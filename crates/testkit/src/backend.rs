@@ -109,7 +109,6 @@ impl Then {
 
 impl Backend {
     /// A backend on a free port of this machine.
-    #[expect(clippy::unwrap_used, reason = "a test without a port has failed")]
     pub fn new(keys: Keys) -> Backend {
         let mut backend = Backend::closed(keys);
         backend.open();

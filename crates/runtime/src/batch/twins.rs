@@ -10,12 +10,12 @@ use super::BatchCall;
 /// For each call, how many equal ones come before it.
 pub(super) fn twins(calls: &[BatchCall]) -> Vec<u64> {
     let mut seen: HashMap<Digest, u64> = HashMap::new();
-    let mut count = |member: &BatchCall| {
+    let count = |member: &BatchCall| {
         let before = seen.entry(likeness(&member.call)).or_default();
         *before += 1;
         *before - 1
     };
-    calls.iter().map(|member| count(member)).collect()
+    calls.iter().map(count).collect()
 }
 
 fn likeness(call: &Call) -> Digest {
