@@ -18,7 +18,7 @@ use haft_ledger::{RunFilter, verify_store};
 use haft_model::{Call, Code, DriverId, EffectState, Plan, Stop};
 use haft_runtime::{Manner, Options, Receipt};
 use haft_testkit::Folder;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::ORDERS;
 
@@ -58,12 +58,13 @@ impl Driver for Book {
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
             if attempt.plan.tool.id.as_str() == "book.look" {
-                let key = attempt.input["key"].as_str().unwrap_or_default().to_owned();
+                let key =
+                    attempt.input.get("key").and_then(Value::as_str).unwrap_or_default().to_owned();
                 let known = Book::lines(&self.0, "book").iter().any(|line| line.ends_with(&key));
                 let state = if known { "done" } else { "none" };
                 return Ok(Output::read(json!({ "state": state })));
             }
-            let n = attempt.input["n"].as_u64().unwrap_or_default();
+            let n = attempt.input.get("n").and_then(Value::as_u64).unwrap_or_default();
             attempt.link.submit().await?;
             let key = attempt.key.clone().unwrap_or_default();
             let folder = self.0.clone();

@@ -22,7 +22,8 @@ impl Told<'_> {
         let stands = match state {
             IntentState::Open => format!("not over yet; remembered until {until}"),
             IntentState::Done => format!("done; remembered until {until}"),
-            IntentState::Unknown => format!("nobody knows whether it is done; until {until}"),
+            // A key holds on beyond its time for as long as nobody knows.
+            IntentState::Unknown => "nobody knows whether it is done".to_owned(),
             IntentState::Free => "nothing happened, so it may be sent again".to_owned(),
         };
         line(format!("intent    {known_by}: {stands}"))?;
