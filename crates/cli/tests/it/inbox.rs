@@ -9,13 +9,11 @@ use haft_testkit::Folder;
 use serde_json::{Value, json};
 
 use crate::call::shop;
-use crate::stage::{check, command, done, json as answer, run};
+use crate::stage::{self, check, command, done, json as answer, run};
 
 /// A write that nobody waits for, and the id of its question.
 fn asked(folder: &Folder, line: &str) -> String {
-    let (exit, envelope) = answer(folder, &format!("{line} --no-wait --json"));
-    assert_eq!((exit, &envelope["status"]), (75, &json!("pending")), "{envelope}");
-    envelope["approval_id"].as_str().unwrap().to_owned()
+    stage::asked(folder, line).1
 }
 
 const WRITE: &str = "call fs.write path=b.txt content=one mode=append --as agent:coder";

@@ -104,6 +104,15 @@ pub(crate) fn json(folder: &Folder, line: &str) -> (i32, Value) {
     (ran.status.code().unwrap(), value.unwrap_or_else(|_| panic!("haft {line}\n{said}\n{remarks}")))
 }
 
+/// A call that nobody waits for: the id of the call, and that of its question.
+#[track_caller]
+pub(crate) fn asked(folder: &Folder, line: &str) -> (String, String) {
+    let (exit, envelope) = json(folder, &format!("{line} --no-wait --json"));
+    assert_eq!((exit, envelope["status"].as_str()), (75, Some("pending")), "{envelope:#}");
+    let id = |name: &str| envelope[name].as_str().unwrap().to_owned();
+    (id("invocation_id"), id("approval_id"))
+}
+
 /// Runs a command whose answer does not matter.
 #[track_caller]
 pub(crate) fn done(folder: &Folder, line: &str) {

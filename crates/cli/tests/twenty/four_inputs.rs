@@ -5,8 +5,8 @@ use haft_testkit::{ALLOW, Backend, Folder, Keys, Served};
 use serde_json::{Value, json};
 
 use crate::export::{all_fit, exported};
-use crate::stage::{done, json as answer};
-use crate::{asked, hook, program};
+use crate::stage::{asked, done, json as answer};
+use crate::{hook, program};
 
 const KEEP: &str = "mutates: [\"external:notes\"]\nrisk_level: 1\napproval: always\n\
     inputs:\n  type: object\n  properties:\n    path: { type: string }\n    \

@@ -29,7 +29,7 @@ mod timeouts;
 use std::time::{Duration, Instant};
 
 use haft_testkit::Folder;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Looks again and again until there is what is waited for. Each look is a process of its own, so
 /// nobody spins.
@@ -42,14 +42,6 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         }
         assert!(Instant::now() < patience, "{what} never came");
     }
-}
-
-/// A call that nobody waits for: the id of the call, and that of its question.
-#[track_caller]
-fn asked(folder: &Folder, line: &str) -> (String, String) {
-    let (exit, envelope) = stage::json(folder, &format!("{line} --no-wait --json"));
-    assert_eq!((exit, &envelope["status"]), (75, &json!("pending")), "{envelope:#}");
-    (word(&envelope["invocation_id"]), word(&envelope["approval_id"]))
 }
 
 /// Everything that `haft trace` tells of a call.

@@ -6,8 +6,8 @@ use haft_testkit::{ALLOW, Act, Backend, Folder, Keys, Served, Then, WRITE};
 use serde_json::{Value, json};
 
 use crate::export::{all_fit, exported};
-use crate::stage::{command, finished, json as answer, started};
-use crate::{asked, each, trace, word};
+use crate::stage::{asked, command, finished, json as answer, started};
+use crate::{each, trace, word};
 
 /// How long a file may get, in the blocks of 512 bytes that a shell counts; far more than a store
 /// needs.

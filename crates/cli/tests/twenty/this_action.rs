@@ -9,8 +9,8 @@ use haft_testkit::{Backend, Folder, Keys, Served};
 use serde_json::{Value, json};
 
 use crate::export::all_fit;
-use crate::stage::{done, json as answer};
-use crate::{asked, each, hook, program, trace, word};
+use crate::stage::{asked, done, json as answer};
+use crate::{each, hook, program, trace, word};
 
 const PAY: &str = "mutates: [\"external:shop\"]\nrisk_level: 2\napproval: always\n";
 const CALL: &str = "call pay amount=5 --as agent:coder";
