@@ -28,8 +28,9 @@ const CALLERS: usize = 64;
 const WRITES: usize = 8_000;
 const ROUNDS: usize = 5;
 
-/// How many calls are open when a process dies.
+/// How many calls are open, and how many of them each process had that died.
 const OPEN: usize = 10_000;
+const AT_ONCE: usize = 1_000;
 
 const SETTINGS: &str =
     "[workspace]\nname = \"bench\"\nautonomy = 1\n[limits]\nmax_parallel = 1000\n";
@@ -140,30 +141,12 @@ async fn round(host: &Arc<Host>, way: Way, number: usize) -> f64 {
     WRITES as f64 / began.elapsed().as_secs_f64()
 }
 
-/// Ten thousand calls are open when their process dies, a thousand of them sent and the others in the
-/// queue; the next process settles them.
+/// Ten processes with a thousand calls each die; the next one settles what they left.
 async fn cleared_up() {
     let folder = Folder::new().file("haft.toml", SETTINGS);
     let lease = Duration::from_secs(2);
-    let dying = open(folder.path(), lease);
-    let actor = dying.actor("agent:bench");
-    {
-        let mut calls: Vec<_> = (0..OPEN)
-            .map(|n| {
-                let call = Call::new(actor.clone(), "count.hang", json!({ "n": n }));
-                Box::pin(dying.runtime().call(call, Manner::default()))
-            })
-            .collect();
-        let filter = haft_ledger::RunFilter { open: true, most: OPEN, ..Default::default() };
-        let mut on_record = 0;
-        while on_record < OPEN {
-            for call in &mut calls {
-                let ended = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-                assert!(ended.is_pending());
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            on_record = dying.reader().runs(&filter).await.expect("runs").len();
-        }
+    for process in 0..OPEN / AT_ONCE {
+        die(&open(folder.path(), lease), process).await;
     }
     tokio::time::sleep(lease * 2).await;
     let next = open(folder.path(), lease);
@@ -175,4 +158,26 @@ async fn cleared_up() {
         "recovery of {OPEN} open calls: {took:.1?}, {:.0} µs each",
         took.as_secs_f64() * 1e6 / OPEN as f64
     );
+}
+
+/// Makes a thousand calls, and lets go of them once all were sent.
+async fn die(host: &Host, process: usize) {
+    let actor = host.actor("agent:bench");
+    let mut calls: Vec<_> = (0..AT_ONCE)
+        .map(|n| {
+            let input = json!({ "n": process * AT_ONCE + n });
+            let call = Call::new(actor.clone(), "count.hang", input);
+            Box::pin(host.runtime().call(call, Manner::default()))
+        })
+        .collect();
+    let filter = haft_ledger::RunFilter { open: true, most: OPEN, ..Default::default() };
+    let mut on_record = 0;
+    while on_record < (process + 1) * AT_ONCE {
+        for call in &mut calls {
+            let ended = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert!(ended.is_pending());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        on_record = host.reader().runs(&filter).await.expect("runs").len();
+    }
 }

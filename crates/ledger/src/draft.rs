@@ -1,6 +1,6 @@
 //! What is handed in to be kept: facts that go into one entry of the chain, and bytes beside them.
 
-use haft_model::{Actor, Digest, Fact, InvocationId, QuestionId, Timestamp};
+use haft_model::{Actor, Digest, Fact, InvocationId, KeySource, QuestionId, Timestamp};
 
 use crate::Fence;
 
@@ -80,6 +80,8 @@ pub enum Guard {
     Intent {
         /// Which intent.
         intent: Digest,
+        /// Where its key comes from.
+        source: KeySource,
         /// The call.
         holder: Option<InvocationId>,
     },

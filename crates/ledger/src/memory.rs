@@ -172,11 +172,12 @@ impl Kept {
             }
             Guard::NewDeclaration { tool, digest } => self.state.declared.get(tool) != Some(digest),
             Guard::Stands(id) => self.state.standing.contains_key(id),
-            Guard::Intent { intent, holder } => {
-                let (keyed, plain) = (self.state.intents.get(intent), self.unanswered.get(intent));
-                let is_holder = |found: &InvocationId| Some(found) == holder.as_ref();
-                keyed.is_none_or(|(found, _)| is_holder(found))
-                    && plain.is_none_or(|(found, _)| is_holder(found) || Some(found) == id)
+            Guard::Intent { intent, source, holder } => {
+                let found = match source {
+                    KeySource::Intent => self.unanswered.get(intent),
+                    KeySource::Caller | KeySource::Contract => self.state.intents.get(intent),
+                };
+                found.is_none_or(|(found, _)| Some(found) == holder.as_ref() || Some(found) == id)
             }
             Guard::Unchanged(seq) => {
                 let last = id.and_then(|id| self.stories.get(id)).and_then(|at| at.last());
@@ -208,9 +209,11 @@ impl Kept {
 }
 
 impl Kept {
-    fn intent(&self, intent: &Digest) -> Option<IntentRecord> {
-        let keyed = self.state.intents.get(intent);
-        let (id, intent) = keyed.or_else(|| self.unanswered.get(intent))?;
+    fn intent(&self, intent: &Digest, source: KeySource) -> Option<IntentRecord> {
+        let (id, intent) = match source {
+            KeySource::Intent => self.unanswered.get(intent)?,
+            KeySource::Caller | KeySource::Contract => self.state.intents.get(intent)?,
+        };
         let run = self.state.run(id)?.clone();
         Some(IntentRecord { intent: intent.clone(), run, lease: self.leases.get(id).cloned() })
     }
@@ -315,8 +318,9 @@ impl Store for MemoryStore {
     fn intent<'a>(
         &'a self,
         intent: &'a Digest,
+        source: KeySource,
     ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>> {
-        ready(Ok(self.with(|kept| kept.intent(intent))))
+        ready(Ok(self.with(|kept| kept.intent(intent, source))))
     }
 
     fn undoings(&self) -> BoxFuture<'_, Result<Vec<OpenUndoing>, Error>> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use haft_model::{Digest, InvocationId, StandingAnswer, Timestamp};
+use haft_model::{Digest, InvocationId, KeySource, StandingAnswer, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -261,9 +261,10 @@ impl Store for SqliteStore {
     fn intent<'a>(
         &'a self,
         intent: &'a Digest,
+        source: KeySource,
     ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>> {
         // One row by its key, asked for by every write: sending it to another thread costs more.
-        Box::pin(async move { self.readers.read_here(|db| lists::intent(db, intent)) })
+        Box::pin(async move { self.readers.read_here(|db| lists::intent(db, intent, source)) })
     }
 
     fn undoings(&self) -> BoxFuture<'_, Result<Vec<OpenUndoing>, Error>> {
@@ -291,12 +292,15 @@ impl Store for SqliteStore {
         Box::pin(self.ask(move |answer| Task::Renew { id, fence, until, answer }))
     }
 
+    fn release_all(&self, leases: Vec<(InvocationId, Fence)>) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(self.ask(move |answer| Task::Release { leases, answer }))
+    }
+
     fn release<'a>(
         &'a self,
         id: &'a InvocationId,
         fence: Fence,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        let id = id.clone();
-        Box::pin(self.ask(move |answer| Task::Release { id, fence, answer }))
+        self.release_all(vec![(id.clone(), fence)])
     }
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use haft_model::{
-    Answer, Charge, Code, Digest, DriverId, EffectState, Intent, InvocationId, Question,
+    Answer, Charge, Code, Digest, DriverId, EffectState, Intent, InvocationId, KeySource, Question,
     QuestionId, QuestionState, StandingAnswer, Status, Timestamp,
 };
 use serde::Serialize;
@@ -70,10 +70,12 @@ pub trait Store: Send + Sync {
     /// Attempts that reached a driver, in the order of the log.
     fn uses<'a>(&'a self, filter: &'a UseFilter) -> BoxFuture<'a, Result<Vec<Use>, Error>>;
 
-    /// The call that carries out an intent, and how far it is.
+    /// The call that carries out an intent, and how far it is. Where the key comes from says which
+    /// list it is in.
     fn intent<'a>(
         &'a self,
         intent: &'a Digest,
+        source: KeySource,
     ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>>;
 
     /// The calls that undo others and did not tell them yet what came of it, by the ids of those.
@@ -97,6 +99,16 @@ pub trait Store: Send + Sync {
         fence: Fence,
         until: Timestamp,
     ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Gives leases back.
+    fn release_all(&self, leases: Vec<(InvocationId, Fence)>) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            for (id, fence) in leases {
+                self.release(&id, fence).await?;
+            }
+            Ok(())
+        })
+    }
 
     /// Gives a lease back.
     fn release<'a>(

@@ -1,7 +1,7 @@
 //! Whether answers reached those who called. One that did not is given to whoever asks again.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haft_ledger::{Fence, IntentRecord, Store};
 use haft_model::InvocationId;
@@ -19,6 +19,10 @@ struct Answers {
     unheard: HashMap<InvocationId, Fence>,
     /// Handed over, while the store does not know it yet.
     heard: HashSet<InvocationId>,
+    /// Handed over, and the store is to be told of it.
+    untold: Vec<(InvocationId, Fence)>,
+    /// Whether somebody is telling the store.
+    telling: bool,
 }
 
 impl Delivery {
@@ -43,11 +47,36 @@ impl Delivery {
         record.lease.is_none() || self.answers().heard.contains(&record.run.invocation_id)
     }
 
-    fn hand_over(&self, id: &InvocationId) -> Option<Fence> {
+    /// Notes that an answer was handed over, and tells whether somebody has to tell the store.
+    fn hand_over(&self, id: &InvocationId) -> bool {
         let mut answers = self.answers();
-        let fence = answers.unheard.remove(id)?;
+        let Some(fence) = answers.unheard.remove(id) else { return false };
         answers.heard.insert(id.clone());
-        Some(fence)
+        answers.untold.push((id.clone(), fence));
+        !std::mem::replace(&mut answers.telling, true)
+    }
+
+    /// Tells the store, for as long as there is something to tell. What was handed over meanwhile
+    /// goes together.
+    async fn tell(&self, store: &dyn Store) {
+        loop {
+            let told = {
+                let mut answers = self.answers();
+                answers.telling = !answers.untold.is_empty();
+                std::mem::take(&mut answers.untold)
+            };
+            if told.is_empty() {
+                return;
+            }
+            // A lease that cannot be given back makes an equal call the same one for as long as the
+            // contract says: too careful, and not wrong.
+            if store.release_all(told.clone()).await.is_ok() {
+                let mut answers = self.answers();
+                for (id, _) in &told {
+                    answers.heard.remove(id);
+                }
+            }
+        }
     }
 }
 
@@ -56,23 +85,16 @@ impl Runtime {
     /// equal call is taken for the same one sent again. Only for callers who asked for it with
     /// [`crate::Receipt::Acknowledged`]; others are taken to have the answer when they are given it.
     pub async fn handed_over(&self, id: &InvocationId) {
-        if let Some(fence) = self.delivery.hand_over(id) {
-            released(self.store.clone(), self.delivery.clone(), id.clone(), fence).await;
-        }
+        self.delivery.hand_over(id);
+        // Whoever is telling the store of others already does not mind.
+        self.delivery.tell(&*self.store).await;
     }
 
     /// The same, without waiting for the store.
     pub fn hand_over(&self, id: &InvocationId) {
-        if let Some(fence) = self.delivery.hand_over(id) {
-            tokio::spawn(released(self.store.clone(), self.delivery.clone(), id.clone(), fence));
+        if self.delivery.hand_over(id) {
+            let (store, delivery) = (self.store.clone(), self.delivery.clone());
+            tokio::spawn(async move { delivery.tell(&*store).await });
         }
-    }
-}
-
-async fn released(store: Arc<dyn Store>, delivery: Arc<Delivery>, id: InvocationId, fence: Fence) {
-    // A lease that cannot be given back makes an equal call the same one for as long as the contract
-    // says: too careful, and not wrong.
-    if store.release(&id, fence).await.is_ok() {
-        delivery.answers().heard.remove(&id);
     }
 }

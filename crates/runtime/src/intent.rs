@@ -41,7 +41,8 @@ impl Walk<'_> {
                 Err(other) => self.with_other(call, other, manner).await?,
             }
         };
-        let record = self.runtime.store.intent(&meant.intent).await.map_err(unrecorded)?;
+        let record =
+            self.runtime.store.intent(&meant.intent, meant.source).await.map_err(unrecorded)?;
         let holder = match self.stands(entry, &meant, record.as_ref()) {
             Standing::New(holder) => holder,
             Standing::Conflict => return Err(conflict(record).into()),
@@ -69,7 +70,7 @@ impl Walk<'_> {
 
     /// From here on this call is the one. That is put on record with the first thing that is.
     fn carry(&mut self, meant: Intent, holder: Option<InvocationId>, carrying: Carrying) {
-        let guard = Guard::Intent { intent: meant.intent.clone(), holder };
+        let guard = Guard::Intent { intent: meant.intent.clone(), source: meant.source, holder };
         self.journal.only_if(guard);
         self.journal.note(Event::IntentBound(Box::new(meant.clone())));
         self.intent = Some(meant);
@@ -112,7 +113,7 @@ impl Walk<'_> {
     pub(crate) async fn beaten(&mut self, call: &Call, manner: &Manner<'_>) -> Halt {
         self.carrying = None;
         let Some(meant) = self.intent.take() else { return lost() };
-        let record = match self.runtime.store.intent(&meant.intent).await {
+        let record = match self.runtime.store.intent(&meant.intent, meant.source).await {
             Ok(record) => record,
             Err(fault) => return unrecorded(fault).into(),
         };

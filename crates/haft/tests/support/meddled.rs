@@ -7,7 +7,7 @@ use haft_ledger::{
     BoxFuture, Draft, Entry, Error, Fence, IntentRecord, OpenUndoing, QuestionFilter,
     QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
 };
-use haft_model::{Digest, InvocationId, StandingAnswer, Timestamp};
+use haft_model::{Digest, InvocationId, KeySource, StandingAnswer, Timestamp};
 
 /// Somebody who stands between a test and its store. What is not said is passed on as it is.
 pub(crate) trait Meddler: Send + Sync {
@@ -119,8 +119,9 @@ impl<M: Meddler> Store for MeddledStore<M> {
     fn intent<'a>(
         &'a self,
         intent: &'a Digest,
+        source: KeySource,
     ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>> {
-        self.store.intent(intent)
+        self.store.intent(intent, source)
     }
 
     fn undoings(&self) -> BoxFuture<'_, Result<Vec<OpenUndoing>, Error>> {

@@ -41,16 +41,18 @@ pub(crate) fn holds(db: &Connection, id: Option<&InvocationId>, guard: &Guard) -
         Guard::Stands(id) => {
             db.prepare_cached("SELECT 1 FROM standing WHERE id = ?1")?.exists([id.as_str()])
         }
-        Guard::Intent { intent, holder } => {
-            let text = "SELECT invocation FROM intents WHERE intent = ?1";
-            let mut statement = db.prepare_cached(text)?;
-            let found = statement.query_row([intent.as_str()], |row| row.get::<_, String>(0));
+        Guard::Intent { intent, source, holder } => {
+            let text = match source {
+                KeySource::Intent => {
+                    "SELECT 1 FROM unanswered
+                    WHERE intent = ?1 AND invocation IS NOT ?2 AND invocation IS NOT ?3"
+                }
+                KeySource::Caller | KeySource::Contract => {
+                    "SELECT 1 FROM intents
+                    WHERE intent = ?1 AND invocation IS NOT ?2 AND invocation IS NOT ?3"
+                }
+            };
             let holder = holder.as_ref().map(InvocationId::as_str);
-            if found.optional()?.is_some_and(|found| Some(found.as_str()) != holder) {
-                return Ok(false);
-            }
-            let text = "SELECT 1 FROM unanswered
-                WHERE intent = ?1 AND invocation IS NOT ?2 AND invocation IS NOT ?3";
             let others = params![intent.as_str(), holder, id];
             db.prepare_cached(text)?.exists(others).map(|others| !others)
         }
@@ -222,8 +224,7 @@ fn other(db: &Connection, change: &Change) -> Result<()> {
             db.prepare_cached(text)?.execute([tool, digest.as_str()])
         }
         Change::Bound(id, intent) if intent.source == KeySource::Intent => {
-            let text = "DELETE FROM unanswered WHERE intent = ?1";
-            db.prepare_cached(text)?.execute([intent.intent.as_str()])?;
+            // What is left of an earlier one goes with its own answer; the last one counts.
             let text = "INSERT INTO unanswered(invocation, intent, bound) VALUES (?1, ?2, ?3)";
             let bound = json(intent)?;
             db.prepare_cached(text)?.execute([id.as_str(), intent.intent.as_str(), &bound])

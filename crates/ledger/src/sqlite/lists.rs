@@ -6,7 +6,8 @@ mod tests;
 pub(crate) mod uses;
 
 use haft_model::{
-    Answer, Digest, EffectState, Intent, InvocationId, QuestionState, StandingAnswer, Timestamp,
+    Answer, Digest, EffectState, Intent, InvocationId, KeySource, QuestionState, StandingAnswer,
+    Timestamp,
 };
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
@@ -139,18 +140,22 @@ pub(crate) fn intents(db: &Connection) -> Result<Vec<(Digest, (InvocationId, Int
 }
 
 /// An intent, its call and its lease.
-pub(crate) fn intent(db: &Connection, intent: &Digest) -> Result<Option<IntentRecord>> {
-    let text = "SELECT invocation, bound FROM intents WHERE intent = ?1";
-    let bound = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, json(row, 1)?));
-    let keyed = db.prepare_cached(text)?.query_row([intent.as_str()], bound).optional()?;
-    let found = match keyed {
-        Some(keyed) => Some(keyed),
-        None => {
-            let text = "SELECT invocation, bound FROM unanswered WHERE intent = ?1
-                ORDER BY invocation DESC LIMIT 1";
-            db.prepare_cached(text)?.query_row([intent.as_str()], bound).optional()?
+pub(crate) fn intent(
+    db: &Connection,
+    intent: &Digest,
+    source: KeySource,
+) -> Result<Option<IntentRecord>> {
+    let text = match source {
+        KeySource::Intent => {
+            "SELECT invocation, bound FROM unanswered WHERE intent = ?1
+                ORDER BY invocation DESC LIMIT 1"
+        }
+        KeySource::Caller | KeySource::Contract => {
+            "SELECT invocation, bound FROM intents WHERE intent = ?1"
         }
     };
+    let bound = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, json(row, 1)?));
+    let found = db.prepare_cached(text)?.query_row([intent.as_str()], bound).optional()?;
     let Some((id, intent)) = found else { return Ok(None) };
     let filter = RunFilter { id: Some(InvocationId::from(id.as_str())), ..RunFilter::default() };
     let Some(run) = runs(db, &filter)?.pop() else { return Ok(None) };

@@ -29,8 +29,7 @@ pub(crate) enum Task {
         answer: Answer<()>,
     },
     Release {
-        id: InvocationId,
-        fence: Fence,
+        leases: Vec<(InvocationId, Fence)>,
         answer: Answer<()>,
     },
     Forget {

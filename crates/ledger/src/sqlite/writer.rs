@@ -230,8 +230,10 @@ impl Turn<'_> {
             Task::Renew { id, fence, until, .. } => {
                 apply::renew(self.db, id.as_str(), fence.0, *until).map(|()| Done::Nothing)
             }
-            Task::Release { id, fence, .. } => {
-                apply::release(self.db, id.as_str(), fence.0).map(|()| Done::Nothing)
+            Task::Release { leases, .. } => {
+                let mut each = leases.iter();
+                each.try_for_each(|(id, fence)| apply::release(self.db, id.as_str(), fence.0))?;
+                Ok(Done::Nothing)
             }
             Task::Forget { id, digest, loose, .. } => {
                 self.forget(id, digest, loose).map(Done::Forgot)

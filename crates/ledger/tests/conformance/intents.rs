@@ -19,7 +19,8 @@ pub(crate) fn intent(name: &str) -> Intent {
 fn bound(number: u64, name: &str, holder: Option<u64>) -> Draft {
     let input = blob(r#"{"order":"A-1001"}"#, false);
     let bound = fact(1, Event::IntentBound(Box::new(intent(name))));
-    let guard = Guard::Intent { intent: Digest::from(name), holder: holder.map(id) };
+    let (intent, source) = (Digest::from(name), KeySource::Caller);
+    let guard = Guard::Intent { intent, source, holder: holder.map(id) };
     let claim = Claim { owner: "one".to_owned(), now: at(0), until: at(100) };
     Draft {
         guards: vec![guard],
@@ -31,19 +32,26 @@ fn bound(number: u64, name: &str, holder: Option<u64>) -> Draft {
 
 pub(crate) async fn an_intent_has_one_call_that_carries_it_out(store: &dyn Store) {
     let name = Digest::from("sha256:1");
-    assert_eq!(store.intent(&name).await.unwrap(), None);
+    assert_eq!(store.intent(&name, KeySource::Caller).await.unwrap(), None);
     add(store, bound(1, "sha256:1", None)).await;
-    let record = store.intent(&name).await.unwrap().unwrap();
+    let record = store.intent(&name, KeySource::Caller).await.unwrap().unwrap();
     assert_eq!((record.intent, record.run.invocation_id), (intent("sha256:1"), id(1)));
     assert_eq!(record.lease.map(|lease| (lease.owner, lease.until)), Some(("one".into(), at(100))));
     // Whoever did not know of the first is refused; whoever did may follow it.
     for holder in [None, Some(7)] {
         let objection = refused(store, bound(2, "sha256:1", holder)).await;
-        assert_eq!(objection, Guard::Intent { intent: name.clone(), holder: holder.map(id) });
+        let (intent, source) = (name.clone(), KeySource::Caller);
+        assert_eq!(objection, Guard::Intent { intent, source, holder: holder.map(id) });
     }
-    assert_eq!(store.intent(&name).await.unwrap().unwrap().run.invocation_id, id(1));
+    assert_eq!(
+        store.intent(&name, KeySource::Caller).await.unwrap().unwrap().run.invocation_id,
+        id(1)
+    );
     add(store, bound(2, "sha256:1", Some(1))).await;
-    assert_eq!(store.intent(&name).await.unwrap().unwrap().run.invocation_id, id(2));
+    assert_eq!(
+        store.intent(&name, KeySource::Caller).await.unwrap().unwrap().run.invocation_id,
+        id(2)
+    );
     add(store, bound(3, "sha256:2", None)).await;
 }
 
@@ -52,7 +60,7 @@ pub(crate) async fn a_lease_outlives_the_end_of_its_call_and_is_not_taken_after_
 ) {
     add(store, bound(1, "sha256:1", None)).await;
     add(store, draft(1, vec![ended(5, Status::Succeeded, EffectState::Committed)])).await;
-    let record = store.intent(&Digest::from("sha256:1")).await.unwrap().unwrap();
+    let record = store.intent(&Digest::from("sha256:1"), KeySource::Caller).await.unwrap().unwrap();
     assert_eq!(record.run.effect_state, EffectState::Committed);
     let lease = record.lease.unwrap();
     let late = store.lease(&id(1), "two", at(500), at(600)).await.unwrap();
@@ -60,7 +68,7 @@ pub(crate) async fn a_lease_outlives_the_end_of_its_call_and_is_not_taken_after_
     let again = fact(9, Event::SentAgain(SentAgain { channel: "cli".into(), native: Vec::new() }));
     add(store, draft(1, vec![again])).await;
     store.release(&id(1), lease.fence).await.unwrap();
-    let record = store.intent(&Digest::from("sha256:1")).await.unwrap().unwrap();
+    let record = store.intent(&Digest::from("sha256:1"), KeySource::Caller).await.unwrap().unwrap();
     assert_eq!(record.lease, None);
 }
 
@@ -91,6 +99,11 @@ async fn a_story_tells_how_far_its_intent_is() {
 
 fn plain(number: u64, holder: Option<u64>) -> Draft {
     let mut draft = bound(number, "sha256:p", holder);
+    for guard in &mut draft.guards {
+        if let Guard::Intent { source, .. } = guard {
+            *source = KeySource::Intent;
+        }
+    }
     for fact in &mut draft.facts {
         if let Event::IntentBound(intent) = &mut fact.event {
             intent.source = KeySource::Intent;
@@ -103,8 +116,11 @@ pub(crate) async fn an_intent_without_a_key_is_known_until_its_answer_is_handed_
     store: &dyn Store,
 ) {
     let name = Digest::from("sha256:p");
-    let holder = async || Some(store.intent(&name).await.unwrap()?.run.invocation_id);
-    let fence = async || store.intent(&name).await.unwrap().unwrap().lease.unwrap().fence;
+    let holder =
+        async || Some(store.intent(&name, KeySource::Intent).await.unwrap()?.run.invocation_id);
+    let fence = async || {
+        store.intent(&name, KeySource::Intent).await.unwrap().unwrap().lease.unwrap().fence
+    };
     add(store, plain(1, None)).await;
     assert_eq!(holder().await, Some(id(1)));
     assert!(matches!(refused(store, plain(2, None)).await, Guard::Intent { .. }));

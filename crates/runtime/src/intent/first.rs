@@ -23,7 +23,7 @@ impl Walk<'_> {
         let Some(mut record) = record else { return Ok(super::lost()) };
         self.stand_aside(true);
         let id = record.run.invocation_id.clone();
-        let intent = record.intent.intent.clone();
+        let (intent, source) = (record.intent.intent.clone(), record.intent.source);
         loop {
             if record.run.ended_at.is_some() {
                 self.runtime.delivery.learn(&record);
@@ -39,7 +39,7 @@ impl Walk<'_> {
             }
             let look = tokio::time::sleep(self.runtime.options.look);
             self.unless_called_off(manner, look).await.ok_or_else(|| no_longer_wanted(&id))?;
-            let again = self.runtime.store.intent(&intent).await.map_err(unrecorded)?;
+            let again = self.runtime.store.intent(&intent, source).await.map_err(unrecorded)?;
             record = match again.filter(|again| again.run.invocation_id == id) {
                 Some(again) => again,
                 None => self.without_its_intent(record).await?,

@@ -94,7 +94,7 @@ pub(crate) async fn calls_are_over(store: &dyn Store, story: &str) {
         });
         let Some(bound) = bound else { continue };
         // One without a key is forgotten once its answer was handed over, or came to nothing.
-        let record = store.intent(&bound.intent).await.unwrap();
+        let record = store.intent(&bound.intent, bound.source).await.unwrap();
         assert!(record.is_some() || bound.source == KeySource::Intent, "{story}: `{id}`");
         let Some(record) = record else { continue };
         if record.run.invocation_id == *id && !ends[0].effect.may_have_happened() {
