@@ -5,10 +5,8 @@
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot set itself up should stop")]
 
-use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use haft::{Definitions, Host, HostOptions, LoadOptions, Tool, define_driver, schemars};
@@ -146,7 +144,7 @@ async fn cleared_up() {
     let folder = Folder::new().file("haft.toml", SETTINGS);
     let lease = Duration::from_secs(2);
     for process in 0..OPEN / AT_ONCE {
-        die(&open(folder.path(), lease), process).await;
+        die(&Arc::new(open(folder.path(), lease)), process).await;
     }
     tokio::time::sleep(lease * 2).await;
     let next = open(folder.path(), lease);
@@ -160,24 +158,20 @@ async fn cleared_up() {
     );
 }
 
-/// Makes a thousand calls, and lets go of them once all were sent.
-async fn die(host: &Host, process: usize) {
-    let actor = host.actor("agent:bench");
-    let mut calls: Vec<_> = (0..AT_ONCE)
-        .map(|n| {
+/// Makes a thousand calls, and lets go of them once all are on record.
+async fn die(host: &Arc<Host>, process: usize) {
+    let mut calls = tokio::task::JoinSet::new();
+    for n in 0..AT_ONCE {
+        let host = host.clone();
+        calls.spawn(async move {
             let input = json!({ "n": process * AT_ONCE + n });
-            let call = Call::new(actor.clone(), "count.hang", input);
-            Box::pin(host.runtime().call(call, Manner::default()))
-        })
-        .collect();
-    let filter = haft_ledger::RunFilter { open: true, most: OPEN, ..Default::default() };
-    let mut on_record = 0;
-    while on_record < (process + 1) * AT_ONCE {
-        for call in &mut calls {
-            let ended = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-            assert!(ended.is_pending());
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        on_record = host.reader().runs(&filter).await.expect("runs").len();
+            let call = Call::new(host.actor("agent:bench"), "count.hang", input);
+            host.runtime().call(call, Manner::default()).await
+        });
     }
+    let filter = haft_ledger::RunFilter { open: true, most: OPEN, ..Default::default() };
+    while host.reader().runs(&filter).await.expect("runs").len() < (process + 1) * AT_ONCE {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    calls.shutdown().await;
 }
