@@ -49,7 +49,7 @@ impl Walk<'_> {
             Standing::Same => {
                 // Others of this process may ask for the same meanwhile.
                 drop(carrying);
-                return Err(self.first_answer(call, record, manner).await?);
+                return Err(self.first_answer(call, record, manner).await);
             }
             Standing::Unknown => {
                 let Some(record) = record else { return Err(lost()) };
@@ -126,9 +126,7 @@ impl Walk<'_> {
         match stands {
             Some(Standing::Conflict) => conflict(record).into(),
             Some(Standing::New(_)) | None if !happened => lost(),
-            Some(_) | None => {
-                self.first_answer(call, record, manner).await.unwrap_or_else(|halt| halt)
-            }
+            Some(_) | None => self.first_answer(call, record, manner).await,
         }
     }
 }

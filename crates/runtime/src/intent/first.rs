@@ -12,30 +12,40 @@ use crate::walk::{Halt, Walk};
 use crate::{Manner, Patience, Recovered};
 
 impl Walk<'_> {
-    /// Waits until the call on record is over, and takes its answer. A call whose process is gone is
-    /// taken up first.
+    /// The end of a call that was sent again: the answer of the one on record.
     pub(super) async fn first_answer(
         &mut self,
         call: &Call,
         record: Option<IntentRecord>,
         manner: &Manner<'_>,
-    ) -> Result<Halt, Halt> {
-        let Some(mut record) = record else { return Ok(super::lost()) };
+    ) -> Halt {
+        let Some(record) = record else { return super::lost() };
+        match self.answer_to(record, manner).await {
+            Ok(envelope) => self.sent_again(call, envelope).await,
+            Err(halt) => halt,
+        }
+    }
+
+    /// Waits until the call on record is over, and takes its answer. A call whose process is gone is
+    /// taken up first.
+    async fn answer_to(
+        &mut self,
+        mut record: IntentRecord,
+        manner: &Manner<'_>,
+    ) -> Result<Envelope, Halt> {
         self.stand_aside(true);
         let id = record.run.invocation_id.clone();
         let (intent, source) = (record.intent.intent.clone(), record.intent.source);
         loop {
             if record.run.ended_at.is_some() {
                 self.runtime.delivery.learn(&record);
-                let envelope = self.answer_on_record(&id, &record).await?;
-                return Ok(self.sent_again(call, envelope).await);
+                return Ok(self.answer_on_record(&id, &record).await?);
             }
             if let Some(envelope) = self.finished_now(&id, &record).await? {
-                return Ok(self.sent_again(call, envelope).await);
+                return Ok(envelope);
             }
             if manner.patience == Patience::Leave && record.run.status == Status::AwaitingApproval {
-                let envelope = self.still_waits(&record);
-                return Ok(self.sent_again(call, envelope).await);
+                return Ok(self.still_waits(&record));
             }
             let look = tokio::time::sleep(self.runtime.options.look);
             self.unless_called_off(manner, look).await.ok_or_else(|| no_longer_wanted(&id))?;

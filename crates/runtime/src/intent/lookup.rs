@@ -27,7 +27,7 @@ impl Walk<'_> {
                 let envelope = self.adopted(record, output);
                 Err(self.sent_again(call, envelope).await)
             }
-            None => Err(self.first_answer(call, Some(record.clone()), manner).await?),
+            None => Err(self.first_answer(call, Some(record.clone()), manner).await),
         }
     }
 
