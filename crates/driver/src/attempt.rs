@@ -1,12 +1,13 @@
 //! One attempt at a permitted call.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use haft_model::{Plan, Stop};
 use haft_policy::Permit;
 use serde_json::Value;
 
-use crate::{Cancel, Link};
+use crate::{Cancel, Link, Safe, Vault};
 
 /// Everything a driver is given. There is none without a permit for its plan.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Attempt<'a> {
     pub cancel: Cancel,
     /// The way back to the caller while it runs.
     pub link: Link,
+    /// The secrets that it may open.
+    pub safe: Safe<'a>,
     permit: &'a Permit,
 }
 
@@ -45,12 +48,19 @@ impl<'a> Attempt<'a> {
             ));
         }
         let input = plan.mapped();
-        Ok(Attempt { plan, input, key: None, number, deadline, cancel, link, permit })
+        let safe = Safe::new(plan, link.clone(), None);
+        Ok(Attempt { plan, input, key: None, number, deadline, cancel, link, safe, permit })
     }
 
     /// The same, known to the backend by a key.
     pub fn known_by(self, key: Option<String>) -> Attempt<'a> {
         Attempt { key, ..self }
+    }
+
+    /// The same, with somewhere to open secrets.
+    pub fn with(self, vault: Option<Arc<dyn Vault>>) -> Attempt<'a> {
+        let safe = Safe::new(self.plan, self.link.clone(), vault);
+        Attempt { safe, ..self }
     }
 
     /// The permit it runs under.

@@ -8,6 +8,7 @@ pub mod conformance;
 mod hook;
 mod link;
 mod output;
+mod vault;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,6 +20,7 @@ pub use hook::{Heard, Hook, HookAnswer};
 pub use link::{Link, Said};
 pub use output::{Failure, Output};
 pub use tokio_util::sync::CancellationToken as Cancel;
+pub use vault::{Asked, Opened, Safe, Vault, Withheld};
 
 /// Work that is under way.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,9 +1,10 @@
 //! The way back from a running driver: progress, parts of an answer, and the point of no return.
 
-use haft_model::{Code, Content, EffectState, Progress, Stop};
+use haft_model::{Code, Content, EffectState, Progress, Secret, Stop};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Failure;
+use crate::vault::closed;
 
 /// What a driver says while it runs.
 #[derive(Debug)]
@@ -14,6 +15,17 @@ pub enum Said {
     Partial(Vec<Content>),
     /// The effect begins; it waits until that is on record.
     Submit(oneshot::Sender<Result<(), Stop>>),
+    /// It wanted a secret; it waits until that is on record.
+    Wanted {
+        /// Which.
+        slug: String,
+        /// What it gets, or why it does not.
+        outcome: Result<Secret, Stop>,
+        /// Where it waits.
+        reply: oneshot::Sender<Result<(), Stop>>,
+    },
+    /// It made a text of secrets, which nobody may see either.
+    Hide(Secret),
     /// It heard that it is to stop.
     CancelHeard,
 }
@@ -47,12 +59,35 @@ impl Link {
     /// Says that the effect begins now, and waits until that is on record. Where it cannot be put on
     /// record, there must be no effect.
     pub async fn submit(&self) -> Result<(), Failure> {
+        self.recorded(Said::Submit).await
+    }
+
+    /// Says which secret was wanted and what became of that, and gives the secret once it is on record.
+    pub(crate) async fn wanted(
+        &self,
+        slug: String,
+        outcome: Result<Secret, Stop>,
+    ) -> Result<Secret, Failure> {
+        let said = |reply| Said::Wanted { slug, outcome: outcome.clone(), reply };
+        self.recorded(said).await?;
+        outcome.map_err(closed)
+    }
+
+    pub(crate) async fn hide(&self, made: Secret) {
+        let _ = self.0.send(Said::Hide(made)).await;
+    }
+
+    /// Says something and waits until it is on record.
+    async fn recorded(
+        &self,
+        said: impl FnOnce(oneshot::Sender<Result<(), Stop>>) -> Said,
+    ) -> Result<(), Failure> {
         let (sender, receiver) = oneshot::channel();
         let gone = || {
-            let stop = Stop::new(Code::Internal, "nobody is left to record the effect");
+            let stop = Stop::new(Code::Internal, "nobody is left to record what happens");
             Failure::new(stop, EffectState::NotSubmitted)
         };
-        self.0.send(Said::Submit(sender)).await.map_err(|_| gone())?;
+        self.0.send(said(sender)).await.map_err(|_| gone())?;
         let recorded = receiver.await.map_err(|_| gone())?;
         recorded.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))
     }

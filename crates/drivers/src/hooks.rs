@@ -13,7 +13,7 @@ use haft_driver::HookAnswer;
 use haft_model::{HookPoint, Plan, Says};
 
 pub use http::HttpHook;
-pub use program::{Place, ProgramHook};
+pub use program::ProgramHook;
 
 /// What our own deadline may take to be heard of, before whoever waits gives up.
 const GRACE: Duration = Duration::from_secs(4);

@@ -16,11 +16,11 @@ use std::net::SocketAddr;
 use std::sync::LazyLock;
 
 use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
-use haft_model::{Plan, Stop, Timestamp, ToolKey};
+use haft_model::{Plan, Stop, Timestamp};
 use haft_sandbox::AddressGuard;
 use reqwest::Method;
-use serde_json::Value;
 
+use crate::Declared;
 use crate::ending::{unsent, while_running};
 use crate::watch::Watch;
 use crate::web::{Lookup, Outgoing, Pool, look_up};
@@ -28,15 +28,6 @@ use exchange::Exchange;
 use manifest::Manifest;
 use operation::Operation;
 use request::Given;
-
-/// What a manifest of kind http says, and which of its entries serves which contract.
-#[derive(Clone, Debug)]
-pub struct Declared {
-    /// Everything that the DRIVER.md says.
-    pub manifest: Value,
-    /// Contracts, each with the place of its entry under `implements`.
-    pub serves: Vec<(ToolKey, usize)>,
-}
 
 /// A driver of kind http. Its manifest is read when it is first asked, and its addresses are those
 /// that the guard and the manifest leave open.

@@ -4,12 +4,17 @@
 //! Must never know the runtime; only the wiring names both. Start with [`Builtin`].
 
 mod builtin;
+mod declared;
 mod ending;
 mod hooks;
 mod http;
+mod opening;
+mod place;
 mod watch;
 mod web;
 
 pub use builtin::Builtin;
-pub use hooks::{Concern, HttpHook, Place, Post, ProgramHook};
-pub use http::{Declared, Http};
+pub use declared::Declared;
+pub use hooks::{Concern, HttpHook, Post, ProgramHook};
+pub use http::Http;
+pub use place::Place;

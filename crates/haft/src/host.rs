@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use haft_driver::{Driver, Hook};
+use haft_driver::{Driver, Hook, Vault};
 use haft_ledger::Store;
 use haft_model::{Actor, ActorId, Call, DriverId, Envelope, Role};
 use haft_runtime::{
@@ -34,6 +34,8 @@ pub struct HostOptions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Code behind drivers of the workspace, by their ids.
     pub drivers: HashMap<DriverId, Arc<dyn Driver>>,
+    /// Where secrets are kept.
+    pub vault: Option<Arc<dyn Vault>>,
     /// Which addresses builtin tools may reach, and drivers of kind http beside those that they name.
     pub addresses: AddressGuard,
     /// What confines programs; this program itself where none is named and its `main` begins with
@@ -52,6 +54,7 @@ impl Default for HostOptions {
             store: StoreChoice::default(),
             hooks: Vec::new(),
             drivers: HashMap::new(),
+            vault: None,
             addresses: AddressGuard::public(),
             launcher: None,
             clock: Arc::new(WallClock),
@@ -72,6 +75,7 @@ pub struct Host {
 struct Given {
     hooks: Vec<Arc<dyn Hook>>,
     drivers: HashMap<DriverId, Arc<dyn Driver>>,
+    vault: Option<Arc<dyn Vault>>,
     addresses: AddressGuard,
     launcher: Option<Launcher>,
 }
@@ -97,6 +101,7 @@ impl Host {
         let given = Given {
             hooks: options.hooks,
             drivers: options.drivers,
+            vault: options.vault,
             addresses: options.addresses,
             launcher: options.launcher,
         };

@@ -10,8 +10,8 @@ mod undoing;
 use haft_model::{
     Actor, BatchDiscarded, BatchPlace, CancelNote, CancelRequested, Code, ContextModified, Decided,
     Decision, DriverId, EffectSettled, EffectState, HookRun, Intent, InvocationId, Kept, Mutation,
-    Persisted, PhaseLine, Queued, Redacted, Reported, ResolvedFacts, ResultStatus, SentAgain,
-    Status, Timestamp,
+    Persisted, PhaseLine, Queued, Redacted, Reported, ResolvedFacts, ResultStatus, SecretUse,
+    SentAgain, Status, Timestamp,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -63,6 +63,8 @@ pub struct Story {
     pub intent: Option<Intent>,
     /// When the same intent was sent again, and how.
     pub sent_again: Vec<(Timestamp, SentAgain)>,
+    /// Which secrets its drivers wanted, and what became of that.
+    pub secrets: Vec<(Timestamp, SecretUse)>,
     /// The call that made this one.
     pub parent: Option<InvocationId>,
     /// The call that this one undoes.

@@ -6,7 +6,7 @@ use crate::{
     Answer, ArgumentsReady, AttemptEnded, BatchDiscarded, BatchPlanned, BatchReleased,
     CancelRequested, Closed, Compensating, CompensationEnded, ContextModified, Decided, Declared,
     DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, Intent, Note, Persisted,
-    Planned, Question, Queued, Redacted, Reported, ResultCreated, Selected, SentAgain,
+    Planned, Question, Queued, Redacted, Reported, ResultCreated, SecretUse, Selected, SentAgain,
     StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver, Yielded,
 };
 
@@ -113,6 +113,12 @@ pub enum Event {
     /// Ours: the same intent was sent once more, and given the answer of this call.
     #[serde(rename = "haft.intent.sent_again")]
     SentAgain(SentAgain),
+    /// Ours: a driver was given a secret.
+    #[serde(rename = "haft.secret.opened")]
+    SecretOpened(SecretUse),
+    /// Ours: a driver was not given a secret.
+    #[serde(rename = "haft.secret.withheld")]
+    SecretWithheld(SecretUse),
     /// Ours: from here on the effect may have happened.
     #[serde(rename = "haft.attempt.submitted")]
     Submitted(Submitted),
@@ -193,6 +199,8 @@ impl Event {
             | Event::StandingRevoked(_)
             | Event::IntentBound(_)
             | Event::SentAgain(_)
+            | Event::SecretOpened(_)
+            | Event::SecretWithheld(_)
             | Event::Submitted(_)
             | Event::AttemptEnded(_)
             | Event::CancelRequested(_)

@@ -12,7 +12,8 @@ use haft_catalog::Sender;
 use haft_driver::{Attempt, Failure, Link, Output, Said};
 use haft_model::{
     AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Content, Digest,
-    EffectState, Event, PhaseOutcome, Progress, Queued, Reported, Started, Status, Stop, Submitted,
+    EffectState, Event, PhaseOutcome, Progress, Queued, Reported, Secret, SecretUse, Started,
+    Status, Stop, Submitted,
 };
 
 use crate::Manner;
@@ -163,6 +164,7 @@ impl Walk<'_> {
         );
         let attempt = attempt.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))?;
         let attempt = attempt.known_by(running.mutates.then(|| self.key()));
+        let attempt = attempt.with(self.world.vault.clone());
         let driver = &cleared.understood.driver;
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
         let mut work = Guarded(work);
@@ -214,6 +216,34 @@ impl Walk<'_> {
                 }
                 let _ = reply.send(recorded);
             }
+            Said::Wanted { slug, outcome, reply } => {
+                let recorded = self.wanted(running, slug, outcome).await;
+                let _ = reply.send(recorded);
+            }
+            Said::Hide(made) => self.redactor.hide(&made),
+        }
+    }
+
+    /// A driver wants a secret: on record before it has it, and hidden from then on.
+    async fn wanted(
+        &mut self,
+        running: &Running,
+        slug: String,
+        outcome: Result<Secret, Stop>,
+    ) -> Result<(), Stop> {
+        let driver = running.driver.clone();
+        let code = outcome.as_ref().err().map(|stop| stop.code);
+        let used = SecretUse { attempt: self.attempt, driver, slug, code };
+        match &outcome {
+            Ok(secret) => {
+                self.redactor.hide(secret);
+                self.journal.note(Event::SecretOpened(used));
+            }
+            Err(_) => self.journal.note(Event::SecretWithheld(used)),
+        }
+        match running.mutates {
+            true => self.journal.save().await,
+            false => Ok(()),
         }
     }
 

@@ -1,7 +1,9 @@
 //! Taking out what nobody may see: values at sensitive places, wherever they turn up again.
 
-use haft_model::{Code, Content, Link, Progress, Stop};
+use haft_model::{Code, Content, Link, Progress, Secret, Stop};
 use serde_json::{Map, Value};
+
+mod encoded;
 
 /// What stands in for a value that was taken out.
 pub(crate) const WITHHELD: &str = "[withheld]";
@@ -13,7 +15,7 @@ const SHORTEST: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Redactor {
     pointers: Vec<String>,
-    values: Vec<String>,
+    values: Vec<Secret>,
 }
 
 impl Redactor {
@@ -29,8 +31,18 @@ impl Redactor {
                 leaves(found, &mut self.values);
             }
         }
-        // The longest first, so that a value inside another leaves no remains.
-        self.values.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        self.in_order();
+    }
+
+    /// Remembers a secret, in every form in which it may come back.
+    pub(crate) fn hide(&mut self, secret: &Secret) {
+        self.values.extend(forms(secret));
+        self.in_order();
+    }
+
+    /// The longest first, so that a value inside another leaves no remains.
+    fn in_order(&mut self) {
+        self.values.sort_by_key(|text| std::cmp::Reverse(text.expose().len()));
         self.values.dedup();
     }
 
@@ -39,8 +51,7 @@ impl Redactor {
         let mut other = Redactor::new(pointers);
         other.learn(value);
         self.values.append(&mut other.values);
-        self.values.sort_by_key(|text| std::cmp::Reverse(text.len()));
-        self.values.dedup();
+        self.in_order();
     }
 
     /// Whether there is anything to hide.
@@ -53,9 +64,9 @@ impl Redactor {
         let mut clean = text.to_owned();
         let mut count = 0;
         for value in &self.values {
-            let found = clean.matches(value.as_str()).count() as u64;
+            let found = clean.matches(value.expose()).count() as u64;
             if found > 0 {
-                clean = clean.replace(value.as_str(), WITHHELD);
+                clean = clean.replace(value.expose(), WITHHELD);
                 count += found;
             }
         }
@@ -101,7 +112,8 @@ impl Redactor {
                 inside + self.names(fields)
             }
             Value::Number(number) => {
-                let hidden = self.values.contains(&number.to_string());
+                let number = number.to_string();
+                let hidden = self.values.iter().any(|value| value.expose() == number);
                 if hidden {
                     *value = Value::String(WITHHELD.to_owned());
                 }
@@ -113,7 +125,7 @@ impl Redactor {
 
     /// Fields whose very names hold something sensitive.
     fn names(&self, fields: &mut Map<String, Value>) -> u64 {
-        let hidden = |name: &String| self.values.iter().any(|value| name.contains(value.as_str()));
+        let hidden = |name: &String| self.values.iter().any(|value| name.contains(value.expose()));
         if !fields.keys().any(hidden) {
             return 0;
         }
@@ -203,24 +215,35 @@ pub(crate) fn overlap(one: &str, other: &str) -> bool {
     inside(one, other) || inside(other, one)
 }
 
-fn leaves(value: &Value, found: &mut Vec<String>) {
+fn leaves(value: &Value, found: &mut Vec<Secret>) {
     match value {
-        Value::String(text) if text.len() >= SHORTEST => {
-            found.push(text.clone());
-            // The same text inside JSON that was written as text.
-            let written = Value::String(text.clone()).to_string();
-            let inner = written.trim_matches('"').to_owned();
-            if inner != *text {
-                found.push(inner);
-            }
-        }
+        Value::String(text) if text.len() >= SHORTEST => found.extend(plain(text)),
         Value::Number(number) if number.to_string().len() >= SHORTEST => {
-            found.push(number.to_string());
+            found.push(Secret::new(number.to_string()));
         }
         Value::Array(items) => items.iter().for_each(|item| leaves(item, found)),
         Value::Object(fields) => fields.values().for_each(|item| leaves(item, found)),
         Value::String(_) | Value::Number(_) | Value::Null | Value::Bool(_) => {}
     }
+}
+
+/// A text, and the same text inside JSON that was written as text.
+fn plain(text: &str) -> Vec<Secret> {
+    let written = Value::String(text.to_owned()).to_string();
+    let inner = written.trim_matches('"');
+    let escaped = (inner != text).then(|| Secret::new(inner.to_owned()));
+    std::iter::once(Secret::new(text.to_owned())).chain(escaped).collect()
+}
+
+/// A secret as it is, and as backends tend to repeat it.
+fn forms(secret: &Secret) -> Vec<Secret> {
+    let text = secret.expose();
+    if text.len() < SHORTEST {
+        return Vec::new();
+    }
+    let mut forms = plain(text);
+    forms.extend(encoded::all(text));
+    forms
 }
 
 /// Puts the values that were withheld back into an input that somebody changed, where they stood.

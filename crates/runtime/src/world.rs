@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use haft_catalog::{Snapshot, Surface};
-use haft_driver::{Driver, Hook};
+use haft_driver::{Driver, Hook, Vault};
 use haft_model::{Actor, CallRate, DriverId, Glob, Role};
 use haft_policy::Rulebook;
 
@@ -17,6 +17,8 @@ pub struct World {
     pub rulebook: Arc<Rulebook>,
     /// What carries calls out.
     pub drivers: HashMap<DriverId, Arc<dyn Driver>>,
+    /// Where secrets are kept.
+    pub vault: Option<Arc<dyn Vault>>,
     /// Who is heard.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Who sees what; a scope of nobody here sees everything.

@@ -82,10 +82,14 @@ impl Round {
                     seen.result = Some(result);
                     return seen;
                 }
-                Some(said) = heard.recv() => if let Said::Submit(answer) = said {
-                    seen.submissions += 1;
-                    seen.before_submission |= happened();
-                    let _ = answer.send(self.answer.given());
+                Some(said) = heard.recv() => match said {
+                    Said::Submit(answer) => {
+                        seen.submissions += 1;
+                        seen.before_submission |= happened();
+                        let _ = answer.send(self.answer.given());
+                    }
+                    Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
+                    Said::Progress(_) | Said::Partial(_) | Said::Hide(_) | Said::CancelHeard => {}
                 },
                 () = &mut called_off, if self.cancel.is_some() && !cancel.is_cancelled() => {
                     cancel.cancel();

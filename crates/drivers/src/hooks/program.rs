@@ -1,28 +1,16 @@
 //! A hook that is a program: confined, asked on standard input, heard on standard output.
 
-use std::fs;
 use std::future::pending;
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use haft_driver::{BoxFuture, Heard, Hook, HookAnswer};
-use haft_sandbox::{Access, Bounds, Confined, End, Ended, Shown, Walls};
+use haft_sandbox::{Access, Bounds, Confined, End, Ended, Shown};
 
 use super::{Post, posted, wire};
+use crate::Place;
 
 /// How much of a program's complaint is repeated.
 const LONGEST_COMPLAINT: usize = 200;
-
-/// The folder in which a hook's program runs.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// The workspace.
-    pub root: PathBuf,
-    /// What of it no program sees.
-    pub hidden: Vec<PathBuf>,
-    /// What stands between the program and this machine.
-    pub walls: Walls,
-}
 
 /// A program that is asked about calls.
 pub struct ProgramHook {
@@ -39,14 +27,16 @@ impl ProgramHook {
 
     fn confined(&self, stdin: Vec<u8>) -> Result<Confined, String> {
         let (program, args) = self.command.split_first().ok_or("it names no program")?;
-        let root = fs::canonicalize(&self.place.root)
+        let root = self
+            .place
+            .real_root()
             .map_err(|fault| format!("the workspace cannot be found: {fault}"))?;
-        let program = located(&root, program);
+        let program = self.place.program(&root, program);
         let mut shown = vec![Shown { path: root.clone(), access: Access::Read }];
         if program.is_absolute() && !program.starts_with(&root) && program.exists() {
             shown.push(Shown { path: program.clone(), access: Access::Read });
         }
-        let hidden = self.place.hidden.iter().map(|path| root.join(path)).collect();
+        let hidden = self.place.hidden_in(&root);
         let bounds = Bounds { output: wire::LONGEST, ..Bounds::default() };
         let args = args.to_vec();
         Ok(Confined {
@@ -90,15 +80,6 @@ impl Hook for ProgramHook {
     fn hear<'a>(&'a self, heard: Heard<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
         Box::pin(self.asked(heard))
     }
-}
-
-/// A name is looked up among the system's programs; a path begins at the workspace.
-fn located(root: &Path, program: &str) -> PathBuf {
-    if !program.contains('/') {
-        return PathBuf::from(program);
-    }
-    let path = root.join(program);
-    fs::canonicalize(&path).unwrap_or(path)
 }
 
 /// The last thing that a program said to people, as part of a sentence.

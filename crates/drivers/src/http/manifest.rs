@@ -7,9 +7,9 @@ use haft_sandbox::{AddressGuard, CheckedUrl};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Declared;
 use super::operation::{Entry, Operation};
 use super::reach;
+use crate::Declared;
 
 /// Fields that would change what a request means, and that this version does not act on.
 const UNSUPPORTED: [&str; 7] =

@@ -86,7 +86,7 @@ fn aliases(workspace: &Workspace) -> HashMap<ToolKey, Vec<String>> {
 }
 
 /// Where programs run: in the workspace, without what Haft keeps for itself.
-fn place(workspace: &Workspace, given: &Given) -> Place {
+pub(super) fn place(workspace: &Workspace, given: &Given) -> Place {
     let own = || given.launcher.clone().or_else(Launcher::own);
     let walls = match workspace.settings().workspace.sandbox {
         Sandbox::On => own().map_or(Walls::Missing, Walls::By),
@@ -104,7 +104,13 @@ fn place(workspace: &Workspace, given: &Given) -> Place {
     let inside =
         |path: PathBuf| path.strip_prefix(workspace.root()).map_or(path.clone(), Into::into);
     let hidden = hidden.into_iter().map(inside).collect();
-    Place { root: workspace.root().to_owned(), hidden, walls }
+    Place {
+        root: workspace.root().to_owned(),
+        hidden,
+        walls,
+        guard: given.addresses.clone(),
+        variable: |name| std::env::var(name).ok(),
+    }
 }
 
 /// The value of a secret, from the environment variable that the inventory names. Nothing but the

@@ -24,6 +24,7 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
         snapshot: workspace.shared_snapshot(),
         rulebook: Arc::new(rulebook(workspace)),
         drivers: drivers(workspace, given),
+        vault: given.vault.clone(),
         hooks: given.hooks.iter().cloned().chain(hooks::of(workspace, given)).collect(),
         surfaces: surfaces.collect(),
         rates: settings.limits.rates.iter().map(rate).collect(),

@@ -33,6 +33,7 @@ impl Story {
             key: None,
             intent: None,
             sent_again: Vec::new(),
+            secrets: Vec::new(),
             parent: None,
             compensates: None,
             batch: None,
@@ -128,6 +129,9 @@ impl Story {
             Event::SentAgain(again) => {
                 self.native.extend(again.native.iter().cloned());
                 self.sent_again.push((at, again.clone()));
+            }
+            Event::SecretOpened(used) | Event::SecretWithheld(used) => {
+                self.secrets.push((at, used.clone()));
             }
             Event::Started(started) => self.started(started, at),
             Event::Submitted(submitted) => {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use haft_driver::{BoxFuture, Cancel, Failure, Output, Said};
-use haft_model::{AbortReason, CancelFact, Code, EffectState, Stop};
+use haft_model::{AbortReason, CancelFact, Code, DriverId, EffectState, Stop};
 use tokio::sync::mpsc;
 
 use crate::Manner;
@@ -14,6 +14,7 @@ use crate::wait::QUIET;
 
 /// One attempt under way.
 pub(super) struct Running {
+    pub(super) driver: DriverId,
     pub(super) began: Instant,
     pub(super) deadline: Instant,
     give_up: Instant,
@@ -54,6 +55,7 @@ impl Running {
             None => extras.interrupt.as_deref() == Some("cancel"),
         };
         Running {
+            driver: cleared.understood.plan.route.driver.clone(),
             began,
             deadline,
             give_up: deadline,

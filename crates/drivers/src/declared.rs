@@ -1,0 +1,42 @@
+//! A driver as its manifest declares it, for the kind that carries it out.
+
+use haft_model::{Code, Plan, Stop, ToolKey};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// What a manifest says, and which of its entries serves which contract.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// Everything that the DRIVER.md says.
+    pub manifest: Value,
+    /// Contracts, each with the place of its entry under `implements`.
+    pub serves: Vec<(ToolKey, usize)>,
+}
+
+impl Declared {
+    /// What the driver is called.
+    pub(crate) fn id(&self) -> &str {
+        self.manifest.get("id").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The `metadata.<kind>` of the entry that serves a plan's contract.
+    pub(crate) fn entry<T: DeserializeOwned>(&self, plan: &Plan, kind: &str) -> Result<T, Stop> {
+        let served = self.serves.iter().find(|(tool, _)| *tool == plan.tool);
+        let (_, index) = served.ok_or_else(|| {
+            let words = format!("driver `{}` does not serve `{}`", self.id(), plan.tool);
+            Stop::new(Code::RouteNone, words)
+        })?;
+        self.part(&format!("/implements/{index}/metadata/{kind}"))
+    }
+
+    /// One part of the manifest; nothing where it says nothing.
+    pub(crate) fn part<T: DeserializeOwned>(&self, pointer: &str) -> Result<T, Stop> {
+        let found = self.manifest.pointer(pointer).cloned();
+        let value = found.unwrap_or_else(|| Value::Object(Map::new()));
+        serde_json::from_value(value).map_err(|fault| {
+            let field = pointer.trim_start_matches('/').replace('/', ".");
+            let words = format!("driver `{}`: `{field}` cannot be read: {fault}", self.id());
+            Stop::new(Code::SetupRequired, words).help("run `haft check`")
+        })
+    }
+}

@@ -1,0 +1,289 @@
+//! What one call opens of this machine: what its contract and its driver both declare, and no more.
+//!
+//! Paths are opened as folders and files, because that is what the kernel knows: `docs/*.md` opens
+//! `docs`. Outside the workspace a driver sees what it declares to read, and changes nothing but its
+//! own login. Networks are opened by names, where both sides list them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use haft_model::host::covers;
+use haft_model::{Code, EffectProfile, Plan, Stop};
+use haft_sandbox::{Access, Bounds, Confined, Shown};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Place;
+
+#[cfg(test)]
+mod tests;
+
+/// What a call opens.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Opening {
+    /// The workspace, by its real name.
+    pub(crate) root: PathBuf,
+    pub(crate) shown: Vec<Shown>,
+    pub(crate) hidden: Vec<PathBuf>,
+    /// Hosts, as `host`, `host:port` or `*.host`.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) may_spawn: bool,
+    pub(crate) bounds: Bounds,
+}
+
+/// The parts of a manifest that say what a driver touches.
+#[derive(Default, Deserialize)]
+struct Written {
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    network: Network,
+    sandbox: Option<Sandbox>,
+    #[serde(default)]
+    auth: Auth,
+    runner: Option<Value>,
+}
+
+#[derive(Default, Deserialize)]
+struct Sandbox {
+    network: Option<Network>,
+    fs: Option<Files>,
+    exec: Option<Exec>,
+    #[serde(default)]
+    env: Environment,
+}
+
+#[derive(Default, Deserialize)]
+struct Network {
+    #[serde(default)]
+    egress: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Files {
+    read: Option<Vec<String>>,
+    write: Option<Vec<String>>,
+    #[serde(default)]
+    deny: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Exec {
+    allow: bool,
+}
+
+#[derive(Default, Deserialize)]
+struct Environment {
+    #[serde(default)]
+    pass: Vec<String>,
+    #[serde(default)]
+    set: BTreeMap<String, String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Auth {
+    #[serde(default)]
+    state: State,
+}
+
+#[derive(Default, Deserialize)]
+struct State {
+    #[serde(default)]
+    paths: Vec<String>,
+}
+
+impl Opening {
+    /// What a call of a driver opens.
+    pub(crate) fn of(manifest: &Value, plan: &Plan, place: &Place) -> Result<Opening, Stop> {
+        Opening::within(manifest, &plan.effects, place)
+    }
+
+    /// The same for what a contract says of its effects.
+    pub(crate) fn within(
+        manifest: &Value,
+        effects: &EffectProfile,
+        place: &Place,
+    ) -> Result<Opening, Stop> {
+        let written = Written::deserialize(manifest).map_err(|fault| {
+            let words = format!("what the driver touches cannot be read: {fault}");
+            Stop::new(Code::SetupRequired, words).help("run `haft check`")
+        })?;
+        let root = place.real_root().map_err(|fault| {
+            Stop::new(Code::SetupRequired, format!("the workspace cannot be found: {fault}"))
+        })?;
+        let sandbox = written.sandbox.unwrap_or_default();
+        let files = sandbox.fs.unwrap_or_default();
+        let paths = Paths { root: &root, home: (place.variable)("HOME"), driver: &written.id };
+        let mut shown = paths.read(files.read.as_deref())?;
+        shown.extend(paths.write(files.write.as_deref(), effects)?);
+        shown.extend(paths.existing(&written.auth.state.paths, Access::Write)?);
+        let mut hidden = place.hidden_in(&root);
+        hidden.extend(paths.places(&files.deny)?);
+        let egress = sandbox.network.unwrap_or(written.network).egress;
+        Ok(Opening {
+            hosts: common(&egress, effects),
+            env: environment(&sandbox.env, place),
+            may_spawn: sandbox.exec.is_none_or(|exec| exec.allow),
+            bounds: bounds(written.runner.as_ref()),
+            root,
+            shown,
+            hidden,
+        })
+    }
+
+    /// A program inside what is open.
+    pub(crate) fn confined(&self, program: &str, args: Vec<String>, place: &Place) -> Confined {
+        let program = place.program(&self.root, program);
+        let mut shown = self.shown.clone();
+        let is_shown = shown.iter().any(|shown| program.starts_with(&shown.path));
+        if program.is_absolute() && !is_shown && program.exists() {
+            shown.push(Shown { path: program.clone(), access: Access::Read });
+        }
+        Confined {
+            program,
+            args,
+            env: self.env.clone(),
+            shown,
+            hidden: self.hidden.clone(),
+            cwd: self.root.clone(),
+            bounds: self.bounds,
+            ..Confined::default()
+        }
+    }
+}
+
+/// How the paths of a manifest become places.
+struct Paths<'a> {
+    root: &'a Path,
+    home: Option<String>,
+    driver: &'a str,
+}
+
+impl Paths<'_> {
+    /// What a driver reads: what it says, or the workspace where it says nothing.
+    fn read(&self, declared: Option<&[String]>) -> Result<Vec<Shown>, Stop> {
+        match declared {
+            None => Ok(vec![Shown { path: self.root.to_owned(), access: Access::Read }]),
+            Some(patterns) => self.existing(patterns, Access::Read),
+        }
+    }
+
+    /// What may be changed in the workspace: what the contract lets change, as far as the driver says
+    /// that it does.
+    fn write(
+        &self,
+        declared: Option<&[String]>,
+        effects: &EffectProfile,
+    ) -> Result<Vec<Shown>, Stop> {
+        let contract = self.mutable(effects)?;
+        let places = match declared {
+            None => contract,
+            Some(patterns) => overlaps(&contract, &self.places(patterns)?),
+        };
+        places.into_iter().map(|path| self.writable(path)).collect()
+    }
+
+    /// The places of the workspace that a contract lets change.
+    fn mutable(&self, effects: &EffectProfile) -> Result<Vec<PathBuf>, Stop> {
+        if !effects.mutates_stated && effects.may_mutate() {
+            return Ok(vec![self.root.to_owned()]);
+        }
+        let scopes = effects.mutates.iter().filter_map(|entry| entry.strip_prefix("workspace:"));
+        scopes.map(|scope| self.place(scope.trim_start_matches('/'))).collect()
+    }
+
+    /// A place to write to: in the workspace, and there, because the kernel opens only what is there.
+    fn writable(&self, path: PathBuf) -> Result<Shown, Stop> {
+        let relative = path.strip_prefix(self.root).unwrap_or(&path).display();
+        let what = format!("driver `{}` would write `{relative}`", self.driver);
+        if !path.starts_with(self.root) {
+            let words = format!("{what}, which is not in the workspace");
+            return Err(Stop::new(Code::SandboxViolation, words));
+        }
+        if !path.exists() {
+            let words = format!("{what}, and there is no such file or folder");
+            let help = "create it: a sandbox can open only what is there";
+            return Err(Stop::new(Code::SetupRequired, words).help(help));
+        }
+        Ok(Shown { path, access: Access::Write })
+    }
+
+    fn existing(&self, patterns: &[String], access: Access) -> Result<Vec<Shown>, Stop> {
+        let places = self.places(patterns)?.into_iter().filter(|path| path.exists());
+        Ok(places.map(|path| Shown { path, access }).collect())
+    }
+
+    fn places(&self, patterns: &[String]) -> Result<Vec<PathBuf>, Stop> {
+        patterns.iter().map(|pattern| self.place(pattern)).collect()
+    }
+
+    /// The folder or file that a pattern begins with.
+    fn place(&self, pattern: &str) -> Result<PathBuf, Stop> {
+        if pattern.split('/').any(|step| step == "..") {
+            let words = format!("driver `{}` cannot open `{pattern}`: it leads up", self.driver);
+            return Err(Stop::new(Code::SandboxViolation, words).help("write where it leads to"));
+        }
+        let (base, rest) = match pattern.strip_prefix("~/") {
+            Some(rest) => (Path::new(self.home.as_deref().unwrap_or("/")), rest),
+            None if pattern.starts_with('/') => (Path::new("/"), pattern),
+            None => (self.root, pattern),
+        };
+        let is_plain = |step: &&str| !step.contains(['*', '?', '[', '{']);
+        let steps = rest.split('/').take_while(is_plain);
+        let steps = steps.filter(|step| !matches!(*step, "" | "."));
+        let path = steps.fold(base.to_owned(), |path, step| path.join(step));
+        Ok(std::fs::canonicalize(&path).unwrap_or(path))
+    }
+}
+
+/// Of two lists of folders, what lies in both.
+fn overlaps(one: &[PathBuf], other: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for a in one {
+        for b in other {
+            let inner = match (a.starts_with(b), b.starts_with(a)) {
+                (true, _) => a,
+                (_, true) => b,
+                (false, false) => continue,
+            };
+            if !found.contains(inner) {
+                found.push(inner.clone());
+            }
+        }
+    }
+    found
+}
+
+/// The hosts that both sides list.
+fn common(egress: &[String], effects: &EffectProfile) -> Vec<String> {
+    let lower = |host: &String| host.to_ascii_lowercase();
+    let driver: Vec<String> = egress.iter().map(lower).collect();
+    let contract: Vec<String> = effects.requires.network.iter().map(lower).collect();
+    let covered = |list: &[String], host: &String| list.iter().any(|listed| covers(listed, host));
+    let mut both: Vec<String> =
+        driver.iter().filter(|host| covered(&contract, host)).cloned().collect();
+    both.extend(contract.iter().filter(|host| covered(&driver, host)).cloned());
+    both.sort();
+    both.dedup();
+    both
+}
+
+/// What a program finds in its environment: what is set, and what is passed on of ours.
+fn environment(declared: &Environment, place: &Place) -> BTreeMap<String, String> {
+    let passed = declared.pass.iter().filter_map(|name| {
+        let value = (place.variable)(name)?;
+        Some((name.clone(), value))
+    });
+    let set = declared.set.iter().map(|(name, value)| (name.clone(), value.clone()));
+    passed.chain(set).collect()
+}
+
+/// The limits of a runner, never wider than ours.
+fn bounds(runner: Option<&Value>) -> Bounds {
+    let most = Bounds::default();
+    let limit = |name: &str| runner?.pointer(&format!("/limits/{name}"))?.as_u64();
+    let memory = limit("memory_mb").map_or(most.memory, |mb| mb.saturating_mul(1 << 20));
+    let cpu = limit("cpu_ms").map_or(most.cpu_seconds, |ms| ms.div_ceil(1000));
+    Bounds { memory: memory.min(most.memory), cpu_seconds: cpu.min(most.cpu_seconds), ..most }
+}

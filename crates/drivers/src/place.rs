@@ -1,0 +1,42 @@
+//! Where programs run: the workspace, and what stands between them and this machine.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use haft_sandbox::{AddressGuard, Walls};
+
+/// The folder in which programs of a workspace run.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The workspace.
+    pub root: PathBuf,
+    /// What of it no program sees.
+    pub hidden: Vec<PathBuf>,
+    /// What stands between a program and this machine.
+    pub walls: Walls,
+    /// Which addresses stay closed, whatever is declared.
+    pub guard: AddressGuard,
+    /// The environment of Haft itself, of which programs get what they declare.
+    pub variable: fn(&str) -> Option<String>,
+}
+
+impl Place {
+    /// The workspace by its real name, since a sandbox shows places and not links.
+    pub(crate) fn real_root(&self) -> io::Result<PathBuf> {
+        fs::canonicalize(&self.root)
+    }
+
+    /// What of a folder no program sees.
+    pub(crate) fn hidden_in(&self, root: &Path) -> Vec<PathBuf> {
+        self.hidden.iter().map(|path| root.join(path)).collect()
+    }
+
+    /// Where a program is: a name is looked up among the system's, a path begins at the workspace.
+    pub(crate) fn program(&self, root: &Path, program: &str) -> PathBuf {
+        if !program.contains('/') {
+            return PathBuf::from(program);
+        }
+        let path = root.join(program);
+        fs::canonicalize(&path).unwrap_or(path)
+    }
+}
