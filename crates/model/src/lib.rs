@@ -30,6 +30,7 @@ mod question;
 pub mod record;
 mod rule;
 mod schedule;
+mod secret;
 mod settled;
 mod signature;
 mod situation;
@@ -76,6 +77,7 @@ pub use schedule::{
     ContextOutcome, ContextPolicy, InterruptBehavior, OnFailure, ResourceLock, SchedulerPolicy,
     YieldPolicy,
 };
+pub use secret::{Secret, SecretUse};
 pub use settled::{Compensating, CompensationEnded, EffectSettled};
 pub use signature::Signature;
 pub use situation::Situation;
