@@ -1,33 +1,46 @@
 //! One program that runs inside, from its start to its end.
 
+mod gate;
 mod gather;
+mod line;
+mod running;
+mod secrets;
 mod start;
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use haft_model::Secret;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use crate::Launcher;
-use gather::Gathered;
+use gather::{Kept, give};
+
+pub use gate::Gate;
+pub use running::{Feed, Heard, Running};
 
 /// How long everything may take to be gone once it was told to be.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A program, and everything that it gets to see of this machine.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Confined {
     /// The program: a path, or a name that is looked up in the system's folders.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// What it reads on standard input.
+    /// What it reads on standard input. Whoever [`Confined::start`]s it writes that themselves.
     pub stdin: Vec<u8>,
     /// Its environment, beside `PATH`, `LANG`, `HOME` and `TMPDIR`.
     pub env: BTreeMap<String, String>,
+    /// The part of its environment that nobody else gets to see.
+    pub secret_env: BTreeMap<String, Secret>,
+    /// Secrets that it reads from a file.
+    pub handed: Vec<Handed>,
     /// What it sees beside the system's own programs and libraries.
     pub shown: Vec<Shown>,
     /// What it does not see of that.
@@ -38,6 +51,17 @@ pub struct Confined {
     pub network: Network,
     /// How much it may use.
     pub bounds: Bounds,
+    /// What it may start.
+    pub spawn: Spawn,
+}
+
+/// A secret as a file that is on no disk. It is read-only, and gone with the program.
+#[derive(Clone, Debug)]
+pub struct Handed {
+    /// The variable that holds the file's path.
+    pub name: String,
+    /// What the file holds.
+    pub value: Secret,
 }
 
 /// A file or folder that a confined program sees, where it is on this machine.
@@ -60,12 +84,24 @@ pub enum Access {
 }
 
 /// Whom a confined program can reach.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, Default)]
 pub enum Network {
     /// Nobody, not even this machine.
     #[default]
     None,
+    /// Whom the gate lets through, by a proxy that the usual variables name.
+    Through(Gate),
+}
+
+/// What a confined program may start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spawn {
+    /// Whatever it sees.
+    #[default]
+    Anything,
+    /// No process at all; only threads.
+    Nothing,
 }
 
 /// How much a confined program may use.
@@ -122,6 +158,29 @@ pub struct Ended {
     pub truncated: bool,
     /// What stood between it and this machine, layer by layer.
     pub layers: Vec<String>,
+    /// What it wanted and was refused; of many, the first.
+    pub tried: Vec<Tried>,
+}
+
+/// Something that a confined program wanted and was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// To reach somebody.
+    Host {
+        /// Whom.
+        host: String,
+        /// At which port.
+        port: u16,
+        /// Why not.
+        why: String,
+    },
+    /// To change something.
+    Path {
+        /// What.
+        path: PathBuf,
+        /// What it wanted to do with it, as a verb.
+        wanted: String,
+    },
 }
 
 /// How a program ended.
@@ -160,26 +219,36 @@ impl Confined {
     /// Runs the program until it ends, time runs out or somebody calls it off. Whichever it is,
     /// nothing that it started is left when this returns, nor when it is dropped.
     pub async fn run(
-        self,
+        mut self,
         walls: &Walls,
         deadline: Instant,
         cancel: impl Future<Output = ()>,
     ) -> Result<Ended, Refused> {
-        let started = start::start(self, walls)?;
-        let mut stop = started.stop;
-        let mut whole = std::pin::pin!(started.gathering);
-        let end = tokio::select! {
-            gathered = &mut whole => {
-                stop.spent();
-                return gathered?.ended(None);
+        let given = std::mem::take(&mut self.stdin);
+        let (mut out, mut err) = (Kept::new(self.bounds.output), Kept::new(self.bounds.output));
+        let Running { stdin, stdout, stderr, mut stop, mut rest } = self.start(walls)?;
+        let (by, told) = {
+            let all = async {
+                tokio::join!(rest.told(), out.hear(stdout), err.hear(stderr), give(stdin, given)).0
+            };
+            let mut all = pin!(all);
+            let by = tokio::select! {
+                told = &mut all => Err(told),
+                () = tokio::time::sleep_until(deadline.into()) => Ok(End::OutOfTime),
+                () = cancel => Ok(End::CalledOff),
+            };
+            match by {
+                Err(told) => (None, Some(told)),
+                Ok(by) => {
+                    stop.now();
+                    (Some(by), timeout(GRACE, all).await.ok())
+                }
             }
-            () = tokio::time::sleep_until(deadline.into()) => End::OutOfTime,
-            () = cancel => End::CalledOff,
         };
-        stop.now();
-        match timeout(GRACE, whole).await {
-            Ok(gathered) => gathered?.ended(Some(end)),
-            Err(_) => Gathered::nothing().ended(Some(end)),
-        }
+        stop.spent();
+        let told = told.transpose()?.unwrap_or_default();
+        let end = by.or(told.end).ok_or_else(|| Refused::Broken(err.last_line()))?;
+        let truncated = out.is_cut() || err.is_cut();
+        Ok(Ended { truncated, stdout: out.bytes(), stderr: err.bytes(), ..told.ended(end) })
     }
 }

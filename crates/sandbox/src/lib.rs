@@ -9,5 +9,8 @@ mod launcher;
 mod ranges;
 
 pub use address::{AddressGuard, CheckedUrl, Forbidden};
-pub use confined::{Access, Bounds, Confined, End, Ended, Network, Refused, Shown, Walls};
+pub use confined::{
+    Access, Bounds, Confined, End, Ended, Feed, Gate, Handed, Heard, Network, Refused, Running,
+    Shown, Spawn, Tried, Walls,
+};
 pub use launcher::{Launcher, launcher};

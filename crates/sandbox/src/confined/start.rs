@@ -1,120 +1,102 @@
 //! How a process is started: by the launcher, or, where the workspace says so, without.
 
-use std::future::Future;
+use std::collections::BTreeMap;
 use std::io;
-use std::net::Shutdown;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
-use super::gather::{Ends, Gathered, gather};
-use super::{Confined, Refused, Walls};
+use super::line::Listening;
+use super::running::{Heard, How, Rest, Running, Stop};
+use super::secrets::sealed;
+use super::{Confined, Network, Refused, Walls};
 use crate::Launcher;
 use crate::launcher::{ENTRY, Orders, environment};
 
-/// A process that is under way.
-pub(super) struct Started<F> {
-    pub(super) gathering: F,
-    pub(super) stop: Stop,
+/// The ends of three pipes that a program gets.
+struct Theirs {
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
 }
 
-/// What ends a process and everything that it started, at the latest when it is dropped.
-pub(super) struct Stop(Option<How>);
-
-enum How {
-    /// The first process inside ends when the line to it does, and the kernel ends the others.
-    Line(UnixStream),
-    Group(Option<u32>),
-}
-
-impl Stop {
-    pub(super) fn now(&mut self) {
-        match self.0.take() {
-            Some(How::Line(line)) => drop(line.shutdown(Shutdown::Both)),
-            Some(How::Group(leader)) => end_group(leader),
-            None => {}
+impl Confined {
+    /// Starts the program and gives its ends, for whoever talks with it or reads while it works.
+    /// Whatever keeps it from running is told by [`Running::ended`]. Needs a runtime of tokio.
+    pub fn start(self, walls: &Walls) -> Result<Running, Refused> {
+        if let (Network::Through(_), Walls::By(_)) = (&self.network, walls) {
+            return Err(Refused::Unenforced("there is no proxy to reach hosts by".to_owned()));
         }
-    }
-
-    /// There is nothing left to end.
-    pub(super) fn spent(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        self.now();
-    }
-}
-
-/// Ends a process group; one that is gone is gone.
-pub(super) fn end_group(leader: Option<u32>) {
-    let leader = leader.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    if let Some(leader) = leader {
-        let _ = kill_process_group(leader, Signal::KILL);
+        let (feed, stdin) = pipe::pipe().map_err(broken)?;
+        let stdin = stdin.into_blocking_fd().map_err(broken)?;
+        let ((stdout, out), (stderr, err)) = (mouth()?, mouth()?);
+        let theirs = Theirs { stdin, stdout, stderr };
+        let (rest, how) = match walls {
+            Walls::Missing => return Err(Refused::NoLauncher),
+            Walls::By(launcher) => launched(&self, launcher, theirs)?,
+            Walls::Off => unconfined(&self, theirs)?,
+        };
+        let (stdout, stderr) = (Heard(Some(out)), Heard(Some(err)));
+        Ok(Running { stdin: Some(feed), stdout, stderr, stop: Stop::by(how), rest })
     }
 }
 
-pub(super) fn start(
-    confined: Confined,
-    walls: &Walls,
-) -> Result<Started<impl Future<Output = Result<Gathered, Refused>>>, Refused> {
-    let (feed, taken) = pipe::pipe().map_err(broken)?;
-    let taken = taken.into_blocking_fd().map_err(broken)?;
-    let most = confined.bounds.output;
-    let stdin = confined.stdin.clone();
-    let (child, line) = match walls {
-        Walls::Missing => return Err(Refused::NoLauncher),
-        Walls::By(launcher) => launched(&confined, launcher, taken)?,
-        Walls::Off => (unconfined(&confined, taken)?, None),
-    };
-    let stop = match &line {
-        Some(line) => How::Line(line.try_clone().map_err(broken)?),
-        None => How::Group(child.id()),
-    };
-    let control = line.map(asynchronous).transpose().map_err(broken)?;
-    let ends = Ends { child, feed, stdin, control, most };
-    Ok(Started { gathering: gather(ends), stop: Stop(Some(stop)) })
+/// Something that a program says: its end and ours.
+fn mouth() -> Result<(OwnedFd, pipe::Receiver), Refused> {
+    let (theirs, ours) = pipe::pipe().map_err(broken)?;
+    Ok((theirs.into_blocking_fd().map_err(broken)?, ours))
 }
 
 /// The launcher, with its orders waiting for it on the line.
 fn launched(
     confined: &Confined,
     launcher: &Launcher,
-    stdin: OwnedFd,
-) -> Result<(Child, Option<UnixStream>), Refused> {
-    let (ours, theirs) = UnixStream::pair().map_err(broken)?;
-    Orders::of(confined).send(&ours, &stdin).map_err(broken)?;
-    let child = listened(Command::new(launcher.path()).arg(ENTRY).env_clear())
-        .stdin(Stdio::from(OwnedFd::from(theirs)))
-        .spawn()
+    theirs: Theirs,
+) -> Result<(Rest, How), Refused> {
+    let Theirs { stdin, stdout, stderr } = theirs;
+    let (ours, line) = UnixStream::pair().map_err(broken)?;
+    let secrets = confined.secret_env.values();
+    let secrets = secrets.chain(confined.handed.iter().map(|handed| &handed.value));
+    let files: io::Result<Vec<_>> = std::iter::once(Ok(stdin)).chain(secrets.map(sealed)).collect();
+    Orders::of(confined).send(&ours, &files.map_err(broken)?).map_err(broken)?;
+    let mut command = Command::new(launcher.path());
+    command.arg(ENTRY).env_clear().stdin(Stdio::from(OwnedFd::from(line)));
+    let child = spawned(&mut command, stdout, stderr)
         .map_err(|fault| Refused::Broken(format!("`{}`: {fault}", launcher.path().display())))?;
-    Ok((child, Some(ours)))
+    let how = How::Line(ours.try_clone().map_err(broken)?);
+    let listening = Listening::to(ours).map_err(broken)?;
+    Ok((Rest::new(child, Some(listening), Vec::new()), how))
 }
 
-fn unconfined(confined: &Confined, stdin: OwnedFd) -> Result<Child, Refused> {
+fn unconfined(confined: &Confined, theirs: Theirs) -> Result<(Rest, How), Refused> {
+    let Theirs { stdin, stdout, stderr } = theirs;
+    let mut held = Vec::new();
+    let mut handed = BTreeMap::new();
+    for file in &confined.handed {
+        let sealed = sealed(&file.value).map_err(broken)?;
+        let path = format!("/proc/{}/fd/{}", std::process::id(), sealed.as_raw_fd());
+        handed.insert(&file.name, path);
+        held.push(sealed);
+    }
+    let secrets = confined.secret_env.iter().map(|(name, secret)| (name, secret.expose()));
     let mut command = Command::new(&confined.program);
     command.args(&confined.args).env_clear().envs(environment(&confined.env, "/tmp"));
-    listened(command.current_dir(&confined.cwd).process_group(0))
-        .stdin(Stdio::from(stdin))
-        .spawn()
-        .map_err(|fault| Refused::Program(crate::launcher::unstartable(&confined.program, &fault)))
+    command.envs(secrets).envs(handed).stdin(Stdio::from(stdin));
+    let child = spawned(command.current_dir(&confined.cwd).process_group(0), stdout, stderr)
+        .map_err(|fault| {
+            Refused::Program(crate::launcher::unstartable(&confined.program, &fault))
+        })?;
+    let how = How::Group(child.id());
+    Ok((Rest::new(child, None, held), how))
 }
 
-fn listened(command: &mut Command) -> &mut Command {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true)
+fn spawned(command: &mut Command, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Child> {
+    command.stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr)).kill_on_drop(true).spawn()
 }
 
-fn asynchronous(line: UnixStream) -> io::Result<tokio::net::UnixStream> {
-    line.set_nonblocking(true)?;
-    tokio::net::UnixStream::from_std(line)
-}
-
-fn broken(fault: io::Error) -> Refused {
+pub(super) fn broken(fault: io::Error) -> Refused {
     Refused::Broken(fault.to_string())
 }

@@ -1,8 +1,10 @@
-//! The three things that only `unsafe` can ask of the kernel.
+//! The things that only `unsafe` can ask of the kernel.
 
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 use rustix::thread::UnshareFlags;
 
@@ -52,4 +54,17 @@ pub(super) fn restrict(mount: impl AsFd, rights: u64, reach: Reach) -> io::Resul
         )
     };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Does something in the new process before it becomes another program.
+#[expect(
+    unsafe_code,
+    reason = "between the two only what takes no locks is sound, if there are threads"
+)]
+pub(super) fn before(
+    command: &mut Command,
+    last: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: a launcher has one thread, so that no lock is held by somebody who is not there.
+    unsafe { command.pre_exec(last) };
 }

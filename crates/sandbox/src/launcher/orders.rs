@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
@@ -13,10 +13,13 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Bounds, Confined, Network, Shown};
+use crate::{Bounds, Confined, Shown, Spawn};
 
 /// What fits into a socket before anybody reads it, with room to spare.
 const LONGEST: usize = 100 * 1024;
+
+/// Files that go along: standard input, and secrets.
+const MOST_FILES: usize = 64;
 
 /// Whom to put inside, and what they get to see.
 #[derive(Debug, Serialize, Deserialize)]
@@ -24,11 +27,14 @@ pub(crate) struct Orders {
     pub(super) program: PathBuf,
     pub(super) args: Vec<String>,
     pub(super) env: BTreeMap<String, String>,
+    /// The names of secrets; their values come as files, first these and then those.
+    pub(super) secret_env: Vec<String>,
+    pub(super) handed: Vec<String>,
     pub(super) shown: Vec<Shown>,
     pub(super) hidden: Vec<PathBuf>,
     pub(super) cwd: PathBuf,
-    pub(super) network: Network,
     pub(super) bounds: Bounds,
+    pub(super) spawn: Spawn,
 }
 
 /// What became of it, one line each.
@@ -53,48 +59,59 @@ impl Orders {
             program: confined.program.clone(),
             args: confined.args.clone(),
             env: confined.env.clone(),
+            secret_env: confined.secret_env.keys().cloned().collect(),
+            handed: confined.handed.iter().map(|handed| handed.name.clone()).collect(),
             shown: confined.shown.clone(),
             hidden: confined.hidden.clone(),
             cwd: confined.cwd.clone(),
-            network: confined.network,
             bounds: confined.bounds,
+            spawn: confined.spawn,
         }
     }
 
-    /// Leaves the orders on a line that nobody reads yet, and what the program will read with them.
-    pub(crate) fn send(&self, line: &UnixStream, stdin: &OwnedFd) -> io::Result<()> {
+    /// Leaves the orders on a line that nobody reads yet, with the files that go along.
+    pub(crate) fn send(&self, line: &UnixStream, files: &[OwnedFd]) -> io::Result<()> {
         let text = serde_json::to_vec(self)?;
         if text.len() > LONGEST {
-            let words = format!("the arguments and paths are longer than {LONGEST} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
+            return Err(too_much(&format!(
+                "the arguments and paths are longer than {LONGEST} bytes"
+            )));
         }
+        let files: Vec<_> = files.iter().map(AsFd::as_fd).collect();
         let length = (text.len() as u32).to_be_bytes();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
         let mut control = SendAncillaryBuffer::new(&mut space);
-        let given = [stdin.as_fd()];
-        control.push(SendAncillaryMessage::ScmRights(&given));
+        let fits =
+            files.len() <= MOST_FILES && control.push(SendAncillaryMessage::ScmRights(&files));
+        if !fits {
+            return Err(too_much(&format!("there are {MOST_FILES} secrets or more")));
+        }
         sendmsg(line, &[IoSlice::new(&length)], &mut control, SendFlags::NOSIGNAL)?;
         let mut line = line;
         line.write_all(&text)
     }
 
     /// Takes the orders from the line.
-    pub(super) fn receive(line: &UnixStream) -> io::Result<(Orders, OwnedFd)> {
+    pub(super) fn receive(line: &UnixStream) -> io::Result<(Orders, Vec<OwnedFd>)> {
         let mut length = [0; 4];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC;
         recvmsg(line, &mut [IoSliceMut::new(&mut length)], &mut control, flags)?;
-        let given = control.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+        let given = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(files) => Some(files),
             _ => None,
         });
-        let stdin = given.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let files = given.flatten().collect();
         let mut text = vec![0; (u32::from_be_bytes(length) as usize).min(LONGEST)];
         let mut line = line;
         line.read_exact(&mut text)?;
-        Ok((serde_json::from_slice(&text)?, stdin))
+        Ok((serde_json::from_slice(&text)?, files))
     }
+}
+
+fn too_much(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
 }
 
 impl Report {

@@ -13,7 +13,6 @@ use seccompiler::{
 };
 
 use super::Report;
-use crate::Network;
 
 /// Every kind of namespace that a new process could ask for.
 const NAMESPACES: u64 = (libc::CLONE_NEWNS
@@ -28,32 +27,46 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
 const TYPE: u64 = 0xf;
 
 /// Installs the list for this process and all that follow.
-pub(super) fn filter(network: Network) -> Result<String, Report> {
-    let refused =
-        |fault: String| Report::Unenforced(format!("the filter of system calls: {fault}"));
-    let program = compiled(network).map_err(|fault| refused(fault.to_string()))?;
-    seccompiler::apply_filter(&program).map_err(|fault| refused(fault.to_string()))?;
+pub(super) fn filter() -> Result<String, Report> {
+    let program = compiled().map_err(|fault| refused(&fault.to_string()))?;
+    seccompiler::apply_filter(&program).map_err(|fault| refused(&fault.to_string()))?;
     Ok("seccomp".to_owned())
 }
 
-fn compiled(network: Network) -> Result<BpfProgram, seccompiler::BackendError> {
+fn compiled() -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: BTreeMap<c_long, Vec<SeccompRule>> =
         PLAIN.iter().chain(OLDER).map(|call| (*call, Vec::new())).collect();
-    rules.extend(looked_at(network)?);
+    rules.extend(looked_at()?);
     let unheard_of = SeccompAction::Errno(libc::ENOSYS as u32);
     let arch = std::env::consts::ARCH.try_into()?;
     SeccompFilter::new(rules, unheard_of, SeccompAction::Allow, arch)?.try_into()
 }
 
+/// What keeps a process from starting others. It may have threads, and it may become another program.
+pub(super) fn childless() -> Result<BpfProgram, Report> {
+    let compiled = || -> Result<BpfProgram, seccompiler::BackendError> {
+        let of_its_own = condition(0, SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64), 0)?;
+        let mut rules = BTreeMap::from([(libc::SYS_clone, vec![rule(vec![of_its_own])?])]);
+        rules.extend(FORKS.iter().map(|call| (*call, Vec::new())));
+        let no = SeccompAction::Errno(libc::EPERM as u32);
+        let arch = std::env::consts::ARCH.try_into()?;
+        SeccompFilter::new(rules, SeccompAction::Allow, no, arch)?.try_into()
+    };
+    compiled().map_err(|fault| refused(&fault.to_string()))
+}
+
+fn refused(fault: &str) -> Report {
+    Report::Unenforced(format!("the filter of system calls: {fault}"))
+}
+
 type Looked = Vec<(c_long, Vec<SeccompRule>)>;
 
 /// Calls that are allowed for some of their arguments.
-fn looked_at(network: Network) -> Result<Looked, seccompiler::BackendError> {
+fn looked_at() -> Result<Looked, seccompiler::BackendError> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
     // Where there is no network, a socket for it is of no use, but asking for one is no offence.
     // Connecting is on no list, and neither is a socket that sends without: a file that is shown
     // may be the door of somebody outside.
-    let Network::None = network;
     let of = |family: i32, kind: i32| {
         let kind = condition(1, MaskedEq(TYPE), kind as u64)?;
         rule(vec![condition(0, Eq, family as u64)?, kind])
@@ -156,6 +169,14 @@ const PLAIN: &[c_long] = &[
     libc::SYS_sendto, libc::SYS_recvfrom, libc::SYS_sendmsg, libc::SYS_recvmsg, libc::SYS_sendmmsg,
     libc::SYS_recvmmsg, libc::SYS_shutdown, libc::SYS_uname, libc::SYS_sysinfo, libc::SYS_getrandom,
 ];
+
+/// Calls that only start a process.
+#[cfg(target_arch = "x86_64")]
+const FORKS: &[c_long] = &[libc::SYS_fork, libc::SYS_vfork];
+
+/// Calls that only start a process.
+#[cfg(not(target_arch = "x86_64"))]
+const FORKS: &[c_long] = &[];
 
 /// Calls that newer machines do not have.
 #[cfg(target_arch = "x86_64")]

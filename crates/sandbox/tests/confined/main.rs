@@ -10,6 +10,7 @@ mod bounds;
 mod ends;
 mod escapes;
 mod probe;
+mod talk;
 
 use std::fs;
 use std::future::pending;

@@ -1,0 +1,182 @@
+//! A program that is under way: what is said to it, what it says, and how it is ended.
+
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::pin::Pin;
+use std::process::ExitStatus;
+use std::task::{Context, Poll};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::net::unix::pipe;
+use tokio::process::Child;
+
+use super::line::Listening;
+use super::{End, Ended, Refused, Tried};
+
+/// What is known of a launcher that did not say how it went.
+pub(super) const WORDLESS: &str = "it ended without a word";
+
+/// What a program reads. Dropping it is the end of what there is to read.
+pub type Feed = pipe::Sender;
+
+/// What a program says. Whoever takes it out of a [`Running`] leaves one that is at its end.
+#[derive(Debug, Default)]
+pub struct Heard(pub(super) Option<pipe::Receiver>);
+
+impl AsyncRead for Heard {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.0 {
+            Some(pipe) => Pin::new(pipe).poll_read(context, buffer),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+/// A program that is under way. Dropping it ends everything that it started.
+#[derive(Debug)]
+pub struct Running {
+    /// Its standard input.
+    pub stdin: Option<Feed>,
+    /// Its standard output. Somebody has to read it, or the program waits for that.
+    pub stdout: Heard,
+    /// Its standard error, of which the same is true.
+    pub stderr: Heard,
+    pub(super) stop: Stop,
+    pub(super) rest: Rest,
+}
+
+impl Running {
+    /// Ends it and everything that it started.
+    pub fn stop(&mut self) {
+        self.stop.now();
+    }
+
+    /// Waits until it and everything that it started are gone. Whoever stops waiting may ask again.
+    /// What it said is not in the answer: the caller read it.
+    pub async fn ended(&mut self) -> Result<Ended, Refused> {
+        let told = self.rest.told().await;
+        let stopped = self.stop.spent();
+        let told = told?;
+        let end = match told.end {
+            // Whoever ended it knows better than the process does.
+            None | Some(End::Killed(9)) if stopped => End::CalledOff,
+            Some(end) => end,
+            None => return Err(Refused::Broken(WORDLESS.to_owned())),
+        };
+        Ok(told.ended(end))
+    }
+}
+
+/// What ends a process and everything that it started, at the latest when it is dropped.
+#[derive(Debug)]
+pub(super) struct Stop {
+    how: Option<How>,
+    used: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum How {
+    /// The first process inside ends when the line to it does, and the kernel ends the others.
+    Line(UnixStream),
+    Group(Option<u32>),
+}
+
+impl Stop {
+    pub(super) fn by(how: How) -> Stop {
+        Stop { how: Some(how), used: false }
+    }
+
+    pub(super) fn now(&mut self) {
+        let Some(how) = self.how.take() else { return };
+        self.used = true;
+        match how {
+            How::Line(line) => drop(line.shutdown(Shutdown::Both)),
+            How::Group(leader) => end_group(leader),
+        }
+    }
+
+    /// There is nothing left to end. Says whether it had to be ended.
+    pub(super) fn spent(&mut self) -> bool {
+        self.how = None;
+        self.used
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.now();
+    }
+}
+
+/// Ends a process group; one that is gone is gone.
+fn end_group(leader: Option<u32>) {
+    let leader = leader.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    if let Some(leader) = leader {
+        let _ = kill_process_group(leader, Signal::KILL);
+    }
+}
+
+/// What is still to come of a process: its end, and what the launcher tells of it.
+#[derive(Debug)]
+pub(super) struct Rest {
+    child: Child,
+    group: Option<u32>,
+    listening: Option<Listening>,
+    told: Option<Result<Told, Refused>>,
+    /// Files that a program without walls reads where they are: with us.
+    _held: Vec<OwnedFd>,
+}
+
+/// What is known of a program that is gone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    pub(super) end: Option<End>,
+    pub(super) layers: Vec<String>,
+    pub(super) tried: Vec<Tried>,
+}
+
+impl Rest {
+    pub(super) fn new(child: Child, listening: Option<Listening>, held: Vec<OwnedFd>) -> Rest {
+        let group = child.id();
+        Rest { child, group, listening, told: None, _held: held }
+    }
+
+    /// Waits until everything is gone. May be dropped and asked again.
+    pub(super) async fn told(&mut self) -> Result<Told, Refused> {
+        if let Some(told) = &self.told {
+            return told.clone();
+        }
+        let status = self.child.wait().await.map_err(super::start::broken)?;
+        let told = match &mut self.listening {
+            Some(listening) => listening.told().await,
+            None => {
+                end_group(self.group);
+                let layers = vec!["none".to_owned()];
+                Ok(Told { end: Some(end_of(status)), layers, ..Told::default() })
+            }
+        };
+        self.told.insert(told).clone()
+    }
+}
+
+impl Told {
+    pub(super) fn ended(self, end: End) -> Ended {
+        let (stdout, stderr) = (Vec::new(), Vec::new());
+        Ended { end, stdout, stderr, truncated: false, layers: self.layers, tried: self.tried }
+    }
+}
+
+fn end_of(status: ExitStatus) -> End {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => End::Exited(code),
+        (None, signal) => End::Killed(signal.unwrap_or_default()),
+    }
+}

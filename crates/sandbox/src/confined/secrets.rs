@@ -1,0 +1,20 @@
+//! Secrets on their way to a program: as files in memory, so that no text of ours holds them.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use haft_model::Secret;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+
+/// A file that holds a secret, that nobody can change, and that is on no disk.
+pub(super) fn sealed(secret: &Secret) -> io::Result<OwnedFd> {
+    let file = memfd_create("secret", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let mut rest = secret.expose().as_bytes();
+    while !rest.is_empty() {
+        let written = rustix::io::write(&file, rest)?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    let all = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    fcntl_add_seals(&file, all)?;
+    Ok(file)
+}
