@@ -8,6 +8,7 @@ mod declared;
 mod ending;
 mod hooks;
 mod http;
+mod kept;
 mod opening;
 mod place;
 mod watch;

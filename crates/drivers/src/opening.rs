@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use haft_model::host::covers;
 use haft_model::{Code, EffectProfile, Plan, Stop};
-use haft_sandbox::{Access, Bounds, Confined, Shown};
+use haft_sandbox::{Access, Bounds, Confined, Gate, Network, Shown, Spawn};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub(crate) struct Opening {
     /// Hosts, as `host`, `host:port` or `*.host`.
     pub(crate) hosts: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
-    pub(crate) may_spawn: bool,
+    pub(crate) spawn: Spawn,
     pub(crate) bounds: Bounds,
 }
 
@@ -38,7 +38,7 @@ struct Written {
     #[serde(default)]
     id: String,
     #[serde(default)]
-    network: Network,
+    network: Egress,
     sandbox: Option<Sandbox>,
     #[serde(default)]
     auth: Auth,
@@ -47,7 +47,7 @@ struct Written {
 
 #[derive(Default, Deserialize)]
 struct Sandbox {
-    network: Option<Network>,
+    network: Option<Egress>,
     fs: Option<Files>,
     exec: Option<Exec>,
     #[serde(default)]
@@ -55,7 +55,7 @@ struct Sandbox {
 }
 
 #[derive(Default, Deserialize)]
-struct Network {
+struct Egress {
     #[serde(default)]
     egress: Vec<String>,
 }
@@ -124,7 +124,10 @@ impl Opening {
         Ok(Opening {
             hosts: common(&egress, effects),
             env: environment(&sandbox.env, place),
-            may_spawn: sandbox.exec.is_none_or(|exec| exec.allow),
+            spawn: match sandbox.exec {
+                Some(Exec { allow: false }) => Spawn::Nothing,
+                Some(Exec { allow: true }) | None => Spawn::Anything,
+            },
             bounds: bounds(written.runner.as_ref()),
             root,
             shown,
@@ -147,7 +150,12 @@ impl Opening {
             shown,
             hidden: self.hidden.clone(),
             cwd: self.root.clone(),
+            network: match self.hosts.is_empty() {
+                true => Network::None,
+                false => Network::Through(Gate::new(self.hosts.clone(), place.guard.clone())),
+            },
             bounds: self.bounds,
+            spawn: self.spawn,
             ..Confined::default()
         }
     }

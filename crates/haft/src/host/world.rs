@@ -35,7 +35,7 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
 fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
     let builtin =
         Builtin::new(workspace.root().to_owned(), given.addresses.clone(), Timestamp::now);
-    let mut drivers = http_drivers(workspace, given);
+    let mut drivers = declared(workspace, given);
     // Code that stands behind a driver knows better than its manifest how it works.
     drivers.extend(workspace.code_drivers());
     drivers.extend(given.drivers.iter().map(|(id, driver)| (id.clone(), driver.clone())));
@@ -43,19 +43,18 @@ fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Dr
     drivers
 }
 
-/// A driver of kind http, and which of its entries serves which contract.
+/// A driver, and which of its entries serves which contract.
 struct Serving {
     driver: Arc<haft_contract::Driver>,
     serves: Vec<(ToolKey, usize)>,
 }
 
-/// The drivers of kind http that some contract is served by. Their manifests are read when they are
-/// first asked, because most drivers of a large workspace never are.
-fn http_drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
+/// The drivers that some contract is served by and that a manifest describes whole. Their manifests
+/// are read when they are first asked, because most drivers of a large workspace never are.
+fn declared(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
     let mut found: HashMap<DriverId, Serving> = HashMap::new();
     for entry in workspace.snapshot().entries() {
-        let http = entry.bindings.iter().filter(|each| each.driver.kind == DriverKind::Http);
-        for binding in http {
+        for binding in &entry.bindings {
             let driver = &binding.driver;
             let serving = found
                 .entry(driver.id.clone())
@@ -63,12 +62,20 @@ fn http_drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<d
             serving.serves.push((entry.contract.key().clone(), binding.entry));
         }
     }
-    let driver = |(id, Serving { driver, serves })| {
-        let read = move || Declared { manifest: driver.raw(), serves };
-        let http = Http::new(read, given.addresses.clone(), Timestamp::now);
-        (id, Arc::new(http) as Arc<dyn Driver>)
-    };
-    found.into_iter().map(driver).collect()
+    let driver = |(id, serving): (_, Serving)| Some((id, of_kind(serving, given)?));
+    found.into_iter().filter_map(driver).collect()
+}
+
+/// The driver of its kind; one whose kind nobody here carries out is not there.
+fn of_kind(Serving { driver, serves }: Serving, given: &Given) -> Option<Arc<dyn Driver>> {
+    let kind = driver.kind;
+    let read = move || Declared { manifest: driver.raw(), serves };
+    match kind {
+        DriverKind::Http => {
+            Some(Arc::new(Http::new(read, given.addresses.clone(), Timestamp::now)))
+        }
+        DriverKind::Cli | DriverKind::Mcp | DriverKind::Sdk | DriverKind::Builtin => None,
+    }
 }
 
 fn rulebook(workspace: &Workspace) -> Rulebook {
