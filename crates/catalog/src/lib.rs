@@ -23,6 +23,7 @@ pub use bind::Binding;
 pub use entry::{Block, Entry};
 pub use haft_contract::StatusQuery;
 pub use plan::{Explanation, Sender};
+pub use route::Avoided;
 pub use search::Index;
 pub use snapshot::{Parts, RoutingPolicy, Snapshot};
 pub use state::{AuthState, DriverState, DriverStates, Health, Host, Probe};

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use haft_contract::did_you_mean;
-use haft_model::{Call, Code, Date, Digest, DriverId, Limits, Plan, Route, Stop, canonical};
+use haft_model::{Call, Code, Date, Digest, Limits, Plan, Route, Stop, canonical};
 use haft_notation::Schema;
 use serde_json::{Value, json};
 
 use crate::entry::Schemas;
-use crate::route::Question;
+use crate::route::{Avoided, Question};
 use crate::{Binding, Block, Entry, Snapshot};
 
 impl Snapshot {
@@ -44,7 +44,7 @@ impl Snapshot {
         entry: &'s Entry,
         call: &Call,
         input: Value,
-        avoid: &[DriverId],
+        avoid: &[Avoided],
     ) -> Result<(Plan, &'s Binding), Stop> {
         check_context(entry, &call.context)?;
         let question = Question {

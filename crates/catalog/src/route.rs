@@ -11,13 +11,31 @@ use crate::snapshot::RoutingPolicy;
 use crate::state::{AuthState, DriverState, DriverStates, Health, Host, Probe};
 use crate::{Binding, Entry};
 
+/// A driver that is not to be taken now, whatever the snapshot knows of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Avoided {
+    /// Which.
+    pub driver: DriverId,
+    /// The kind of reason: `tried` or `rest`.
+    pub why: &'static str,
+    /// The reason in words.
+    pub reason: String,
+}
+
+impl Avoided {
+    /// One that could not carry out this very call.
+    pub fn tried(driver: &DriverId) -> Avoided {
+        let reason = "it was tried, and could not".to_owned();
+        Avoided { driver: driver.clone(), why: "tried", reason }
+    }
+}
+
 /// What routing asks about.
 pub(crate) struct Question<'e, 'c> {
     pub(crate) entry: &'e Entry,
     pub(crate) input: &'c Value,
     pub(crate) pinned: Option<&'c DriverId>,
-    /// Drivers that were tried, and could not.
-    pub(crate) avoid: &'c [DriverId],
+    pub(crate) avoid: &'c [Avoided],
     pub(crate) region: &'c [String],
     pub(crate) policy: &'c RoutingPolicy,
     pub(crate) states: &'c DriverStates,
@@ -117,8 +135,8 @@ impl<'e> Question<'e, '_> {
                 format!("it is built into `{host}`, and this is `{}`", self.host.id),
             );
         }
-        if self.avoid.contains(&driver.id) {
-            return out("tried", "it was tried, and could not".into());
+        if let Some(avoided) = self.avoid.iter().find(|avoided| avoided.driver == driver.id) {
+            return out(avoided.why, avoided.reason.clone());
         }
         let state = self.state(binding);
         if state.installed == Probe::Failed {
@@ -191,6 +209,7 @@ impl<'e> Question<'e, '_> {
                 self.login_needed(self.ranking(&claims).best(&claims))
             }
             None if only("narrowing") => self.input_unsupported(&rejected),
+            None if only("rest") => all_rest(&rejected),
             None => self.no_route(&rejected).because(json!({ "region": only("region") })),
         };
         stop.without(rejected)
@@ -263,6 +282,14 @@ impl<'e> Question<'e, '_> {
 fn login(driver: &Driver) -> Value {
     let auth = driver.auth.clone().unwrap_or_default();
     json!({ "driver": driver.id, "login": auth.login, "env": auth.env })
+}
+
+/// The answer where every driver that could serve rests.
+fn all_rest(rejected: &[Rejected]) -> Stop {
+    let first = rejected.first();
+    let reason = first.map(|other| format!("driver `{}`: {}", other.driver, other.reason));
+    Stop::new(Code::DependencyUnavailable, reason.unwrap_or_default())
+        .help("try again later, or insist on the driver to try it now")
 }
 
 fn reject(

@@ -233,11 +233,18 @@ pub struct Limits {
     pub rates: Vec<RateLimit>,
     /// How many calls drivers carry out at once.
     pub drivers: Vec<DriverLimit>,
+    /// When a driver that fails is left alone.
+    pub rest: RestLimit,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_parallel: 10, rates: Vec::new(), drivers: Vec::new() }
+        Limits {
+            max_parallel: 10,
+            rates: Vec::new(),
+            drivers: Vec::new(),
+            rest: RestLimit::default(),
+        }
     }
 }
 
@@ -248,6 +255,22 @@ pub struct DriverLimit {
     pub driver: String,
     /// How many calls run at once.
     pub max_parallel: u64,
+}
+
+/// `limits.rest`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct RestLimit {
+    /// After how many failures in a row; 0 is never.
+    pub failures: u32,
+    /// For how long, in milliseconds.
+    pub pause_ms: u64,
+}
+
+impl Default for RestLimit {
+    fn default() -> RestLimit {
+        RestLimit { failures: 5, pause_ms: 30_000 }
+    }
 }
 
 /// One entry of `limits.rates`.

@@ -17,7 +17,7 @@ use haft_driver::{Driver, Hook, Vault};
 use haft_ledger::Store;
 use haft_model::{Actor, ActorId, Call, DriverId, Envelope, Role};
 use haft_runtime::{
-    Clock, Manner, NonInteractive, Options, Reader, Receipt, Runtime, Unsent, WallClock,
+    Clock, Manner, NonInteractive, Options, Reader, Receipt, Rest, Runtime, Unsent, WallClock,
 };
 use haft_sandbox::{AddressGuard, Launcher};
 use tokio::task::JoinError;
@@ -95,6 +95,10 @@ impl Host {
             unsent: match settings.workspace.unsent {
                 haft_contract::settings::Unsent::Refuse => options.runtime.unsent,
                 haft_contract::settings::Unsent::Run => Unsent::Run,
+            },
+            rest: Rest {
+                failures: settings.limits.rest.failures,
+                pause: Duration::from_millis(settings.limits.rest.pause_ms),
             },
             ..options.runtime
         };

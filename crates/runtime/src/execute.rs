@@ -109,6 +109,8 @@ impl Walk<'_> {
         let plan = &cleared.understood.plan;
         let mutates = plan.effects.may_mutate();
         let driver = &cleared.understood.driver;
+        let runtime = self.runtime;
+        let trial = runtime.rests.begin(&plan.route.driver, self.journal.now())?;
         let reports = mutates && caught(|| driver.reports_submission(plan)).unwrap_or(false);
         let refused = |stop: Stop| {
             let effect = if mutates { EffectState::NotSubmitted } else { EffectState::None };
@@ -148,7 +150,9 @@ impl Walk<'_> {
         let mut running = Running::new(cleared, manner, wish, until);
         (running.mutates, running.effect) = (mutates, effect);
         let outcome = self.run(&mut running, cleared).await;
-        self.attempt_ended(outcome, &running)
+        let outcome = self.attempt_ended(outcome, &running);
+        trial.ended(&outcome, self.journal.now());
+        outcome
     }
 
     async fn run(&mut self, running: &mut Running, cleared: &Cleared) -> Result<Output, Failure> {

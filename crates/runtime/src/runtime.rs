@@ -19,6 +19,7 @@ use crate::intent::UnderWay;
 use crate::journal::unrecorded;
 use crate::limits::Limits;
 use crate::queue::Queue;
+use crate::rest::{Rest, Rests};
 use crate::{Clock, World};
 
 /// What is set once.
@@ -42,6 +43,8 @@ pub struct Options {
     pub non_interactive: NonInteractive,
     /// What becomes of a call whose process died after it was allowed and before anything was sent.
     pub unsent: Unsent,
+    /// When a driver that fails is left alone.
+    pub rest: Rest,
 }
 
 /// What an ask becomes where nobody is at hand.
@@ -74,6 +77,7 @@ impl Default for Options {
             look: Duration::from_millis(100),
             non_interactive: NonInteractive::Ask,
             unsent: Unsent::Refuse,
+            rest: Rest::default(),
         }
     }
 }
@@ -91,6 +95,7 @@ pub struct Runtime {
     /// Rings whenever a call is no longer under way.
     pub(crate) left: Notify,
     pub(crate) limits: Limits,
+    pub(crate) rests: Rests,
     world: RwLock<Arc<World>>,
     /// The tools whose schemas were loaded, by the scope of the surface.
     loaded: Mutex<HashMap<String, Vec<ToolKey>>>,
@@ -109,6 +114,7 @@ impl Runtime {
         Runtime {
             queue: Queue::new(options.max_parallel),
             limits: Limits::new(store.clone(), options.look),
+            rests: Rests::new(options.rest),
             options,
             store,
             clock,

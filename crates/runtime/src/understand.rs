@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use haft_catalog::{Entry, Sender, StatusQuery};
+use haft_catalog::{Avoided, Entry, Sender, StatusQuery};
 use haft_driver::Driver;
 use haft_model::{
-    ArgumentsReady, Call, CallPhase, Code, Digest, DriverId, Event, FactRule, MutationSource, Plan,
+    ArgumentsReady, Call, CallPhase, Code, Digest, Event, FactRule, MutationSource, Plan,
     ResolvedFacts, Stop, Tri,
 };
 use haft_notation::Condition;
@@ -69,7 +69,16 @@ impl Walk<'_> {
         entry: &Arc<Entry>,
         input: Value,
     ) -> Result<Understood, Stop> {
-        understood(&self.world, call, entry, input)
+        let resting = self.resting(call);
+        Understood::avoiding(&self.world, call, entry, input, &resting)
+    }
+
+    /// The drivers that are left alone, unless the call insists on one.
+    pub(crate) fn resting(&self, call: &Call) -> Vec<Avoided> {
+        match call.pinned {
+            Some(_) => Vec::new(),
+            None => self.runtime.rests.resting(self.journal.now()),
+        }
     }
 
     /// The same call with an input that the host changed.
@@ -101,7 +110,7 @@ impl Understood {
         call: &Call,
         entry: &Arc<Entry>,
         input: Value,
-        avoid: &[DriverId],
+        avoid: &[Avoided],
     ) -> Result<Understood, Stop> {
         let (plan, binding) = world.snapshot.bind_avoiding(entry, call, input, avoid)?;
         let driver = world.drivers.get(&plan.route.driver).cloned().ok_or_else(|| {

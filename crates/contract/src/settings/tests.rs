@@ -85,6 +85,7 @@ rates = [
   { tool = "*", per = "second", value = 20 },
 ]
 drivers = [{ driver = "oven-*", max_parallel = 2 }]
+rest = { failures = 3 }
 "#;
 
 fn rule(verdict: Verdict) -> Rule {
@@ -156,6 +157,7 @@ fn full() -> Settings {
         ],
         limits: Limits {
             drivers: vec![DriverLimit { driver: "oven-*".into(), max_parallel: 2 }],
+            rest: RestLimit { failures: 3, pause_ms: 30_000 },
             max_parallel: 4,
             rates: vec![
                 RateLimit {

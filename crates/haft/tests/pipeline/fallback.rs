@@ -91,3 +91,41 @@ async fn what_people_approved_for_one_driver_is_not_done_by_another() {
     let envelope = stage.answer(&pending.approval_id.unwrap(), stage.yes()).await;
     assert_eq!(about(&stage, envelope).2, 1);
 }
+
+#[tokio::test]
+async fn a_driver_that_fails_again_and_again_is_left_alone() {
+    let stage = failing(WRITE, Code::DependencyUnavailable, EffectState::NotSubmitted).open();
+    for _ in 0..5 {
+        paid(&stage).await;
+    }
+    // Both were tried five times; from here on only the one that works is.
+    let envelope = stage.call("pay", json!({})).await;
+    assert_eq!(about(&stage, envelope), (None, Some("spare".to_owned()), 11));
+    // Whoever insists on it finds out for themselves.
+    let mut call = Call::new(stage.agent(), "pay", json!({}));
+    call.pinned = Some("canary".into());
+    let envelope = stage.host.call(call).await;
+    let expected = (Some(Code::DependencyUnavailable), Some("canary".to_owned()), 12);
+    assert_eq!(about(&stage, envelope), expected);
+}
+
+#[tokio::test]
+async fn a_tool_whose_only_driver_rests_says_so() {
+    let stage = Setting::default()
+        .tool("pay", READ)
+        .settings(&format!("{ALLOW}[limits]\nrest = {{ failures = 2 }}\n"))
+        .act("pay", |_| {
+            let stop = Stop::new(Code::DependencyUnavailable, "nobody answers");
+            Box::pin(async move { Err(Failure::new(stop, EffectState::None)) })
+        })
+        .open();
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        let error = stage.call("pay", json!({})).await.error.unwrap();
+        assert_eq!(error.error_code, Code::DependencyUnavailable);
+        said.push(error.message);
+    }
+    assert_eq!(said[..2], ["nobody answers", "nobody answers"]);
+    assert!(said[2].starts_with("driver `canary`: it failed 2 times in a row and rests until "));
+    assert_eq!(stage.canary.count(), 2);
+}

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use haft_catalog::Avoided;
 use haft_driver::{Failure, Output};
 use haft_model::{Call, Code, Decided, DriverId, EffectState, Event, HookPoint, Verdict};
 use haft_policy::Permit;
@@ -58,7 +59,9 @@ impl Walk<'_> {
         let before = &cleared.understood;
         let world = self.world.clone();
         let input = before.plan.input.clone();
-        let understood = Understood::avoiding(&world, call, &before.entry, input, tried).ok()?;
+        let mut avoid: Vec<Avoided> = tried.iter().map(Avoided::tried).collect();
+        avoid.extend(self.resting(call));
+        let understood = Understood::avoiding(&world, call, &before.entry, input, &avoid).ok()?;
         let heard = cleared.heard.clone()?;
         let decision = self.judged(&world, &understood, &heard).await.ok()?;
         if decision.verdict != Verdict::Allow {

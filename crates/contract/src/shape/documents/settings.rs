@@ -219,6 +219,15 @@ static LIMITS: Shape = table(
             "How many calls drivers carry out at once.",
         )
         .or("[]"),
+        optional("rest", "W026", Map(&REST), "When a driver that fails is left alone.").or("{}"),
+    ],
+);
+
+static REST: Shape = table(
+    "`rest`",
+    &[
+        optional("failures", "", Integer(0, 1000), "After how many in a row; 0 is never.").or("5"),
+        optional("pause_ms", "", Integer(1, 86_400_000), "For how long.").or("30000"),
     ],
 );
 

@@ -1,0 +1,138 @@
+//! A driver that fails again and again is left alone for a while, and then tried with one call.
+//!
+//! Only failures of the backend count: that nobody answers, or not in time. A call that insists on
+//! its driver gets it all the same, since it would rather fail than go elsewhere.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use haft_catalog::Avoided;
+use haft_driver::{Failure, Output};
+use haft_model::{Code, DriverId, EffectState, Stop, Timestamp};
+
+use crate::runtime::later;
+
+/// When a driver is left alone, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// After how many failures in a row; never after none.
+    pub failures: u32,
+    /// For how long.
+    pub pause: Duration,
+}
+
+impl Default for Rest {
+    fn default() -> Rest {
+        Rest { failures: 5, pause: Duration::from_secs(30) }
+    }
+}
+
+/// What is known of drivers that failed.
+pub(crate) struct Rests {
+    rest: Rest,
+    failed: Mutex<HashMap<DriverId, Failed>>,
+}
+
+/// A driver that failed, and did not work since.
+#[derive(Clone, Copy, Debug)]
+struct Failed {
+    times: u32,
+    /// Until when it is left alone, where it failed often enough.
+    until: Option<Timestamp>,
+    /// Whether a call tries it.
+    tried: bool,
+}
+
+/// One attempt at a driver. It counts only if its outcome is told.
+pub(crate) struct Trial<'r> {
+    rests: &'r Rests,
+    driver: DriverId,
+    /// Whether others wait for how it ends.
+    alone: bool,
+}
+
+impl Rests {
+    pub(crate) fn new(rest: Rest) -> Rests {
+        Rests { rest, failed: Mutex::default() }
+    }
+
+    /// The drivers that are left alone now, each with the reason.
+    pub(crate) fn resting(&self, now: Timestamp) -> Vec<Avoided> {
+        let failed = self.failed();
+        let resting = failed.iter().filter_map(|(driver, failed)| {
+            let until = failed.until?;
+            let reason = match now < until {
+                true => {
+                    format!("it failed {} times in a row and rests until {until}", failed.times)
+                }
+                false if failed.tried => "another call finds out whether it works again".to_owned(),
+                false => return None,
+            };
+            Some(Avoided { driver: driver.clone(), why: "rest", reason })
+        });
+        resting.collect()
+    }
+
+    /// Begins an attempt. Of those that find out whether a driver works again there is one at a time.
+    pub(crate) fn begin(&self, driver: &DriverId, now: Timestamp) -> Result<Trial<'_>, Failure> {
+        let mut all = self.failed();
+        let rested = all.get_mut(driver).filter(|failed| failed.until.is_some_and(|at| at <= now));
+        let alone = match rested {
+            Some(failed) if failed.tried => {
+                let words = format!("another call finds out whether driver `{driver}` works again");
+                let stop = Stop::new(Code::DependencyUnavailable, words).help("try again soon");
+                return Err(Failure::new(stop, EffectState::NotSubmitted));
+            }
+            Some(failed) => {
+                failed.tried = true;
+                true
+            }
+            None => false,
+        };
+        Ok(Trial { rests: self, driver: driver.clone(), alone })
+    }
+
+    fn failed(&self) -> MutexGuard<'_, HashMap<DriverId, Failed>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Trial<'_> {
+    /// Tells how the attempt ended.
+    pub(crate) fn ended(self, outcome: &Result<Output, Failure>, now: Timestamp) {
+        let mut all = self.rests.failed();
+        if !outcome.as_ref().is_err_and(of_the_backend) {
+            all.remove(&self.driver);
+            return;
+        }
+        let Rest { failures, pause } = self.rests.rest;
+        let fresh = Failed { times: 0, until: None, tried: false };
+        let failed = all.entry(self.driver.clone()).or_insert(fresh);
+        failed.times += 1;
+        if failures > 0 && failed.times >= failures {
+            failed.until = Some(later(now, pause));
+        }
+    }
+}
+
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        if self.alone
+            && let Some(failed) = self.rests.failed().get_mut(&self.driver)
+        {
+            failed.tried = false;
+        }
+    }
+}
+
+/// Whether a failure is one of the backend: nobody answers, or not in time.
+fn of_the_backend(failure: &Failure) -> bool {
+    matches!(
+        failure.stop.code,
+        Code::DependencyUnavailable | Code::TimeoutBeforeSubmit | Code::TimeoutUnknownCommit
+    )
+}
+
+#[cfg(test)]
+mod tests;
