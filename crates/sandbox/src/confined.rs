@@ -1,6 +1,5 @@
 //! One program that runs inside, from its start to its end.
 
-mod gate;
 mod gather;
 mod line;
 mod running;
@@ -17,10 +16,9 @@ use haft_model::Secret;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use crate::Launcher;
+use crate::{Gate, Launcher, Reached};
 use gather::{Kept, give};
 
-pub use gate::Gate;
 pub use running::{Feed, Heard, Running};
 
 /// How long everything may take to be gone once it was told to be.
@@ -160,6 +158,8 @@ pub struct Ended {
     pub layers: Vec<String>,
     /// What it wanted and was refused; of many, the first.
     pub tried: Vec<Tried>,
+    /// Whom it reached through the gate.
+    pub reached: Vec<Reached>,
 }
 
 /// Something that a confined program wanted and was refused.

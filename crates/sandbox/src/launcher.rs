@@ -12,6 +12,7 @@ mod outside;
 mod rights;
 mod syscalls;
 mod tree;
+mod tries;
 
 use std::ffi::OsStr;
 use std::io;

@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use super::line::Listening;
 use super::running::{Heard, How, Rest, Running, Stop};
 use super::secrets::sealed;
-use super::{Confined, Network, Refused, Walls};
+use super::{Confined, Refused, Walls};
 use crate::Launcher;
 use crate::launcher::{ENTRY, Orders, environment};
 
@@ -27,9 +27,6 @@ impl Confined {
     /// Starts the program and gives its ends, for whoever talks with it or reads while it works.
     /// Whatever keeps it from running is told by [`Running::ended`]. Needs a runtime of tokio.
     pub fn start(self, walls: &Walls) -> Result<Running, Refused> {
-        if let (Network::Through(_), Walls::By(_)) = (&self.network, walls) {
-            return Err(Refused::Unenforced("there is no proxy to reach hosts by".to_owned()));
-        }
         let (feed, stdin) = pipe::pipe().map_err(broken)?;
         let stdin = stdin.into_blocking_fd().map_err(broken)?;
         let ((stdout, out), (stderr, err)) = (mouth()?, mouth()?);
@@ -67,7 +64,7 @@ fn launched(
     let child = spawned(&mut command, stdout, stderr)
         .map_err(|fault| Refused::Broken(format!("`{}`: {fault}", launcher.path().display())))?;
     let how = How::Line(ours.try_clone().map_err(broken)?);
-    let listening = Listening::to(ours).map_err(broken)?;
+    let listening = Listening::to(ours, confined.network.clone()).map_err(broken)?;
     Ok((Rest::new(child, Some(listening), Vec::new()), how))
 }
 

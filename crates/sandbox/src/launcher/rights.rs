@@ -1,7 +1,7 @@
 //! Everything that the first process inside gives up for itself and for all that follow.
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus,
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, NetPort,
     PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError,
     RulesetStatus, Scope,
 };
@@ -12,6 +12,7 @@ use rustix::thread::{
     set_no_new_privs,
 };
 
+use super::syscalls::Door;
 use super::{Orders, Report, doing};
 use crate::{Access, Bounds};
 
@@ -19,10 +20,10 @@ use crate::{Access, Bounds};
 const KNOWN: ABI = ABI::V7;
 
 /// Gives up what can be given up, and says what was.
-pub(super) fn give_up(orders: &Orders) -> Result<Vec<String>, Report> {
+pub(super) fn give_up(orders: &Orders, door: Door) -> Result<Vec<String>, Report> {
     bound(&orders.bounds).map_err(|fault| doing("limits could not be set")(fault.into()))?;
     powerless().map_err(|fault| doing("capabilities could not be dropped")(fault.into()))?;
-    let landlock = confine(orders)?;
+    let landlock = confine(orders, door)?;
     Ok(vec!["limits".to_owned(), "no capabilities".to_owned(), landlock])
 }
 
@@ -70,8 +71,8 @@ fn powerless() -> rustix::io::Result<()> {
 }
 
 /// Landlock, as a second opinion on what the mounts already say.
-fn confine(orders: &Orders) -> Result<String, Report> {
-    let status = ruleset(orders)
+fn confine(orders: &Orders, door: Door) -> Result<String, Report> {
+    let status = ruleset(orders, door)
         .map_err(|fault| Report::Unenforced(format!("landlock could not be set up: {fault}")))?;
     match status {
         Some(abi) => Ok(format!("landlock v{}", abi as i32)),
@@ -82,7 +83,7 @@ fn confine(orders: &Orders) -> Result<String, Report> {
     }
 }
 
-fn ruleset(orders: &Orders) -> Result<Option<ABI>, RulesetError> {
+fn ruleset(orders: &Orders, door: Door) -> Result<Option<ABI>, RulesetError> {
     let everything = AccessFs::from_all(KNOWN);
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
     let mut open = vec![("/".into(), AccessFs::from_read(KNOWN)), ("/tmp".into(), everything)];
@@ -100,6 +101,9 @@ fn ruleset(orders: &Orders) -> Result<Option<ABI>, RulesetError> {
         let rights = if path.is_dir() { rights } else { rights & AccessFs::from_file(KNOWN) };
         let Ok(place) = PathFd::new(&path) else { continue };
         rules = rules.add_rule(PathBeneath::new(place, rights))?;
+    }
+    if let Door::At(port) = door {
+        rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
     }
     let status = rules.restrict_self()?;
     Ok(match (status.ruleset, status.landlock) {
