@@ -5,12 +5,14 @@
 //! starts the program and ends as soon as the line to whoever asked for it does. With it ends
 //! everything that was started inside, because the kernel sees to that.
 
+mod bubblewrap;
 mod inside;
 mod kernel;
 mod orders;
 mod outside;
 mod rights;
 mod syscalls;
+mod system;
 mod tree;
 mod tries;
 
@@ -19,14 +21,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub(crate) use bubblewrap::wrapped;
+use inside::Builder;
 pub(crate) use inside::{environment, unstartable};
 pub(crate) use orders::{Orders, Report};
+pub(crate) use outside::are_namespaces_closed;
 
 /// The argument that makes our program a launcher.
 pub(crate) const ENTRY: &str = "__sandbox";
 
 /// The argument that makes it the first process inside.
 const INNER: &str = "__sandbox-inside";
+
+/// The argument that makes it the first process behind walls that bubblewrap built.
+pub(crate) const WITHIN: &str = "__sandbox-within";
 
 /// Whether this program can be started again as a launcher.
 static READY: AtomicBool = AtomicBool::new(false);
@@ -58,7 +66,10 @@ impl Launcher {
 pub fn launcher() {
     match std::env::args_os().nth(1) {
         Some(word) if word == OsStr::new(ENTRY) => std::process::exit(outside::run()),
-        Some(word) if word == OsStr::new(INNER) => std::process::exit(inside::run()),
+        Some(word) if word == OsStr::new(INNER) => std::process::exit(inside::run(Builder::Us)),
+        Some(word) if word == OsStr::new(WITHIN) => {
+            std::process::exit(inside::run(Builder::Bubblewrap))
+        }
         Some(_) | None => READY.store(true, Ordering::Release),
     }
 }

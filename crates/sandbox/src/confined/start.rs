@@ -13,8 +13,7 @@ use super::line::Listening;
 use super::running::{Heard, How, Rest, Running, Stop};
 use super::secrets::sealed;
 use super::{Confined, Refused, Walls};
-use crate::Launcher;
-use crate::launcher::{ENTRY, Orders, environment};
+use crate::launcher::{ENTRY, Orders, environment, wrapped};
 
 /// The ends of three pipes that a program gets.
 struct Theirs {
@@ -33,7 +32,14 @@ impl Confined {
         let theirs = Theirs { stdin, stdout, stderr };
         let (rest, how) = match walls {
             Walls::Missing => return Err(Refused::NoLauncher),
-            Walls::By(launcher) => launched(&self, launcher, theirs)?,
+            Walls::By(launcher) => {
+                let mut command = Command::new(launcher.path());
+                command.arg(ENTRY);
+                launched(&self, command, theirs)?
+            }
+            Walls::Bubblewrap(program, launcher) => {
+                launched(&self, wrapped(&self, program, launcher)?.into(), theirs)?
+            }
             Walls::Off => unconfined(&self, theirs)?,
         };
         let (stdout, stderr) = (Heard(Some(out)), Heard(Some(err)));
@@ -50,7 +56,7 @@ fn mouth() -> Result<(OwnedFd, pipe::Receiver), Refused> {
 /// The launcher, with its orders waiting for it on the line.
 fn launched(
     confined: &Confined,
-    launcher: &Launcher,
+    mut command: Command,
     theirs: Theirs,
 ) -> Result<(Rest, How), Refused> {
     let Theirs { stdin, stdout, stderr } = theirs;
@@ -59,10 +65,9 @@ fn launched(
     let secrets = secrets.chain(confined.handed.iter().map(|handed| &handed.value));
     let files: io::Result<Vec<_>> = std::iter::once(Ok(stdin)).chain(secrets.map(sealed)).collect();
     Orders::of(confined).send(&ours, &files.map_err(broken)?).map_err(broken)?;
-    let mut command = Command::new(launcher.path());
-    command.arg(ENTRY).env_clear().stdin(Stdio::from(OwnedFd::from(line)));
-    let child = spawned(&mut command, stdout, stderr)
-        .map_err(|fault| Refused::Broken(format!("`{}`: {fault}", launcher.path().display())))?;
+    let name = command.as_std().get_program().display().to_string();
+    let child = spawned(command.env_clear().stdin(OwnedFd::from(line)), stdout, stderr)
+        .map_err(|fault| Refused::Broken(format!("`{name}`: {fault}")))?;
     let how = How::Line(ours.try_clone().map_err(broken)?);
     let listening = Listening::to(ours, confined.network.clone()).map_err(broken)?;
     Ok((Rest::new(child, Some(listening), Vec::new()), how))

@@ -19,19 +19,28 @@ use rustix::process::{
 
 use super::syscalls::Door;
 use super::tries::Tries;
-use super::{Orders, Report, doing, kernel, rights, syscalls, tree};
+use super::{Orders, Report, bubblewrap, doing, kernel, rights, syscalls, tree};
 use crate::Spawn;
 
 /// How long an orphan may lie around before it is buried.
 const BETWEEN_BURIALS: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
+/// Who made the namespaces, and what there is to see in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Builder {
+    /// We do.
+    Us,
+    /// bubblewrap did.
+    Bubblewrap,
+}
+
 /// Does the inner part and gives the exit code. When it returns, everything inside ends.
-pub(super) fn run() -> i32 {
+pub(super) fn run(builder: Builder) -> i32 {
     let line = match rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) {
         Ok(line) => UnixStream::from(line),
         Err(_) => return 1,
     };
-    match live(&line) {
+    match live(&line, builder) {
         Ok(report) => {
             report.send(line.as_fd());
             0
@@ -43,13 +52,15 @@ pub(super) fn run() -> i32 {
     }
 }
 
-fn live(line: &UnixStream) -> Result<Report, Report> {
+fn live(line: &UnixStream, builder: Builder) -> Result<Report, Report> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|fault| doing("it could not be tied to its parent")(fault.into()))?;
     let (orders, files) = Orders::receive(line).map_err(doing("the orders could not be read"))?;
-    let door = door(&orders, line).map_err(doing("the gate could not be opened"))?;
-    let mut layers = vec!["namespaces".to_owned()];
-    layers.extend(tree::build(&orders)?);
+    let door = door(&orders, line, builder).map_err(doing("the gate could not be opened"))?;
+    let mut layers = match builder {
+        Builder::Us => tree::build(&orders)?,
+        Builder::Bubblewrap => bubblewrap::built()?,
+    };
     layers.extend(rights::give_up(&orders, door)?);
     layers.push(syscalls::filter(door)?);
     let mut tried = Tries::of(&orders);
@@ -59,11 +70,13 @@ fn live(line: &UnixStream) -> Result<Report, Report> {
 }
 
 /// Makes the door of the gate, where only what runs inside can knock, and hands it over.
-fn door(orders: &Orders, line: &UnixStream) -> io::Result<Door> {
+fn door(orders: &Orders, line: &UnixStream, builder: Builder) -> io::Result<Door> {
     if !orders.gated {
         return Ok(Door::None);
     }
-    kernel::raise_loopback()?;
+    if builder == Builder::Us {
+        kernel::raise_loopback()?;
+    }
     let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Report::Door.send_with(line.as_fd(), door.as_fd())?;
     Ok(Door::At(door.local_addr()?.port()))

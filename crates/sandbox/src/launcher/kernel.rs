@@ -128,3 +128,16 @@ pub(super) fn go_on(asked: impl AsFd, call: &libc::seccomp_notif) {
     // SAFETY: the structure is the one that this wish takes. Whoever is gone needs no answer.
     unsafe { libc::ioctl(asked.as_fd().as_raw_fd(), wish, &raw mut answer) };
 }
+
+/// Lets files go on into a program that is started from here.
+#[expect(unsafe_code, reason = "between the two only what takes no locks is sound")]
+pub(super) fn keep(command: &mut Command, files: Vec<OwnedFd>) {
+    let kept = move || {
+        for file in &files {
+            rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty())?;
+        }
+        Ok(())
+    };
+    // SAFETY: each step is one call of the kernel, and takes neither memory nor a lock.
+    unsafe { command.pre_exec(kept) };
+}

@@ -60,3 +60,14 @@ fn no_namespaces(fault: io::Error) -> Report {
     };
     Report::Unenforced(format!("no namespaces: {fault}; {why}"))
 }
+
+/// Whether this machine says that an ordinary user makes no namespaces. Where it says nothing, trying
+/// tells.
+pub(crate) fn are_namespaces_closed() -> bool {
+    let says =
+        |file: &str, word: &str| fs::read_to_string(file).is_ok_and(|said| said.trim() == word);
+    says("/proc/sys/user/max_user_namespaces", "0")
+        || !geteuid().is_root()
+            && (says("/proc/sys/kernel/unprivileged_userns_clone", "0")
+                || says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
+}

@@ -7,9 +7,9 @@ use landlock::{
 };
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::{
-    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
-    set_no_new_privs,
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, capabilities,
+    clear_ambient_capability_set, remove_capability_from_bounding_set, set_capabilities,
+    set_capabilities_secure_bits, set_no_new_privs,
 };
 
 use super::syscalls::Door;
@@ -47,6 +47,19 @@ fn bound(bounds: &Bounds) -> rustix::io::Result<()> {
 /// Root inside is nobody: no capability now, and none to be had by running anything.
 fn powerless() -> rustix::io::Result<()> {
     set_no_new_privs(true)?;
+    // Without this one right there is none to lose, and `no_new_privs` keeps it that way.
+    if capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
+        unattainable()?;
+    }
+    clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    // Nothing that runs inside may look into the process that watches over it.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+}
+
+/// Takes away what running something could give back.
+fn unattainable() -> rustix::io::Result<()> {
     let bits = CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED
         | CapabilitiesSecureBits::NO_SETUID_FIXUP
@@ -63,11 +76,7 @@ fn powerless() -> rustix::io::Result<()> {
             Err(fault) => return Err(fault),
         }
     }
-    clear_ambient_capability_set()?;
-    let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
-    // Nothing that runs inside may look into the process that watches over it.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+    Ok(())
 }
 
 /// Landlock, as a second opinion on what the mounts already say.
