@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::inside::{self, Builder};
 use super::system::{DEVICES, ETC, LINKS, SYSTEM, WRITTEN, is_root, showable};
 use super::{Report, WITHIN, kernel};
 use crate::confined::secrets::in_memory;
@@ -62,10 +63,16 @@ pub(crate) fn wrapped(
     Ok(command)
 }
 
+/// Does the part behind the walls and gives the exit code.
+pub(super) fn run() -> i32 {
+    match kernel::close_inherited() {
+        Ok(()) => inside::run(Builder::Bubblewrap),
+        Err(_) => 1,
+    }
+}
+
 /// What stands, seen from behind it.
 pub(super) fn built() -> Result<Vec<String>, Report> {
-    let inherited = "inherited files could not be closed";
-    kernel::keep_files_to_ourselves().map_err(super::doing(inherited))?;
     if is_root() {
         return Err(Report::Unenforced(
             "nobody counts root's processes behind bubblewrap; run haft as an ordinary user".into(),

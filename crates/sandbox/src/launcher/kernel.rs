@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
 use seccompiler::sock_filter;
 
@@ -18,14 +19,23 @@ pub(super) fn leave(namespaces: UnshareFlags) -> io::Result<()> {
     Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
 }
 
-/// Nothing but the first three files goes on into another program.
+/// Closes everything but the first three files. Only for a process that has opened nothing yet.
 #[expect(unsafe_code, reason = "no safe function closes what is not owned")]
-pub(super) fn keep_files_to_ourselves() -> io::Result<()> {
-    let flag = libc::CLOSE_RANGE_CLOEXEC;
-    // SAFETY: the call takes three numbers and closes nothing; it only marks files to be closed by
-    // the next program.
-    let done = unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, flag) };
+pub(super) fn close_inherited() -> io::Result<()> {
+    // SAFETY: the launcher is the first thing in `main` and has opened nothing, so that no file that
+    // somebody in this process owns is closed.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A second process like this one: nothing in it, and its id in the first.
+#[expect(unsafe_code, reason = "in a process with threads the second one could do almost nothing")]
+pub(super) fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: a launcher has one thread, so that no lock is held by somebody who is not there.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        child => Ok(Pid::from_raw(child)),
+    }
 }
 
 /// Whether a change goes for what is mounted below as well.

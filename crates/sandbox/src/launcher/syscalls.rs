@@ -4,12 +4,13 @@
 //! for. Not there: mounting, namespaces, tracing, keys, modules, clocks, `io_uring`, handles, and
 //! `clone3`, whose wishes cannot be looked at.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::offset_of;
 
 use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule,
+    SeccompRule, sock_filter,
 };
 
 use super::Report;
@@ -32,6 +33,9 @@ const CHANGING: [i32; 4] = [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, libc::O
 /// The instruction that ends a filter.
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
+/// The steps by which a filter of the library's asks for which machine a call is meant.
+const ASKS_FOR_MACHINE: usize = 3;
+
 /// The part of a socket's type that is its type.
 const TYPE: u64 = 0xf;
 
@@ -52,13 +56,41 @@ pub(super) fn filter(door: Door) -> Result<String, Report> {
 }
 
 fn compiled(door: Door) -> Result<BpfProgram, seccompiler::BackendError> {
-    let mut rules: BTreeMap<c_long, Vec<SeccompRule>> =
-        PLAIN.iter().chain(OLDER).map(|call| (*call, Vec::new())).collect();
-    rules.extend(looked_at()?);
-    rules.extend(sockets(door)?);
+    let rules: BTreeMap<_, _> = looked_at()?.into_iter().chain(sockets(door)?).collect();
     let unheard_of = SeccompAction::Errno(libc::ENOSYS as u32);
     let arch = std::env::consts::ARCH.try_into()?;
-    SeccompFilter::new(rules, unheard_of, SeccompAction::Allow, arch)?.try_into()
+    let rest: BpfProgram =
+        SeccompFilter::new(rules, unheard_of, SeccompAction::Allow, arch)?.try_into()?;
+    Ok(plainly(rest))
+}
+
+/// A filter, with what is plainly allowed before it. The kernel runs a filter for every call that
+/// there is when it is installed, so one that asks call by call takes milliseconds to begin with.
+fn plainly(rest: BpfProgram) -> BpfProgram {
+    let [load, compare] = [libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, libc::BPF_JMP | libc::BPF_K];
+    let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
+    // The other filter begins by asking for which machine a call is meant; until then nothing counts.
+    let mut filter: BpfProgram = rest.iter().take(ASKS_FOR_MACHINE).cloned().collect();
+    filter.push(step(load, 0, 0, offset_of!(libc::seccomp_data, nr) as u32));
+    for (first, last) in ranges() {
+        filter.push(step(compare | libc::BPF_JGE, 0, 2, first));
+        filter.push(step(compare | libc::BPF_JGT, 1, 0, last));
+        filter.push(step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW));
+    }
+    filter.extend(rest);
+    filter
+}
+
+/// The numbers of the calls that are plainly allowed, each beginning with its end.
+fn ranges() -> Vec<(u32, u32)> {
+    let numbers: BTreeSet<_> = PLAIN.iter().chain(OLDER).map(|call| *call as u32).collect();
+    numbers.into_iter().fold(Vec::new(), |mut ranges: Vec<(u32, u32)>, number| {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            Some(_) | None => ranges.push((number, number)),
+        }
+        ranges
+    })
 }
 
 /// What keeps a process from starting others. It may have threads, and it may become another program.
@@ -260,3 +292,31 @@ const OLDER: &[c_long] = &[
 /// Calls that newer machines do not have.
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_for_another_machine_is_refused_before_its_number_is_looked_at() {
+        let filter = compiled(Door::None).unwrap();
+        let [machine, same, end, number, ..] = filter.as_slice() else { panic!("{filter:?}") };
+        let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+        assert_eq!((machine.code, machine.k), (load, offset_of!(libc::seccomp_data, arch) as u32));
+        let equal = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        assert_eq!((same.code, same.jt, same.jf), (equal, 1, 0));
+        assert_eq!((end.code, end.k), (RETURN, libc::SECCOMP_RET_KILL_PROCESS));
+        assert_eq!((number.code, number.k), (load, 0));
+    }
+
+    #[test]
+    fn ranges_hold_what_is_plainly_allowed_and_nothing_else() {
+        let plain: BTreeSet<_> = PLAIN.iter().chain(OLDER).map(|call| *call as u32).collect();
+        let held: BTreeSet<_> =
+            ranges().into_iter().flat_map(|(first, last)| first..=last).collect();
+        assert_eq!(held, plain);
+        let all: BTreeSet<_> =
+            looked_at().unwrap().into_iter().map(|(call, _)| call as u32).collect();
+        assert!(held.is_disjoint(&all));
+    }
+}
