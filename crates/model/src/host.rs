@@ -26,6 +26,14 @@ pub fn is_internal(name: &str) -> bool {
     !name.contains('.') || name.ends_with(".internal") || name.ends_with(".local")
 }
 
+/// Whether a name, without a port, says that its host is of one's own network: an address, or a name
+/// that can mean nothing else.
+pub fn is_own(name: &str) -> bool {
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let is_address = address.parse::<std::net::IpAddr>().is_ok();
+    is_address || (!name.contains('*') && is_internal(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

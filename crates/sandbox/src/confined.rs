@@ -1,10 +1,9 @@
 //! One program that runs inside, from its start to its end.
 
-mod gate;
 mod gather;
 mod line;
 mod running;
-mod secrets;
+pub(crate) mod secrets;
 mod start;
 
 use std::collections::BTreeMap;
@@ -17,14 +16,16 @@ use haft_model::Secret;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use crate::Launcher;
+use crate::{Gate, Launcher, Reached};
 use gather::{Kept, give};
 
-pub use gate::Gate;
 pub use running::{Feed, Heard, Running};
 
 /// How long everything may take to be gone once it was told to be.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Where bubblewrap is, where it is.
+const BUBBLEWRAP: [&str; 2] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"];
 
 /// A program, and everything that it gets to see of this machine.
 #[derive(Clone, Debug, Default)]
@@ -139,10 +140,25 @@ impl Default for Bounds {
 pub enum Walls {
     /// A launcher puts the program inside.
     By(Launcher),
+    /// bubblewrap, the program at this path, makes the namespaces and what there is to see in them,
+    /// and the launcher does the rest. For machines that let nobody else make namespaces.
+    Bubblewrap(PathBuf, Launcher),
     /// Nobody can, so nothing runs.
     Missing,
     /// Nothing, because the workspace says so: time and outputs are bounded, and nothing else is.
     Off,
+}
+
+impl Walls {
+    /// The best that this machine allows: a launcher's own, or else bubblewrap's, if it is there.
+    pub fn here(launcher: Option<Launcher>) -> Walls {
+        let Some(launcher) = launcher else { return Walls::Missing };
+        let bubblewrap = BUBBLEWRAP.map(PathBuf::from).into_iter().find(|path| path.exists());
+        match bubblewrap.filter(|_| crate::launcher::are_namespaces_closed()) {
+            Some(bubblewrap) => Walls::Bubblewrap(bubblewrap, launcher),
+            None => Walls::By(launcher),
+        }
+    }
 }
 
 /// A program that ran, and all its descendants are gone.
@@ -160,6 +176,8 @@ pub struct Ended {
     pub layers: Vec<String>,
     /// What it wanted and was refused; of many, the first.
     pub tried: Vec<Tried>,
+    /// Whom it reached through the gate.
+    pub reached: Vec<Reached>,
 }
 
 /// Something that a confined program wanted and was refused.

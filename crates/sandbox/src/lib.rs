@@ -5,12 +5,14 @@
 
 mod address;
 mod confined;
+mod gate;
 mod launcher;
 mod ranges;
 
 pub use address::{AddressGuard, CheckedUrl, Forbidden};
 pub use confined::{
-    Access, Bounds, Confined, End, Ended, Feed, Gate, Handed, Heard, Network, Refused, Running,
-    Shown, Spawn, Tried, Walls,
+    Access, Bounds, Confined, End, Ended, Feed, Handed, Heard, Network, Refused, Running, Shown,
+    Spawn, Tried, Walls,
 };
+pub use gate::{Gate, Reached};
 pub use launcher::{Launcher, launcher};

@@ -1,6 +1,6 @@
 //! Which hosts a call may reach: those that the driver and the contract both list, and no others.
 
-use haft_model::host::{covers, is_internal, name_of};
+use haft_model::host::{covers, is_own, name_of};
 use haft_model::{Code, Plan, Stop};
 use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 
@@ -19,13 +19,6 @@ pub(super) fn opened(guard: AddressGuard, egress: &[String], base_url: &str) -> 
         }
     });
     named.fold(guard, |guard, (name, port)| guard.allowing(name, port))
-}
-
-/// An address, or a name that can only mean a host of one's own network.
-fn is_own(name: &str) -> bool {
-    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    let is_address = address.parse::<std::net::IpAddr>().is_ok();
-    is_address || (!name.contains('*') && is_internal(name))
 }
 
 fn port_of(url: &str) -> Option<u16> {

@@ -51,7 +51,9 @@ fn hook(
 fn name(wished: &Wished, place: &Place) -> String {
     match (&wished.target, &place.walls) {
         (HookTarget::Run(command), Walls::Off) => format!("{} (unconfined)", command.join(" ")),
-        (HookTarget::Run(command), Walls::By(_) | Walls::Missing) => command.join(" "),
+        (HookTarget::Run(command), Walls::By(_) | Walls::Bubblewrap(..) | Walls::Missing) => {
+            command.join(" ")
+        }
         (HookTarget::Url(url), _) => url.clone(),
     }
 }
@@ -89,7 +91,7 @@ fn aliases(workspace: &Workspace) -> HashMap<ToolKey, Vec<String>> {
 pub(super) fn place(workspace: &Workspace, given: &Given) -> Place {
     let own = || given.launcher.clone().or_else(Launcher::own);
     let walls = match workspace.settings().workspace.sandbox {
-        Sandbox::On => own().map_or(Walls::Missing, Walls::By),
+        Sandbox::On => Walls::here(own()),
         Sandbox::Off => Walls::Off,
     };
     let mut hidden = vec![PathBuf::from(".haft")];

@@ -15,6 +15,7 @@ use tokio::process::Child;
 
 use super::line::Listening;
 use super::{End, Ended, Refused, Tried};
+use crate::Reached;
 
 /// What is known of a launcher that did not say how it went.
 pub(super) const WORDLESS: &str = "it ended without a word";
@@ -140,6 +141,7 @@ pub(super) struct Told {
     pub(super) end: Option<End>,
     pub(super) layers: Vec<String>,
     pub(super) tried: Vec<Tried>,
+    pub(super) reached: Vec<Reached>,
 }
 
 impl Rest {
@@ -168,8 +170,9 @@ impl Rest {
 
 impl Told {
     pub(super) fn ended(self, end: End) -> Ended {
+        let Told { layers, tried, reached, .. } = self;
         let (stdout, stderr) = (Vec::new(), Vec::new());
-        Ended { end, stdout, stderr, truncated: false, layers: self.layers, tried: self.tried }
+        Ended { end, stdout, stderr, truncated: false, layers, tried, reached }
     }
 }
 

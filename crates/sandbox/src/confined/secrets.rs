@@ -4,17 +4,23 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use haft_model::Secret;
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, SeekFrom, fcntl_add_seals, memfd_create, seek};
 
 /// A file that holds a secret, that nobody can change, and that is on no disk.
 pub(super) fn sealed(secret: &Secret) -> io::Result<OwnedFd> {
-    let file = memfd_create("secret", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    let mut rest = secret.expose().as_bytes();
+    in_memory(secret.expose())
+}
+
+/// A file that nobody can change and that is on no disk, at its beginning.
+pub(crate) fn in_memory(text: &str) -> io::Result<OwnedFd> {
+    let file = memfd_create("haft", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let mut rest = text.as_bytes();
     while !rest.is_empty() {
         let written = rustix::io::write(&file, rest)?;
         rest = rest.get(written..).unwrap_or_default();
     }
     let all = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
     fcntl_add_seals(&file, all)?;
+    seek(&file, SeekFrom::Start(0))?;
     Ok(file)
 }

@@ -12,9 +12,8 @@ use tokio::process::{Child, Command};
 use super::line::Listening;
 use super::running::{Heard, How, Rest, Running, Stop};
 use super::secrets::sealed;
-use super::{Confined, Network, Refused, Walls};
-use crate::Launcher;
-use crate::launcher::{ENTRY, Orders, environment};
+use super::{Confined, Refused, Walls};
+use crate::launcher::{ENTRY, Orders, environment, wrapped};
 
 /// The ends of three pipes that a program gets.
 struct Theirs {
@@ -27,16 +26,20 @@ impl Confined {
     /// Starts the program and gives its ends, for whoever talks with it or reads while it works.
     /// Whatever keeps it from running is told by [`Running::ended`]. Needs a runtime of tokio.
     pub fn start(self, walls: &Walls) -> Result<Running, Refused> {
-        if let (Network::Through(_), Walls::By(_)) = (&self.network, walls) {
-            return Err(Refused::Unenforced("there is no proxy to reach hosts by".to_owned()));
-        }
         let (feed, stdin) = pipe::pipe().map_err(broken)?;
         let stdin = stdin.into_blocking_fd().map_err(broken)?;
         let ((stdout, out), (stderr, err)) = (mouth()?, mouth()?);
         let theirs = Theirs { stdin, stdout, stderr };
         let (rest, how) = match walls {
             Walls::Missing => return Err(Refused::NoLauncher),
-            Walls::By(launcher) => launched(&self, launcher, theirs)?,
+            Walls::By(launcher) => {
+                let mut command = Command::new(launcher.path());
+                command.arg(ENTRY);
+                launched(&self, command, theirs)?
+            }
+            Walls::Bubblewrap(program, launcher) => {
+                launched(&self, wrapped(&self, program, launcher)?.into(), theirs)?
+            }
             Walls::Off => unconfined(&self, theirs)?,
         };
         let (stdout, stderr) = (Heard(Some(out)), Heard(Some(err)));
@@ -53,7 +56,7 @@ fn mouth() -> Result<(OwnedFd, pipe::Receiver), Refused> {
 /// The launcher, with its orders waiting for it on the line.
 fn launched(
     confined: &Confined,
-    launcher: &Launcher,
+    mut command: Command,
     theirs: Theirs,
 ) -> Result<(Rest, How), Refused> {
     let Theirs { stdin, stdout, stderr } = theirs;
@@ -62,12 +65,11 @@ fn launched(
     let secrets = secrets.chain(confined.handed.iter().map(|handed| &handed.value));
     let files: io::Result<Vec<_>> = std::iter::once(Ok(stdin)).chain(secrets.map(sealed)).collect();
     Orders::of(confined).send(&ours, &files.map_err(broken)?).map_err(broken)?;
-    let mut command = Command::new(launcher.path());
-    command.arg(ENTRY).env_clear().stdin(Stdio::from(OwnedFd::from(line)));
-    let child = spawned(&mut command, stdout, stderr)
-        .map_err(|fault| Refused::Broken(format!("`{}`: {fault}", launcher.path().display())))?;
+    let name = command.as_std().get_program().display().to_string();
+    let child = spawned(command.env_clear().stdin(OwnedFd::from(line)), stdout, stderr)
+        .map_err(|fault| Refused::Broken(format!("`{name}`: {fault}")))?;
     let how = How::Line(ours.try_clone().map_err(broken)?);
-    let listening = Listening::to(ours).map_err(broken)?;
+    let listening = Listening::to(ours, confined.network.clone()).map_err(broken)?;
     Ok((Rest::new(child, Some(listening), Vec::new()), how))
 }
 

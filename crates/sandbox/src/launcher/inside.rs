@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -16,19 +17,30 @@ use rustix::process::{
     wait,
 };
 
-use super::{Orders, Report, doing, kernel, rights, syscalls, tree};
+use super::syscalls::Door;
+use super::tries::Tries;
+use super::{Orders, Report, bubblewrap, doing, kernel, rights, syscalls, tree};
 use crate::Spawn;
 
 /// How long an orphan may lie around before it is buried.
 const BETWEEN_BURIALS: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
+/// Who made the namespaces, and what there is to see in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Builder {
+    /// We do.
+    Us,
+    /// bubblewrap did.
+    Bubblewrap,
+}
+
 /// Does the inner part and gives the exit code. When it returns, everything inside ends.
-pub(super) fn run() -> i32 {
+pub(super) fn run(builder: Builder) -> i32 {
     let line = match rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) {
         Ok(line) => UnixStream::from(line),
         Err(_) => return 1,
     };
-    match live(&line) {
+    match live(&line, builder) {
         Ok(report) => {
             report.send(line.as_fd());
             0
@@ -40,20 +52,37 @@ pub(super) fn run() -> i32 {
     }
 }
 
-fn live(line: &UnixStream) -> Result<Report, Report> {
+fn live(line: &UnixStream, builder: Builder) -> Result<Report, Report> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|fault| doing("it could not be tied to its parent")(fault.into()))?;
     let (orders, files) = Orders::receive(line).map_err(doing("the orders could not be read"))?;
-    let mut layers = vec!["namespaces".to_owned()];
-    layers.extend(tree::build(&orders)?);
-    layers.extend(rights::give_up(&orders)?);
-    layers.push(syscalls::filter()?);
-    let mut program = start(&orders, files)?;
+    let door = door(&orders, line, builder).map_err(doing("the gate could not be opened"))?;
+    let mut layers = match builder {
+        Builder::Us => tree::build(&orders)?,
+        Builder::Bubblewrap => bubblewrap::built()?,
+    };
+    layers.extend(rights::give_up(&orders, door)?);
+    layers.push(syscalls::filter(door)?);
+    let mut tried = Tries::of(&orders);
+    let mut program = start(&orders, files, door)?;
     Report::Inside(layers).send(line.as_fd());
-    watch(&mut program, line).map_err(doing("the program was lost"))
+    watch(&mut program, line, &mut tried).map_err(doing("the program was lost"))
 }
 
-fn start(orders: &Orders, files: Vec<OwnedFd>) -> Result<Child, Report> {
+/// Makes the door of the gate, where only what runs inside can knock, and hands it over.
+fn door(orders: &Orders, line: &UnixStream, builder: Builder) -> io::Result<Door> {
+    if !orders.gated {
+        return Ok(Door::None);
+    }
+    if builder == Builder::Us {
+        kernel::raise_loopback()?;
+    }
+    let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    Report::Door.send_with(line.as_fd(), door.as_fd())?;
+    Ok(Door::At(door.local_addr()?.port()))
+}
+
+fn start(orders: &Orders, files: Vec<OwnedFd>, door: Door) -> Result<Child, Report> {
     let mut files = files.into_iter();
     let stdin = files.next().map_or_else(Stdio::null, Stdio::from);
     let mut command = Command::new(&orders.program);
@@ -67,6 +96,9 @@ fn start(orders: &Orders, files: Vec<OwnedFd>) -> Result<Child, Report> {
         kept.map_err(|fault| doing("a secret could not be handed over")(fault.into()))?;
         command.env(name, format!("/proc/self/fd/{}", file.as_raw_fd()));
         open.push(file);
+    }
+    if let Door::At(port) = door {
+        command.envs(proxy(port));
     }
     if orders.spawn == Spawn::Nothing {
         let filter = syscalls::childless()?;
@@ -97,18 +129,27 @@ fn content(file: &OwnedFd) -> io::Result<Secret> {
 }
 
 /// Waits for the program, buries orphans, and ends when the line does.
-fn watch(program: &mut Child, line: &UnixStream) -> io::Result<Report> {
+fn watch(program: &mut Child, line: &UnixStream, tries: &mut Tries) -> io::Result<Report> {
     let id = Pid::from_child(program);
     let ended = pidfd_open(id, PidfdFlags::empty())?;
     loop {
         let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
-        let mut files = [PollFd::new(line, gone), PollFd::new(&ended, PollFlags::IN)];
+        let mut files = vec![PollFd::new(line, gone), PollFd::new(&ended, PollFlags::IN)];
+        files.extend(tries.asked().map(|asked| PollFd::from_borrowed_fd(asked, PollFlags::IN)));
         match poll(&mut files, Some(&BETWEEN_BURIALS)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(fault) => return Err(fault.into()),
         }
-        if files.first().is_some_and(|line| line.revents().intersects(gone)) {
+        let happened =
+            |place: usize| files.get(place).is_some_and(|file| !file.revents().is_empty());
+        if happened(0) {
             std::process::exit(1);
+        }
+        if happened(2) {
+            if let Some(tried) = tries.look() {
+                tried.send(line.as_fd());
+            }
+            continue;
         }
         while let Ok(Some((who, status))) = wait(WaitOptions::NOHANG) {
             if who == id {
@@ -139,6 +180,18 @@ pub(crate) fn environment(
     let always = always.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let declared = declared.iter().map(|(name, value)| (name.clone(), value.clone()));
     always.into_iter().chain(declared).collect()
+}
+
+/// What programs look at to find a proxy. No name is an exception.
+fn proxy(port: u16) -> Vec<(&'static str, String)> {
+    let names =
+        ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+    let mut variables: Vec<_> =
+        names.into_iter().map(|name| (name, format!("http://127.0.0.1:{port}"))).collect();
+    variables.extend([("NO_PROXY", String::new()), ("no_proxy", String::new())]);
+    // Node asks for the variables only when told to.
+    variables.push(("NODE_USE_ENV_PROXY", "1".to_owned()));
+    variables
 }
 
 /// Why a program does not start, in words.

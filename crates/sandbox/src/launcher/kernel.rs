@@ -2,11 +2,13 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
+use seccompiler::sock_filter;
 
 /// Leaves the namespaces of whoever started us. Fails where there is a second thread.
 #[expect(unsafe_code, reason = "only one of its flags, which is not used here, is dangerous")]
@@ -17,14 +19,23 @@ pub(super) fn leave(namespaces: UnshareFlags) -> io::Result<()> {
     Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
 }
 
-/// Nothing but the first three files goes on into another program.
+/// Closes everything but the first three files. Only for a process that has opened nothing yet.
 #[expect(unsafe_code, reason = "no safe function closes what is not owned")]
-pub(super) fn keep_files_to_ourselves() -> io::Result<()> {
-    let flag = libc::CLOSE_RANGE_CLOEXEC;
-    // SAFETY: the call takes three numbers and closes nothing; it only marks files to be closed by
-    // the next program.
-    let done = unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, flag) };
+pub(super) fn close_inherited() -> io::Result<()> {
+    // SAFETY: the launcher is the first thing in `main` and has opened nothing, so that no file that
+    // somebody in this process owns is closed.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A second process like this one: nothing in it, and its id in the first.
+#[expect(unsafe_code, reason = "in a process with threads the second one could do almost nothing")]
+pub(super) fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: a launcher has one thread, so that no lock is held by somebody who is not there.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        child => Ok(Pid::from_raw(child)),
+    }
 }
 
 /// Whether a change goes for what is mounted below as well.
@@ -67,4 +78,76 @@ pub(super) fn before(
 ) {
     // SAFETY: a launcher has one thread, so that no lock is held by somebody who is not there.
     unsafe { command.pre_exec(last) };
+}
+
+/// Makes this machine reachable from itself, in a network that is new.
+#[expect(unsafe_code, reason = "there is no safe function for it")]
+pub(super) fn raise_loopback() -> io::Result<()> {
+    use rustix::net::{AddressFamily, SocketType, socket};
+    let any = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    let mut name = [0; libc::IFNAMSIZ];
+    for (letter, given) in name.iter_mut().zip(b"lo") {
+        *letter = (*given).cast_signed();
+    }
+    let up = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_flags: up };
+    let wish = libc::ifreq { ifr_name: name, ifr_ifru };
+    // SAFETY: the structure is the one that this wish takes, its name ends in a zero, and it lives
+    // until the call returns.
+    let done = unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const wish) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Installs a filter whose questions are asked at the file that this gives.
+#[expect(unsafe_code, reason = "there is no safe function for it")]
+pub(super) fn asked_by(filter: &[sock_filter]) -> io::Result<OwnedFd> {
+    let length = u16::try_from(filter.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut().cast() };
+    let wished = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    // Kernels before 5.19 interrupt a call that is being asked about for any signal.
+    for flags in [wished | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, wished] {
+        let mode = libc::SECCOMP_SET_MODE_FILTER;
+        // SAFETY: the program points to as many instructions as it says, of the same layout, and the
+        // kernel copies them.
+        let file = unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) };
+        if file >= 0 {
+            // SAFETY: the kernel has just made this file for us.
+            return Ok(unsafe { OwnedFd::from_raw_fd(file as i32) });
+        }
+    }
+    Err(io::Error::last_os_error())
+}
+
+/// A call that somebody is about to make.
+#[expect(unsafe_code, reason = "there is no safe function for it")]
+pub(super) fn question(asked: impl AsFd) -> io::Result<libc::seccomp_notif> {
+    // SAFETY: all zeroes is what the kernel wants this structure of numbers to be.
+    let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    let wish = libc::SECCOMP_IOCTL_NOTIF_RECV;
+    // SAFETY: the structure is the one that this wish fills in.
+    let done = unsafe { libc::ioctl(asked.as_fd().as_raw_fd(), wish, &raw mut call) };
+    if done == 0 { Ok(call) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets the kernel go on with a call, and say no itself if it is one to be refused.
+#[expect(unsafe_code, reason = "there is no safe function for it")]
+pub(super) fn go_on(asked: impl AsFd, call: &libc::seccomp_notif) {
+    let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+    let mut answer = libc::seccomp_notif_resp { id: call.id, val: 0, error: 0, flags };
+    let wish = libc::SECCOMP_IOCTL_NOTIF_SEND;
+    // SAFETY: the structure is the one that this wish takes. Whoever is gone needs no answer.
+    unsafe { libc::ioctl(asked.as_fd().as_raw_fd(), wish, &raw mut answer) };
+}
+
+/// Lets files go on into a program that is started from here.
+#[expect(unsafe_code, reason = "between the two only what takes no locks is sound")]
+pub(super) fn keep(command: &mut Command, files: Vec<OwnedFd>) {
+    let kept = move || {
+        for file in &files {
+            rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty())?;
+        }
+        Ok(())
+    };
+    // SAFETY: each step is one call of the kernel, and takes neither memory nor a lock.
+    unsafe { command.pre_exec(kept) };
 }

@@ -13,7 +13,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Bounds, Confined, Shown, Spawn};
+use crate::{Bounds, Confined, Network, Shown, Spawn};
 
 /// What fits into a socket before anybody reads it, with room to spare.
 const LONGEST: usize = 100 * 1024;
@@ -33,6 +33,8 @@ pub(crate) struct Orders {
     pub(super) shown: Vec<Shown>,
     pub(super) hidden: Vec<PathBuf>,
     pub(super) cwd: PathBuf,
+    /// Whether hosts are reached through a gate; otherwise none are.
+    pub(super) gated: bool,
     pub(super) bounds: Bounds,
     pub(super) spawn: Spawn,
 }
@@ -45,8 +47,17 @@ pub(crate) enum Report {
     Unenforced(String),
     /// The program cannot be started.
     NoProgram(String),
+    /// The door of the gate comes along: a socket that listens.
+    Door,
     /// It was started behind these layers.
     Inside(Vec<String>),
+    /// It wanted to change something that it may not.
+    Tried {
+        /// What.
+        path: PathBuf,
+        /// What it wanted to do with it.
+        wanted: String,
+    },
     /// It ended with this code.
     Exited(i32),
     /// It was ended by this signal.
@@ -64,6 +75,7 @@ impl Orders {
             shown: confined.shown.clone(),
             hidden: confined.hidden.clone(),
             cwd: confined.cwd.clone(),
+            gated: matches!(confined.network, Network::Through(_)),
             bounds: confined.bounds,
             spawn: confined.spawn,
         }
@@ -115,11 +127,27 @@ fn too_much(what: &str) -> io::Error {
 }
 
 impl Report {
-    /// Says it. Where nobody listens any more there is nobody to tell.
+    /// Says it. Where nobody listens any more there is nobody to tell, and nobody is waited for.
     pub(super) fn send(&self, line: BorrowedFd<'_>) {
-        if let Ok(mut text) = serde_json::to_vec(self) {
-            text.push(b'\n');
-            let _ = rustix::net::send(line, &text, SendFlags::NOSIGNAL);
+        if let Ok(text) = self.text() {
+            let _ = rustix::net::send(line, &text, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         }
+    }
+
+    /// Says it and hands something over with it.
+    pub(super) fn send_with(&self, line: BorrowedFd<'_>, file: BorrowedFd<'_>) -> io::Result<()> {
+        let text = self.text()?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let files = [file];
+        control.push(SendAncillaryMessage::ScmRights(&files));
+        sendmsg(line, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+
+    fn text(&self) -> io::Result<Vec<u8>> {
+        let mut text = serde_json::to_vec(self)?;
+        text.push(b'\n');
+        Ok(text)
     }
 }

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::process::{Command, Stdio};
 
-use rustix::process::{getegid, geteuid, setsid};
+use rustix::process::{WaitOptions, getegid, geteuid, setsid, waitpid};
 use rustix::thread::UnshareFlags;
 
-use super::{INNER, Report, doing, kernel};
+use super::inside::{self, Builder};
+use super::{Report, doing, kernel};
 
 /// Does the outer part and gives the exit code.
 pub(super) fn run() -> i32 {
@@ -21,18 +21,19 @@ pub(super) fn run() -> i32 {
 }
 
 fn confine() -> Result<i32, Report> {
-    kernel::keep_files_to_ourselves().map_err(doing("inherited files could not be closed"))?;
+    kernel::close_inherited().map_err(doing("inherited files could not be closed"))?;
     // Away from the terminal, so that nothing can be typed into it from inside.
     let _ = setsid();
     namespaces()?;
-    let mut inner = Command::new("/proc/self/exe")
-        .arg(INNER)
-        .env_clear()
-        .stdin(Stdio::inherit())
-        .spawn()
-        .map_err(doing("the first process inside could not be started"))?;
-    let status = inner.wait().map_err(doing("the first process inside was lost"))?;
-    Ok(status.code().unwrap_or(1))
+    let lost = doing("the first process inside was lost");
+    match kernel::fork().map_err(doing("the first process inside could not be started"))? {
+        None => Ok(inside::run(Builder::Us)),
+        Some(inner) => match waitpid(Some(inner), WaitOptions::empty()) {
+            Ok(Some((_, status))) => Ok(status.exit_status().unwrap_or(1)),
+            Ok(None) => Ok(1),
+            Err(fault) => Err(lost(fault.into())),
+        },
+    }
 }
 
 /// A world of our own: users, mounts, processes, network, messages, names.
@@ -59,4 +60,15 @@ fn no_namespaces(fault: io::Error) -> Report {
         _ => "user namespaces have to be allowed for ordinary users on this machine",
     };
     Report::Unenforced(format!("no namespaces: {fault}; {why}"))
+}
+
+/// Whether this machine says that an ordinary user makes no namespaces. Where it says nothing, trying
+/// tells.
+pub(crate) fn are_namespaces_closed() -> bool {
+    let says =
+        |file: &str, word: &str| fs::read_to_string(file).is_ok_and(|said| said.trim() == word);
+    says("/proc/sys/user/max_user_namespaces", "0")
+        || !geteuid().is_root()
+            && (says("/proc/sys/kernel/unprivileged_userns_clone", "0")
+                || says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
 }

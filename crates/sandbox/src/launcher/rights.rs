@@ -1,17 +1,18 @@
 //! Everything that the first process inside gives up for itself and for all that follow.
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus,
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, NetPort,
     PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError,
     RulesetStatus, Scope,
 };
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::{
-    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
-    set_no_new_privs,
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, capabilities,
+    clear_ambient_capability_set, remove_capability_from_bounding_set, set_capabilities,
+    set_capabilities_secure_bits, set_no_new_privs,
 };
 
+use super::syscalls::Door;
 use super::{Orders, Report, doing};
 use crate::{Access, Bounds};
 
@@ -19,10 +20,10 @@ use crate::{Access, Bounds};
 const KNOWN: ABI = ABI::V7;
 
 /// Gives up what can be given up, and says what was.
-pub(super) fn give_up(orders: &Orders) -> Result<Vec<String>, Report> {
+pub(super) fn give_up(orders: &Orders, door: Door) -> Result<Vec<String>, Report> {
     bound(&orders.bounds).map_err(|fault| doing("limits could not be set")(fault.into()))?;
     powerless().map_err(|fault| doing("capabilities could not be dropped")(fault.into()))?;
-    let landlock = confine(orders)?;
+    let landlock = confine(orders, door)?;
     Ok(vec!["limits".to_owned(), "no capabilities".to_owned(), landlock])
 }
 
@@ -46,6 +47,19 @@ fn bound(bounds: &Bounds) -> rustix::io::Result<()> {
 /// Root inside is nobody: no capability now, and none to be had by running anything.
 fn powerless() -> rustix::io::Result<()> {
     set_no_new_privs(true)?;
+    // Without this one right there is none to lose, and `no_new_privs` keeps it that way.
+    if capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
+        unattainable()?;
+    }
+    clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    // Nothing that runs inside may look into the process that watches over it.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+}
+
+/// Takes away what running something could give back.
+fn unattainable() -> rustix::io::Result<()> {
     let bits = CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED
         | CapabilitiesSecureBits::NO_SETUID_FIXUP
@@ -62,16 +76,12 @@ fn powerless() -> rustix::io::Result<()> {
             Err(fault) => return Err(fault),
         }
     }
-    clear_ambient_capability_set()?;
-    let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
-    // Nothing that runs inside may look into the process that watches over it.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+    Ok(())
 }
 
 /// Landlock, as a second opinion on what the mounts already say.
-fn confine(orders: &Orders) -> Result<String, Report> {
-    let status = ruleset(orders)
+fn confine(orders: &Orders, door: Door) -> Result<String, Report> {
+    let status = ruleset(orders, door)
         .map_err(|fault| Report::Unenforced(format!("landlock could not be set up: {fault}")))?;
     match status {
         Some(abi) => Ok(format!("landlock v{}", abi as i32)),
@@ -82,7 +92,7 @@ fn confine(orders: &Orders) -> Result<String, Report> {
     }
 }
 
-fn ruleset(orders: &Orders) -> Result<Option<ABI>, RulesetError> {
+fn ruleset(orders: &Orders, door: Door) -> Result<Option<ABI>, RulesetError> {
     let everything = AccessFs::from_all(KNOWN);
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
     let mut open = vec![("/".into(), AccessFs::from_read(KNOWN)), ("/tmp".into(), everything)];
@@ -100,6 +110,9 @@ fn ruleset(orders: &Orders) -> Result<Option<ABI>, RulesetError> {
         let rights = if path.is_dir() { rights } else { rights & AccessFs::from_file(KNOWN) };
         let Ok(place) = PathFd::new(&path) else { continue };
         rules = rules.add_rule(PathBeneath::new(place, rights))?;
+    }
+    if let Door::At(port) = door {
+        rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
     }
     let status = rules.restrict_self()?;
     Ok(match (status.ruleset, status.landlock) {

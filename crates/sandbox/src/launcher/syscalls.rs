@@ -4,12 +4,13 @@
 //! for. Not there: mounting, namespaces, tracing, keys, modules, clocks, `io_uring`, handles, and
 //! `clone3`, whose wishes cannot be looked at.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::offset_of;
 
 use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule,
+    SeccompRule, sock_filter,
 };
 
 use super::Report;
@@ -23,23 +24,73 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
 
+/// A call that is asked about, and, if only some of its flags change anything, which argument they are.
+pub(super) type Asked = (c_long, Option<u8>);
+
+/// The flags by which a file is opened to be changed.
+const CHANGING: [i32; 4] = [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, libc::O_TRUNC];
+
+/// The instruction that ends a filter.
+const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+
+/// The steps by which a filter of the library's asks for which machine a call is meant.
+const ASKS_FOR_MACHINE: usize = 3;
+
 /// The part of a socket's type that is its type.
 const TYPE: u64 = 0xf;
 
+/// Whom the program may connect to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    /// Nobody.
+    None,
+    /// The gate, at this port of a machine on which there is nobody else.
+    At(u16),
+}
+
 /// Installs the list for this process and all that follow.
-pub(super) fn filter() -> Result<String, Report> {
-    let program = compiled().map_err(|fault| refused(&fault.to_string()))?;
+pub(super) fn filter(door: Door) -> Result<String, Report> {
+    let program = compiled(door).map_err(|fault| refused(&fault.to_string()))?;
     seccompiler::apply_filter(&program).map_err(|fault| refused(&fault.to_string()))?;
     Ok("seccomp".to_owned())
 }
 
-fn compiled() -> Result<BpfProgram, seccompiler::BackendError> {
-    let mut rules: BTreeMap<c_long, Vec<SeccompRule>> =
-        PLAIN.iter().chain(OLDER).map(|call| (*call, Vec::new())).collect();
-    rules.extend(looked_at()?);
+fn compiled(door: Door) -> Result<BpfProgram, seccompiler::BackendError> {
+    let rules: BTreeMap<_, _> = looked_at()?.into_iter().chain(sockets(door)?).collect();
     let unheard_of = SeccompAction::Errno(libc::ENOSYS as u32);
     let arch = std::env::consts::ARCH.try_into()?;
-    SeccompFilter::new(rules, unheard_of, SeccompAction::Allow, arch)?.try_into()
+    let rest: BpfProgram =
+        SeccompFilter::new(rules, unheard_of, SeccompAction::Allow, arch)?.try_into()?;
+    Ok(plainly(rest))
+}
+
+/// A filter, with what is plainly allowed before it. The kernel runs a filter for every call that
+/// there is when it is installed, so one that asks call by call takes milliseconds to begin with.
+fn plainly(rest: BpfProgram) -> BpfProgram {
+    let [load, compare] = [libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, libc::BPF_JMP | libc::BPF_K];
+    let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
+    // The other filter begins by asking for which machine a call is meant; until then nothing counts.
+    let mut filter: BpfProgram = rest.iter().take(ASKS_FOR_MACHINE).cloned().collect();
+    filter.push(step(load, 0, 0, offset_of!(libc::seccomp_data, nr) as u32));
+    for (first, last) in ranges() {
+        filter.push(step(compare | libc::BPF_JGE, 0, 2, first));
+        filter.push(step(compare | libc::BPF_JGT, 1, 0, last));
+        filter.push(step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW));
+    }
+    filter.extend(rest);
+    filter
+}
+
+/// The numbers of the calls that are plainly allowed, each beginning with its end.
+fn ranges() -> Vec<(u32, u32)> {
+    let numbers: BTreeSet<_> = PLAIN.iter().chain(OLDER).map(|call| *call as u32).collect();
+    numbers.into_iter().fold(Vec::new(), |mut ranges: Vec<(u32, u32)>, number| {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            Some(_) | None => ranges.push((number, number)),
+        }
+        ranges
+    })
 }
 
 /// What keeps a process from starting others. It may have threads, and it may become another program.
@@ -55,6 +106,30 @@ pub(super) fn childless() -> Result<BpfProgram, Report> {
     compiled().map_err(|fault| refused(&fault.to_string()))
 }
 
+/// What asks about every call that changes what a path names, before the kernel makes it.
+pub(super) fn asking(calls: &[Asked]) -> Result<BpfProgram, seccompiler::BackendError> {
+    let mut rules = BTreeMap::new();
+    for (call, flags) in calls {
+        let mut wanted = Vec::new();
+        for flag in flags.iter().flat_map(|_| CHANGING) {
+            let (argument, flag) = (flags.unwrap_or_default(), flag as u64);
+            wanted.push(rule(vec![condition(argument, SeccompCmpOp::MaskedEq(flag), flag)?])?);
+        }
+        rules.insert(*call, wanted);
+    }
+    let arch = std::env::consts::ARCH.try_into()?;
+    let asked = SeccompAction::Trace(0);
+    let mut filter: BpfProgram =
+        SeccompFilter::new(rules, SeccompAction::Allow, asked, arch)?.try_into()?;
+    // The library has no name for this answer, so another one that is not used stands for it.
+    for step in &mut filter {
+        if step.code == RETURN && step.k == libc::SECCOMP_RET_TRACE {
+            step.k = libc::SECCOMP_RET_USER_NOTIF;
+        }
+    }
+    Ok(filter)
+}
+
 fn refused(fault: &str) -> Report {
     Report::Unenforced(format!("the filter of system calls: {fault}"))
 }
@@ -64,29 +139,51 @@ type Looked = Vec<(c_long, Vec<SeccompRule>)>;
 /// Calls that are allowed for some of their arguments.
 fn looked_at() -> Result<Looked, seccompiler::BackendError> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
-    // Where there is no network, a socket for it is of no use, but asking for one is no offence.
-    // Connecting is on no list, and neither is a socket that sends without: a file that is shown
-    // may be the door of somebody outside.
-    let of = |family: i32, kind: i32| {
-        let kind = condition(1, MaskedEq(TYPE), kind as u64)?;
-        rule(vec![condition(0, Eq, family as u64)?, kind])
-    };
-    let streams = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
-    let sockets: Result<_, _> =
-        streams.into_iter().map(|family| of(family, libc::SOCK_STREAM)).collect();
-    let pairs = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
-    let pairs: Result<_, _> = pairs.into_iter().map(|kind| of(libc::AF_UNIX, kind)).collect();
     let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|wish| condition(1, Ne, wish));
     let [sti, linux] = typing;
     let personalities = [0, 0xffff_ffff].map(|kind| rule(vec![condition(0, Eq, kind)?]));
     let [usual, asked] = personalities;
+    let pairs = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
+    let pairs: Result<_, _> =
+        pairs.into_iter().map(|kind| rule(socket(libc::AF_UNIX, kind)?)).collect();
     Ok(vec![
         (libc::SYS_clone, vec![rule(vec![condition(0, MaskedEq(NAMESPACES), 0)?])?]),
-        (libc::SYS_socket, sockets?),
         (libc::SYS_socketpair, pairs?),
         (libc::SYS_ioctl, vec![rule(vec![sti?, linux?])?]),
         (libc::SYS_personality, vec![usual?, asked?]),
     ])
+}
+
+/// Which sockets there are, and whether they connect.
+fn sockets(door: Door) -> Result<Looked, seccompiler::BackendError> {
+    let mut made = Vec::new();
+    match door {
+        // Where there is no network, a socket for it is of no use, but asking for one is no offence.
+        // Connecting is on no list, and neither is a socket that sends without: a file that is shown
+        // may be the door of somebody outside.
+        Door::None => {
+            for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6] {
+                made.push(rule(socket(family, libc::SOCK_STREAM)?)?);
+            }
+            Ok(vec![(libc::SYS_socket, made)])
+        }
+        // Whoever may connect must not have a socket that leads to files.
+        Door::At(_) => {
+            for family in [libc::AF_INET, libc::AF_INET6] {
+                for protocol in [0, libc::IPPROTO_TCP] {
+                    let mut wanted = socket(family, libc::SOCK_STREAM)?;
+                    wanted.push(condition(2, SeccompCmpOp::Eq, protocol as u64)?);
+                    made.push(rule(wanted)?);
+                }
+            }
+            Ok(vec![(libc::SYS_socket, made), (libc::SYS_connect, Vec::new())])
+        }
+    }
+}
+
+fn socket(family: i32, kind: i32) -> Result<Vec<SeccompCondition>, seccompiler::BackendError> {
+    let family = condition(0, SeccompCmpOp::Eq, family as u64)?;
+    Ok(vec![family, condition(1, SeccompCmpOp::MaskedEq(TYPE), kind as u64)?])
 }
 
 fn condition(
@@ -195,3 +292,31 @@ const OLDER: &[c_long] = &[
 /// Calls that newer machines do not have.
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_for_another_machine_is_refused_before_its_number_is_looked_at() {
+        let filter = compiled(Door::None).unwrap();
+        let [machine, same, end, number, ..] = filter.as_slice() else { panic!("{filter:?}") };
+        let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+        assert_eq!((machine.code, machine.k), (load, offset_of!(libc::seccomp_data, arch) as u32));
+        let equal = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        assert_eq!((same.code, same.jt, same.jf), (equal, 1, 0));
+        assert_eq!((end.code, end.k), (RETURN, libc::SECCOMP_RET_KILL_PROCESS));
+        assert_eq!((number.code, number.k), (load, 0));
+    }
+
+    #[test]
+    fn ranges_hold_what_is_plainly_allowed_and_nothing_else() {
+        let plain: BTreeSet<_> = PLAIN.iter().chain(OLDER).map(|call| *call as u32).collect();
+        let held: BTreeSet<_> =
+            ranges().into_iter().flat_map(|(first, last)| first..=last).collect();
+        assert_eq!(held, plain);
+        let all: BTreeSet<_> =
+            looked_at().unwrap().into_iter().map(|(call, _)| call as u32).collect();
+        assert!(held.is_disjoint(&all));
+    }
+}

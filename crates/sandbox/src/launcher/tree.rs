@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{
@@ -18,38 +18,9 @@ use rustix::mount::{
 use rustix::process::{chdir, pivot_root};
 
 use super::kernel::{Reach, restrict};
+use super::system::{DEVICES, ETC, LINKS, SYSTEM, WRITTEN, is_root, showable};
 use super::{Orders, Report, doing};
 use crate::{Access, Bounds};
-
-/// The folders of programs and libraries.
-const SYSTEM: [&str; 9] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
-
-/// What programs look up in `/etc` to run at all.
-const ETC: [&str; 6] = [
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/alternatives",
-    "/etc/localtime",
-    "/etc/nsswitch.conf",
-];
-
-const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-
-/// Files that are the same for everybody inside.
-const WRITTEN: [(&str, &str); 3] = [
-    ("etc/passwd", "root:x:0:0:root:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
-    ("etc/group", "root:x:0:\nnogroup:x:65534:\n"),
-    ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
-];
-
-const LINKS: [(&str, &str); 4] = [
-    ("dev/fd", "/proc/self/fd"),
-    ("dev/stdin", "/proc/self/fd/0"),
-    ("dev/stdout", "/proc/self/fd/1"),
-    ("dev/stderr", "/proc/self/fd/2"),
-];
 
 /// Any folder that is there on every machine: what is built is put over it for a moment.
 const SCAFFOLD: &str = "/usr";
@@ -80,7 +51,7 @@ pub(super) fn build(orders: &Orders) -> Result<Vec<String>, Report> {
     let (pieces, links) = taken(orders)?;
     let counted = assemble(orders, pieces, &links).map_err(doing("the file system inside"))?;
     let _ = rustix::system::sethostname(b"haft");
-    let mut layers = vec!["mounts".to_owned()];
+    let mut layers = vec!["namespaces".to_owned(), "mounts".to_owned()];
     if counted {
         layers.push("process count".to_owned());
     } else if is_root() {
@@ -119,17 +90,6 @@ fn taken(orders: &Orders) -> Result<(Vec<Piece>, Vec<Link>), Report> {
         pieces.push(piece(path, rights)?);
     }
     Ok((pieces, links))
-}
-
-/// A path that says where it is, and that is not where something of our own will be.
-fn showable(path: &Path) -> Result<(), Report> {
-    let plain = path.is_absolute()
-        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    let ours = ["/proc", "/dev", "/sys"].iter().any(|taken| path.starts_with(taken));
-    if plain && !ours && path != Path::new("/") && path != Path::new("/tmp") {
-        return Ok(());
-    }
-    Err(Report::Unenforced(format!("`{}` cannot be shown to a confined program", path.display())))
 }
 
 fn piece(place: &Path, rights: u64) -> Result<Piece, Report> {
@@ -219,12 +179,6 @@ fn counts_processes() -> bool {
     let release = name.release().to_string_lossy();
     let mut parts = release.split('.').map(|part| part.parse::<u32>().unwrap_or_default());
     (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= COUNTS_PROCESSES
-}
-
-/// Whether the user outside is root, whose processes no limit counts.
-fn is_root() -> bool {
-    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    map.split_whitespace().nth(1).is_none_or(|outside| outside == "0")
 }
 
 fn plain_mount() -> MountAttrFlags {

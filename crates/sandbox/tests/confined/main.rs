@@ -9,8 +9,10 @@
 mod bounds;
 mod ends;
 mod escapes;
+mod gate;
 mod probe;
 mod talk;
+mod tries;
 
 use std::fs;
 use std::future::pending;

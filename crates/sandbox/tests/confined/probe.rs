@@ -1,6 +1,6 @@
 //! This very test program, started inside: it tries what no shell can, and says what came of it.
 
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
@@ -34,6 +34,7 @@ async fn probe() {
                 .and_then(|socket| socket.send_to(b"out", address).map(drop)),
         ),
         ["unix", path] => tell(UnixStream::connect(path).map(drop)),
+        ["proxy", words] => println!("heard: {}\nend of it", exchanged(words)),
         ["raw"] => tell(raw().map_err(into)),
         ["mount"] => tell(mount("none", "/tmp", "tmpfs", MountFlags::empty(), None).map_err(into)),
         ["unshare"] => tell(unshare()),
@@ -46,6 +47,19 @@ async fn probe() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// Says something to the proxy, written with escapes, and gives what it answers.
+fn exchanged(words: &str) -> String {
+    let proxy = std::env::var("HTTP_PROXY").unwrap();
+    let mut proxy = TcpStream::connect(proxy.strip_prefix("http://").unwrap()).unwrap();
+    let words = words.replace("\\r", "\r").replace("\\n", "\n");
+    let words = words.replace("\\x01", "\x01").replace("\\x02", "\x02");
+    // Whoever is refused early need not hear the rest.
+    let _ = proxy.write_all(words.as_bytes());
+    let mut heard = Vec::new();
+    let _ = proxy.read_to_end(&mut heard);
+    crate::text(&heard)
 }
 
 /// Says what came of an attempt.
@@ -89,6 +103,11 @@ fn answered(number: libc::c_long) -> io::Result<()> {
 
 /// What comes of an attempt that is made inside.
 pub(crate) async fn inside(folder: &Folder, attempt: &str) -> String {
+    found(&crate::said(probing(folder, attempt)).await)
+}
+
+/// This program, as a probe that is confined.
+pub(crate) fn probing(folder: &Folder, attempt: &str) -> Confined {
     let program = std::env::current_exe().unwrap();
     let mut confined = Confined {
         program: program.clone(),
@@ -97,7 +116,7 @@ pub(crate) async fn inside(folder: &Folder, attempt: &str) -> String {
     };
     confined.env.insert(ORDERS.into(), attempt.into());
     confined.shown.push(Shown { path: program, access: Access::Read });
-    found(&crate::said(confined).await)
+    confined
 }
 
 /// What comes of the same attempt that is made outside, so that a no inside means something.
@@ -118,7 +137,7 @@ pub(crate) fn start(attempt: &str) -> Child {
 
 const ARGUMENTS: [&str; 5] = ["--exact", "probe::probe", "--nocapture", "--test-threads", "1"];
 
-fn found(output: &str) -> String {
+pub(crate) fn found(output: &str) -> String {
     let said = output.lines().find_map(|line| line.strip_prefix("said: "));
     said.unwrap_or(output).to_owned()
 }

@@ -1,0 +1,133 @@
+//! What walls cost: our launcher's and bubblewrap's, each over the same program without any, in turns
+//! in the same run; and what it costs a program that every change of a path is looked at.
+//!
+//! The launcher is `haft-sandbox` as this profile builds it. `haft` starts itself instead, which is a
+//! larger program to load.
+
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
+
+use std::future::pending;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use haft_sandbox::{
+    Access, AddressGuard, Bounds, Confined, End, Gate, Launcher, Network, Shown, Walls,
+};
+
+const ROUNDS: usize = 200;
+const BUBBLEWRAP: &str = "/usr/bin/bwrap";
+
+/// Ours over a bare start has to be at most this much of bubblewrap's.
+const GOAL: f64 = 0.5;
+
+/// Files that a program makes and removes.
+const FILES: u32 = 5_000;
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).canonicalize().unwrap();
+    let walls = Walls::By(Launcher::at(env!("CARGO_BIN_EXE_haft-sandbox")));
+    let gate = Network::Through(Gate::new(Vec::new(), AddressGuard::public()));
+    let run = |network: &Network| {
+        let confined = Confined { network: network.clone(), ..confined(&folder, "/bin/true", &[]) };
+        let (time, _) = timed(&runtime, confined, &walls);
+        time
+    };
+    let wrapped = Path::new(BUBBLEWRAP).exists();
+    let mut times: [Vec<Duration>; 4] = Default::default();
+    for _ in 0..ROUNDS {
+        let [bare, bwrap, ours, gated] = &mut times;
+        bare.push(spawned(&mut Command::new("/bin/true")));
+        ours.push(run(&Network::None));
+        gated.push(run(&gate));
+        if wrapped {
+            bwrap.push(spawned(&mut bubblewrap(&folder)));
+        }
+    }
+    let [bare, bwrap, ours, gated] = times.map(median);
+    let over = |time: Duration| time.saturating_sub(bare);
+    println!("a bare start: {bare:?}");
+    println!("ours: {ours:?}, so {:?} more; with a gate {:?} more", over(ours), over(gated));
+    println!("{}", writes(&runtime, &folder, &walls));
+    if !wrapped {
+        println!("bubblewrap is not installed, so there is nothing to hold that against");
+        return;
+    }
+    let ratio = over(ours).as_secs_f64() / over(bwrap).as_secs_f64();
+    println!("bubblewrap: {bwrap:?}, so {:?} more; ours is {ratio:.2} of that", over(bwrap));
+    if ratio > GOAL {
+        println!("above {GOAL}");
+        std::process::exit(1);
+    }
+}
+
+fn confined(folder: &Path, program: &str, args: &[&str]) -> Confined {
+    Confined {
+        program: program.into(),
+        args: args.iter().map(|word| (*word).to_owned()).collect(),
+        shown: vec![Shown { path: folder.to_owned(), access: Access::Read }],
+        cwd: folder.to_owned(),
+        bounds: Bounds::default(),
+        ..Confined::default()
+    }
+}
+
+fn timed(
+    runtime: &tokio::runtime::Runtime,
+    confined: Confined,
+    walls: &Walls,
+) -> (Duration, Vec<u8>) {
+    let begun = Instant::now();
+    let late = begun + Duration::from_secs(60);
+    let ended = runtime.block_on(confined.run(walls, late, pending())).unwrap();
+    assert_eq!(ended.end, End::Exited(0), "{}", String::from_utf8_lossy(&ended.stderr));
+    (begun.elapsed(), ended.stdout)
+}
+
+fn spawned(command: &mut Command) -> Duration {
+    let begun = Instant::now();
+    assert!(command.output().unwrap().status.success());
+    begun.elapsed()
+}
+
+/// The same places as ours, as far as bubblewrap knows them: no limits, no landlock, no list of calls.
+fn bubblewrap(folder: &Path) -> Command {
+    let mut command = Command::new(BUBBLEWRAP);
+    command.args(["--unshare-all", "--new-session", "--clearenv", "--cap-drop", "ALL"]);
+    command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]);
+    for place in ["/usr", "/etc/alternatives", "/etc/ld.so.cache", "/etc/nsswitch.conf"] {
+        command.args(["--ro-bind-try", place, place]);
+    }
+    for place in ["/bin", "/sbin", "/lib", "/lib64"].map(Path::new) {
+        if let Ok(target) = place.read_link() {
+            command.arg("--symlink").args([&target, place]);
+        } else {
+            command.arg("--ro-bind-try").args([place, place]);
+        }
+    }
+    command.arg("--ro-bind").args([folder, folder]).arg("--chdir").arg(folder);
+    command.arg("/bin/true");
+    command
+}
+
+/// What it costs to make and remove a file, inside and outside, as the program itself measures it.
+fn writes(runtime: &tokio::runtime::Runtime, folder: &Path, walls: &Walls) -> String {
+    let script = format!(
+        "use Time::HiRes 'time'; my $d = -d '/dev/shm' ? '/dev/shm' : '/tmp'; my $b = time;
+        for (1..{FILES}) {{ open(F, '>', \"$d/haft-$$\"); close F; unlink \"$d/haft-$$\" }}
+        printf '%d', (time - $b) * 1e9 / {FILES}"
+    );
+    let [inside, outside] = [walls, &Walls::Off].map(|walls| {
+        let confined = confined(folder, "/usr/bin/perl", &["-e", &script]);
+        let (_, said) = timed(runtime, confined, walls);
+        Duration::from_nanos(String::from_utf8_lossy(&said).parse().unwrap())
+    });
+    format!("a file made and removed: {inside:?} inside, {outside:?} outside")
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}

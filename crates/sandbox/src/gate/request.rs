@@ -1,0 +1,169 @@
+//! A request to the proxy: read strictly, and written anew so that nothing slips through with it.
+
+use std::io;
+
+use httparse::{EMPTY_HEADER, Header, Status};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+use super::{Way, Whom};
+
+/// The longest beginning of a request.
+const LONGEST: usize = 16 * 1024;
+
+const MOST_HEADERS: usize = 64;
+
+/// Headers that mean the connection to us, and not what is asked for.
+const BETWEEN_NEIGHBOURS: [&str; 10] = [
+    "connection",
+    "proxy-connection",
+    "proxy-authorization",
+    "proxy-authenticate",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "host",
+];
+
+/// What a program asks of the proxy.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) whom: Whom,
+    pub(super) way: Way,
+    /// What is sent on first: nothing into a tunnel.
+    pub(super) head: Vec<u8>,
+    /// How many bytes follow that; into a tunnel, as many as come.
+    pub(super) body: u64,
+    /// What came along with the request already.
+    pub(super) early: Vec<u8>,
+}
+
+/// A request that is not passed on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Odd {
+    pub(super) status: u16,
+    pub(super) why: String,
+    /// Whom it was about, if it is a refusal that is told.
+    pub(super) whom: Option<Whom>,
+}
+
+/// Takes the beginning of a request from a connection.
+pub(super) async fn receive(
+    client: &mut (impl AsyncRead + Unpin),
+) -> io::Result<Result<Request, Odd>> {
+    let mut text = Vec::new();
+    loop {
+        if client.take((LONGEST - text.len()) as u64).read_buf(&mut text).await? == 0 {
+            return match text.len() {
+                LONGEST => Ok(Err(odd(431, "the request is too long"))),
+                _ => Err(io::ErrorKind::UnexpectedEof.into()),
+            };
+        }
+        if let Some(read) = read(&text).transpose() {
+            return Ok(read);
+        }
+    }
+}
+
+/// Reads a request, if it is there as far as its body.
+pub(super) fn read(text: &[u8]) -> Result<Option<Request>, Odd> {
+    let mut headers = [EMPTY_HEADER; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let length = match request.parse(text) {
+        Ok(Status::Complete(length)) => length,
+        Ok(Status::Partial) => return Ok(None),
+        Err(fault) => return Err(odd(400, &format!("the request cannot be read: {fault}"))),
+    };
+    let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
+    let early = text.get(length..).unwrap_or_default().to_vec();
+    if method != "CONNECT" {
+        return plain(method, target, request.headers, early).map(Some);
+    }
+    let whom = Whom::read(target, None);
+    let whom = whom.ok_or_else(|| odd(400, "what follows CONNECT is no `host:port`"))?;
+    Ok(Some(Request { whom, way: Way::Tunnel, head: Vec::new(), body: u64::MAX, early }))
+}
+
+fn plain(
+    method: &str,
+    target: &str,
+    headers: &[Header<'_>],
+    mut early: Vec<u8>,
+) -> Result<Request, Odd> {
+    let (scheme, rest) = target.split_once("://").unwrap_or_default();
+    if !scheme.eq_ignore_ascii_case("http") {
+        return Err(odd(400, "this is a proxy: ask for a whole `http://` address, or CONNECT"));
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let path = rest.get(authority.len()..).unwrap_or_default();
+    let whom = Whom::read(authority, Some(80));
+    let whom = whom.ok_or_else(|| odd(400, "the address names no host, or a user as well"))?;
+    meant(&whom, headers)?;
+    let body = length(headers)?;
+    early.truncate(usize::try_from(body).unwrap_or(usize::MAX));
+    let head = written(method, path, &whom, headers);
+    Ok(Request { whom, way: Way::Plain, head, body, early })
+}
+
+/// The host that a request says it is for has to be the one that it goes to.
+fn meant(whom: &Whom, headers: &[Header<'_>]) -> Result<(), Odd> {
+    let said: Vec<_> = named(headers, "host").collect();
+    let same = |value: &&[u8]| {
+        let value = str::from_utf8(value).unwrap_or_default();
+        Whom::read(value, Some(80)).as_ref() == Some(whom)
+    };
+    if said.len() <= 1 && said.iter().all(same) {
+        return Ok(());
+    }
+    let why = "its `Host` header names another host".to_owned();
+    Err(Odd { status: 403, why, whom: Some(whom.clone()) })
+}
+
+fn length(headers: &[Header<'_>]) -> Result<u64, Odd> {
+    if named(headers, "transfer-encoding").next().is_some() {
+        return Err(odd(411, "say how long the body is with `Content-Length`"));
+    }
+    let mut said = named(headers, "content-length");
+    let (first, more) = (said.next(), said.next());
+    let number = match (first, more) {
+        (None, _) => return Ok(0),
+        (Some(value), None) if value.iter().all(u8::is_ascii_digit) => {
+            str::from_utf8(value).ok().and_then(|text| text.parse().ok())
+        }
+        (Some(_), _) => None,
+    };
+    number.ok_or_else(|| odd(400, "`Content-Length` is no number, or there are two"))
+}
+
+/// The request as the host gets to see it: one, after which the connection ends.
+fn written(method: &str, path: &str, whom: &Whom, headers: &[Header<'_>]) -> Vec<u8> {
+    let listed = named(headers, "connection").flat_map(|value| value.split(|byte| *byte == b','));
+    let listed: Vec<_> = listed.map(<[u8]>::trim_ascii).collect();
+    let path = path.split('#').next().unwrap_or_default();
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    let host = if whom.port == 80 { whom.host.clone() } else { whom.to_string() };
+    let mut head = format!("{method} {slash}{path} HTTP/1.1\r\nHost: {host}\r\n").into_bytes();
+    for header in headers {
+        let between = BETWEEN_NEIGHBOURS.iter().any(|name| header.name.eq_ignore_ascii_case(name))
+            || listed.iter().any(|name| header.name.as_bytes().eq_ignore_ascii_case(name));
+        // The length of the body is ours to say, since we count it.
+        if !between && !header.name.eq_ignore_ascii_case("content-length") {
+            head.extend([header.name.as_bytes(), b": ", header.value, b"\r\n"].concat());
+        }
+    }
+    if let Some(length) = named(headers, "content-length").next() {
+        head.extend([b"Content-Length: ", length, b"\r\n"].concat());
+    }
+    head.extend(b"Connection: close\r\n\r\n");
+    head
+}
+
+fn named<'a>(headers: &'a [Header<'a>], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+    let same = move |header: &&Header<'_>| header.name.eq_ignore_ascii_case(name);
+    headers.iter().filter(same).map(|header| header.value)
+}
+
+fn odd(status: u16, why: &str) -> Odd {
+    Odd { status, why: why.to_owned(), whom: None }
+}

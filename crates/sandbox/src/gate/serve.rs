@@ -1,0 +1,157 @@
+//! The proxy itself: one task for each connection, all of which end with the program.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::carry::carry;
+use super::request::{Odd, Request, receive};
+use super::{Gate, PATIENCE, Tally, Unreached, Way};
+
+/// Connections at once; more wait.
+const SEATS: usize = 64;
+
+/// How long to wait where this process has no file left for a connection.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Serves whoever knocks, until it is dropped.
+pub(crate) async fn serve(gate: Arc<Gate>, door: TcpListener, tally: Tally) {
+    let seats = Arc::new(Semaphore::new(SEATS));
+    let mut guests = JoinSet::new();
+    while let Ok(seat) = Arc::clone(&seats).acquire_owned().await {
+        while guests.try_join_next().is_some() {}
+        let Ok((client, _)) = door.accept().await else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        let (gate, tally) = (Arc::clone(&gate), tally.clone());
+        guests.spawn(async move {
+            // A connection that breaks is the business of its two ends.
+            let _ = attend(&gate, &tally, client).await;
+            drop(seat);
+        });
+    }
+}
+
+async fn attend(gate: &Gate, tally: &Tally, mut client: TcpStream) -> io::Result<()> {
+    let Ok(received) = timeout(PATIENCE, receive(&mut client)).await else {
+        return answer(&mut client, 408, "no request came in time").await;
+    };
+    let request = match received? {
+        Ok(request) => request,
+        Err(Odd { status, why, whom }) => {
+            if let Some(whom) = whom {
+                tally.refused(&whom, &why);
+            }
+            return answer(&mut client, status, &why).await;
+        }
+    };
+    let reached = match gate.admit(&request.whom).await {
+        Ok(addresses) => connect(&addresses).await,
+        Err(Unreached::Refused(why)) => {
+            tally.refused(&request.whom, &why);
+            let words = format!("`{}` may not be reached: {why}", request.whom);
+            return answer(&mut client, 403, &words).await;
+        }
+        Err(Unreached::Absent(why)) => return answer(&mut client, 502, &why).await,
+    };
+    match reached {
+        Ok(server) => pass(request, client, server, tally).await,
+        Err(fault) => {
+            let words = format!("`{}` cannot be reached: {fault}", request.whom);
+            answer(&mut client, 502, &words).await
+        }
+    }
+}
+
+/// The first of the addresses that answers.
+async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let trying = async {
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for address in addresses {
+            match TcpStream::connect(address).await {
+                Ok(server) => return Ok(server),
+                Err(fault) => last = fault,
+            }
+        }
+        Err(last)
+    };
+    timeout(PATIENCE, trying).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// Passes on what is said on both sides.
+async fn pass(
+    request: Request,
+    mut client: TcpStream,
+    mut server: TcpStream,
+    tally: &Tally,
+) -> io::Result<()> {
+    let traffic = tally.traffic(&request.whom);
+    if request.way == Way::Tunnel {
+        client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+    }
+    let (mut from_client, mut to_client) = client.split();
+    let (from_server, mut to_server) = server.split();
+    let there = async {
+        let early = request.early.as_slice();
+        let rest = request.body.saturating_sub(early.len() as u64);
+        carry([request.head.as_slice(), early].concat().as_slice(), &mut to_server, &traffic.sent)
+            .await?;
+        carry((&mut from_client).take(rest), &mut to_server, &traffic.sent).await?;
+        match request.way {
+            Way::Tunnel => to_server.shutdown().await,
+            // Some hosts take the end of what is sent for the end of interest.
+            Way::Plain => Ok(()),
+        }
+    };
+    let back = async {
+        carry(from_server, &mut to_client, &traffic.received).await?;
+        to_client.shutdown().await
+    };
+    match request.way {
+        Way::Tunnel => tokio::try_join!(there, back).map(drop),
+        Way::Plain => one_answer(there, back).await,
+    }
+}
+
+/// Once the host has answered, what is left of the request interests nobody.
+async fn one_answer(
+    there: impl Future<Output = io::Result<()>>,
+    back: impl Future<Output = io::Result<()>>,
+) -> io::Result<()> {
+    let (mut there, mut back) = (std::pin::pin!(there), std::pin::pin!(back));
+    tokio::select! {
+        sent = &mut there => { sent?; back.await }
+        answered = &mut back => answered,
+    }
+}
+
+async fn answer(client: &mut TcpStream, status: u16, why: &str) -> io::Result<()> {
+    let text = format!("haft: {why}\n");
+    let head = format!(
+        "HTTP/1.1 {status} {}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        phrase(status),
+        text.len()
+    );
+    client.write_all(format!("{head}{text}").as_bytes()).await?;
+    client.shutdown().await
+}
+
+fn phrase(status: u16) -> &'static str {
+    match status {
+        400 => "Bad Request",
+        403 => "Forbidden",
+        408 => "Request Timeout",
+        411 => "Length Required",
+        431 => "Request Header Fields Too Large",
+        502 => "Bad Gateway",
+        _ => "Error",
+    }
+}

@@ -1,0 +1,83 @@
+//! What went through the gate, and what was turned away.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Whom;
+use crate::Tried;
+
+/// How much is told of what was refused.
+pub(crate) const MOST_TRIED: usize = 32;
+
+/// Of how many hosts the bytes are told apart.
+const MOST_REACHED: usize = 64;
+
+/// Somebody whom a program reached, and how much went there and back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// The host.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Bytes that went there.
+    pub sent: u64,
+    /// Bytes that came back.
+    pub received: u64,
+}
+
+/// The books of one gate.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally(Arc<Mutex<Books>>);
+
+#[derive(Debug, Default)]
+struct Books {
+    tried: Vec<Tried>,
+    reached: BTreeMap<(String, u16), Traffic>,
+}
+
+/// Bytes there and back.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Traffic {
+    pub(super) sent: Arc<AtomicU64>,
+    pub(super) received: Arc<AtomicU64>,
+}
+
+impl Tally {
+    pub(super) fn refused(&self, whom: &Whom, why: &str) {
+        let tried = Tried::Host { host: whom.host.clone(), port: whom.port, why: why.to_owned() };
+        let mut books = self.books();
+        if books.tried.len() < MOST_TRIED && !books.tried.contains(&tried) {
+            books.tried.push(tried);
+        }
+    }
+
+    /// The traffic with somebody; of too many, one that nobody is told of.
+    pub(super) fn traffic(&self, whom: &Whom) -> Traffic {
+        let mut books = self.books();
+        let key = (whom.host.clone(), whom.port);
+        if books.reached.len() >= MOST_REACHED && !books.reached.contains_key(&key) {
+            return Traffic::default();
+        }
+        books.reached.entry(key).or_default().clone()
+    }
+
+    pub(crate) fn tried(&self) -> Vec<Tried> {
+        self.books().tried.clone()
+    }
+
+    pub(crate) fn reached(&self) -> Vec<Reached> {
+        let books = self.books();
+        let told = books.reached.iter().map(|((host, port), traffic)| Reached {
+            host: host.clone(),
+            port: *port,
+            sent: traffic.sent.load(Ordering::Relaxed),
+            received: traffic.received.load(Ordering::Relaxed),
+        });
+        told.collect()
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,252 @@
+//! What a program tries to change and may not: told, and refused by the kernel all the same.
+//!
+//! The kernel asks us about each call that changes what a path names, before it makes the call. We
+//! look at the path, note it if it may not be changed, and always answer that the kernel shall go on.
+//! So nothing depends on what we read, which the program may have changed since.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use libc::{c_long, seccomp_notif};
+
+use super::{Orders, Report, kernel, syscalls};
+use crate::gate::MOST_TRIED;
+use crate::{Access, Shown};
+
+/// The longest path that a kernel takes.
+const LONGEST: usize = 4096;
+
+/// What is noted of a program that is under way.
+pub(super) struct Tries {
+    asked: Option<OwnedFd>,
+    places: Vec<Shown>,
+    noted: BTreeSet<(PathBuf, &'static str)>,
+}
+
+/// A call that changes what a path names: its number, and which of its arguments say what.
+struct Change {
+    call: c_long,
+    wanted: Wanted,
+    path: usize,
+    /// The folder that the path begins at; without one, the folder that the program is in.
+    folder: Option<usize>,
+}
+
+/// What the call does, and with it when it would fail without us, which is nothing to note.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// To open it, with the flags in this argument.
+    Open(usize),
+    /// To open it, with flags that are in memory at this argument.
+    OpenAt(usize),
+    /// To make something where nothing is.
+    Make,
+    /// To put something there, whatever is there.
+    Put,
+    /// To do something to what is there.
+    Alter(&'static str),
+}
+
+impl Tries {
+    /// Begins to note what this process and those that follow try. Where the kernel cannot ask,
+    /// nothing is noted; it is refused all the same.
+    pub(super) fn of(orders: &Orders) -> Tries {
+        let calls: Vec<_> = changes().map(|change| (change.call, change.flags())).collect();
+        let filter = syscalls::asking(&calls).ok();
+        let asked = filter.and_then(|filter| kernel::asked_by(&filter).ok());
+        Tries { asked, places: places(orders), noted: BTreeSet::new() }
+    }
+
+    /// Where the kernel asks.
+    pub(super) fn asked(&self) -> Option<BorrowedFd<'_>> {
+        self.asked.as_ref().map(|asked| asked.as_fd())
+    }
+
+    /// Answers one question, and says what there is to note.
+    pub(super) fn look(&mut self) -> Option<Report> {
+        let asked = self.asked.as_ref()?;
+        let call = kernel::question(asked).ok()?;
+        let found = if self.noted.len() < MOST_TRIED { self.refused(&call) } else { None };
+        kernel::go_on(asked, &call);
+        let (path, wanted) = found?;
+        let new = self.noted.insert((path.clone(), wanted));
+        new.then(|| Report::Tried { path, wanted: wanted.to_owned() })
+    }
+
+    fn refused(&self, call: &seccomp_notif) -> Option<(PathBuf, &'static str)> {
+        let number = c_long::from(call.data.nr);
+        let changes = changes().filter(|change| change.call == number);
+        changes.into_iter().find_map(|change| self.weighed(&change, call))
+    }
+
+    fn weighed(&self, change: &Change, call: &seccomp_notif) -> Option<(PathBuf, &'static str)> {
+        let path = named(change, call)?;
+        let ours = ["/dev", "/proc/self", "/proc/thread-self"];
+        if ours.iter().any(|ours| path.starts_with(ours)) {
+            return None;
+        }
+        let flags = match change.wanted {
+            Wanted::Open(flags) => *call.data.args.get(flags)?,
+            Wanted::OpenAt(flags) => opened(call, *call.data.args.get(flags)?)?,
+            Wanted::Make | Wanted::Put | Wanted::Alter(_) => 0,
+        };
+        let exists = path.symlink_metadata().is_ok();
+        let has = |flag: i32| flags & (flag as u64) != 0;
+        let writes = has(libc::O_WRONLY) || has(libc::O_RDWR) || has(libc::O_TRUNC);
+        let (wanted, path) = match (change.wanted, exists) {
+            (Wanted::Open(_) | Wanted::OpenAt(_), true) if writes => ("write", followed(&path)),
+            (Wanted::Open(_) | Wanted::OpenAt(_), false) if has(libc::O_CREAT) => {
+                ("create", beside(&path))
+            }
+            (Wanted::Make, false) | (Wanted::Put, _) => ("create", beside(&path)),
+            (Wanted::Alter(wanted), true) => (wanted, beside(&path)),
+            _ => return None,
+        };
+        (!self.is_writable(&path)).then_some((path, wanted))
+    }
+
+    /// The place nearest to a path decides.
+    fn is_writable(&self, path: &Path) -> bool {
+        let near = self.places.iter().filter(|place| path.starts_with(&place.path));
+        let nearest = near.max_by_key(|place| place.path.components().count());
+        nearest.is_some_and(|place| place.access == Access::Write)
+    }
+}
+
+impl Change {
+    /// The argument whose flags make the call one that changes something.
+    fn flags(&self) -> Option<u8> {
+        match self.wanted {
+            Wanted::Open(flags) => u8::try_from(flags).ok(),
+            Wanted::OpenAt(_) | Wanted::Make | Wanted::Put | Wanted::Alter(_) => None,
+        }
+    }
+}
+
+/// What may be changed, and what of it may not.
+fn places(orders: &Orders) -> Vec<Shown> {
+    let private = Shown { path: PathBuf::from("/tmp"), access: Access::Write };
+    let shown = orders.shown.iter().cloned();
+    let hidden = orders.hidden.iter().cloned();
+    let hidden = hidden.map(|path| Shown { path, access: Access::Read });
+    std::iter::once(private).chain(shown).chain(hidden).collect()
+}
+
+/// The path that a call names, from the root on.
+fn named(change: &Change, call: &seccomp_notif) -> Option<PathBuf> {
+    let path = text(call.pid, *call.data.args.get(change.path)?)?;
+    if path.is_absolute() {
+        return Some(plain(&path));
+    }
+    let folder = change.folder.and_then(|folder| call.data.args.get(folder));
+    let base = match folder.map(|folder| *folder as i32) {
+        None | Some(libc::AT_FDCWD) => format!("/proc/{}/cwd", call.pid),
+        Some(folder) => format!("/proc/{}/fd/{folder}", call.pid),
+    };
+    Some(plain(&fs::read_link(base).ok()?.join(path)))
+}
+
+/// A text in the memory of another process, up to the zero that ends it.
+fn text(process: u32, at: u64) -> Option<PathBuf> {
+    let memory = fs::File::open(format!("/proc/{process}/mem")).ok()?;
+    let mut bytes = vec![0; LONGEST];
+    // What lies beyond the end of a page may not be there.
+    let page = 4096 - (at as usize % 4096);
+    let mut length = memory.read_at(bytes.get_mut(..page)?, at).ok()?;
+    if !bytes.get(..length)?.contains(&0) {
+        length += memory.read_at(bytes.get_mut(length..)?, at + length as u64).ok()?;
+    }
+    let read = bytes.get(..length)?;
+    let end = read.iter().position(|byte| *byte == 0)?;
+    let path = String::from_utf8_lossy(read.get(..end)?).into_owned();
+    (!path.is_empty()).then(|| PathBuf::from(path))
+}
+
+/// The flags of a file that is opened in the newer way.
+fn opened(call: &seccomp_notif, at: u64) -> Option<u64> {
+    let memory = fs::File::open(format!("/proc/{}/mem", call.pid)).ok()?;
+    let mut flags = [0; 8];
+    memory.read_exact_at(&mut flags, at).ok()?;
+    Some(u64::from_ne_bytes(flags))
+}
+
+/// Without dots; what they would mean behind a link is found out afterwards.
+fn plain(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::from("/"), |mut whole, part| {
+        match part {
+            Component::ParentDir => drop(whole.pop()),
+            Component::Normal(name) => whole.push(name),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+        whole
+    })
+}
+
+/// Where it is once every link is followed.
+fn followed(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| beside(path))
+}
+
+/// Where it is, itself not followed.
+fn beside(path: &Path) -> PathBuf {
+    let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());
+    match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+fn changes() -> impl Iterator<Item = Change> {
+    CHANGES.iter().chain(OLDER).map(|(call, wanted, path, folder)| Change {
+        call: *call,
+        wanted: *wanted,
+        path: *path,
+        folder: *folder,
+    })
+}
+
+type Row = (c_long, Wanted, usize, Option<usize>);
+
+#[rustfmt::skip]
+const CHANGES: &[Row] = &[
+    (libc::SYS_openat, Wanted::Open(2), 1, Some(0)),
+    (libc::SYS_openat2, Wanted::OpenAt(2), 1, Some(0)),
+    (libc::SYS_mkdirat, Wanted::Make, 1, Some(0)),
+    (libc::SYS_mknodat, Wanted::Make, 1, Some(0)),
+    (libc::SYS_symlinkat, Wanted::Make, 2, Some(1)),
+    (libc::SYS_linkat, Wanted::Make, 3, Some(2)),
+    (libc::SYS_unlinkat, Wanted::Alter("remove"), 1, Some(0)),
+    (libc::SYS_renameat, Wanted::Alter("move"), 1, Some(0)),
+    (libc::SYS_renameat, Wanted::Put, 3, Some(2)),
+    (libc::SYS_renameat2, Wanted::Alter("move"), 1, Some(0)),
+    (libc::SYS_renameat2, Wanted::Put, 3, Some(2)),
+    (libc::SYS_truncate, Wanted::Alter("write"), 0, None),
+    (libc::SYS_fchmodat, Wanted::Alter("change"), 1, Some(0)),
+    (libc::SYS_fchownat, Wanted::Alter("change"), 1, Some(0)),
+];
+
+/// Calls that newer machines do not have.
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const OLDER: &[Row] = &[
+    (libc::SYS_open, Wanted::Open(1), 0, None),
+    (libc::SYS_creat, Wanted::Put, 0, None),
+    (libc::SYS_mkdir, Wanted::Make, 0, None),
+    (libc::SYS_mknod, Wanted::Make, 0, None),
+    (libc::SYS_symlink, Wanted::Make, 1, None),
+    (libc::SYS_link, Wanted::Make, 1, None),
+    (libc::SYS_unlink, Wanted::Alter("remove"), 0, None),
+    (libc::SYS_rmdir, Wanted::Alter("remove"), 0, None),
+    (libc::SYS_rename, Wanted::Alter("move"), 0, None),
+    (libc::SYS_rename, Wanted::Put, 1, None),
+    (libc::SYS_chmod, Wanted::Alter("change"), 0, None),
+    (libc::SYS_chown, Wanted::Alter("change"), 0, None),
+    (libc::SYS_lchown, Wanted::Alter("change"), 0, None),
+];
+
+/// Calls that newer machines do not have.
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER: &[Row] = &[];
