@@ -24,7 +24,9 @@ use serde_json::Value;
 use crate::ending::{blocking, called_off, late, running, unread, unsent, while_running};
 use crate::watch::Watch;
 use crate::web::{Lookup, look_up};
-use root::Root;
+pub(crate) use place::Place;
+pub(crate) use refusal::Refusal;
+pub(crate) use root::Root;
 
 /// The driver of the builtin tools. Its files are those of one workspace, and its addresses those
 /// that the guard leaves open.

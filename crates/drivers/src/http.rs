@@ -4,30 +4,43 @@
 //! what fails before was not sent, and what fails after is told apart by the answer alone.
 
 mod answer;
+mod entry;
 mod exchange;
 mod manifest;
+mod meaning;
 mod operation;
+mod pace;
+mod pages;
+mod parts;
 mod patience;
+mod payload;
 mod reach;
+mod reading;
 mod request;
+mod secrets;
+mod stream;
+mod style;
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
-use haft_model::{Plan, Stop, Timestamp};
+use haft_model::{Code, Plan, Stop, Timestamp};
 use haft_sandbox::AddressGuard;
 use reqwest::Method;
 
 use crate::Declared;
+use crate::builtin::Root;
 use crate::ending::{unsent, while_running};
 use crate::watch::Watch;
-use crate::web::{Lookup, Outgoing, Pool, look_up};
+use crate::web::{Lines, Lookup, Pool, look_up};
 use exchange::Exchange;
 use manifest::Manifest;
 use operation::Operation;
-use request::Given;
+use request::{Asked, Draft, Given};
+use secrets::Secrets;
 
 /// A driver of kind http. Its manifest is read when it is first asked, and its addresses are those
 /// that the guard and the manifest leave open.
@@ -35,7 +48,9 @@ pub struct Http {
     manifest: LazyLock<Manifest, Box<dyn FnOnce() -> Manifest + Send>>,
     clock: fn() -> Timestamp,
     lookup: Lookup,
+    files: Option<Root>,
     reads: Pool,
+    writes: Lines,
 }
 
 impl Http {
@@ -47,7 +62,19 @@ impl Http {
     ) -> Http {
         let read: Box<dyn FnOnce() -> Manifest + Send> =
             Box::new(move || Manifest::read(&declared(), guard));
-        Http { manifest: LazyLock::new(read), clock, lookup: look_up, reads: Pool::default() }
+        Http {
+            manifest: LazyLock::new(read),
+            clock,
+            lookup: look_up,
+            files: None,
+            reads: Pool::default(),
+            writes: Lines::default(),
+        }
+    }
+
+    /// The same driver, whose requests may carry files of a workspace.
+    pub fn with_files_of(self, root: PathBuf) -> Http {
+        Http { files: Some(Root::new(root)), ..self }
     }
 
     /// The same driver, with names looked up in another way than the system does. What comes out is
@@ -56,19 +83,30 @@ impl Http {
         Http { lookup, ..self }
     }
 
-    /// What a call asks for, if it may be asked for and its input can be written into a request.
-    fn prepare(&self, plan: &Plan, key: Option<&str>) -> Result<(&Operation, Outgoing), Stop> {
-        let manifest = &*self.manifest;
-        let operation = manifest.operation(plan)?;
-        manifest.may_reach(plan)?;
-        let given = Given { plan, key };
-        Ok((operation, request::build(manifest, operation, &given)?))
+    /// What a call asks for, if it may be asked for.
+    fn operation(&self, plan: &Plan) -> Result<&Operation, Stop> {
+        let operation = self.manifest.operation(plan)?;
+        self.manifest.may_reach(plan)?;
+        if operation.pages.is_some() && is_write(operation, plan) {
+            let words = format!("`{}` may change something, and pages are only read", plan.tool);
+            let help = "leave `pagination` out, or say in the contract that it is read-only";
+            return Err(Stop::new(Code::SetupRequired, words).help(help));
+        }
+        Ok(operation)
+    }
+
+    /// Whether the input of a call can be written into its request. No secret is opened for that.
+    fn looked_at(&self, plan: &Plan) -> Result<(), Stop> {
+        let operation = self.operation(plan)?;
+        let (secrets, asked) = (&Secrets::StandIns, &Asked::default());
+        let given = Given { plan, key: None, secrets, asked };
+        Draft::of(&self.manifest, operation, &given).map(drop)
     }
 }
 
 impl Driver for Http {
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
-        self.prepare(plan, None).map(drop)
+        self.looked_at(plan)
     }
 
     fn reports_submission(&self, plan: &Plan) -> bool {
@@ -78,9 +116,8 @@ impl Driver for Http {
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
             Watch::of(&attempt).check().map_err(unsent)?;
-            let prepared = self.prepare(attempt.plan, attempt.key.as_deref());
-            let (operation, request) = prepared.map_err(while_running).map_err(unsent)?;
-            Exchange::new(self, operation, &attempt).carry_out(request).await
+            let operation = self.operation(attempt.plan).map_err(while_running).map_err(unsent)?;
+            Exchange::new(self, operation, &attempt).carry_out().await
         })
     }
 }

@@ -1,10 +1,11 @@
 //! One request to an address that was checked, for whichever driver sends it.
 //!
-//! A request that may have an effect goes over a connection of its own: nothing is kept between such
-//! requests, no connection, no cookie, no answer of a name server. So what was checked is what is
-//! used, a failure to connect means that nothing was sent, and nothing is ever sent twice.
+//! A request that may have an effect has a connection to itself, so that a failure to connect means
+//! that nothing was sent, and nothing is ever sent twice. Where the connection was used before, the
+//! submission is on record before the request is handed to it.
 
 mod client;
+mod line;
 mod sending;
 
 use std::io;
@@ -13,10 +14,11 @@ use std::sync::Arc;
 
 use haft_model::Stop;
 use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
-use reqwest::header::{HeaderMap, LOCATION};
-use reqwest::{Client, Method, Response};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::{Client, Method, Response, StatusCode};
 
 pub(crate) use client::Pool;
+pub(crate) use line::{Line, Lines};
 pub(crate) use sending::{Sending, Stage};
 
 use crate::ending::blocking;
@@ -36,8 +38,7 @@ pub(crate) fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((name, port).to_socket_addrs()?.collect())
 }
 
-/// A request as it goes out.
-#[derive(Clone, Debug)]
+/// A request as it goes out. It may hold secrets anywhere, so it has no text form.
 pub(crate) struct Outgoing {
     pub(crate) method: Method,
     pub(crate) url: CheckedUrl,
@@ -63,6 +64,8 @@ pub(crate) enum Unanswered {
     Unreachable,
     /// The connection broke, or what came over it is no answer.
     Broken,
+    /// The connection that was kept is gone, and nothing was sent over it.
+    Gone,
     /// The submission was not recorded, so nothing was sent.
     Unrecorded,
     /// The client could not be set up.
@@ -91,44 +94,50 @@ pub(crate) struct Way<'a> {
 
 impl Way<'_> {
     /// Sends one request and gives back the head of its answer.
-    pub(crate) async fn send(self, request: Outgoing) -> Result<Response, Unanswered> {
+    pub(crate) async fn send(self, request: &Outgoing) -> Result<Answer<'static>, Unanswered> {
         let addresses = addresses(self.guard, self.lookup, &request.url).await?;
         let (sending, trust) = (Arc::clone(self.sending), Trust::of(&request.url));
         // The certificates are files.
-        let client = blocking(move || client::fresh(addresses, sending, trust)).await;
+        let client = blocking(move || client::once(addresses, sending, trust)).await;
         let client = client.map_err(Unanswered::Stopped)?.map_err(|_| Unanswered::Unready)?;
         if self.submitted == Submitted::OnConnect {
             self.sending.begin().await.map_err(|_| Unanswered::Unrecorded)?;
         }
-        let answer = exchange(&client, request).await?;
+        Ok(self.answered(exchange(&client, request).await?).into())
+    }
+
+    /// Remembers that there is an answer.
+    fn answered(self, answer: Response) -> Response {
         self.sending.answered(answer.status().as_u16());
-        Ok(answer)
+        answer
     }
 }
 
-async fn exchange(client: &Client, request: Outgoing) -> Result<Response, Unanswered> {
+async fn exchange(client: &Client, request: &Outgoing) -> Result<Response, Unanswered> {
+    let method = request.method.clone();
     let mut building =
-        client.request(request.method, request.url.as_str()).headers(request.headers);
-    if let Some(body) = request.body {
-        building = building.body(body);
+        client.request(method, request.url.as_str()).headers(request.headers.clone());
+    if let Some(body) = &request.body {
+        building = building.body(body.clone());
     }
     let fault = match building.send().await {
         Ok(answer) => return Ok(answer),
         Err(fault) => fault,
     };
-    Err(match forbidden(&fault) {
-        Some(forbidden) => Unanswered::Forbidden(forbidden),
-        None if fault.is_connect() => Unanswered::Unreachable,
-        None => Unanswered::Broken,
+    Err(match (cause::<Forbidden>(&fault), cause::<line::Gone>(&fault)) {
+        (Some(forbidden), _) => Unanswered::Forbidden(forbidden.clone()),
+        (None, Some(line::Gone)) => Unanswered::Gone,
+        (None, None) if fault.is_connect() => Unanswered::Unreachable,
+        (None, None) => Unanswered::Broken,
     })
 }
 
-/// What the guard said of an address, if that is why nobody was connected to.
-fn forbidden(fault: &reqwest::Error) -> Option<Forbidden> {
+/// What of ours made a request fail, if it was that.
+fn cause<T: std::error::Error + 'static>(fault: &reqwest::Error) -> Option<&T> {
     let mut cause = std::error::Error::source(fault);
     while let Some(found) = cause {
-        if let Some(forbidden) = found.downcast_ref::<Forbidden>() {
-            return Some(forbidden.clone());
+        if let Some(ours) = found.downcast_ref::<T>() {
+            return Some(ours);
         }
         cause = found.source();
     }
@@ -152,13 +161,11 @@ async fn addresses(
     Ok(found)
 }
 
-/// Where an answer points instead.
-pub(crate) fn elsewhere(answer: &Response) -> Option<String> {
-    if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-        return None;
-    }
-    let place = answer.headers().get(LOCATION)?;
-    String::from_utf8(place.as_bytes().to_vec()).ok()
+/// An answer of which the head is there.
+pub(crate) struct Answer<'a> {
+    pub(crate) head: Response,
+    /// The connection that it comes over, if that can be used again, and where it then goes.
+    line: Option<(Line, &'a Lines)>,
 }
 
 /// A body as far as it was read.
@@ -168,22 +175,56 @@ pub(crate) struct Body {
     pub(crate) cut: bool,
 }
 
-/// Reads a body up to a bound.
-pub(crate) async fn body(answer: &mut Response, most: usize) -> Result<Body, Unanswered> {
-    let mut bytes = Vec::new();
-    while let Some(piece) = answer.chunk().await.map_err(|_| Unanswered::Broken)? {
-        bytes.extend_from_slice(&piece);
-        if bytes.len() > most {
-            bytes.truncate(most);
-            return Ok(Body { bytes, cut: true });
-        }
+impl From<Response> for Answer<'_> {
+    fn from(head: Response) -> Self {
+        Answer { head, line: None }
     }
-    Ok(Body { bytes, cut: false })
 }
 
-/// The media type without its parameters; nothing where the answer does not say.
-pub(crate) fn media_type(answer: &Response) -> Option<String> {
-    let stated = answer.headers().get(reqwest::header::CONTENT_TYPE)?.to_str().ok()?;
-    let plain = stated.split(';').next()?.trim();
-    (!plain.is_empty()).then(|| plain.to_ascii_lowercase())
+impl<'a> Answer<'a> {
+    pub(crate) fn over(line: Line, lines: &'a Lines, head: Response) -> Answer<'a> {
+        Answer { head, line: Some((line, lines)) }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.head.status()
+    }
+
+    /// The next piece of the body; nothing at its end.
+    pub(crate) async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]>>, Unanswered> {
+        let piece = self.head.chunk().await.map_err(|_| Unanswered::Broken)?;
+        if let Some((line, lines)) = self.line.take_if(|_| piece.is_none()) {
+            lines.done(line);
+        }
+        Ok(piece)
+    }
+
+    /// Reads the body up to a bound.
+    pub(crate) async fn body(&mut self, most: usize) -> Result<Body, Unanswered> {
+        let mut bytes = Vec::new();
+        while let Some(piece) = self.piece().await? {
+            bytes.extend_from_slice(piece.as_ref());
+            if bytes.len() > most {
+                bytes.truncate(most);
+                return Ok(Body { bytes, cut: true });
+            }
+        }
+        Ok(Body { bytes, cut: false })
+    }
+
+    /// Where it points instead.
+    pub(crate) fn elsewhere(&self) -> Option<String> {
+        if !matches!(self.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+            return None;
+        }
+        let place = self.head.headers().get(LOCATION)?;
+        String::from_utf8(place.as_bytes().to_vec()).ok()
+    }
+
+    /// The media type without its parameters; nothing where it does not say.
+    pub(crate) fn media_type(&self) -> Option<String> {
+        let stated = self.head.headers().get(CONTENT_TYPE)?.to_str().ok()?;
+        let plain = stated.split(';').next()?.trim();
+        (!plain.is_empty()).then(|| plain.to_ascii_lowercase())
+    }
 }

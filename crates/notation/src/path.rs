@@ -47,6 +47,12 @@ impl Path {
             None => self.whole.query(value).exactly_one().ok().cloned(),
         }
     }
+
+    /// Where the one value is that the path leads to, as a JSON pointer.
+    pub fn place(&self, value: &serde_json::Value) -> Option<String> {
+        let found = self.whole.query_located(value);
+        found.exactly_one().ok().map(|node| node.location().to_json_pointer())
+    }
 }
 
 const HELP: &str = "a path is `$` followed by `.name`, `[0]`, `[*]` or `[?(@.key=='value')]`";
@@ -121,6 +127,20 @@ mod tests {
         assert_eq!(extract("$.none[*]"), Some(json!([])));
         assert_eq!(extract("$.gone[*]"), None);
         assert_eq!(extract("$.rows[7].n"), None);
+    }
+
+    #[test]
+    fn the_one_value_that_a_path_leads_to_has_a_place() {
+        let value = json!({"a/b": 1, "rows": [{"n": 1}, {"n": 2}]});
+        let place = |path: &str| Path::parse(path).unwrap().place(&value);
+        for (path, expected) in [
+            ("$", Some("")),
+            ("$.rows[1].n", Some("/rows/1/n")),
+            ("$.rows[*].n", None),
+            ("$.x", None),
+        ] {
+            assert_eq!(place(path).as_deref(), expected, "{path}");
+        }
     }
 
     #[test]

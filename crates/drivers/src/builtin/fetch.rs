@@ -5,13 +5,13 @@ use std::sync::Arc;
 use haft_driver::{Attempt, Failure, Output};
 use haft_model::{Code, EffectState, Plan, Stop, Tri};
 use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
-use reqwest::Response;
 use serde_json::{Value, json};
 
 use super::shown::{End, show};
 use super::{called_off, running, text, unsent, while_running};
 use crate::web::{
-    self, Lookup, MOST_BYTES, MOST_REDIRECTS, Outgoing, Sending, Stage, Submitted, Unanswered, Way,
+    Answer, Lookup, MOST_BYTES, MOST_REDIRECTS, Outgoing, Sending, Stage, Submitted, Unanswered,
+    Way,
 };
 
 /// The address that an input asks for, as far as its letters can be judged.
@@ -76,9 +76,9 @@ fn late(stage: Stage) -> Stop {
 /// Asks, and asks again where the answer points elsewhere. Every address is checked like the first.
 async fn fetch(way: Way<'_>, mut url: CheckedUrl) -> Result<Value, Stop> {
     for _ in 0..=MOST_REDIRECTS {
-        let answer = way.send(Outgoing::get(url.clone())).await;
+        let answer = way.send(&Outgoing::get(url.clone())).await;
         let answer = answer.map_err(|fault| unanswered(fault, &url))?;
-        let Some(next) = web::elsewhere(&answer) else { return given(&url, answer).await };
+        let Some(next) = answer.elsewhere() else { return given(&url, answer).await };
         let checked = way.guard.check_next(&url, &next);
         url = checked.map_err(|forbidden| while_running(refused(&forbidden)))?;
     }
@@ -97,7 +97,7 @@ fn unanswered(fault: Unanswered, url: &CheckedUrl) -> Stop {
         Unanswered::Unknown => {
             (Code::DependencyUnavailable, format!("`{host}` cannot be looked up"))
         }
-        Unanswered::Unreachable => {
+        Unanswered::Unreachable | Unanswered::Gone => {
             (Code::DependencyUnavailable, format!("`{host}` cannot be reached"))
         }
         Unanswered::Broken => {
@@ -108,12 +108,12 @@ fn unanswered(fault: Unanswered, url: &CheckedUrl) -> Stop {
 }
 
 /// The answer as a value, its body up to the bound.
-async fn given(url: &CheckedUrl, mut answer: Response) -> Result<Value, Stop> {
+async fn given(url: &CheckedUrl, mut answer: Answer<'_>) -> Result<Value, Stop> {
     let status = answer.status().as_u16();
     // What says nothing is only bytes.
-    let media_type = web::media_type(&answer);
+    let media_type = answer.media_type();
     let media_type = media_type.unwrap_or_else(|| "application/octet-stream".to_owned());
-    let body = web::body(&mut answer, MOST_BYTES).await.map_err(|_| broken(url))?;
+    let body = answer.body(MOST_BYTES).await.map_err(|_| broken(url))?;
     let end = if body.cut { End::Cut } else { End::Whole };
     let shown = show(body.bytes, end);
     Ok(json!({

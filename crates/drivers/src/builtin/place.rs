@@ -22,17 +22,21 @@ const RULES: [&str; 8] = [
 
 /// A path from the workspace's root that does not leave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// As the caller wrote it; messages repeat this and nothing else.
     pub(super) written: String,
     /// The names on the way, `.` and `..` worked out.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
 }
 
 impl Place {
     /// The place that an input's `path` names.
     pub(super) fn of(input: &Value) -> Result<Place, Stop> {
-        let written = text(input, "path")?;
+        Place::at(text(input, "path")?)
+    }
+
+    /// The place that a path names.
+    pub(crate) fn at(written: &str) -> Result<Place, Stop> {
         if written.is_empty() {
             return Err(wrong("path", "is empty; `.` is the workspace"));
         }

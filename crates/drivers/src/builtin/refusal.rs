@@ -9,7 +9,7 @@ use super::running;
 
 /// Why a place could not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// A link on the way leads out of the workspace.
     Outside,
     /// It is the folder of Haft itself.
@@ -44,7 +44,7 @@ impl From<std::io::Error> for Refusal {
 
 impl Refusal {
     /// The refusal as an answer about a place.
-    pub(super) fn about(self, place: &Place) -> Stop {
+    pub(crate) fn about(self, place: &Place) -> Stop {
         let path = &place.written;
         let (code, why) = match self {
             Refusal::Outside => (Code::SandboxViolation, "leads out of the workspace"),

@@ -27,7 +27,7 @@ const READ: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXE
 
 /// The folder of a workspace.
 #[derive(Clone, Debug)]
-pub(super) struct Root {
+pub(crate) struct Root {
     path: PathBuf,
 }
 
@@ -66,12 +66,12 @@ enum Step {
 }
 
 impl Root {
-    pub(super) fn new(path: PathBuf) -> Root {
+    pub(crate) fn new(path: PathBuf) -> Root {
         Root { path }
     }
 
     /// Opens a file to read it, and says how large it is.
-    pub(super) fn open_file(&self, place: &Place) -> Result<(File, u64), Refusal> {
+    pub(crate) fn open_file(&self, place: &Place) -> Result<(File, u64), Refusal> {
         let base = self.open()?;
         if let Some(opened) = beneath(&base, place) {
             return regular(opened?);

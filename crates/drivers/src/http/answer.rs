@@ -2,15 +2,14 @@
 
 use haft_driver::{Failure, Output};
 use haft_model::{Code, EffectState, Stop};
-use reqwest::Response;
 use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::exchange::{Exchange, is_success};
-use super::operation::Named;
-use super::patience;
-use crate::ending::running;
-use crate::web::{self, MOST_BYTES};
+use super::meaning::Named;
+use super::{patience, reading};
+use crate::ending::while_running;
+use crate::web::Answer;
 
 /// How much of a refusal's own words is kept.
 const MOST_WORDS: usize = 4096;
@@ -19,20 +18,67 @@ const MOST_WORDS: usize = 4096;
 const REQUEST_IDS: [&str; 5] =
     ["x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid", "x-trace-id"];
 
-/// What an answer means.
-pub(super) async fn taken(
+/// An answer that says that the call went well, read whole.
+pub(super) struct Page {
+    pub(super) host: String,
+    pub(super) headers: HeaderMap,
+    pub(super) value: Value,
+    pub(super) bytes: usize,
+    status: u16,
+    native: Value,
+}
+
+impl Page {
+    /// The output of a call that this is the answer to.
+    pub(super) fn output(self, exchange: &Exchange<'_>) -> Result<Output, Failure> {
+        let effect = exchange.effect(EffectState::Committed);
+        let native = vec![self.native.clone()];
+        if self.bytes == 0 {
+            return Ok(Output { structured: None, effect, native, ..Output::read(Value::Null) });
+        }
+        let Some(found) = exchange.operation.extract.extract(&self.value) else {
+            let (host, status) = (&self.host, self.status);
+            let words =
+                format!("`{host}` answered {status}, and `response_extract` finds nothing in it");
+            return Err(self.failed(exchange, Stop::new(Code::OutputInvalid, words)));
+        };
+        Ok(Output { effect, native, ..Output::read(found) })
+    }
+
+    /// The failure of a call that this is the answer to. Whatever is wrong with it, it went well.
+    pub(super) fn failed(&self, exchange: &Exchange<'_>, stop: Stop) -> Failure {
+        let effect = exchange.effect(EffectState::Committed);
+        Failure { native: vec![self.native.clone()], ..Failure::new(while_running(stop), effect) }
+    }
+}
+
+/// What an answer holds, if it says that the call went well.
+pub(super) async fn page(
     exchange: &Exchange<'_>,
     host: &str,
-    head: Response,
-) -> Result<Output, Failure> {
-    let native = native(head.status().as_u16(), head.headers());
-    let taken = match is_success(head.status().as_u16()) {
-        true => given(exchange, host, head).await,
-        false => Err(refused(exchange, host, head).await),
-    };
-    match taken {
-        Ok(output) => Ok(Output { native: vec![native], ..output }),
-        Err(failure) => Err(Failure { native: vec![native], ..failure }),
+    mut answer: Answer<'_>,
+) -> Result<Page, Failure> {
+    let status = answer.status().as_u16();
+    let native = native(status, answer.head.headers());
+    if !is_success(status) {
+        let refused = refused(exchange, host, answer).await;
+        return Err(Failure { native: vec![native], ..refused });
+    }
+    let headers = answer.head.headers().clone();
+    let read = reading::read(exchange.operation, exchange.link(), &mut answer).await;
+    let mut page =
+        Page { host: host.to_owned(), headers, value: Value::Null, bytes: 0, status, native };
+    match read {
+        Ok((value, bytes)) => {
+            (page.value, page.bytes) = (value, bytes);
+            Ok(page)
+        }
+        Err(spoilt) => {
+            let reads = exchange.effect(EffectState::Committed) == EffectState::None;
+            let (code, words) = spoilt.told(reads);
+            let words = format!("`{host}` answered {status}, {words}");
+            Err(page.failed(exchange, Stop::new(code, words)))
+        }
     }
 }
 
@@ -50,73 +96,25 @@ fn native(status: u16, headers: &HeaderMap) -> Value {
     Value::Object(native)
 }
 
-/// The value of a call that the backend says went well. Whatever is wrong with the answer, it did.
-async fn given(exchange: &Exchange<'_>, host: &str, mut head: Response) -> Result<Output, Failure> {
-    let effect = exchange.effect(EffectState::Committed);
-    let status = head.status().as_u16();
-    let failed = |code: Code, words: String| {
-        let words = format!("`{host}` answered {status}, {words}");
-        Failure::new(running(code, words), effect)
-    };
-    let media_type = web::media_type(&head);
-    let body = web::body(&mut head, MOST_BYTES).await.map_err(|_| {
-        // Nothing is lost by asking again for what was only looked up.
-        let reads = effect == EffectState::None;
-        let code = if reads { Code::DependencyUnavailable } else { Code::OutputInvalid };
-        failed(code, "and its answer broke off".to_owned())
-    })?;
-    if body.cut {
-        let words = format!("and its answer has more than {MOST_BYTES} bytes");
-        return Err(failed(Code::ResultTooLarge, words));
-    }
-    if body.bytes.is_empty() {
-        return Ok(Output { structured: None, effect, ..Output::read(Value::Null) });
-    }
-    let value = read(&body.bytes, media_type.as_deref(), exchange.operation.takes_all);
-    let value = value.map_err(|words| failed(Code::OutputInvalid, words))?;
-    let found = exchange.operation.extract.extract(&value).ok_or_else(|| {
-        failed(Code::OutputInvalid, "and `response_extract` finds nothing in it".to_owned())
-    })?;
-    Ok(Output { effect, ..Output::read(found) })
-}
-
-/// A body as a value: JSON, or a text where the whole of it is wanted.
-fn read(bytes: &[u8], media_type: Option<&str>, takes_all: bool) -> Result<Value, String> {
-    match media_type {
-        Some(stated) if stated.starts_with("text/") && takes_all => {
-            let text = std::str::from_utf8(bytes).map_err(|_| "and its text is not UTF-8")?;
-            Ok(json!(text))
-        }
-        Some(stated) if !is_json(stated) => Err(format!("and its answer is `{stated}`, not JSON")),
-        Some(_) | None => {
-            serde_json::from_slice(bytes).map_err(|_| "and its answer is not JSON".to_owned())
-        }
-    }
-}
-
-fn is_json(media_type: &str) -> bool {
-    media_type == "application/json" || media_type.ends_with("+json")
-}
-
 /// Why a call that was answered came to nothing, as far as anybody knows.
-async fn refused(exchange: &Exchange<'_>, host: &str, mut head: Response) -> Failure {
-    let status = head.status();
-    let retry_after = patience::asked(head.headers(), exchange.now());
-    let words = web::body(&mut head, MOST_WORDS).await;
+async fn refused(exchange: &Exchange<'_>, host: &str, mut answer: Answer<'_>) -> Failure {
+    let status = answer.status();
+    let retry_after = patience::asked(answer.head.headers(), exchange.now());
+    let words = answer.body(MOST_WORDS).await;
     let meaning = exchange.operation.meanings.get(&status.as_u16());
-    let vouched = meaning.is_some_and(|meaning| meaning.not_committed);
+    let vouched = meaning.and_then(|meaning| meaning.effect);
     let effect = match (vouched, &words) {
-        (true, _) => EffectState::NotCommitted,
+        (Some(vouched), _) => vouched,
         // A refusal that breaks off may be anybody's on the way.
-        (false, Err(_)) => EffectState::Unknown,
-        (false, Ok(_)) => known(status.as_u16()),
+        (None, Err(_)) => EffectState::Unknown,
+        (None, Ok(_)) => known(status.as_u16()),
     };
     let mut cause = Map::new();
     let mut add = |name: &str, value: Value| cause.insert(name.to_owned(), value);
     add("phase", json!("run"));
     add("http_status", json!(status.as_u16()));
     if let Ok(body) = &words {
-        add("answer", told(&body.bytes));
+        add("answer", said(&body.bytes));
     }
     if let Some(retry_after) = retry_after {
         add("retry_after_ms", json!(retry_after));
@@ -159,6 +157,6 @@ fn known(status: u16) -> EffectState {
 }
 
 /// The backend's own words, as JSON where they are.
-fn told(bytes: &[u8]) -> Value {
+fn said(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| json!(String::from_utf8_lossy(bytes)))
 }

@@ -3,16 +3,21 @@
 
 use std::sync::Arc;
 
-use haft_driver::{Attempt, Failure, Output};
+use haft_driver::{Attempt, Failure, Link, Output};
 use haft_model::{Code, EffectState, Plan, Stop};
+use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
-use reqwest::{Response, StatusCode};
 use serde_json::json;
+use tokio::sync::OnceCell;
 
+use super::answer::{self, Page};
 use super::operation::Operation;
-use super::{Http, answer, is_write, reach};
-use crate::ending::{called_off, late, running, while_running};
-use crate::web::{MOST_REDIRECTS, Outgoing, Sending, Stage, Submitted, Unanswered, Way, elsewhere};
+use super::reach::{self, same_host};
+use super::request::{Asked, Draft, Given};
+use super::secrets::Secrets;
+use super::{Http, is_write, pages};
+use crate::ending::{called_off, late, running, unsent, while_running};
+use crate::web::{Answer, MOST_REDIRECTS, Outgoing, Sending, Stage, Submitted, Unanswered, Way};
 
 /// A call on its way.
 pub(super) struct Exchange<'a> {
@@ -20,6 +25,8 @@ pub(super) struct Exchange<'a> {
     pub(super) operation: &'a Operation,
     attempt: &'a Attempt<'a>,
     sending: Arc<Sending>,
+    /// Opened once, for the first request.
+    secrets: OnceCell<Secrets>,
 }
 
 impl<'a> Exchange<'a> {
@@ -32,12 +39,13 @@ impl<'a> Exchange<'a> {
             true => Sending::announced(attempt.link.clone()),
             false => Sending::silent(),
         };
-        Exchange { http, operation, attempt, sending: Arc::new(sending) }
+        let (sending, secrets) = (Arc::new(sending), OnceCell::new());
+        Exchange { http, operation, attempt, sending, secrets }
     }
 
-    pub(super) async fn carry_out(&self, request: Outgoing) -> Result<Output, Failure> {
+    pub(super) async fn carry_out(&self) -> Result<Output, Failure> {
         let ended = tokio::select! {
-            ended = self.sent(request) => ended,
+            ended = self.carried_out() => ended,
             () = self.attempt.cancel.cancelled() => {
                 self.attempt.link.cancel_heard().await;
                 Err(self.cut_short(called_off()))
@@ -47,25 +55,62 @@ impl<'a> Exchange<'a> {
         ended.map_err(|failure| self.sending.unrecorded().unwrap_or(failure))
     }
 
-    async fn sent(&self, request: Outgoing) -> Result<Output, Failure> {
+    async fn carried_out(&self) -> Result<Output, Failure> {
+        match &self.operation.pages {
+            Some(pages) => pages::collected(self, pages).await,
+            None => self.page(&Asked::default()).await?.output(self),
+        }
+    }
+
+    /// Asks for a page, or for the one answer that there is.
+    pub(super) async fn page(&self, asked: &Asked) -> Result<Page, Failure> {
+        let request = self.request(asked).await?;
+        if let Some(pace) = &self.http.manifest.pace {
+            let turn = pace.turn(self.attempt.deadline.into()).await;
+            turn.map_err(|stop| self.cut_short(stop))?;
+        }
+        match is_write(self.operation, self.plan()) {
+            true => self.written(request).await,
+            false => self.looked_up(request).await,
+        }
+    }
+
+    async fn request(&self, asked: &Asked) -> Result<Outgoing, Failure> {
+        let refused = |stop| unsent(while_running(stop));
+        let secrets = self.secrets.get_or_try_init(|| async {
+            if !self.operation.secrets.is_empty() {
+                // No secret is opened for a request that can never be sent.
+                self.http.looked_at(self.plan()).map_err(refused)?;
+            }
+            Secrets::open(&self.attempt.safe, self.operation).await
+        });
+        let (plan, key) = (self.plan(), self.attempt.key.as_deref());
+        let given = Given { plan, key, secrets: secrets.await?, asked };
+        let draft = Draft::of(&self.http.manifest, self.operation, &given).map_err(refused)?;
+        draft.ready(self.http.files.as_ref()).await.map_err(unsent)
+    }
+
+    async fn written(&self, request: Outgoing) -> Result<Page, Failure> {
         let host = request.url.host().to_owned();
-        let answered = match is_write(self.operation, self.plan()) {
-            true => self.way(self.operation.submitted).send(request).await,
-            false => return self.looked_up(request).await,
+        let way = self.way(self.operation.submitted);
+        let answered = match self.operation.submitted {
+            Submitted::OnConnect => way.send(&request).await,
+            Submitted::OnWrite => self.http.writes.send(way, &request).await,
         };
         match answered {
-            Ok(head) => answer::taken(self, &host, head).await,
+            Ok(answer) => answer::page(self, &host, answer).await,
             Err(fault) => Err(self.unanswered(fault, &host)),
         }
     }
 
     /// Asks, and asks again where the answer points to another place that may be reached.
-    async fn looked_up(&self, mut request: Outgoing) -> Result<Output, Failure> {
+    async fn looked_up(&self, mut request: Outgoing) -> Result<Page, Failure> {
         for _ in 0..=MOST_REDIRECTS {
             let host = request.url.host().to_owned();
-            let head = self.read(&request).await.map_err(|fault| self.unanswered(fault, &host))?;
-            let Some(next) = elsewhere(&head) else {
-                return answer::taken(self, &host, head).await;
+            let answer =
+                self.read(&request).await.map_err(|fault| self.unanswered(fault, &host))?;
+            let Some(next) = answer.elsewhere() else {
+                return answer::page(self, &host, answer).await;
             };
             request = self.next(&request, &next).map_err(|stop| self.cut_short(stop))?;
         }
@@ -74,12 +119,12 @@ impl<'a> Exchange<'a> {
     }
 
     /// One read: over a connection that is kept if it is to the driver's own host.
-    async fn read(&self, request: &Outgoing) -> Result<Response, Unanswered> {
+    async fn read(&self, request: &Outgoing) -> Result<Answer<'_>, Unanswered> {
         let manifest = &*self.http.manifest;
         let own = manifest.base().is_ok_and(|base| same_host(base, &request.url));
         match own {
-            true => self.http.reads.send(&manifest.guard, self.http.lookup, request.clone()).await,
-            false => self.way(Submitted::OnWrite).send(request.clone()).await,
+            true => self.http.reads.send(&manifest.guard, self.http.lookup, request).await,
+            false => self.way(Submitted::OnWrite).send(request).await,
         }
     }
 
@@ -105,6 +150,10 @@ impl<'a> Exchange<'a> {
 
     pub(super) fn plan(&self) -> &Plan {
         self.attempt.plan
+    }
+
+    pub(super) fn link(&self) -> &Link {
+        &self.attempt.link
     }
 
     pub(super) fn now(&self) -> haft_model::Timestamp {
@@ -156,7 +205,9 @@ impl<'a> Exchange<'a> {
         let unreachable = |words: String| running(Code::DependencyUnavailable, words);
         self.cut_short(match fault {
             Unanswered::Unknown => unreachable(format!("`{host}` cannot be looked up")),
-            Unanswered::Unreachable => unreachable(format!("`{host}` cannot be reached")),
+            Unanswered::Unreachable | Unanswered::Gone => {
+                unreachable(format!("`{host}` cannot be reached"))
+            }
             Unanswered::Broken => {
                 unreachable(format!("the connection to `{host}` broke before it answered"))
             }
@@ -167,10 +218,6 @@ impl<'a> Exchange<'a> {
             }
         })
     }
-}
-
-fn same_host(one: &haft_sandbox::CheckedUrl, other: &haft_sandbox::CheckedUrl) -> bool {
-    (one.host(), one.port(), one.is_plain()) == (other.host(), other.port(), other.is_plain())
 }
 
 pub(super) fn is_success(status: u16) -> bool {

@@ -7,13 +7,15 @@ use haft_sandbox::{AddressGuard, CheckedUrl};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::operation::{Entry, Operation};
+use super::entry::Entry;
+use super::operation::Operation;
+use super::pace::{Pace, Rate};
 use super::reach;
+use super::stream::WrittenStream;
 use crate::Declared;
 
 /// Fields that would change what a request means, and that this version does not act on.
-const UNSUPPORTED: [&str; 7] =
-    ["streaming", "code", "run", "runner", "sandbox", "inputsFiles", "outputsFiles"];
+const UNSUPPORTED: [&str; 6] = ["code", "run", "runner", "sandbox", "inputsFiles", "outputsFiles"];
 
 /// What the manifest says of all of its entries.
 #[derive(Deserialize)]
@@ -23,6 +25,10 @@ pub(super) struct Written {
     #[serde(default)]
     pub(super) default_headers: BTreeMap<String, String>,
     pub(super) default_method: Option<String>,
+    pub(super) streaming: Option<WrittenStream>,
+    pub(super) auth: Option<Value>,
+    #[serde(default)]
+    rate_limit: Rate,
     #[serde(default)]
     network: Network,
     implements: Vec<Value>,
@@ -40,6 +46,8 @@ pub(super) struct Manifest {
     base: Result<CheckedUrl, Stop>,
     pub(super) guard: AddressGuard,
     pub(super) egress: Vec<String>,
+    /// How fast it may be asked.
+    pub(super) pace: Option<Pace>,
     operations: HashMap<ToolKey, Result<Operation, Stop>>,
 }
 
@@ -71,11 +79,13 @@ impl Manifest {
                 Entry::read(entry, &written.id).and_then(|entry| entry.operation(&written)),
             )
         });
-        Manifest { base, guard, egress, operations: operations.collect() }
+        let operations = operations.collect();
+        Manifest { base, guard, egress, pace: Pace::of(written.rate_limit), operations }
     }
 
     fn refusing(guard: AddressGuard, stop: Stop) -> Manifest {
-        Manifest { base: Err(stop), guard, egress: Vec::new(), operations: HashMap::new() }
+        let (egress, operations) = (Vec::new(), HashMap::new());
+        Manifest { base: Err(stop), guard, egress, pace: None, operations }
     }
 
     pub(super) fn base(&self) -> Result<&CheckedUrl, Stop> {
@@ -108,23 +118,11 @@ fn whole(manifest: &Value, written: &Written) -> Result<(), Stop> {
     if written.base_url.contains(['?', '#']) {
         return Err(unsupported(id, "a `base_url` with a query"));
     }
-    if manifest.get("auth").is_some() {
-        return Err(no_secrets(id));
-    }
     Ok(())
 }
 
 /// The refusal of what is read and not acted on.
-pub(super) fn unsupported(driver: &str, what: &str) -> Stop {
+fn unsupported(driver: &str, what: &str) -> Stop {
     let message = format!("driver `{driver}` uses {what}, which this version cannot run");
     Stop::new(Code::SetupRequired, message).help("leave it out, or write the driver in Rust")
-}
-
-/// The refusal of what needs a login.
-pub(super) fn no_secrets(driver: &str) -> Stop {
-    let message = format!(
-        "driver `{driver}` declares a login, and this version cannot hand secrets to a driver"
-    );
-    Stop::new(Code::CredentialMissing, message)
-        .help("nothing is ever sent without the login that is declared; write the driver in Rust")
 }

@@ -30,6 +30,11 @@ fn port_of(url: &str) -> Option<u16> {
     }
 }
 
+/// Whether two addresses are at one place.
+pub(super) fn same_host(one: &CheckedUrl, other: &CheckedUrl) -> bool {
+    (one.host(), one.port(), one.is_plain()) == (other.host(), other.port(), other.is_plain())
+}
+
 /// Whether both lists cover a host.
 pub(super) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<(), Stop> {
     let host = format!("{}:{}", url.host(), url.port());

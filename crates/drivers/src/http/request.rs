@@ -1,53 +1,120 @@
 //! From an input to the bytes of a request. What a caller gives never becomes more than a value.
 
 use haft_model::{Code, Plan, Stop};
-use haft_notation::{Fault, Piece, Template, fill};
-use reqwest::Method;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use haft_notation::{Piece, Template};
+use haft_sandbox::CheckedUrl;
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue,
+};
 use serde_json::Value;
 
 use super::manifest::Manifest;
 use super::operation::Operation;
+use super::payload::{Form, Payload, unfilled};
 use super::reach;
-use crate::web::{MOST_BYTES, Outgoing};
+use super::secrets::{self, Secrets};
+use super::style::{encoded, simple};
+use crate::builtin::Root;
+use crate::web::Outgoing;
 
 /// What a call gives to its request.
 pub(super) struct Given<'a> {
     pub(super) plan: &'a Plan,
     /// What the backend knows the call by.
     pub(super) key: Option<&'a str>,
+    pub(super) secrets: &'a Secrets,
+    /// Which page is asked for.
+    pub(super) asked: &'a Asked,
 }
 
-/// The request of a call.
-pub(super) fn build(
+/// Which page is asked for: by parameters, or at an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Asked {
+    query: Vec<(String, String)>,
+    pub(super) at: Option<String>,
+}
+
+impl Asked {
+    /// Gives a parameter a value.
+    pub(super) fn set(&mut self, param: &str, value: String) {
+        self.query.retain(|(known, _)| known != param);
+        self.query.push((param.to_owned(), value));
+    }
+}
+
+/// A request of which everything is known but what its files hold.
+pub(super) struct Draft {
+    operation: (reqwest::Method, Form),
+    url: CheckedUrl,
+    headers: HeaderMap,
+    payload: Payload,
+}
+
+impl Draft {
+    /// The request of a call.
+    pub(super) fn of(
+        manifest: &Manifest,
+        operation: &Operation,
+        given: &Given<'_>,
+    ) -> Result<Draft, Stop> {
+        let mapped = given.plan.mapped();
+        let scope = scope(given, operation, &mapped);
+        let url = url(manifest, operation, &scope, given.asked)?;
+        let payload = Payload::of(operation, &scope, mapped)?;
+        let headers = headers(operation, &scope, given)?;
+        Ok(Draft { operation: (operation.method.clone(), operation.form), url, headers, payload })
+    }
+
+    /// The request with its files.
+    pub(super) async fn ready(self, files: Option<&Root>) -> Result<Outgoing, Stop> {
+        let Draft { operation: (method, form), url, mut headers, payload } = self;
+        let sent = payload.gathered(form, files).await?;
+        if let Some(sent) = &sent
+            && (sent.fixed || !headers.contains_key(CONTENT_TYPE))
+        {
+            headers.insert(CONTENT_TYPE, header(&CONTENT_TYPE, &sent.media_type)?);
+        }
+        Ok(Outgoing { method, url, headers, body: sent.map(|sent| sent.bytes) })
+    }
+}
+
+/// What templates can look at: the input, the context and secrets, and bare names as the backend has
+/// them.
+fn scope(given: &Given<'_>, operation: &Operation, mapped: &Value) -> Value {
+    let mut scope = mapped.as_object().cloned().unwrap_or_default();
+    scope.insert("input".to_owned(), given.plan.input.clone());
+    scope.insert("context".to_owned(), given.plan.context.clone());
+    scope.insert("secrets".to_owned(), given.secrets.scope(operation));
+    Value::Object(scope)
+}
+
+/// The address: the base, the path and the query, or where the page before says that this one is.
+fn url(
     manifest: &Manifest,
     operation: &Operation,
-    given: &Given<'_>,
-) -> Result<Outgoing, Stop> {
-    let mapped = given.plan.mapped();
-    let scope = scope(given.plan, &mapped);
-    let path = path(&operation.endpoint, &scope)?;
-    let query = query(operation, &scope)?;
-    let base = manifest.base()?.as_str().trim_end_matches('/');
+    scope: &Value,
+    asked: &Asked,
+) -> Result<CheckedUrl, Stop> {
+    let path = path(&operation.endpoint, scope)?;
+    let query = query(operation, scope, asked)?;
+    let base = manifest.base()?;
+    let root = base.as_str().trim_end_matches('/');
     let joint = if path.starts_with('/') || path.is_empty() { "" } else { "/" };
     let mark = match (query.is_empty(), path.contains('?')) {
         (true, _) => "",
         (false, true) => "&",
         (false, false) => "?",
     };
-    let url = manifest.guard.check_url(&format!("{base}{joint}{path}{mark}{query}"));
-    let url = url.map_err(|forbidden| reach::refused(&forbidden))?;
-    let body = body(operation, &scope, mapped)?;
-    let headers = headers(operation, &scope, given.key, body.is_some())?;
-    Ok(Outgoing { method: operation.method.clone(), url, headers, body })
-}
-
-/// What templates can look at: the input and the context, and bare names as the backend has them.
-fn scope(plan: &Plan, mapped: &Value) -> Value {
-    let mut scope = mapped.as_object().cloned().unwrap_or_default();
-    scope.insert("input".to_owned(), plan.input.clone());
-    scope.insert("context".to_owned(), plan.context.clone());
-    Value::Object(scope)
+    let refused = |forbidden| reach::refused(&forbidden);
+    let url = manifest.guard.check_url(&format!("{root}{joint}{path}{mark}{query}"));
+    let url = url.map_err(refused)?;
+    let Some(place) = &asked.at else { return Ok(url) };
+    let next = manifest.guard.check_next(&url, place).map_err(refused)?;
+    if !reach::same_host(base, &next) {
+        let words = format!("the next page is at `{}`, another host", next.host());
+        return Err(Stop::new(Code::SandboxViolation, words));
+    }
+    Ok(next)
 }
 
 /// The path below the base, each value as one segment or a part of one.
@@ -58,13 +125,15 @@ fn path(endpoint: &Template, scope: &Value) -> Result<String, Stop> {
             Piece::Literal(literal) => path.push_str(literal),
             Piece::Expression(expression) => {
                 let lone = Template { pieces: vec![Piece::Expression(expression.clone())] };
-                let value = text(&lone, scope, "endpoint")?;
                 let name = expression.path.join(".");
-                if value.is_empty() || value.contains(['/', '\\']) {
+                let parts = simple(&name, &rendered(&lone, scope, "endpoint")?)?;
+                let whole = parts.concat();
+                if whole.is_empty() || whole.contains(['/', '\\']) {
                     let words = format!("`{name}` cannot be one segment of a path");
                     return Err(wrong(words, expression.field()));
                 }
-                path.push_str(&encoded(&value));
+                let parts: Vec<String> = parts.iter().map(|part| encoded(part)).collect();
+                path.push_str(&parts.join(","));
             }
         }
     }
@@ -76,52 +145,60 @@ fn path(endpoint: &Template, scope: &Value) -> Result<String, Stop> {
     }
 }
 
-fn query(operation: &Operation, scope: &Value) -> Result<String, Stop> {
-    let pairs = operation.query.iter().map(|(name, template)| {
-        let value = text(template, scope, "query_template")?;
-        Ok(format!("{}={}", encoded(name), encoded(&value)))
-    });
-    Ok(pairs.collect::<Result<Vec<_>, Stop>>()?.join("&"))
-}
-
-/// The JSON that is sent: what the template says, or the input as the backend names its fields.
-fn body(operation: &Operation, scope: &Value, mapped: Value) -> Result<Option<Vec<u8>>, Stop> {
-    let bodiless = operation.method == Method::GET || operation.method == Method::DELETE;
-    let body = match &operation.body {
-        Some(template) => {
-            fill(template, scope).map_err(|fault| unfilled(&fault, "body_template"))?
+/// What the template says, except for what asks for a page. A value that is null is left out.
+fn query(operation: &Operation, scope: &Value, asked: &Asked) -> Result<String, Stop> {
+    let mut pairs = Vec::new();
+    for (name, template) in &operation.query {
+        if asked.query.iter().any(|(param, _)| param == name) {
+            continue;
         }
-        None if bodiless => return Ok(None),
-        None => mapped,
-    };
-    let bytes = body.to_string().into_bytes();
-    if bytes.len() > MOST_BYTES {
-        let size = bytes.len();
-        let words = format!("the request would have {size} bytes, and {MOST_BYTES} can be sent");
-        return Err(Stop::new(Code::InputValue, words));
+        let value = rendered(template, scope, "query_template")?;
+        match operation.styles.get(name) {
+            Some(style) => pairs.extend(style.pairs(name, &value)?),
+            None if value.is_null() => {}
+            None => pairs.push(format!("{}={}", encoded(name), encoded(&text(value)))),
+        }
     }
-    Ok(Some(bytes))
+    let paged = asked.query.iter();
+    pairs.extend(paged.map(|(name, value)| format!("{}={}", encoded(name), encoded(value))));
+    Ok(pairs.join("&"))
 }
 
-fn headers(
-    operation: &Operation,
-    scope: &Value,
-    key: Option<&str>,
-    has_body: bool,
-) -> Result<HeaderMap, Stop> {
+fn headers(operation: &Operation, scope: &Value, given: &Given<'_>) -> Result<HeaderMap, Stop> {
     let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    if has_body {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let accepts = operation.stream.as_ref().map_or("application/json", |stream| stream.accepts());
+    headers.insert(ACCEPT, HeaderValue::from_static(accepts));
+    if let Some(login) = given.secrets.login() {
+        headers.insert(AUTHORIZATION, login);
     }
     for (name, template) in &operation.headers {
-        let value = text(template, scope, "headers")?;
-        headers.insert(name, header(name, &value)?);
+        let value = rendered(template, scope, "headers")?;
+        if value.is_null() {
+            continue;
+        }
+        if *name == COOKIE {
+            one_cookie_each(template, scope)?;
+        }
+        let value = header(name, &simple(name.as_str(), &value)?.join(","))?;
+        let value = if secrets::are_in(template) { secrets::sensitive(value) } else { value };
+        headers.insert(name, value);
     }
-    if let (Some(name), Some(key)) = (&operation.key_header, key) {
+    if let (Some(name), Some(key)) = (&operation.key_header, given.key) {
         headers.insert(name, header(name, key)?);
     }
     Ok(headers)
+}
+
+/// No value of a cookie may begin another.
+fn one_cookie_each(template: &Template, scope: &Value) -> Result<(), Stop> {
+    for expression in template.expressions() {
+        let lone = Template { pieces: vec![Piece::Expression(expression.clone())] };
+        if text(rendered(&lone, scope, "headers")?).contains(';') {
+            let words = format!("`{}` cannot be one cookie", expression.path.join("."));
+            return Err(wrong(words, expression.field()));
+        }
+    }
+    Ok(())
 }
 
 fn header(name: &HeaderName, value: &str) -> Result<HeaderValue, Stop> {
@@ -131,20 +208,14 @@ fn header(name: &HeaderName, value: &str) -> Result<HeaderValue, Stop> {
     })
 }
 
-/// A template as text.
-fn text(template: &Template, scope: &Value, field: &str) -> Result<String, Stop> {
-    let filled = template.render(scope).map_err(|fault| unfilled(&fault, field))?;
-    Ok(match filled {
-        Value::String(text) => text,
-        other => other.to_string(),
-    })
+fn rendered(template: &Template, scope: &Value, field: &str) -> Result<Value, Stop> {
+    template.render(scope).map_err(|fault| unfilled(&fault, field))
 }
 
-fn unfilled(fault: &Fault, field: &str) -> Stop {
-    let stop = Stop::new(Code::InputValue, format!("`{field}` cannot be filled in: {fault}"));
-    match &fault.help {
-        Some(help) => stop.help(help.clone()),
-        None => stop,
+fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
     }
 }
 
@@ -154,18 +225,4 @@ fn wrong(words: String, field: Option<&str>) -> Stop {
         Some(field) => stop.at(format!("/{field}")),
         None => stop,
     }
-}
-
-/// A text of which every byte that means something in an address is written as `%XX`.
-fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }

@@ -1,28 +1,38 @@
-//! The two clients: one for a single request, and one whose connections are kept for reads.
+//! The clients: one for a single request, one that may be used again for writes, and one whose
+//! connections are kept for reads.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use haft_sandbox::{AddressGuard, CheckedUrl};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::{Client, ClientBuilder, Response};
+use reqwest::{Client, ClientBuilder};
 use tokio::sync::OnceCell;
 
+use super::line::{KEPT, Turn};
 use super::sending::{Announce, Sending};
-use super::{Lookup, Outgoing, Unanswered, addresses, exchange};
+use super::{Answer, Lookup, Outgoing, Unanswered, addresses, exchange};
 use crate::ending::blocking;
 
 /// A client for one request to addresses that were checked.
-pub(super) fn fresh(
+pub(super) fn once(
     addresses: Vec<SocketAddr>,
     sending: Arc<Sending>,
     trust: Trust,
 ) -> Result<Client, reqwest::Error> {
-    plainest(trust)
-        .pool_max_idle_per_host(0)
-        .dns_resolver(Pinned(addresses))
-        .connector_layer(Announce(sending))
-        .build()
+    let announce = Announce(Arc::new(Turn::first(sending)));
+    let builder = plainest(trust).pool_max_idle_per_host(0);
+    builder.dns_resolver(Pinned(addresses)).connector_layer(announce).build()
+}
+
+/// A client that connects once, for the first of its turns, and keeps that connection for a moment.
+pub(super) fn kept(
+    addresses: Vec<SocketAddr>,
+    turn: Arc<Turn>,
+    trust: Trust,
+) -> Result<Client, reqwest::Error> {
+    let builder = plainest(trust).pool_max_idle_per_host(1).pool_idle_timeout(KEPT * 2);
+    builder.dns_resolver(Pinned(addresses)).connector_layer(Announce(turn)).build()
 }
 
 /// Which servers can prove who they are.
@@ -74,15 +84,15 @@ impl Pool {
         &self,
         guard: &AddressGuard,
         lookup: Lookup,
-        request: Outgoing,
-    ) -> Result<Response, Unanswered> {
+        request: &Outgoing,
+    ) -> Result<Answer<'static>, Unanswered> {
         let client = self.0.get_or_try_init(|| async {
             let known = Known { guard: guard.clone(), url: request.url.clone(), lookup };
             let trust = Trust::of(&request.url);
             let built = blocking(move || plainest(trust).dns_resolver(known).build()).await;
             built.map_err(Unanswered::Stopped)?.map_err(|_| Unanswered::Unready)
         });
-        exchange(client.await?, request).await
+        Ok(exchange(client.await?, request).await?.into())
     }
 }
 

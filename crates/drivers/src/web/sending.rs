@@ -9,7 +9,9 @@ use haft_driver::{Failure, Link};
 use tower_layer::Layer;
 use tower_service::Service;
 
-type Fault = Box<dyn std::error::Error + Send + Sync>;
+use super::line::Turn;
+
+pub(super) type Fault = Box<dyn std::error::Error + Send + Sync>;
 
 /// How far a call has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,24 +78,29 @@ impl Sending {
         self.reached(Stage::Sent);
         Ok(())
     }
+
+    /// What was to be sent was not, and may be sent another way.
+    pub(super) fn held_back(&self) {
+        self.reached(Stage::Announced);
+    }
 }
 
 /// Says that the effect begins between connecting and sending, where neither is possible from
 /// outside of the client.
 #[derive(Clone)]
-pub(super) struct Announce(pub(super) Arc<Sending>);
+pub(super) struct Announce(pub(super) Arc<Turn>);
 
 #[derive(Clone)]
 pub(super) struct Announcing<S> {
     connect: S,
-    sending: Arc<Sending>,
+    turn: Arc<Turn>,
 }
 
 impl<S> Layer<S> for Announce {
     type Service = Announcing<S>;
 
     fn layer(&self, connect: S) -> Announcing<S> {
-        Announcing { connect, sending: Arc::clone(&self.0) }
+        Announcing { connect, turn: Arc::clone(&self.0) }
     }
 }
 
@@ -101,7 +108,7 @@ impl<S, R> Service<R> for Announcing<S>
 where
     S: Service<R, Error = Fault>,
     S::Future: Send + 'static,
-    S::Response: Send,
+    S::Response: Send + 'static,
 {
     type Response = S::Response;
     type Error = Fault;
@@ -112,8 +119,10 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
+        let Some(sending) = self.turn.take() else {
+            return Box::pin(Turn::gone());
+        };
         let connecting = self.connect.call(request);
-        let sending = Arc::clone(&self.sending);
         Box::pin(async move {
             let connection = connecting.await?;
             sending.begin().await?;

@@ -130,10 +130,11 @@ fn a_refusal_keeps_the_backends_words_and_its_wish_to_be_left_alone() {
 }
 
 #[test]
-fn the_status_map_names_errors_and_may_vouch_for_no_effect() {
+fn the_status_map_names_errors_and_may_vouch_for_the_effect() {
     let map = json!({
         "402": "shop:declined", "404": "input.value", "500": "execution.failed",
         "502": "not_committed", "503": "rate.limited not_committed", "408": "shop:slow",
+        "422": "effect.partial",
     });
     for (status, code, native, effect) in [
         (402, Code::ExecutionFailed, Some("shop:declined"), EffectState::NotCommitted),
@@ -142,6 +143,7 @@ fn the_status_map_names_errors_and_may_vouch_for_no_effect() {
         (502, Code::DependencyUnavailable, None, EffectState::NotCommitted),
         (503, Code::RateLimited, None, EffectState::NotCommitted),
         (408, Code::ExecutionFailed, Some("shop:slow"), EffectState::Unknown),
+        (422, Code::EffectPartial, None, EffectState::PartiallyCommitted),
     ] {
         let stage = Stage::writing(json!({})).haft(json!({"status_map": map}));
         stage.backend.will(Act::refuses(Then::status(status)));

@@ -144,20 +144,6 @@ fn a_call_that_is_called_off_before_its_connection_is_unsent_and_after_it_unknow
 }
 
 #[test]
-fn reads_keep_their_connection_and_writes_never_do() {
-    for (stage, connections) in [(Stage::reading(json!({})), 1), (Stage::writing(json!({})), 3)] {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let driver = stage.driver();
-        runtime.block_on(async {
-            for _ in 0..3 {
-                stage.call(&driver, json!({}), &Cancel::new(), &mut || Ok(())).await.output();
-            }
-        });
-        assert_eq!(stage.backend.connections(), connections);
-    }
-}
-
-#[test]
 fn a_get_that_may_change_something_is_a_write_and_a_post_that_may_not_is_a_read() {
     use haft_model::Tri;
     let mut get = Stage::reading(json!({}));

@@ -130,3 +130,33 @@ fn a_missing_value_and_a_huge_body_are_refused_before_anything_happens() {
     assert!(huge.message.contains("and 5242880 can be sent"), "{}", huge.message);
     assert_eq!(stage.backend.connections(), 0);
 }
+
+#[test]
+fn lists_and_objects_are_written_in_the_style_that_is_declared() {
+    let stage = Stage::reading(json!({
+        "endpoint": "/orders/${input.ids}",
+        "query_template": {
+            "ids": "${input.ids}", "tags": "${input.tags}", "filter": "${input.filter}",
+            "plain": "${input.ids}", "gone": "${input.gone | default(null)}",
+        },
+        "headers": {"X-Ids": "${input.ids}", "X-Gone": "${input.gone | default(null)}"},
+    }))
+    .haft(json!({"query_style": {
+        "ids": {"style": "form", "explode": true}, "tags": {"style": "pipeDelimited"},
+        "filter": {"style": "deepObject"},
+    }}));
+    let input = json!({"ids": [1, 2], "tags": ["a,b", "c"], "filter": {"since": "x y"}});
+    let (_, path, given, _) = sent(&stage, input);
+    let query = "ids=1&ids=2&tags=a%2Cb%7Cc&filter%5Bsince%5D=x%20y&plain=%5B1%2C2%5D";
+    assert_eq!(path, format!("/orders/1,2?{query}"));
+    assert_eq!(given, headers(&[JSON, ("x-ids", "1,2")]));
+}
+
+#[test]
+fn a_value_cannot_begin_another_cookie() {
+    let stage = Stage::reading(json!({"headers": {"Cookie": "a=${input.a}; b=2"}}));
+    let (.., given, _) = sent(&stage, json!({"a": "1"}));
+    assert_eq!(given, headers(&[JSON, ("cookie", "a=1; b=2")]));
+    let refused = stage.preflight(json!({"a": "1; admin=1"})).unwrap_err();
+    assert_eq!((refused.code, refused.field.as_deref()), (Code::InputValue, Some("/a")));
+}

@@ -1,11 +1,14 @@
 //! A driver over one manifest, a backend behind it, and calls to it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said};
+use haft_driver::{
+    Asked, Attempt, BoxFuture, Cancel, Driver, Failure, Link, Opened, Output, Said, Vault, Withheld,
+};
 use haft_drivers::{Declared, Http};
-use haft_model::{Code, EffectState, Plan, Stop, Timestamp, ToolKey, Tri};
+use haft_model::{Code, Content, EffectState, Plan, Secret, Stop, Timestamp, ToolKey, Tri};
 use haft_sandbox::AddressGuard;
 use haft_testkit::{Backend, Keys};
 use serde_json::{Value, json};
@@ -21,6 +24,11 @@ pub(crate) struct Stage {
     pub(crate) key: Option<String>,
     pub(crate) patience: Duration,
     pub(crate) guard: AddressGuard,
+    /// The secrets that there are, by their names.
+    pub(crate) secrets: Vec<(&'static str, &'static str)>,
+    pub(crate) files: Option<PathBuf>,
+    /// Is told of every part of a result.
+    pub(crate) on_partial: Option<std::sync::mpsc::Sender<()>>,
 }
 
 /// What became of a call.
@@ -28,6 +36,33 @@ pub(crate) struct Stage {
 pub(crate) struct Ended {
     pub(crate) result: Result<Output, Failure>,
     pub(crate) submissions: usize,
+    /// The parts of the result that came before it.
+    pub(crate) partials: Vec<Content>,
+    /// How far it said that it was.
+    pub(crate) progress: Vec<String>,
+    /// The secrets that were wanted, in order.
+    pub(crate) wanted: Vec<String>,
+    /// What was made of secrets.
+    pub(crate) hidden: Vec<String>,
+}
+
+/// A vault that hands out what it has to anybody.
+struct Open(Vec<(&'static str, &'static str)>);
+
+impl Vault for Open {
+    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>> {
+        let slug = asked.name.to_owned();
+        let found = self.0.iter().find(|(name, _)| *name == asked.name);
+        Box::pin(async move {
+            match found {
+                Some((_, value)) => Ok(Opened { slug, value: Secret::new((*value).to_owned()) }),
+                None => {
+                    let words = format!("`{slug}` is not there");
+                    Err(Withheld { slug, stop: Stop::new(Code::CredentialMissing, words) })
+                }
+            }
+        })
+    }
 }
 
 impl Stage {
@@ -57,6 +92,9 @@ impl Stage {
             key: None,
             patience: Duration::from_secs(20),
             guard: AddressGuard::public(),
+            secrets: Vec::new(),
+            files: None,
+            on_partial: None,
         }
     }
 
@@ -76,7 +114,11 @@ impl Stage {
         let manifest = self.manifest.clone();
         let serves = vec![(ToolKey::new("shop.pay", 1), 0)];
         let clock = || Timestamp::UNIX_EPOCH;
-        Http::new(move || Declared { manifest, serves }, self.guard.clone(), clock)
+        let http = Http::new(move || Declared { manifest, serves }, self.guard.clone(), clock);
+        match &self.files {
+            Some(root) => http.with_files_of(root.clone()),
+            None => http,
+        }
     }
 
     pub(crate) fn plan(&self, input: Value) -> Plan {
@@ -120,22 +162,60 @@ impl Stage {
         let (link, mut heard) = Link::new();
         let deadline = Instant::now() + self.patience;
         let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel.clone(), link).unwrap();
-        let mut run = driver.run(attempt.known_by(self.key.clone()));
-        let mut submissions = 0;
+        let vault: Arc<dyn Vault> = Arc::new(Open(self.secrets.clone()));
+        let mut run = driver.run(attempt.known_by(self.key.clone()).with(Some(vault)));
+        let mut ended = Ended::default();
         let result = loop {
             tokio::select! {
+                biased;
+                Some(said) = heard.recv() => ended.hear(said, self, on_submit),
                 result = &mut run => break result,
-                Some(said) = heard.recv() => if let Said::Submit(answer) = said {
-                    submissions += 1;
-                    let _ = answer.send(on_submit());
-                },
             }
         };
-        Ended { result, submissions }
+        while let Ok(said) = heard.try_recv() {
+            ended.hear(said, self, on_submit);
+        }
+        Ended { result, ..ended }
+    }
+}
+
+impl Default for Ended {
+    fn default() -> Ended {
+        let stop = Stop::new(Code::Internal, "it is not over");
+        Ended {
+            result: Err(Failure::new(stop, EffectState::Unknown)),
+            submissions: 0,
+            partials: Vec::new(),
+            progress: Vec::new(),
+            wanted: Vec::new(),
+            hidden: Vec::new(),
+        }
     }
 }
 
 impl Ended {
+    fn hear(&mut self, said: Said, stage: &Stage, on_submit: &mut dyn FnMut() -> Result<(), Stop>) {
+        match said {
+            Said::Submit(answer) => {
+                self.submissions += 1;
+                let _ = answer.send(on_submit());
+            }
+            Said::Wanted { slug, reply, .. } => {
+                self.wanted.push(slug);
+                let _ = reply.send(Ok(()));
+            }
+            Said::Hide(made) => self.hidden.push(made.expose().to_owned()),
+            Said::Partial(content) => {
+                self.partials.extend(content);
+                if let Some(told) = &stage.on_partial {
+                    let _ = told.send(());
+                }
+            }
+            Said::Progress(progress) => self.progress.extend(progress.message),
+            Said::CancelHeard => {}
+        }
+    }
+
     pub(crate) fn output(self) -> Output {
         self.result.unwrap()
     }

@@ -6,36 +6,11 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[test]
-fn a_declared_login_is_never_left_out() {
-    let with_auth = Stage::writing(json!({})).with("auth", json!({"state": {"env": ["SHOP_KEY"]}}));
-    let in_header = Stage::writing(json!({"headers": {"Authorization": "Bearer ${secrets.KEY}"}}));
-    let in_body = Stage::writing(json!({"body_template": {"a": [{"b": "${secrets.KEY}"}]}}));
-    for stage in [with_auth, in_header, in_body] {
-        let stop = stage.preflight(json!({})).unwrap_err();
-        let words =
-            "driver `shop` declares a login, and this version cannot hand secrets to a driver";
-        assert_eq!((stop.code, stop.message.as_str()), (Code::CredentialMissing, words));
-        assert_eq!(stage.run(json!({})).fate().0, Code::CredentialMissing);
-        assert_eq!(stage.backend.connections(), 0);
-    }
-}
-
-#[test]
 fn what_cannot_be_run_is_refused_by_name() {
     for (stage, what) in [
-        (Stage::writing(json!({})).with("streaming", json!({"transport": "sse"})), "`streaming`"),
         (Stage::writing(json!({})).with("code", json!("x.js")), "`code`"),
         (Stage::writing(json!({})).with("runner", json!({})), "`runner`"),
-        (Stage::writing(json!({"streaming": {}})), "`metadata.http.streaming`"),
-        (
-            Stage::writing(json!({})).haft(json!({"body": "multipart"})),
-            "a body of the form `multipart`",
-        ),
-        (Stage::writing(json!({})).haft(json!({"body": "form"})), "a body of the form `form`"),
-        (
-            Stage::writing(json!({})).haft(json!({"pagination": {"next": "a", "parameter": "b"}})),
-            "`metadata.haft.pagination`",
-        ),
+        (Stage::writing(json!({})).with("sandbox", json!({})), "`sandbox`"),
     ] {
         let stop = stage.preflight(json!({})).unwrap_err();
         let words = format!("driver `shop` uses {what}, which this version cannot run");
@@ -65,6 +40,32 @@ fn a_manifest_that_contradicts_http_is_refused() {
         (
             Stage::writing(json!({})).haft(json!({"status_map": {"200": "conflict"}})),
             "driver `shop`: `status_map` cannot say `200: conflict`",
+        ),
+        (
+            Stage::writing(json!({"headers": {"X-Key": "${secrets}"}})),
+            "driver `shop`: `secrets` names no secret",
+        ),
+        (
+            Stage::writing(json!({"streaming": {}})),
+            "driver `shop`: `metadata.http.streaming` cannot be used",
+        ),
+        (
+            Stage::reading(json!({"streaming": {"transport": "sse"}}))
+                .haft(json!({"pagination": {"style": "link", "items": "$"}})),
+            "driver `shop`: `metadata.http.streaming` cannot be used",
+        ),
+        (
+            Stage::reading(json!({})).haft(json!({"pagination": {"style": "page", "items": "$"}})),
+            "driver `shop`: `pagination` cannot be used: it has no `param`",
+        ),
+        (
+            Stage::writing(json!({})).haft(json!({"pagination": {"style": "link", "items": "$"}})),
+            "`shop.pay@1` may change something, and pages are only read",
+        ),
+        (
+            Stage::writing(json!({}))
+                .haft(json!({"status_map": {"500": "effect.partial not_committed"}})),
+            "driver `shop`: `status_map` cannot say `500: effect.partial not_committed`",
         ),
         (
             Stage::writing(json!({})).haft(json!({"status_map": {"404": "nonsense"}})),

@@ -1,0 +1,99 @@
+//! How fast a backend likes to be asked (`rate_limit`): whoever comes too soon waits.
+
+use std::time::Duration;
+
+use haft_model::{Code, Stop};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// What a manifest says of it.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(super) struct Rate {
+    requests_per_minute: Option<u32>,
+    burst: Option<u32>,
+}
+
+/// A place in which one request at a time waits for its turn. Whoever gives up while waiting has used
+/// nothing.
+pub(super) struct Pace {
+    /// How long one request is worth.
+    each: Duration,
+    /// How much may be used ahead of time.
+    ahead: Duration,
+    /// Until when everything is used up.
+    used_until: Mutex<Option<Instant>>,
+}
+
+impl Pace {
+    /// The pace of a rate; none where it sets none.
+    pub(super) fn of(rate: Rate) -> Option<Pace> {
+        let each = Duration::from_secs(60) / rate.requests_per_minute.filter(|many| *many > 0)?;
+        let ahead = each.saturating_mul(rate.burst.unwrap_or(1).saturating_sub(1));
+        Some(Pace { each, ahead, used_until: Mutex::new(None) })
+    }
+
+    /// Waits for a turn, unless it comes after the deadline.
+    pub(super) async fn turn(&self, deadline: Instant) -> Result<(), Stop> {
+        let mut used_until = self.used_until.lock().await;
+        let now = Instant::now();
+        let used = used_until.map_or(now, |until| until.max(now));
+        let turn = used.checked_sub(self.ahead).map_or(now, |turn| turn.max(now));
+        if turn > deadline {
+            let wait = turn.duration_since(now).as_millis();
+            let words = "its driver may not ask again before the time of the call is over";
+            let cause = json!({"phase": "run", "retry_after_ms": wait as u64});
+            return Err(Stop::new(Code::RateLimited, words).because(cause));
+        }
+        tokio::time::sleep_until(turn).await;
+        *used_until = Some(used + self.each);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(requests_per_minute: u32, burst: Option<u32>) -> Pace {
+        Pace::of(Rate { requests_per_minute: Some(requests_per_minute), burst }).unwrap()
+    }
+
+    /// After how many milliseconds each of some requests had its turn.
+    async fn turns(pace: &Pace, many: usize) -> Vec<u128> {
+        let start = Instant::now();
+        let mut turns = Vec::new();
+        for _ in 0..many {
+            pace.turn(start + Duration::from_secs(3600)).await.unwrap();
+            turns.push(start.elapsed().as_millis());
+        }
+        turns
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_keep_their_distance_after_a_burst() {
+        assert_eq!(turns(&pace(60, None), 3).await, [0, 1000, 2000]);
+        assert_eq!(turns(&pace(60, Some(3)), 5).await, [0, 0, 0, 1000, 2000]);
+        let rested = pace(60, Some(2));
+        turns(&rested, 2).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(turns(&rested, 3).await, [0, 0, 1000]);
+        assert!(Pace::of(Rate { requests_per_minute: None, burst: Some(3) }).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_gives_up_or_comes_too_late_uses_nothing() {
+        let pace = pace(60, None);
+        let start = Instant::now();
+        let soon = start + Duration::from_millis(300);
+        pace.turn(soon).await.unwrap();
+        let late = pace.turn(soon).await.unwrap_err();
+        assert_eq!((late.code, start.elapsed().as_millis()), (Code::RateLimited, 0));
+        let far = start + Duration::from_secs(9);
+        let given_up = tokio::time::timeout(Duration::from_millis(500), pace.turn(far)).await;
+        assert!(given_up.is_err());
+        pace.turn(far).await.unwrap();
+        assert_eq!(start.elapsed().as_millis(), 1000);
+    }
+}

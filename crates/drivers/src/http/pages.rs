@@ -1,0 +1,302 @@
+//! Answers in pages: asked for one after the other, and given back as one.
+//!
+//! The result is the last page with the items of all of them, so that it looks as a page does, and
+//! what it says of the next page says whether there is more. Only reads are asked again, and only at
+//! the driver's own host.
+
+use std::collections::BTreeSet;
+
+use haft_driver::{Failure, Output};
+use haft_model::{Code, Content, Progress, Stop};
+use haft_notation::{Path, Template};
+use reqwest::header::{HeaderMap, LINK};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::answer::Page;
+use super::exchange::Exchange;
+use super::request::Asked;
+use crate::web::MOST_BYTES;
+
+/// How many pages are asked for where the manifest does not say.
+const USUAL_PAGES: usize = 20;
+
+/// How an entry is asked for more.
+#[derive(Debug)]
+pub(super) struct Pages {
+    /// Where the items of a page are.
+    items: Path,
+    way: Way,
+    limit: Option<Limit>,
+    most: usize,
+}
+
+/// What asks for the next page.
+#[derive(Debug)]
+enum Way {
+    /// A parameter with what the last answer says.
+    Cursor { next: Path, param: String },
+    /// A parameter that counts pages.
+    Page { param: String, start: u64 },
+    /// A parameter that counts items.
+    Offset { param: String, start: u64 },
+    /// An address, in the answer or in its header `Link`.
+    Link { next: Option<Path> },
+}
+
+/// How many items a page is asked to have.
+#[derive(Debug)]
+struct Limit {
+    param: Option<String>,
+    value: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    style: Option<String>,
+    items: String,
+    next: Option<String>,
+    param: Option<String>,
+    start: Option<u64>,
+    limit_param: Option<String>,
+    limit: Option<u64>,
+    most_pages: Option<usize>,
+}
+
+impl Pages {
+    /// Reads what an entry says, or says what is wrong with it.
+    pub(super) fn read(written: &Value, query: &[(String, Template)]) -> Result<Pages, String> {
+        let written = Written::deserialize(written).map_err(|fault| fault.to_string())?;
+        let path = |text: &String| Path::parse(text).map_err(|fault| fault.to_string());
+        let next = written.next.as_ref().map(path).transpose()?;
+        let param = || written.param.clone().ok_or("it has no `param`".to_owned());
+        let way = match written.style.as_deref().unwrap_or("cursor") {
+            "cursor" => {
+                let next = next.ok_or("it does not say where `next` is")?;
+                Way::Cursor { next, param: param()? }
+            }
+            "page" => Way::Page { param: param()?, start: written.start.unwrap_or(1) },
+            "offset" => Way::Offset { param: param()?, start: written.start.unwrap_or(0) },
+            "link" => Way::Link { next },
+            other => return Err(format!("there is no style `{other}`")),
+        };
+        let counted = match &way {
+            Way::Page { param, .. } | Way::Offset { param, .. } => Some(param),
+            Way::Cursor { .. } | Way::Link { .. } => None,
+        };
+        let taken = [counted, written.limit_param.as_ref()].into_iter().flatten();
+        if let Some(twice) =
+            taken.into_iter().find(|name| query.iter().any(|(known, _)| known == *name))
+        {
+            return Err(format!("`{twice}` stands in `query_template` too"));
+        }
+        let limit = match (written.limit_param, written.limit) {
+            (Some(_), None) => return Err("`limit_param` needs a `limit`".to_owned()),
+            (param, Some(value)) => Some(Limit { param, value }),
+            (None, None) => None,
+        };
+        let most = written.most_pages.unwrap_or(USUAL_PAGES).clamp(1, 1000);
+        Ok(Pages { items: path(&written.items)?, way, limit, most })
+    }
+
+    /// How the first page is asked for.
+    fn first(&self) -> Asked {
+        let mut asked = Asked::default();
+        match &self.way {
+            Way::Page { param, start } | Way::Offset { param, start } => {
+                asked.set(param, start.to_string());
+            }
+            Way::Cursor { .. } | Way::Link { .. } => {}
+        }
+        if let Some(Limit { param: Some(param), value }) = &self.limit {
+            asked.set(param, value.to_string());
+        }
+        asked
+    }
+
+    /// How the page after this one is asked for; nothing where there is none.
+    fn after(&self, page: &Page, so_far: &SoFar) -> Option<Asked> {
+        let mut asked = self.first();
+        let full = self.limit.as_ref().is_none_or(|limit| so_far.last as u64 >= limit.value);
+        let more = so_far.last > 0 && full;
+        match &self.way {
+            Way::Cursor { next, param } => asked.set(param, text(next.extract(&page.value)?)?),
+            Way::Page { param, start } if more => {
+                asked.set(param, (start + so_far.pages as u64).to_string());
+            }
+            Way::Offset { param, start } if more => {
+                asked.set(param, (start + so_far.items.len() as u64).to_string());
+            }
+            Way::Page { .. } | Way::Offset { .. } => return None,
+            Way::Link { next: Some(next) } => asked.at = Some(text(next.extract(&page.value)?)?),
+            Way::Link { next: None } => asked.at = Some(next_link(&page.headers)?),
+        }
+        Some(asked)
+    }
+}
+
+/// What was collected.
+#[derive(Default)]
+struct SoFar {
+    pages: usize,
+    items: Vec<Value>,
+    /// How many of them the last page had.
+    last: usize,
+    bytes: usize,
+}
+
+/// Asks for one page after the other, and gives them back as one.
+pub(super) async fn collected(exchange: &Exchange<'_>, pages: &Pages) -> Result<Output, Failure> {
+    let mut so_far = SoFar::default();
+    let mut seen = BTreeSet::new();
+    let mut asked = pages.first();
+    loop {
+        let mut page = exchange.page(&asked).await?;
+        so_far.add(pages, &mut page).map_err(|stop| page.failed(exchange, stop))?;
+        so_far.tell(exchange).await;
+        let next = pages.after(&page, &so_far);
+        let more = match next {
+            None => false,
+            Some(next) if so_far.pages < pages.most => {
+                if seen.insert(next.clone()) {
+                    asked = next;
+                    continue;
+                }
+                // A backend that has no more may say so by repeating itself.
+                if so_far.last > 0 {
+                    let words = format!("`{}` points to a page that it gave already", page.host);
+                    return Err(page.failed(exchange, Stop::new(Code::OutputInvalid, words)));
+                }
+                false
+            }
+            Some(_) => true,
+        };
+        return so_far.whole(exchange, pages, page, more);
+    }
+}
+
+impl SoFar {
+    /// Takes the items out of a page.
+    fn add(&mut self, pages: &Pages, page: &mut Page) -> Result<(), Stop> {
+        let host = &page.host;
+        self.bytes += page.bytes;
+        if self.bytes > MOST_BYTES {
+            let words = format!("the pages of `{host}` have more than {MOST_BYTES} bytes");
+            return Err(Stop::new(Code::ResultTooLarge, words));
+        }
+        let place = pages.items.place(&page.value);
+        let found = place.and_then(|place| page.value.pointer_mut(&place));
+        let Some(Value::Array(items)) = found else {
+            let words = format!("`{host}` answered, and `pagination.items` finds no list in it");
+            return Err(Stop::new(Code::OutputInvalid, words));
+        };
+        self.pages += 1;
+        self.last = items.len();
+        self.items.append(items);
+        Ok(())
+    }
+
+    async fn tell(&self, exchange: &Exchange<'_>) {
+        let (pages, items) = (self.pages, self.items.len());
+        let progress = Progress {
+            message: Some(format!("page {pages}, {items} items so far")),
+            step_index: Some(pages as u64),
+            ..Progress::default()
+        };
+        exchange.link().progress(progress).await;
+    }
+
+    /// The last page with the items of all.
+    fn whole(
+        self,
+        exchange: &Exchange<'_>,
+        pages: &Pages,
+        mut page: Page,
+        more: bool,
+    ) -> Result<Output, Failure> {
+        let place = pages.items.place(&page.value).unwrap_or_default();
+        if let Some(items) = page.value.pointer_mut(&place) {
+            *items = Value::Array(self.items);
+        }
+        let mut output = page.output(exchange)?;
+        if more {
+            let words = format!("there are more pages; the first {} are here", self.pages);
+            output.content.push(Content::Text { text: words });
+        }
+        Ok(output)
+    }
+}
+
+/// What names the next page, if something does.
+fn text(found: Value) -> Option<String> {
+    match found {
+        Value::String(text) => (!text.is_empty()).then_some(text),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The address that a header `Link` calls the next.
+fn next_link(headers: &HeaderMap) -> Option<String> {
+    let lines = headers.get_all(LINK).iter().filter_map(|line| line.to_str().ok());
+    for link in lines.flat_map(|line| line.split(", <")) {
+        let (place, about) = link.trim_start_matches('<').split_once('>')?;
+        let is_next = |part: &str| {
+            let (name, value) = part.split_once('=').unwrap_or_default();
+            let mut words = value.trim().trim_matches('"').split_whitespace();
+            name.trim().eq_ignore_ascii_case("rel") && words.any(|word| word == "next")
+        };
+        if about.split([';', ',']).any(is_next) {
+            return Some(place.to_owned());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_next_link_is_found_among_others() {
+        for (lines, expected) in [
+            (vec!["<https://a.example/?p=2>; rel=\"next\""], Some("https://a.example/?p=2")),
+            (vec!["</?p=1>; rel=prev, </?a=1,2>; title=\"x\"; rel=\"last next\""], Some("/?a=1,2")),
+            (vec!["</1>; rel=\"prev\"", "</3>; REL=next"], Some("/3")),
+            (vec!["</1>; rel=\"prev\""], None),
+            (vec!["no link at all"], None),
+            (vec![], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for line in &lines {
+                headers.append(LINK, HeaderValue::from_static(line));
+            }
+            assert_eq!(next_link(&headers).as_deref(), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_its_reason() {
+        let query = [("page".to_owned(), Template::parse("1").unwrap())];
+        for (written, why) in [
+            (json!({"items": "$.a", "param": "c"}), "it does not say where `next` is"),
+            (json!({"items": "$.a", "next": "$.n"}), "it has no `param`"),
+            (
+                json!({"style": "page", "items": "$.a", "param": "page"}),
+                "`page` stands in `query_template` too",
+            ),
+            (
+                json!({"style": "link", "items": "$.a", "limit_param": "n"}),
+                "`limit_param` needs a `limit`",
+            ),
+            (json!({"style": "book", "items": "$.a"}), "there is no style `book`"),
+            (json!({"style": "link"}), "missing field `items`"),
+        ] {
+            assert_eq!(Pages::read(&written, &query).unwrap_err(), why);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A body of parts (`multipart/form-data`), of which some may be files of the workspace.
+//!
+//! Only a template names files: what a caller gives is a value wherever it stands.
+
+use std::io::Read as _;
+
+use haft_model::{Code, Digest, Stop};
+use haft_notation::fill;
+use serde_json::Value;
+
+use super::payload::{Sent, bounded, fields, filled, unfilled};
+use crate::builtin::{Place, Root};
+use crate::ending::{blocking, while_running};
+
+/// How many bytes all parts may have together.
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+
+/// What file names end in, and what such files are.
+const TYPES: [(&str, &str); 18] = [
+    ("csv", "text/csv"),
+    ("gif", "image/gif"),
+    ("gz", "application/gzip"),
+    ("html", "text/html"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("json", "application/json"),
+    ("md", "text/markdown"),
+    ("mp3", "audio/mpeg"),
+    ("mp4", "video/mp4"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("svg", "image/svg+xml"),
+    ("txt", "text/plain"),
+    ("wav", "audio/wav"),
+    ("webp", "image/webp"),
+    ("xml", "application/xml"),
+    ("zip", "application/zip"),
+];
+
+/// One part.
+pub(super) struct Part {
+    name: String,
+    content: Content,
+}
+
+enum Content {
+    Text(String),
+    Json(String),
+    File { place: Place, called: String, media_type: String },
+}
+
+impl Part {
+    /// The parts that a template names; `{file: PATH}` is a file, with `type` and `name` if it says so.
+    pub(super) fn of_template(template: &Value, scope: &Value) -> Result<Vec<Part>, Stop> {
+        let mut parts = Vec::new();
+        for (name, written) in fields(template)? {
+            match written.get("file").and_then(Value::as_str) {
+                Some(path) => parts.push(Part::file(name, path, written, scope)?),
+                None => {
+                    let value = fill(written, scope);
+                    let value = value.map_err(|fault| unfilled(&fault, "body_template"))?;
+                    parts.extend(Part::of_value(name, &value));
+                }
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The fields of an input, none of which is a file.
+    pub(super) fn of_input(input: &Value) -> Result<Vec<Part>, Stop> {
+        Ok(fields(input)?.iter().flat_map(|(name, value)| Part::of_value(name, value)).collect())
+    }
+
+    /// A value as parts: a list of texts is a part for each, and nothing is none.
+    fn of_value(name: &str, value: &Value) -> Vec<Part> {
+        let part = |content| Part { name: name.to_owned(), content };
+        let plain = |value: &Value| !value.is_array() && !value.is_object();
+        match value {
+            Value::Null => Vec::new(),
+            Value::String(text) => vec![part(Content::Text(text.clone()))],
+            Value::Bool(_) | Value::Number(_) => vec![part(Content::Text(value.to_string()))],
+            Value::Array(items) if items.iter().all(plain) => {
+                items.iter().flat_map(|item| Part::of_value(name, item)).collect()
+            }
+            Value::Array(_) | Value::Object(_) => vec![part(Content::Json(value.to_string()))],
+        }
+    }
+
+    fn file(name: &str, path: &str, written: &Value, scope: &Value) -> Result<Part, Stop> {
+        let text = |written: &str| match filled(written, scope)? {
+            Value::String(text) => Ok(text),
+            _ => Err(Stop::new(Code::InputValue, format!("the file of `{name}` has no name"))),
+        };
+        let given = |field: &str| written.get(field).and_then(Value::as_str).map(text).transpose();
+        let place = Place::at(&text(path)?)?;
+        let last = place.names.last().cloned().unwrap_or_default();
+        let called = given("name")?.unwrap_or(last);
+        let media_type = given("type")?.unwrap_or_else(|| type_of(&called).to_owned());
+        if media_type.chars().any(char::is_control) {
+            let words = format!("the type of `{name}` holds a character that none can have");
+            return Err(Stop::new(Code::InputValue, words));
+        }
+        let content = Content::File { place, called, media_type };
+        Ok(Part { name: name.to_owned(), content })
+    }
+
+    /// The lines above the content, and the content.
+    fn written(self, files: Option<&Root>, room: usize) -> Result<(String, Vec<u8>), Stop> {
+        let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quoted(&self.name));
+        let bytes = match self.content {
+            Content::Text(text) => text.into_bytes(),
+            Content::Json(json) => {
+                head.push_str("\r\nContent-Type: application/json");
+                json.into_bytes()
+            }
+            Content::File { place, called, media_type } => {
+                let called = quoted(&called);
+                head.push_str(&format!("; filename=\"{called}\"\r\nContent-Type: {media_type}"));
+                read(files, &place, room)?
+            }
+        };
+        Ok((head, bytes))
+    }
+}
+
+/// All parts as one body, their files read on a thread that may wait for the disk.
+pub(super) async fn joined(parts: Vec<Part>, files: Option<&Root>) -> Result<Sent, Stop> {
+    let files = files.cloned();
+    blocking(move || join(parts, files.as_ref())).await?
+}
+
+fn join(parts: Vec<Part>, files: Option<&Root>) -> Result<Sent, Stop> {
+    let mut written: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut size = 0;
+    for part in parts {
+        let (head, bytes) = part.written(files, MOST_BYTES.saturating_sub(size))?;
+        size += head.len() + bytes.len();
+        bounded(size, MOST_BYTES)?;
+        written.push((head, bytes));
+    }
+    let boundary = boundary(&written);
+    let mut body = Vec::with_capacity(size + 100 * (written.len() + 1));
+    for (head, bytes) in &written {
+        body.extend_from_slice(format!("--{boundary}\r\n{head}\r\n\r\n").as_bytes());
+        body.extend_from_slice(bytes);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    let media_type = format!("multipart/form-data; boundary={boundary}");
+    Ok(Sent { bytes: body, media_type, fixed: true })
+}
+
+/// A line that stands in no part: whoever could write one into a part would have to know the digest
+/// of the whole beforehand.
+fn boundary(written: &[(String, Vec<u8>)]) -> String {
+    let digests = written.iter().map(|(head, bytes)| (head, Digest::of_bytes(bytes)));
+    let digest = Digest::of(&digests.collect::<Vec<_>>());
+    let plain = digest.as_str().chars().filter(char::is_ascii_alphanumeric);
+    plain.take(60).collect()
+}
+
+/// A file of the workspace, as large as there is room for.
+fn read(files: Option<&Root>, place: &Place, room: usize) -> Result<Vec<u8>, Stop> {
+    let Some(files) = files else {
+        let words = "a request is made of files, and this driver has no workspace to find them in";
+        return Err(while_running(Stop::new(Code::SetupRequired, words)));
+    };
+    let (file, _) = files.open_file(place).map_err(|refusal| refusal.about(place))?;
+    let mut bytes = Vec::new();
+    let most = u64::try_from(room).unwrap_or(u64::MAX).saturating_add(1);
+    let fault = file.take(most).read_to_end(&mut bytes).err();
+    match fault {
+        Some(fault) => Err(crate::builtin::Refusal::from(fault).about(place)),
+        None => Ok(bytes),
+    }
+}
+
+fn type_of(name: &str) -> &'static str {
+    let end = name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).unwrap_or_default();
+    let known = TYPES.iter().find(|(known, _)| *known == end);
+    known.map_or("application/octet-stream", |(_, media_type)| media_type)
+}
+
+/// A name between quotes, which it cannot end.
+fn quoted(name: &str) -> String {
+    name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
+}

@@ -1,0 +1,137 @@
+//! What a request carries: JSON, a form, a text, or parts of which some are files of the workspace.
+
+use haft_model::{Code, Stop};
+use haft_notation::{Fault, Template, fill};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::operation::Operation;
+use super::parts::{self, Part};
+use super::style::Style;
+use crate::builtin::Root;
+use crate::web::MOST_BYTES;
+
+/// In which form it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Form {
+    #[default]
+    Json,
+    Form,
+    Multipart,
+    Text,
+}
+
+/// What a request carries.
+pub(super) enum Payload {
+    Nothing,
+    Whole(Vec<u8>),
+    Parts(Vec<Part>),
+}
+
+/// What is sent, with its media type.
+pub(super) struct Sent {
+    pub(super) bytes: Vec<u8>,
+    pub(super) media_type: String,
+    /// Whether nobody else can say what it is.
+    pub(super) fixed: bool,
+}
+
+impl Payload {
+    /// What the template says, or the input as the backend names its fields.
+    pub(super) fn of(operation: &Operation, scope: &Value, input: Value) -> Result<Payload, Stop> {
+        let bodiless = operation.method == Method::GET || operation.method == Method::DELETE;
+        let template = operation.body.as_ref();
+        if template.is_none() && bodiless {
+            return Ok(Payload::Nothing);
+        }
+        if operation.form == Form::Multipart {
+            return Ok(Payload::Parts(match template {
+                Some(template) => Part::of_template(template, scope)?,
+                None => Part::of_input(&input)?,
+            }));
+        }
+        let body = match template {
+            Some(template) => {
+                fill(template, scope).map_err(|fault| unfilled(&fault, "body_template"))?
+            }
+            None => input,
+        };
+        let bytes = match operation.form {
+            Form::Form => form(operation, &body)?,
+            Form::Text => text(body)?,
+            Form::Json | Form::Multipart => body.to_string(),
+        };
+        bounded(bytes.len(), MOST_BYTES)?;
+        Ok(Payload::Whole(bytes.into_bytes()))
+    }
+
+    /// What is sent, with the files that it is made of.
+    pub(super) async fn gathered(
+        self,
+        form: Form,
+        files: Option<&Root>,
+    ) -> Result<Option<Sent>, Stop> {
+        let media_type = match form {
+            Form::Json => "application/json",
+            Form::Form => "application/x-www-form-urlencoded",
+            Form::Text | Form::Multipart => "text/plain; charset=utf-8",
+        };
+        Ok(match self {
+            Payload::Nothing => None,
+            Payload::Whole(bytes) => {
+                Some(Sent { bytes, media_type: media_type.to_owned(), fixed: false })
+            }
+            Payload::Parts(parts) => Some(parts::joined(parts, files).await?),
+        })
+    }
+}
+
+/// The fields of an object as a web form has them.
+fn form(operation: &Operation, body: &Value) -> Result<String, Stop> {
+    let pairs = fields(body)?.iter().map(|(name, value)| {
+        let style = operation.styles.get(name).copied().unwrap_or(Style::default());
+        style.pairs(name, value)
+    });
+    Ok(pairs.collect::<Result<Vec<_>, Stop>>()?.concat().join("&"))
+}
+
+/// The one text that there is.
+fn text(body: Value) -> Result<String, Stop> {
+    let values: Vec<Value> = fields(&body)?.values().cloned().collect();
+    match values.as_slice() {
+        [Value::String(text)] => Ok(text.clone()),
+        [other] => Ok(other.to_string()),
+        _ => {
+            let words = "a body that is a text is made of one field";
+            Err(Stop::new(Code::InputValue, words).help("name it in `body_template`"))
+        }
+    }
+}
+
+pub(super) fn fields(body: &Value) -> Result<&Map<String, Value>, Stop> {
+    body.as_object().ok_or_else(|| Stop::new(Code::InputValue, "the body is not made of fields"))
+}
+
+/// A text that a template becomes.
+pub(super) fn filled(text: &str, scope: &Value) -> Result<Value, Stop> {
+    let template = Template::parse(text).map_err(|fault| unfilled(&fault, "body_template"))?;
+    template.render(scope).map_err(|fault| unfilled(&fault, "body_template"))
+}
+
+pub(super) fn unfilled(fault: &Fault, field: &str) -> Stop {
+    let stop = Stop::new(Code::InputValue, format!("`{field}` cannot be filled in: {fault}"));
+    match &fault.help {
+        Some(help) => stop.help(help.clone()),
+        None => stop,
+    }
+}
+
+pub(super) fn bounded(size: usize, most: usize) -> Result<(), Stop> {
+    if size <= most {
+        return Ok(());
+    }
+    let words = format!("the request would have {size} bytes, and {most} can be sent");
+    Err(Stop::new(Code::InputValue, words))
+}

@@ -1,0 +1,170 @@
+//! Reading a body, whole or as it comes, into the value that it is.
+
+use haft_driver::Link;
+use haft_model::{Code, Content};
+use serde_json::{Value, json};
+
+use super::operation::Operation;
+use super::stream::{Events, Stream, Transport};
+use crate::web::{Answer, MOST_BYTES, Unanswered};
+
+/// How many events a stream may have.
+const MOST_EVENTS: usize = 10_000;
+
+/// Why an answer that says that the call went well is of no use.
+pub(super) enum Spoilt {
+    BrokeOff,
+    TooLarge(String),
+    Wrong(String),
+}
+
+/// The value of a body and how many bytes it has. What comes a piece at a time is handed on meanwhile.
+pub(super) async fn read(
+    operation: &Operation,
+    link: &Link,
+    answer: &mut Answer<'_>,
+) -> Result<(Value, usize), Spoilt> {
+    let media_type = answer.media_type();
+    let streams = operation.stream.as_ref().filter(|stream| stream.is(media_type.as_deref()));
+    let bytes = match streams {
+        Some(stream) if stream.transport == Transport::Chunked => {
+            pieces(link, stream, answer).await?
+        }
+        Some(stream) => return events(link, stream, answer).await,
+        None => {
+            let body = answer.body(MOST_BYTES).await?;
+            if body.cut {
+                return Err(too_large());
+            }
+            body.bytes
+        }
+    };
+    Ok((value(&bytes, media_type.as_deref(), operation.takes_all)?, bytes.len()))
+}
+
+impl Spoilt {
+    pub(super) fn told(self, reads: bool) -> (Code, String) {
+        match self {
+            // Nothing is lost by asking again for what was only looked up.
+            Spoilt::BrokeOff if reads => {
+                (Code::DependencyUnavailable, "and its answer broke off".to_owned())
+            }
+            Spoilt::BrokeOff => (Code::OutputInvalid, "and its answer broke off".to_owned()),
+            Spoilt::TooLarge(words) => (Code::ResultTooLarge, words),
+            Spoilt::Wrong(words) => (Code::OutputInvalid, words),
+        }
+    }
+}
+
+impl From<Unanswered> for Spoilt {
+    fn from(_: Unanswered) -> Spoilt {
+        Spoilt::BrokeOff
+    }
+}
+
+fn too_large() -> Spoilt {
+    Spoilt::TooLarge(format!("and its answer has more than {MOST_BYTES} bytes"))
+}
+
+fn no_text() -> Spoilt {
+    Spoilt::Wrong("and its text is not UTF-8".to_owned())
+}
+
+/// Events, each handed on before the next is waited for; all of them, or the last.
+async fn events(
+    link: &Link,
+    stream: &Stream,
+    answer: &mut Answer<'_>,
+) -> Result<(Value, usize), Spoilt> {
+    let mut frames = stream.frames();
+    let (mut events, mut size, mut over) = (Vec::new(), 0, false);
+    while !over {
+        let piece = answer.piece().await?;
+        let found = match &piece {
+            Some(piece) => frames.push(piece.as_ref()),
+            None => frames.end().map(Vec::from_iter),
+        };
+        size += piece.as_ref().map_or(0, |piece| piece.as_ref().len());
+        if size > MOST_BYTES {
+            return Err(too_large());
+        }
+        for event in found.map_err(|_| no_text())? {
+            over = over || frames.is_over(&event);
+            if !over {
+                events.push(told(link, &event).await?);
+            }
+        }
+        if events.len() > MOST_EVENTS {
+            let words = format!("and its answer has more than {MOST_EVENTS} events");
+            return Err(Spoilt::TooLarge(words));
+        }
+        if piece.is_none() {
+            break;
+        }
+    }
+    if stream.terminator.is_some() && !over {
+        return Err(Spoilt::BrokeOff);
+    }
+    let value = match stream.events {
+        Events::All => Value::Array(events),
+        Events::Last => {
+            let none = || Spoilt::Wrong("and its stream had no event".to_owned());
+            events.pop().ok_or_else(none)?
+        }
+    };
+    Ok((value, size.max(1)))
+}
+
+/// An event as a value, handed on as a part of the result.
+async fn told(link: &Link, event: &str) -> Result<Value, Spoilt> {
+    let value: Value = serde_json::from_str(event)
+        .map_err(|_| Spoilt::Wrong("and an event of its stream is not JSON".to_owned()))?;
+    link.partial(vec![Content::StructuredContent { data: value.clone() }]).await;
+    Ok(value)
+}
+
+/// A body without events: its text is handed on as it comes.
+async fn pieces(link: &Link, stream: &Stream, answer: &mut Answer<'_>) -> Result<Vec<u8>, Spoilt> {
+    let (mut bytes, mut handed_on) = (Vec::new(), 0);
+    while let Some(piece) = answer.piece().await? {
+        let before: usize = bytes.len();
+        bytes.extend_from_slice(piece.as_ref());
+        if bytes.len() > MOST_BYTES {
+            return Err(too_large());
+        }
+        let over = stream.end_in(&bytes, before);
+        bytes.truncate(over.unwrap_or(bytes.len()));
+        // A letter may be cut in two.
+        let new = bytes.get(handed_on..).and_then(|new| new.utf8_chunks().next());
+        if let Some(text) = new.map(|new| new.valid()).filter(|text| !text.is_empty()) {
+            handed_on += text.len();
+            link.partial(vec![Content::Text { text: text.to_owned() }]).await;
+        }
+        if over.is_some() {
+            return Ok(bytes);
+        }
+    }
+    match stream.terminator {
+        Some(_) => Err(Spoilt::BrokeOff),
+        None => Ok(bytes),
+    }
+}
+
+/// A body as a value: JSON, or a text where the whole of it is wanted.
+fn value(bytes: &[u8], media_type: Option<&str>, takes_all: bool) -> Result<Value, Spoilt> {
+    match media_type {
+        _ if bytes.is_empty() => Ok(Value::Null),
+        Some(stated) if stated.starts_with("text/") && takes_all => {
+            Ok(json!(std::str::from_utf8(bytes).map_err(|_| no_text())?))
+        }
+        Some(stated) if !is_json(stated) => {
+            Err(Spoilt::Wrong(format!("and its answer is `{stated}`, not JSON")))
+        }
+        Some(_) | None => serde_json::from_slice(bytes)
+            .map_err(|_| Spoilt::Wrong("and its answer is not JSON".to_owned())),
+    }
+}
+
+fn is_json(media_type: &str) -> bool {
+    media_type == "application/json" || media_type.ends_with("+json")
+}

@@ -1,0 +1,142 @@
+//! The secrets of a request: which it wants, opened for one attempt, and never left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use haft_driver::{Failure, Safe};
+use haft_model::{Code, Secret, Stop};
+use haft_notation::{Expression, Template};
+use reqwest::header::HeaderValue;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::operation::Operation;
+use crate::ending::{running, unsent};
+
+/// What stands where a secret will be, while a request is only looked at.
+const STAND_IN: &str = "secret";
+
+/// A login by name and password, each the name of a secret.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Basic {
+    user: String,
+    password: String,
+}
+
+/// The secrets of one request.
+pub(super) enum Secrets {
+    /// None of them: the request is only looked at.
+    StandIns,
+    /// By their names, and the value of the header that logs in by name and password.
+    Opened(BTreeMap<String, Secret>, Option<Secret>),
+}
+
+impl Secrets {
+    /// Opens what an operation wants.
+    pub(super) async fn open(safe: &Safe<'_>, operation: &Operation) -> Result<Secrets, Failure> {
+        let mut opened = BTreeMap::new();
+        for name in &operation.secrets {
+            opened.insert(name.clone(), safe.open(name).await?);
+        }
+        let login = match &operation.basic {
+            Some(basic) => Some(basic.header(&opened)?),
+            None => None,
+        };
+        if let Some(login) = &login {
+            safe.hide(login).await;
+        }
+        Ok(Secrets::Opened(opened, login))
+    }
+
+    /// What templates find under `secrets`.
+    pub(super) fn scope(&self, operation: &Operation) -> Value {
+        let value = |name: &String| match self {
+            Secrets::StandIns => json!(STAND_IN),
+            Secrets::Opened(opened, _) => json!(opened.get(name).map(Secret::expose)),
+        };
+        operation.secrets.iter().map(|name| (name.clone(), value(name))).collect()
+    }
+
+    /// The header that logs in by name and password.
+    pub(super) fn login(&self) -> Option<HeaderValue> {
+        let Secrets::Opened(_, Some(login)) = self else { return None };
+        let value = HeaderValue::from_str(&format!("Basic {}", login.expose())).ok();
+        value.map(sensitive)
+    }
+}
+
+/// A header that is shown nowhere.
+pub(super) fn sensitive(mut value: HeaderValue) -> HeaderValue {
+    value.set_sensitive(true);
+    value
+}
+
+/// Whether a template is made of secrets.
+pub(super) fn are_in(template: &Template) -> bool {
+    template.expressions().any(is_secret)
+}
+
+fn is_secret(expression: &Expression) -> bool {
+    expression.root() == "secrets"
+}
+
+impl Basic {
+    /// Name and password as the header has them, after its first word.
+    fn header(&self, opened: &BTreeMap<String, Secret>) -> Result<Secret, Failure> {
+        let value = |name: &str| opened.get(name).map_or("", Secret::expose);
+        let user = value(&self.user);
+        if user.contains(':') {
+            let words = format!("`{}` holds a colon, which no user name can have", self.user);
+            return Err(unsent(running(Code::CredentialMissing, words)));
+        }
+        Ok(Secret::new(STANDARD.encode(format!("{user}:{}", value(&self.password)))))
+    }
+}
+
+/// The names of the secrets that an operation is made of. Where a login is declared, there are some.
+pub(super) fn wanted(
+    operation: &Operation,
+    driver: &str,
+    has_login: bool,
+) -> Result<BTreeSet<String>, Stop> {
+    let headers = operation.headers.iter().map(|(_, template)| template);
+    let query = operation.query.iter().map(|(_, template)| template);
+    let mut texts = Vec::new();
+    collect(operation.body.as_ref().unwrap_or_default(), &mut texts);
+    let templates = std::iter::once(&operation.endpoint).chain(headers).chain(query).chain(&texts);
+    let mut names = BTreeSet::new();
+    for expression in templates.flat_map(Template::expressions).filter(|used| is_secret(used)) {
+        let [_, name] = &expression.path[..] else {
+            let written = expression.path.join(".");
+            let words = format!("driver `{driver}`: `{written}` names no secret");
+            return Err(Stop::new(Code::SetupRequired, words).help("write `${secrets.NAME}`"));
+        };
+        names.insert(name.clone());
+    }
+    if let Some(Basic { user, password }) = &operation.basic {
+        names.extend([user.clone(), password.clone()]);
+    }
+    match has_login && names.is_empty() {
+        true => Err(left_out(driver)),
+        false => Ok(names),
+    }
+}
+
+/// The refusal of a request that would go out without the login that its driver declares.
+fn left_out(driver: &str) -> Stop {
+    let words = format!("driver `{driver}` declares a login, and this request carries none of it");
+    Stop::new(Code::CredentialMissing, words)
+        .help("write `${secrets.NAME}` where it belongs, or say `metadata.haft.basic`")
+}
+
+/// Every template inside a value.
+fn collect(value: &Value, found: &mut Vec<Template>) {
+    match value {
+        Value::String(text) => found.extend(Template::parse(text)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        Value::Object(fields) => fields.values().for_each(|item| collect(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

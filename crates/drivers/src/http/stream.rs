@@ -1,0 +1,263 @@
+//! Answers that come a piece at a time: as server-sent events, as lines of JSON, or as plain pieces.
+//!
+//! Each event is handed on as it comes. The result is one all the same: the list of all events, or the
+//! last of them, and `response_extract` looks at that.
+
+use serde::Deserialize;
+
+/// How a stream is framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Transport {
+    Sse,
+    Ndjson,
+    Chunked,
+}
+
+/// Which events the result is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Events {
+    #[default]
+    All,
+    Last,
+}
+
+/// What a manifest says of a stream.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct WrittenStream {
+    transport: Option<Transport>,
+    event_field: Option<String>,
+    terminator: Option<String>,
+}
+
+/// How an answer is streamed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stream {
+    pub(super) transport: Transport,
+    /// The name of the events that count, where not all do.
+    pub(super) event: Option<String>,
+    /// What ends it.
+    pub(super) terminator: Option<String>,
+    pub(super) events: Events,
+}
+
+impl Stream {
+    /// What an entry says, and where it does not, its driver; none where neither says how.
+    ///
+    /// `event_field` is read in both ways in which it is published: `data` is the field of a
+    /// server-sent event that holds its value, and any other word is the name of the events that count.
+    pub(super) fn of(
+        own: Option<&WrittenStream>,
+        driver: Option<&WrittenStream>,
+        events: Events,
+    ) -> Result<Option<Stream>, &'static str> {
+        let said = [own, driver].into_iter().flatten();
+        let Some(transport) = said.clone().find_map(|said| said.transport) else {
+            return match own {
+                Some(_) => Err("say a `transport`, here or for the whole driver"),
+                None => Ok(None),
+            };
+        };
+        let event = said.clone().find_map(|said| said.event_field.clone());
+        let event = event.filter(|event| event != "data");
+        if event.is_some() && transport != Transport::Sse {
+            return Err("only server-sent events have names; leave `event_field` out");
+        }
+        let terminator = said.clone().find_map(|said| said.terminator.clone());
+        let terminator = terminator.filter(|terminator| !terminator.is_empty());
+        Ok(Some(Stream { transport, event, terminator, events }))
+    }
+
+    /// What the request says that it takes.
+    pub(super) fn accepts(&self) -> &'static str {
+        match self.transport {
+            Transport::Sse => "text/event-stream, application/json",
+            Transport::Ndjson => "application/x-ndjson, application/json",
+            Transport::Chunked => "application/json",
+        }
+    }
+
+    /// Whether an answer of this type is one: a backend may always answer at once instead.
+    pub(super) fn is(&self, media_type: Option<&str>) -> bool {
+        match self.transport {
+            Transport::Sse => media_type.is_none_or(|stated| stated == "text/event-stream"),
+            Transport::Ndjson | Transport::Chunked => true,
+        }
+    }
+
+    /// Where a body without events ends, of which so much was looked at before.
+    pub(super) fn end_in(&self, bytes: &[u8], looked_at: usize) -> Option<usize> {
+        let terminator = self.terminator.as_ref()?.as_bytes();
+        let from = looked_at.saturating_sub(terminator.len());
+        let new = bytes.get(from..)?;
+        new.windows(terminator.len()).position(|part| part == terminator).map(|at| from + at)
+    }
+
+    /// Cuts what comes into events.
+    pub(super) fn frames(&self) -> Frames {
+        Frames {
+            stream: self.clone(),
+            line: Vec::new(),
+            after_cr: false,
+            data: None,
+            name: String::new(),
+        }
+    }
+}
+
+/// What has come of a stream and is no event yet.
+pub(super) struct Frames {
+    stream: Stream,
+    line: Vec<u8>,
+    after_cr: bool,
+    data: Option<String>,
+    name: String,
+}
+
+/// A stream holds what is no text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NoText;
+
+impl Frames {
+    /// The events that a piece completes.
+    pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<String>, NoText> {
+        let mut events = Vec::new();
+        for byte in piece {
+            let ends = matches!(byte, b'\n' | b'\r') && !(*byte == b'\n' && self.after_cr);
+            self.after_cr = *byte == b'\r';
+            match byte {
+                _ if ends => events.extend(self.line_ends()?),
+                b'\n' => {}
+                _ => self.line.push(*byte),
+            }
+        }
+        Ok(events)
+    }
+
+    /// The event that the end completes: a stream that is whole may leave its last line end out.
+    pub(super) fn end(&mut self) -> Result<Option<String>, NoText> {
+        let last = self.line_ends()?;
+        Ok(last.or_else(|| self.dispatched()))
+    }
+
+    /// Whether an event is the last word of its stream.
+    pub(super) fn is_over(&self, event: &str) -> bool {
+        self.stream.terminator.as_deref() == Some(event.trim())
+    }
+
+    fn line_ends(&mut self) -> Result<Option<String>, NoText> {
+        let line = String::from_utf8(std::mem::take(&mut self.line)).map_err(|_| NoText)?;
+        let line = line.strip_prefix('\u{feff}').unwrap_or(&line);
+        if self.stream.transport != Transport::Sse {
+            return Ok((!line.trim().is_empty()).then(|| line.to_owned()));
+        }
+        if line.is_empty() {
+            return Ok(self.dispatched());
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match (field, &mut self.data) {
+            ("data", None) => self.data = Some(value.to_owned()),
+            ("data", Some(data)) => {
+                data.push('\n');
+                data.push_str(value);
+            }
+            ("event", _) => value.clone_into(&mut self.name),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// The event that an empty line ends, if it counts.
+    fn dispatched(&mut self) -> Option<String> {
+        let name = std::mem::take(&mut self.name);
+        let data = self.data.take()?;
+        let wanted = self.stream.event.as_ref();
+        let counts = wanted.is_none_or(|wanted| *wanted == name) || self.is_over(&data);
+        counts.then_some(data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn stream(written: serde_json::Value) -> Stream {
+        let written: WrittenStream = serde_json::from_value(written).unwrap();
+        Stream::of(Some(&written), None, Events::All).unwrap().unwrap()
+    }
+
+    /// The events of a text, however it is cut into pieces.
+    fn events(stream: &Stream, text: &str) -> Vec<String> {
+        let whole = cut(stream, text, text.len());
+        for size in 1..4 {
+            assert_eq!(cut(stream, text, size), whole, "in pieces of {size}");
+        }
+        whole
+    }
+
+    fn cut(stream: &Stream, text: &str, size: usize) -> Vec<String> {
+        let mut frames = stream.frames();
+        let mut found = Vec::new();
+        for piece in text.as_bytes().chunks(size.max(1)) {
+            found.extend(frames.push(piece).unwrap());
+        }
+        found.extend(frames.end().unwrap());
+        found
+    }
+
+    #[test]
+    fn server_sent_events_are_cut_as_their_standard_says() {
+        let sse = stream(json!({"transport": "sse", "event_field": "data"}));
+        for (text, expected) in [
+            ("data: {\"a\":1}\n\ndata: {\"a\":2}\n\n", vec!["{\"a\":1}", "{\"a\":2}"]),
+            ("data:1\r\n\r\ndata: 2\r\n\r\n", vec!["1", "2"]),
+            ("data: 1\r\rdata: 2\r\r", vec!["1", "2"]),
+            ("\u{feff}: a comment\nid: 7\nretry: 5\ndata: é\ndata:  b\n\n", vec!["é\n b"]),
+            ("event: x\n\ndata: 1", vec!["1"]),
+            ("data\n\n", vec![""]),
+            ("", vec![]),
+        ] {
+            assert_eq!(events(&sse, text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_events_that_are_named_count_and_the_end_always_does() {
+        let named =
+            stream(json!({"transport": "sse", "event_field": "step", "terminator": "[DONE]"}));
+        let text = "event: step\ndata: 1\n\nevent: ping\ndata: 2\n\ndata: 3\n\ndata: [DONE]\n\n";
+        assert_eq!(events(&named, text), ["1", "[DONE]"]);
+        assert!(named.frames().is_over("[DONE]") && !named.frames().is_over("1"));
+    }
+
+    #[test]
+    fn lines_of_json_are_cut_at_their_ends_and_empty_ones_left_out() {
+        let lines = stream(json!({"transport": "ndjson"}));
+        assert_eq!(
+            events(&lines, "{\"a\":1}\n\r\n  \n{\"a\":2}\r\n[3]"),
+            ["{\"a\":1}", "{\"a\":2}", "[3]"]
+        );
+        assert_eq!(lines.frames().push(b"\xff\n"), Err(NoText));
+    }
+
+    #[test]
+    fn an_entry_wins_over_its_driver_and_what_makes_no_sense_is_refused() {
+        let written = |json| serde_json::from_value::<WrittenStream>(json).unwrap();
+        let driver = written(json!({"transport": "sse", "terminator": "end"}));
+        let own = written(json!({"transport": "ndjson"}));
+        let found = Stream::of(Some(&own), Some(&driver), Events::Last).unwrap().unwrap();
+        assert_eq!(
+            (found.transport, found.terminator.as_deref()),
+            (Transport::Ndjson, Some("end"))
+        );
+        assert_eq!(Stream::of(None, None, Events::All), Ok(None));
+        let nothing = written(json!({}));
+        assert!(Stream::of(Some(&nothing), None, Events::All).is_err());
+        let named = written(json!({"transport": "ndjson", "event_field": "step"}));
+        assert!(Stream::of(Some(&named), None, Events::All).is_err());
+    }
+}

@@ -1,0 +1,171 @@
+//! How lists and objects are written where there is only text: in a query, a form, a header, a path.
+//!
+//! The styles are those of OpenAPI. What they cannot write, such as a list inside a list, is refused.
+
+use haft_model::{Code, Stop};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// How one name's values are written.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Style {
+    #[serde(default)]
+    style: Kind,
+    explode: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Kind {
+    #[default]
+    Form,
+    SpaceDelimited,
+    PipeDelimited,
+    DeepObject,
+}
+
+impl Style {
+    /// The pairs that a value becomes, ready for a query or a form; none where there is no value.
+    pub(super) fn pairs(self, name: &str, value: &Value) -> Result<Vec<String>, Stop> {
+        let pair = |name: &str, value: &str| format!("{}={value}", encoded(name));
+        let each = |value: &Value| plain(name, value).map(|text| encoded(&text));
+        let explode = self.explode.unwrap_or(matches!(self.style, Kind::Form | Kind::DeepObject));
+        match value {
+            Value::Null => Ok(Vec::new()),
+            Value::Array(items) if explode && self.style != Kind::DeepObject => {
+                items.iter().map(|item| Ok(pair(name, &each(item)?))).collect()
+            }
+            Value::Object(fields) if self.style == Kind::DeepObject => {
+                let written = fields.iter().filter(|(_, value)| !value.is_null());
+                written
+                    .map(|(key, value)| Ok(pair(&format!("{name}[{key}]"), &each(value)?)))
+                    .collect()
+            }
+            Value::Object(fields) if explode => {
+                fields.iter().map(|(key, value)| Ok(pair(key, &each(value)?))).collect()
+            }
+            Value::Array(_) | Value::Object(_) if self.style == Kind::DeepObject => {
+                Err(unwritable(name))
+            }
+            Value::Array(items) if items.is_empty() => Ok(Vec::new()),
+            Value::Object(fields) if fields.is_empty() => Ok(Vec::new()),
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(each).collect::<Result<_, Stop>>()?;
+                Ok(vec![pair(name, &items.join(self.mark()))])
+            }
+            Value::Object(fields) => {
+                let parts = fields.iter().map(|(key, value)| {
+                    Ok(format!("{}{}{}", encoded(key), self.mark(), each(value)?))
+                });
+                let parts: Vec<String> = parts.collect::<Result<_, Stop>>()?;
+                Ok(vec![pair(name, &parts.join(self.mark()))])
+            }
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                Ok(vec![pair(name, &each(value)?)])
+            }
+        }
+    }
+
+    fn mark(self) -> &'static str {
+        match self.style {
+            Kind::Form | Kind::DeepObject => ",",
+            Kind::SpaceDelimited => "%20",
+            Kind::PipeDelimited => "%7C",
+        }
+    }
+}
+
+/// A value where lists are separated by commas: in a header or a segment of a path.
+pub(super) fn simple(name: &str, value: &Value) -> Result<Vec<String>, Stop> {
+    match value {
+        Value::Array(items) => items.iter().map(|item| plain(name, item)).collect(),
+        Value::Object(fields) => {
+            let mut parts = Vec::new();
+            for (key, value) in fields {
+                parts.extend([key.clone(), plain(name, value)?]);
+            }
+            Ok(parts)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            Ok(vec![plain(name, value)?])
+        }
+    }
+}
+
+/// A value that is no list and no object, as text.
+fn plain(name: &str, value: &Value) -> Result<String, Stop> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(value.to_string()),
+        Value::Array(_) | Value::Object(_) => Err(unwritable(name)),
+    }
+}
+
+fn unwritable(name: &str) -> Stop {
+    let words = format!("`{name}` holds a list or an object where only text can be written");
+    Stop::new(Code::InputValue, words).help("write it as JSON, by `| json`")
+}
+
+/// A text of which every byte that means something in an address is written as `%XX`.
+pub(super) fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn written(style: Value, value: Value) -> Result<String, Code> {
+        let style: Style = serde_json::from_value(style).unwrap();
+        style.pairs("n", &value).map(|pairs| pairs.join("&")).map_err(|stop| stop.code)
+    }
+
+    #[test]
+    fn each_style_writes_lists_and_objects_in_its_own_way() {
+        let (list, object) = (json!(["a b", 2]), json!({"k": "x&y", "l": true}));
+        for (style, of_list, of_object) in [
+            (json!({}), Ok("n=a%20b&n=2"), Ok("k=x%26y&l=true")),
+            (json!({"explode": false}), Ok("n=a%20b,2"), Ok("n=k,x%26y,l,true")),
+            (json!({"style": "form", "explode": true}), Ok("n=a%20b&n=2"), Ok("k=x%26y&l=true")),
+            (json!({"style": "spaceDelimited"}), Ok("n=a%20b%202"), Ok("n=k%20x%26y%20l%20true")),
+            (json!({"style": "pipeDelimited"}), Ok("n=a%20b%7C2"), Ok("n=k%7Cx%26y%7Cl%7Ctrue")),
+            (
+                json!({"style": "deepObject"}),
+                Err(Code::InputValue),
+                Ok("n%5Bk%5D=x%26y&n%5Bl%5D=true"),
+            ),
+        ] {
+            let expected = |text: Result<&str, Code>| text.map(str::to_owned);
+            assert_eq!(written(style.clone(), list.clone()), expected(of_list), "{style}");
+            assert_eq!(written(style.clone(), object.clone()), expected(of_object), "{style}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_out_and_what_has_no_form_is_refused() {
+        for (value, expected) in [
+            (json!(null), Ok("")),
+            (json!([]), Ok("")),
+            (json!({}), Ok("")),
+            (json!("é"), Ok("n=%C3%A9")),
+            (json!([[1]]), Err(Code::InputValue)),
+            (json!({"k": {"l": 1}}), Err(Code::InputValue)),
+        ] {
+            assert_eq!(written(json!({}), value.clone()), expected.map(str::to_owned), "{value}");
+        }
+        assert_eq!(simple("n", &json!({"k": [1], "l": 2})).unwrap_err().code, Code::InputValue);
+        assert_eq!(simple("n", &json!({"k": 1, "l": 2})).unwrap().join(","), "k,1,l,2");
+    }
+}

@@ -1,0 +1,162 @@
+//! Connections that are used again: never in silence, and never for a write that may have been sent.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc;
+
+use haft_driver::Cancel;
+use haft_drivers::Http;
+use haft_model::{Code, EffectState, Stop};
+use haft_testkit::{Act, Then};
+use serde_json::json;
+
+use crate::stage::{Ended, Stage};
+
+/// One call after the other by the same driver.
+fn in_a_row(stage: &Stage, calls: usize) -> Vec<Ended> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let driver = stage.driver();
+    runtime.block_on(async {
+        let mut ended = Vec::new();
+        for _ in 0..calls {
+            ended.push(call(stage, &driver).await);
+        }
+        ended
+    })
+}
+
+async fn call(stage: &Stage, driver: &Http) -> Ended {
+    stage.call(driver, json!({}), &Cancel::new(), &mut || Ok(())).await
+}
+
+#[test]
+fn calls_in_a_row_share_a_connection_unless_connecting_is_the_effect() {
+    let on_connect = || Stage::writing(json!({})).haft(json!({"submitted": "on_connect"}));
+    for (stage, connections, submissions) in
+        [(Stage::reading(json!({})), 1, 0), (Stage::writing(json!({})), 1, 1), (on_connect(), 3, 1)]
+    {
+        for ended in in_a_row(&stage, 3) {
+            assert_eq!(ended.submissions, submissions);
+            ended.output();
+        }
+        assert_eq!((stage.backend.connections(), stage.backend.heard().len()), (connections, 3));
+    }
+}
+
+#[test]
+fn a_write_over_a_connection_that_was_used_is_on_record_before_its_first_byte() {
+    let stage = Stage::writing(json!({}));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let driver = stage.driver();
+    runtime.block_on(async {
+        call(&stage, &driver).await.output();
+        let mut seen = None;
+        let mut look = || {
+            seen = Some((stage.backend.connections(), stage.backend.heard().len()));
+            Ok(())
+        };
+        stage.call(&driver, json!({}), &Cancel::new(), &mut look).await.output();
+        assert_eq!(seen, Some((1, 1)));
+        let mut refuse = || Err(Stop::new(Code::Internal, "the disk is full"));
+        let ended = stage.call(&driver, json!({}), &Cancel::new(), &mut refuse).await;
+        assert_eq!(ended.fate(), (Code::Internal, EffectState::NotSubmitted, 1));
+    });
+    assert_eq!((stage.backend.connections(), stage.backend.heard().len()), (1, 2));
+}
+
+#[test]
+fn a_write_that_breaks_over_a_connection_that_was_used_is_unknown_and_sent_once() {
+    for then in [Then::Reset, Then::Close, Then::Garbage] {
+        let stage = Stage::writing(json!({}));
+        stage.backend.will(Act::commits(Then::Id));
+        stage.backend.will(Act::commits(then.clone()));
+        let mut ended = in_a_row(&stage, 3);
+        ended.pop().unwrap().output();
+        let (_, effect, submissions) = ended.pop().unwrap().fate();
+        assert_eq!((effect, submissions), (EffectState::Unknown, 1), "{then:?}");
+        // Each was heard once, and the host was not trusted with a connection again.
+        assert_eq!((stage.backend.connections(), stage.backend.heard().len()), (2, 3), "{then:?}");
+    }
+}
+
+/// A server that answers one request over each connection, says nothing of closing it, and closes it.
+struct Fickle {
+    host: String,
+    closed: mpsc::Receiver<()>,
+    thread: std::thread::JoinHandle<Vec<usize>>,
+}
+
+impl Fickle {
+    fn new(connections: usize) -> Fickle {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let (told, closed) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let mut requests = Vec::new();
+            for stream in listener.incoming().take(connections) {
+                requests.push(serve(&mut stream.unwrap()));
+                told.send(()).unwrap();
+            }
+            requests
+        });
+        Fickle { host, closed, thread }
+    }
+}
+
+/// Answers one request and tells how many bytes it had.
+fn serve(stream: &mut TcpStream) -> usize {
+    let mut heard = Vec::new();
+    let mut byte = [0];
+    while !heard.ends_with(b"\r\n\r\n{}") {
+        stream.read_exact(&mut byte).unwrap();
+        heard.extend(byte);
+    }
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+    stream.write_all(head.as_bytes()).unwrap();
+    heard.len()
+}
+
+#[test]
+fn a_write_that_finds_its_connection_gone_is_sent_once_over_a_new_one() {
+    let server = Fickle::new(3);
+    let mut stage = Stage::writing(json!({}))
+        .with("base_url", json!(format!("http://{}", server.host)))
+        .with("network", json!({"egress": [server.host]}));
+    stage.network = vec![server.host.clone()];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let driver = stage.driver();
+    runtime.block_on(async {
+        for _ in 0..3 {
+            let ended = call(&stage, &driver).await;
+            assert_eq!(ended.submissions, 1);
+            assert_eq!(ended.output().effect, EffectState::Committed);
+            server.closed.recv().unwrap();
+            // The end of the connection is there, and the client gets to see it.
+            for _ in 0..500 {
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    assert_eq!(server.thread.join().unwrap().len(), 3);
+}
+
+#[test]
+fn both_versions_of_the_protocol_are_offered_where_there_is_a_choice() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 5];
+        stream.read_exact(&mut head).unwrap();
+        let mut greeting = vec![0; usize::from(u16::from_be_bytes([head[3], head[4]]))];
+        stream.read_exact(&mut greeting).unwrap();
+        greeting
+    });
+    let mut stage = Stage::writing(json!({}))
+        .with("base_url", json!(format!("https://{host}")))
+        .with("network", json!({"egress": [host]}));
+    stage.network = vec![host];
+    stage.run(json!({})).failure();
+    let offered = b"\x02h2\x08http/1.1";
+    assert!(server.join().unwrap().windows(offered.len()).any(|part| part == offered));
+}
