@@ -18,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use inside::PROGRAMS;
 pub(crate) use inside::{environment, unstartable};
 pub(crate) use orders::{Orders, Report};
 

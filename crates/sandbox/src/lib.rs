@@ -13,4 +13,4 @@ pub use confined::{
     Access, Bounds, Confined, End, Ended, Feed, Gate, Handed, Heard, Network, Refused, Running,
     Shown, Spawn, Tried, Walls,
 };
-pub use launcher::{Launcher, launcher};
+pub use launcher::{Launcher, PROGRAMS, launcher};
