@@ -2,7 +2,8 @@
 //!
 //! A bundle cannot satisfy the schema of a driver and a driver cannot satisfy that of a bundle, so a
 //! bundle becomes one: each leaf of `commands` is a contract it serves, the way there is the beginning
-//! of the command line, and `metadata.cli.<path>.argv` is the rest.
+//! of the command line, and `metadata.cli.<path>.argv` is the rest. `metadata.haft.<path>` is what a
+//! driver says under `metadata.haft` of an entry.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -10,7 +11,9 @@ use std::sync::{Arc, OnceLock};
 use haft_model::{DriverId, DriverKind};
 use serde_json::{Value as Json, json};
 
-use crate::driver::{Auth, Cost, Driver, Implements, bundle_setup, install, shell_features};
+use crate::driver::{
+    Auth, Cost, Driver, Implements, bundle_setup, install, secrets_in, shell_features,
+};
 use crate::foreign::escape;
 use crate::read::{json as to_json, list, owned, shared, text};
 use crate::runner::check_runner_of;
@@ -28,13 +31,13 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     if let Some(commands) = node.get("commands") {
         collect_leaves(commands, &mut Vec::new(), &mut leaves, report);
     }
-    let arguments = node.at(&["metadata", "cli"]);
+    let hints = Hints { cli: node.at(&["metadata", "cli"]), haft: node.at(&["metadata", "haft"]) };
     // Metadata that is no map was refused as such.
     if node.get("metadata").is_some_and(|metadata| !matches!(metadata.value, Value::Map(_))) {
         leaves.clear();
     }
     let implements =
-        leaves.iter().filter_map(|(path, leaf)| serves(path, leaf, arguments, report)).collect();
+        leaves.iter().filter_map(|(path, leaf)| serves(path, leaf, hints, report)).collect();
     let auth = node.get("auth");
     Some(Arc::new(Driver {
         file: source.file().clone(),
@@ -65,6 +68,13 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     }))
 }
 
+/// What a bundle says of its leaves, by the way there with dots between.
+#[derive(Clone, Copy)]
+struct Hints<'n> {
+    cli: Option<&'n Node>,
+    haft: Option<&'n Node>,
+}
+
 type Leaf<'n> = (Vec<&'n str>, &'n Node);
 
 fn collect_leaves<'n>(
@@ -93,14 +103,10 @@ fn collect_leaves<'n>(
 }
 
 /// The contract at a leaf, with the command line that carries it out.
-fn serves(
-    path: &[&str],
-    leaf: &Node,
-    arguments: Option<&Node>,
-    report: &mut Report,
-) -> Option<Implements> {
+fn serves(path: &[&str], leaf: &Node, hints: Hints<'_>, report: &mut Report) -> Option<Implements> {
     let dotted = path.join(".");
-    let own = arguments.and_then(|arguments| arguments.get(&dotted));
+    let own = hints.cli.and_then(|hints| hints.get(&dotted));
+    let haft = hints.haft.and_then(|hints| hints.get(&dotted));
     let Some(own) = own else {
         report
             .add(
@@ -115,6 +121,10 @@ fn serves(
     let rest = own.get("argv");
     if let Some(rest) = rest {
         shell_features(rest, report);
+    }
+    secrets_in(own, report);
+    if let Some(haft) = haft {
+        check(haft, &documents::haft::ENTRY, "E031", report);
     }
     let argv: Vec<Json> = path
         .iter()
@@ -138,6 +148,9 @@ fn serves(
         cost: Cost::default(),
         timeout_ms: None,
         retry: None,
-        metadata: json!({ "cli": entry }),
+        metadata: match haft {
+            Some(haft) => json!({ "cli": entry, "haft": haft.to_json() }),
+            None => json!({ "cli": entry }),
+        },
     })
 }

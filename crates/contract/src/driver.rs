@@ -2,7 +2,7 @@
 
 mod lint;
 
-pub(crate) use lint::{bundle_setup, install, shell_features};
+pub(crate) use lint::{bundle_setup, install, secrets_in, shell_features};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -66,11 +66,22 @@ impl Driver {
     }
 
     /// Everything it says, for the kind that carries it out. Read again from its text, because most
-    /// drivers of a large workspace are never asked.
+    /// drivers of a large workspace are never asked. A bundle says what it serves as a driver does.
     pub fn raw(&self) -> Json {
         let mut scratch = Report::new(&self.source);
         let node = source::parse(&self.source, Syntax::Markdown, &mut scratch);
-        node.map(|node| node.to_json()).unwrap_or_default()
+        let mut raw = node.map(|node| node.to_json()).unwrap_or_default();
+        if let Some(fields) = raw.as_object_mut()
+            && !fields.contains_key("implements")
+        {
+            let entries = self.implements.iter().map(|entry| {
+                serde_json::json!({
+                    "tool": entry.tool, "version": entry.range_text, "metadata": entry.metadata,
+                })
+            });
+            fields.insert("implements".to_owned(), entries.collect());
+        }
+        raw
     }
 }
 

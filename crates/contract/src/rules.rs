@@ -106,6 +106,7 @@ rules! {
     C063 error "`persist` says exactly one place.";
     C064 error "A cli driver's `implements` entries say `metadata.cli`.";
     C065 error "A leaf of `commands` has its arguments in `metadata.cli`.";
+    C066 error "No secret stands in a command line, or in what a program is given to read.";
 
     W040 error "A rule says what it is about: a tool, action, class, path, url, command or actor.";
     W041 error "A hook has exactly one of `run` and `url`.";

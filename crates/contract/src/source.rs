@@ -36,6 +36,19 @@ pub fn parse(source: &Source, syntax: Syntax, report: &mut Report) -> Option<Nod
     }
 }
 
+/// One YAML document that is no manifest, as the plain value that it holds. What is wrong with it is
+/// told in one line.
+pub fn yaml_value(text: &str) -> Result<serde_json::Value, String> {
+    let source = Source::new("", text);
+    let mut report = Report::new(&source);
+    let node = yaml::parse(&source, 0..text.len(), &mut report);
+    match (report.into_diagnostics().into_iter().next(), node) {
+        (Some(diagnostic), _) => Err(diagnostic.message),
+        (None, Some(node)) => Ok(node.to_json()),
+        (None, None) => Ok(serde_json::Value::Null),
+    }
+}
+
 /// Reads a stretch of a source that is TOML by itself, for files that are read piece by piece.
 pub(crate) fn parse_toml(source: &Source, block: Span, report: &mut Report) -> Option<Node> {
     toml::parse(source, block, report)

@@ -32,6 +32,23 @@ pub(crate) fn while_running(stop: Stop) -> Stop {
     stop.because(json!({"phase": "run"}))
 }
 
+/// How much of a program's complaint is repeated.
+const LONGEST_COMPLAINT: usize = 200;
+
+/// The last thing that a program said to people, as part of a sentence.
+pub(crate) fn complaint(stderr: &[u8]) -> String {
+    let short = last_words(stderr);
+    if short.is_empty() { short } else { format!(": {short}") }
+}
+
+/// The last line that says something, as far as it can be shown.
+pub(crate) fn last_words(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let plain = last.map(|line| line.chars().filter(|letter| !letter.is_control()));
+    plain.into_iter().flatten().take(LONGEST_COMPLAINT).collect()
+}
+
 /// Does work on a thread that may wait for the disk. It is never left behind: who asks, waits.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,

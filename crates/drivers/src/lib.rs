@@ -4,8 +4,10 @@
 //! Must never know the runtime; only the wiring names both. Start with [`Builtin`].
 
 mod builtin;
+mod cli;
 mod declared;
 mod ending;
+mod filling;
 mod hooks;
 mod http;
 mod kept;
@@ -15,6 +17,7 @@ mod watch;
 mod web;
 
 pub use builtin::Builtin;
+pub use cli::Cli;
 pub use declared::Declared;
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;

@@ -83,9 +83,30 @@ pub fn ecma_fault(source: &str) -> Option<Fault> {
     }
 }
 
+/// What the first group of such a pattern finds in a text.
+pub fn ecma_group(source: &str, text: &str) -> Result<Option<String>, Fault> {
+    if let Some(fault) = ecma_fault(source) {
+        return Err(fault);
+    }
+    let found = fancy_regex::Regex::new(source).and_then(|regex| regex.captures(text));
+    let found =
+        found.map_err(|_| Fault::new("the pattern takes too long to look for in the text"))?;
+    Ok(found.and_then(|found| found.get(1)).map(|group| group.as_str().to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_group_of_a_pattern_is_what_it_finds() {
+        let found = |pattern: &str| ecma_group(pattern, "git version 2.43.0 (linux)").unwrap();
+        assert_eq!(found(r"git version (\d+\.\d+\.\d+)").as_deref(), Some("2.43.0"));
+        assert_eq!(found(r"(?<=version )(\S+)").as_deref(), Some("2.43.0"));
+        assert_eq!(found(r"hg (\S+)"), None);
+        assert!(ecma_group("no group", "x").is_err());
+        assert!(ecma_group(r"(a+)+\1b", &"a".repeat(5000)).is_err());
+    }
 
     #[test]
     fn a_search_pattern_is_linear_or_refused_in_one_line() {

@@ -1,4 +1,7 @@
 //! Filling a template in: one pass, no code, types kept where a placeholder stands alone.
+//!
+//! In a list of arguments each template is one argument, whatever its value holds, except that an
+//! `optional` or a `flag` that stands alone is none to two.
 
 use serde_json::Value;
 
@@ -12,17 +15,72 @@ impl Template {
         if let [Piece::Expression(expression)] = self.pieces.as_slice() {
             return expression.value(scope);
         }
+        self.text(scope).map(Value::String)
+    }
+
+    /// The template as text.
+    pub fn text(&self, scope: &Value) -> Result<String, Fault> {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
                 Piece::Literal(literal) => text.push_str(literal),
-                Piece::Expression(expression) => match expression.value(scope)? {
-                    Value::String(value) => text.push_str(&value),
-                    value => text.push_str(&value.to_string()),
-                },
+                Piece::Expression(expression) => text.push_str(&plain(expression.value(scope)?)),
             }
         }
-        Ok(Value::String(text))
+        Ok(text)
+    }
+
+    /// The arguments that the template stands for in a command line.
+    pub fn arguments(&self, scope: &Value) -> Result<Vec<Argument>, Fault> {
+        if let [Piece::Expression(expression)] = self.pieces.as_slice()
+            && let Some((last, before)) = expression.filters.split_last()
+            && let Filter::Optional(flag) | Filter::Flag(flag) = last
+        {
+            let value = expression.filtered(scope, before)?;
+            let flag = Argument { text: flag.clone(), given_by: None };
+            return Ok(match (last, value) {
+                (_, None) => Vec::new(),
+                (Filter::Flag(_), Some(value)) if is_truthy(&value) => vec![flag],
+                (Filter::Flag(_), Some(_)) => Vec::new(),
+                (_, Some(value)) => {
+                    let given_by = Some(expression.path.join("."));
+                    vec![flag, Argument { text: plain(value), given_by }]
+                }
+            });
+        }
+        let given_by = match self.pieces.first() {
+            Some(Piece::Expression(expression)) => Some(expression.path.join(".")),
+            Some(Piece::Literal(_)) | None => None,
+        };
+        Ok(vec![Argument { text: self.text(scope)?, given_by }])
+    }
+}
+
+/// One argument of a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// What the program gets.
+    pub text: String,
+    /// The placeholder that it begins with, as in `input.path`, unless it begins with words of the
+    /// author.
+    pub given_by: Option<String>,
+}
+
+/// A value as a part of a text.
+fn plain(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        value => value.to_string(),
+    }
+}
+
+fn is_truthy(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(flag) => *flag,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(_) | Value::Object(_) => true,
     }
 }
 
@@ -41,9 +99,17 @@ pub fn fill(value: &Value, scope: &Value) -> Result<Value, Fault> {
 
 impl Expression {
     fn value(&self, scope: &Value) -> Result<Value, Fault> {
+        self.filtered(scope, &self.filters)?.ok_or_else(|| {
+            Fault::new(format!("`{}` has no value", self.path.join(".")))
+                .help("give the input, or write `| default('…')`")
+        })
+    }
+
+    /// The value after some filters, if there is one.
+    fn filtered(&self, scope: &Value, filters: &[Filter]) -> Result<Option<Value>, Fault> {
         let found = self.path.iter().try_fold(scope, |value, name| value.get(name));
         let mut value = found.filter(|value| !value.is_null()).cloned();
-        for filter in &self.filters {
+        for filter in filters {
             value = match filter {
                 Filter::Default(literal) => value.or_else(|| serde_json::from_str(literal).ok()),
                 Filter::Json => value.map(|value| Value::String(value.to_string())),
@@ -52,10 +118,7 @@ impl Expression {
                 }
             };
         }
-        value.ok_or_else(|| {
-            Fault::new(format!("`{}` has no value", self.path.join(".")))
-                .help("give the input, or write `| default('…')`")
-        })
+        Ok(value)
     }
 }
 
@@ -77,6 +140,41 @@ mod tests {
         check("${input.list}", Ok(json!([1])));
         check("order:${input.n}/${input.name}", Ok(json!("order:3/ana")));
         check("${input.list | json}", Ok(json!("[1]")));
+    }
+
+    #[test]
+    fn a_template_is_one_argument_and_a_lone_option_is_none_to_two() {
+        let scope = json!({"input": {
+            "n": 3, "list": ["a b", 1], "text": "; rm -rf /", "on": true, "off": false, "no": null,
+        }});
+        for (template, expected) in [
+            ("log", "log"),
+            ("${input.text}", "<; rm -rf />"),
+            ("${input.list}", "<[\"a b\",1]>"),
+            ("--max=${input.n}", "--max=3"),
+            ("${input.n}..${input.text}", "<3..; rm -rf />"),
+            ("${optional('--since', input.n)}", "--since <3>"),
+            ("${optional('--since', input.no)}", ""),
+            ("${optional('--since', input.gone)}", ""),
+            ("${input.gone | default('x') | optional('--since')}", "--since <x>"),
+            ("${input.on | flag('--draft')}", "--draft"),
+            ("${flag('--draft', input.off)}", ""),
+            ("${flag('--draft', input.gone)}", ""),
+            ("${input.gone}", "`input.gone` has no value"),
+            ("a${optional('--since', input.n)}", "`--since` belongs into a list of arguments"),
+        ] {
+            let found = match Template::parse(template).unwrap().arguments(&scope) {
+                Ok(arguments) => {
+                    let shown = arguments.into_iter().map(|argument| match argument.given_by {
+                        Some(_) => format!("<{}>", argument.text),
+                        None => argument.text,
+                    });
+                    shown.collect::<Vec<_>>().join(" ")
+                }
+                Err(fault) => fault.to_string(),
+            };
+            assert_eq!(found, expected, "{template}");
+        }
     }
 
     #[test]

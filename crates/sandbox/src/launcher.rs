@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use bubblewrap::wrapped;
+pub use inside::PROGRAMS;
 pub(crate) use inside::{environment, unstartable};
 pub(crate) use orders::{Orders, Report};
 pub(crate) use outside::are_namespaces_closed;

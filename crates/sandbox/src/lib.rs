@@ -15,4 +15,4 @@ pub use confined::{
     Spawn, Tried, Walls,
 };
 pub use gate::{Gate, Reached};
-pub use launcher::{Launcher, launcher};
+pub use launcher::{Launcher, PROGRAMS, launcher};

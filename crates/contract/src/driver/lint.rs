@@ -14,7 +14,7 @@ use crate::shape::form::DRIVER_ID;
 use crate::source::{Node, Value};
 use crate::{Driver, Report, own_shape, rules};
 
-pub(crate) use cli::{bundle_setup, shell_features};
+pub(crate) use cli::{bundle_setup, secrets_in, shell_features};
 
 /// Fields that AIP-30 advises against; `transport` is one only where its kind does not have it.
 pub(super) const DISCOURAGED: [&str; 3] = ["driver", "concrete", "transport"];

@@ -8,9 +8,7 @@ use haft_sandbox::{Access, Bounds, Confined, End, Ended, Shown};
 
 use super::{Post, posted, wire};
 use crate::Place;
-
-/// How much of a program's complaint is repeated.
-const LONGEST_COMPLAINT: usize = 200;
+use crate::ending::complaint;
 
 /// A program that is asked about calls.
 pub struct ProgramHook {
@@ -80,13 +78,4 @@ impl Hook for ProgramHook {
     fn hear<'a>(&'a self, heard: Heard<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
         Box::pin(self.asked(heard))
     }
-}
-
-/// The last thing that a program said to people, as part of a sentence.
-fn complaint(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let plain = last.map(|line| line.chars().filter(|letter| !letter.is_control()));
-    let short: String = plain.into_iter().flatten().take(LONGEST_COMPLAINT).collect();
-    if short.is_empty() { short } else { format!(": {short}") }
 }

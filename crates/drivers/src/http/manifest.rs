@@ -13,6 +13,7 @@ use super::pace::{Pace, Rate};
 use super::reach;
 use super::stream::WrittenStream;
 use crate::Declared;
+use crate::declared::unsupported;
 
 /// Fields that would change what a request means, and that this version does not act on.
 const UNSUPPORTED: [&str; 6] = ["code", "run", "runner", "sandbox", "inputsFiles", "outputsFiles"];
@@ -119,10 +120,4 @@ fn whole(manifest: &Value, written: &Written) -> Result<(), Stop> {
         return Err(unsupported(id, "a `base_url` with a query"));
     }
     Ok(())
-}
-
-/// The refusal of what is read and not acted on.
-fn unsupported(driver: &str, what: &str) -> Stop {
-    let message = format!("driver `{driver}` uses {what}, which this version cannot run");
-    Stop::new(Code::SetupRequired, message).help("leave it out, or write the driver in Rust")
 }

@@ -1,7 +1,7 @@
 //! What a request carries: JSON, a form, a text, or parts of which some are files of the workspace.
 
 use haft_model::{Code, Stop};
-use haft_notation::{Fault, Template, fill};
+use haft_notation::{Template, fill};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -10,6 +10,7 @@ use super::operation::Operation;
 use super::parts::{self, Part};
 use super::style::Style;
 use crate::builtin::Root;
+pub(super) use crate::filling::unfilled;
 use crate::web::MOST_BYTES;
 
 /// In which form it is written.
@@ -118,14 +119,6 @@ pub(super) fn fields(body: &Value) -> Result<&Map<String, Value>, Stop> {
 pub(super) fn filled(text: &str, scope: &Value) -> Result<Value, Stop> {
     let template = Template::parse(text).map_err(|fault| unfilled(&fault, "body_template"))?;
     template.render(scope).map_err(|fault| unfilled(&fault, "body_template"))
-}
-
-pub(super) fn unfilled(fault: &Fault, field: &str) -> Stop {
-    let stop = Stop::new(Code::InputValue, format!("`{field}` cannot be filled in: {fault}"));
-    match &fault.help {
-        Some(help) => stop.help(help.clone()),
-        None => stop,
-    }
 }
 
 pub(super) fn bounded(size: usize, most: usize) -> Result<(), Stop> {

@@ -15,6 +15,7 @@ use super::reach;
 use super::secrets::{self, Secrets};
 use super::style::{encoded, simple};
 use crate::builtin::Root;
+use crate::filling;
 use crate::web::Outgoing;
 
 /// What a call gives to its request.
@@ -81,11 +82,11 @@ impl Draft {
 /// What templates can look at: the input, the context and secrets, and bare names as the backend has
 /// them.
 fn scope(given: &Given<'_>, operation: &Operation, mapped: &Value) -> Value {
-    let mut scope = mapped.as_object().cloned().unwrap_or_default();
-    scope.insert("input".to_owned(), given.plan.input.clone());
-    scope.insert("context".to_owned(), given.plan.context.clone());
-    scope.insert("secrets".to_owned(), given.secrets.scope(operation));
-    Value::Object(scope)
+    let mut scope = filling::scope(given.plan, mapped);
+    if let Value::Object(fields) = &mut scope {
+        fields.insert("secrets".to_owned(), given.secrets.scope(operation));
+    }
+    scope
 }
 
 /// The address: the base, the path and the query, or where the page before says that this one is.

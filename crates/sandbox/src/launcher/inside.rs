@@ -22,6 +22,9 @@ use super::tries::Tries;
 use super::{Orders, Report, bubblewrap, doing, kernel, rights, syscalls, tree};
 use crate::Spawn;
 
+/// The folders in which a program that is named without one is looked for.
+pub const PROGRAMS: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
 /// How long an orphan may lie around before it is buried.
 const BETWEEN_BURIALS: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
@@ -171,12 +174,7 @@ pub(crate) fn environment(
     declared: &BTreeMap<String, String>,
     home: &str,
 ) -> BTreeMap<String, String> {
-    let always = [
-        ("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"),
-        ("LANG", "C.UTF-8"),
-        ("HOME", home),
-        ("TMPDIR", home),
-    ];
+    let always = [("PATH", PROGRAMS), ("LANG", "C.UTF-8"), ("HOME", home), ("TMPDIR", home)];
     let always = always.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let declared = declared.iter().map(|(name, value)| (name.clone(), value.clone()));
     always.into_iter().chain(declared).collect()

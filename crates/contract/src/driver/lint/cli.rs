@@ -1,5 +1,7 @@
 //! Rules of `kind: cli` and of bundles (AIP-29).
 
+use haft_notation::Template;
+
 use crate::source::Node;
 use crate::{Report, rules};
 
@@ -12,6 +14,9 @@ pub(super) fn check(node: &Node, report: &mut Report) {
     for entry in node.get("implements").map(Node::items).unwrap_or_default() {
         if let Some(argv) = entry.at(&["metadata", "cli", "argv"]) {
             shell_features(argv, report);
+        }
+        if let Some(own) = entry.at(&["metadata", "cli"]) {
+            secrets_in(own, report);
         }
     }
     bundle_setup(node, report);
@@ -32,6 +37,24 @@ pub(crate) fn shell_features(argv: &Node, report: &mut Report) {
                     format!("`{text}` means nothing: no shell reads the arguments"),
                 )
                 .help("a call is one program; write two tools to combine two");
+        }
+    }
+}
+
+/// A secret where everybody on the machine could read it, or where it would stand in a text of ours.
+pub(crate) fn secrets_in(entry: &Node, report: &mut Report) {
+    let argv = entry.get("argv").map(Node::items).unwrap_or_default();
+    for item in argv.iter().chain(entry.get("stdin")) {
+        // What does not parse was reported as such.
+        let Ok(template) = Template::parse(item.text().unwrap_or_default()) else { continue };
+        let secret = template.expressions().find(|expression| expression.root() == "secrets");
+        if let Some(name) = secret.and_then(|expression| expression.field()) {
+            report
+                .add(&rules::C066, item.span.clone(), format!("`{name}` would be seen by others"))
+                .help(format!(
+                    "list `{name}` in `auth.state.env`, or hand it over by \
+                     `metadata.haft.secret_files`"
+                ));
         }
     }
 }

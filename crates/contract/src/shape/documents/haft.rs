@@ -5,7 +5,7 @@ use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{
     Any, Either, Flag, Formed, Integer, List, Map, Names, Nullable, Schema, Set, Text, Word,
 };
-use crate::shape::form::{DATE, DURATION, FILLED, POINTER, TEMPLATE};
+use crate::shape::form::{DATE, DURATION, ENVIRONMENT_NAME, FILLED, POINTER, TEMPLATE};
 use crate::shape::{Shape, optional, required};
 
 /// The seven tool classes.
@@ -301,6 +301,24 @@ pub static ENTRY: Shape = Shape {
         ),
         optional("pagination", "E044", Map(&PAGINATION), "How a backend gives the next page."),
         optional("status_map", "E045", Names(None, &Formed(&FILLED)), "HTTP status to error code."),
+        optional(
+            "not_committed",
+            "E061",
+            Set(&Integer(1, 255)),
+            "Exit codes that vouch for nothing having happened.",
+        ),
+        optional(
+            "secret_files",
+            "E062",
+            Names(Some(&ENVIRONMENT_NAME), &Formed(&FILLED)),
+            "Secrets that the program reads from a file: the variable with its path, and the secret.",
+        ),
+        optional(
+            "dash_values",
+            "E063",
+            Flag,
+            "Whether a value may begin with a dash where it could be taken for an option.",
+        ),
     ],
     moved: &[],
 };

@@ -1,0 +1,79 @@
+//! Drivers of kind cli (AIP-29): a process for each call, started without a shell and confined.
+//!
+//! A call that may change something counts as submitted right before its process is started. What
+//! became of it is known only where the program ends well, or ends with a code that the driver
+//! vouches for; everything else leaves its effect unknown.
+
+mod answer;
+mod command;
+mod line;
+mod listening;
+mod login;
+mod manifest;
+mod program;
+mod run;
+mod tried;
+
+use std::sync::LazyLock;
+
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
+use haft_model::{Plan, Stop};
+use serde_json::Value;
+
+use crate::ending::{unsent, while_running};
+use crate::watch::Watch;
+use crate::{Declared, Place};
+use command::Command;
+use line::Line;
+use manifest::Manifest;
+use run::Run;
+
+/// Reads a YAML document that a program printed.
+pub(crate) type ReadYaml = fn(&str) -> Result<Value, String>;
+
+/// A driver of kind cli. Its manifest is read when it is first asked.
+pub struct Cli {
+    manifest: LazyLock<Manifest, Box<dyn FnOnce() -> Manifest + Send>>,
+    place: Place,
+    yaml: Option<ReadYaml>,
+}
+
+impl Cli {
+    /// A driver over a manifest, whose programs run in a place.
+    pub fn new(declared: impl FnOnce() -> Declared + Send + 'static, place: Place) -> Cli {
+        let read: Box<dyn FnOnce() -> Manifest + Send> =
+            Box::new(move || Manifest::read(declared()));
+        Cli { manifest: LazyLock::new(read), place, yaml: None }
+    }
+
+    /// The same driver, which also understands programs that print YAML.
+    pub fn reading_yaml(self, yaml: fn(&str) -> Result<Value, String>) -> Cli {
+        Cli { yaml: Some(yaml), ..self }
+    }
+
+    /// What a call runs, if it may be run and its input can be written into a command line.
+    fn prepare(&self, plan: &Plan) -> Result<(&Command, Line), Stop> {
+        let command = self.manifest.command(plan)?;
+        command.can_be_read(self.yaml)?;
+        Ok((command, Line::of(command, plan)?))
+    }
+}
+
+impl Driver for Cli {
+    fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
+        self.prepare(plan).map(drop)
+    }
+
+    fn reports_submission(&self, plan: &Plan) -> bool {
+        plan.effects.may_mutate()
+    }
+
+    fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            Watch::of(&attempt).check().map_err(unsent)?;
+            let prepared = self.prepare(attempt.plan).map_err(while_running);
+            let (command, line) = prepared.map_err(unsent)?;
+            Run { cli: self, command, attempt: &attempt }.carry_out(line).await
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! From the end of a program to what came out of the call: its value, or its error and what became
+//! of the effect.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use haft_driver::{Failure, Output};
+use haft_model::{Code, Content, EffectState, Media, Stop};
+use haft_sandbox::{End, Ended, Walls};
+use serde_json::{Map, Value, json};
+
+use super::command::{Command, Format, Meaning};
+use super::listening::Said;
+use super::run::Run;
+use super::tried;
+use crate::ending::{complaint, running};
+
+/// How much of what a program complained about is kept with its error.
+const MOST_WORDS: usize = 4096;
+
+/// What the end of a program means.
+pub(super) fn of(run: &Run<'_>, ended: &Ended, said: Said, root: &Path) -> Result<Output, Failure> {
+    let native = native(run, ended);
+    let came = match meaning(run.command, ended.end) {
+        Meaning::Fine => given(run, &said),
+        wrong => Err(failed(run, ended, &said, wrong, root)),
+    };
+    match came {
+        Ok(output) => Ok(Output { native: vec![native], ..output }),
+        Err(failure) => Err(Failure { native: vec![native], ..failure }),
+    }
+}
+
+/// What this machine knows the call by.
+pub(super) fn native(run: &Run<'_>, ended: &Ended) -> Value {
+    let mut native = Map::new();
+    let mut add = |name: &str, value: Value| native.insert(name.to_owned(), value);
+    add("source", json!("cli"));
+    match ended.end {
+        End::Exited(code) => add("exit_code", json!(code)),
+        End::Killed(signal) => add("signal", json!(signal)),
+        End::OutOfTime | End::CalledOff => None,
+    };
+    add("layers", json!(ended.layers));
+    if let Walls::Off = run.cli.place.walls {
+        add("unconfined", json!(true));
+    }
+    if !ended.tried.is_empty() {
+        add("tried", tried::listed(&ended.tried));
+    }
+    Value::Object(native)
+}
+
+fn meaning(command: &Command, end: End) -> Meaning {
+    match end {
+        End::Exited(code) => command.meaning(code),
+        End::Killed(signal) => command.meaning_of_signal(signal),
+        End::OutOfTime | End::CalledOff => Meaning::TimedOut,
+    }
+}
+
+/// The value of a call whose program ended well. Whatever is wrong with its output, it did.
+fn given(run: &Run<'_>, said: &Said) -> Result<Output, Failure> {
+    let effect = run.effect(EffectState::Committed);
+    if said.cut {
+        let stop = too_large(run.command, said.output.len());
+        return Err(Failure::new(stop, effect));
+    }
+    let read = read(&said.output, run.command.format, run.cli.yaml);
+    let output = read.map_err(|words| {
+        let words = format!("`{}` ended well, and {words}", run.command.bin);
+        Failure::new(with_errors(running(Code::OutputInvalid, words), said), effect)
+    })?;
+    Ok(Output { effect, ..output })
+}
+
+/// The failure of a program that says more than is kept.
+pub(super) fn too_large(command: &Command, most: usize) -> Stop {
+    let words = format!("`{}` printed more than {most} bytes", command.bin);
+    running(Code::ResultTooLarge, words).help("ask for less")
+}
+
+fn read(bytes: &[u8], format: Format, yaml: Option<super::ReadYaml>) -> Result<Output, String> {
+    let nothing = Output { structured: None, ..Output::read(Value::Null) };
+    let text = || std::str::from_utf8(bytes).map_err(|_| "its output is not UTF-8".to_owned());
+    match format {
+        Format::Text => Ok(Output::read(json!({ "text": text()? }))),
+        Format::Json | Format::Yaml if bytes.trim_ascii().is_empty() => Ok(nothing),
+        Format::Json => serde_json::from_slice(bytes)
+            .map(Output::read)
+            .map_err(|_| "its output is not JSON".to_owned()),
+        Format::Yaml => {
+            let read = yaml.ok_or("nobody here reads YAML")?;
+            let value = read(text()?).map_err(|why| format!("its output is not YAML: {why}"))?;
+            Ok(Output::read(value))
+        }
+        Format::Binary => {
+            let mime_type = "application/octet-stream".to_owned();
+            let media = Media { mime_type, data: STANDARD.encode(bytes), name: None };
+            Ok(Output { content: vec![Content::File(media)], ..nothing })
+        }
+    }
+}
+
+/// Why a program that ran came to nothing, as far as anybody knows.
+fn failed(run: &Run<'_>, ended: &Ended, said: &Said, meaning: Meaning, root: &Path) -> Failure {
+    let command = run.command;
+    let code = match ended.end {
+        End::Exited(code) => code,
+        End::Killed(signal) => 128 + signal,
+        End::OutOfTime | End::CalledOff => 124,
+    };
+    let effect = match command.vouches(code) {
+        true => EffectState::NotCommitted,
+        false => EffectState::Unknown,
+    };
+    let effect = run.effect(effect);
+    let mut message = format!("`{}` {}{}", command.bin, fate(ended.end), complaint(&said.errors));
+    let plan = run.plan();
+    let stop = match (tried::violation(&ended.tried, &command.driver, &plan.effects, root), meaning)
+    {
+        (Some(violation), _) => violation,
+        (None, Meaning::Own(name)) => {
+            message = format!("{message} (`{name}`)");
+            Stop::new(Code::ExecutionFailed, message).because(json!({ "native": name }))
+        }
+        (None, Meaning::TimedOut) if effect.may_have_happened() => {
+            Stop::new(Code::TimeoutUnknownCommit, message)
+        }
+        (None, Meaning::TimedOut) => Stop::new(Code::TimeoutBeforeSubmit, message),
+        (None, Meaning::Wrong(Code::CredentialMissing)) => {
+            Stop::new(Code::CredentialMissing, message)
+                .help(format!("run `haft login {}`", command.driver))
+        }
+        (None, Meaning::Wrong(code)) => Stop::new(code, message),
+        (None, Meaning::Fine) => Stop::new(Code::Internal, message),
+    };
+    let mut stop = with_errors(stop, said);
+    if let (End::Exited(code), Value::Object(cause)) = (ended.end, &mut stop.cause) {
+        cause.insert("exit_code".to_owned(), json!(code));
+    }
+    Failure::new(stop, effect)
+}
+
+/// How a program ended, as part of a sentence.
+fn fate(end: End) -> String {
+    match end {
+        End::Exited(code) => format!("ended with code {code}"),
+        End::Killed(24) => "was ended: it used too much processor time".to_owned(),
+        End::Killed(25) => "was ended: it wrote too large a file".to_owned(),
+        End::Killed(signal) => format!("was ended by signal {signal}"),
+        End::OutOfTime | End::CalledOff => "was ended".to_owned(),
+    }
+}
+
+/// Adds what the program complained about to the facts behind a refusal.
+pub(super) fn with_errors(stop: Stop, said: &Said) -> Stop {
+    let mut cause = match &stop.cause {
+        Value::Object(cause) => cause.clone(),
+        _ => Map::new(),
+    };
+    cause.insert("phase".to_owned(), json!("run"));
+    let from = said.errors.len().saturating_sub(MOST_WORDS);
+    let words = String::from_utf8_lossy(said.errors.get(from..).unwrap_or_default());
+    if !words.trim().is_empty() {
+        cause.insert("stderr".to_owned(), json!(words));
+    }
+    stop.because(Value::Object(cause))
+}

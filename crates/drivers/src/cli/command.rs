@@ -1,0 +1,222 @@
+//! One entry of a manifest: the command line for one contract, and what its end means.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use haft_model::{Code, Stop};
+use haft_notation::Template;
+use serde::Deserialize;
+
+use super::ReadYaml;
+use super::manifest::Written;
+use crate::declared::unsupported;
+
+/// What is run, and how it is understood.
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) driver: String,
+    pub(super) bin: String,
+    pub(super) bin_args: Vec<String>,
+    pub(super) argv: Vec<Template>,
+    /// What makes it print JSON, where that is wanted.
+    pub(super) json_args: Vec<String>,
+    pub(super) stdin: Option<Template>,
+    pub(super) dash_values: bool,
+    pub(super) format: Format,
+    pub(super) stream: Stream,
+    pub(super) error_stream: Stream,
+    /// Whether what it prints is shown while it runs.
+    pub(super) streaming: bool,
+    meanings: BTreeMap<i32, String>,
+    not_committed: BTreeSet<i32>,
+    /// Variables that hold a login, each also the name of its secret.
+    pub(super) login: Vec<String>,
+    /// Files of the program's own that hold one.
+    pub(super) login_paths: Vec<String>,
+    /// Variables that hold the path of a file with a secret, and which.
+    pub(super) secret_files: BTreeMap<String, String>,
+}
+
+/// What a program prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Text,
+    Json,
+    Yaml,
+    Binary,
+}
+
+/// Where a program prints it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Stream {
+    Stdout,
+    Stderr,
+    Mixed,
+}
+
+/// What the end of a program means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Fine,
+    Wrong(Code),
+    /// The program says that its own time ran out.
+    TimedOut,
+    /// An error of the driver's own, by its name.
+    Own(String),
+}
+
+/// An `implements` entry as far as it is about command lines.
+pub(super) struct Entry {
+    pub(super) cli: Cli,
+    pub(super) haft: Haft,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Cli {
+    #[serde(default)]
+    argv: Vec<String>,
+    stdin: Option<String>,
+    output_format: Option<String>,
+    #[serde(default)]
+    streaming: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Haft {
+    #[serde(default)]
+    not_committed: BTreeSet<i32>,
+    #[serde(default)]
+    secret_files: BTreeMap<String, String>,
+    #[serde(default)]
+    dash_values: bool,
+}
+
+impl Entry {
+    pub(super) fn command(self, written: &Written) -> Result<Command, Stop> {
+        let id = &written.id;
+        let printed = &written.output;
+        let wished = self.cli.output_format.as_deref();
+        let format = wished.or(printed.default_format.as_deref());
+        let argv = self.cli.argv.iter().map(|text| template(text, "argv", id));
+        let flag = printed.json_flag.iter().filter(|_| wished == Some("json"));
+        let json_args = flag.flat_map(|flag| std::iter::once(flag).chain(&printed.json_flag_args));
+        Ok(Command {
+            driver: id.clone(),
+            bin: written.bin.clone(),
+            bin_args: written.bin_args.clone(),
+            argv: argv.collect::<Result<_, Stop>>()?,
+            json_args: json_args.cloned().collect(),
+            stdin: self.cli.stdin.map(|text| template(&text, "stdin", id)).transpose()?,
+            dash_values: self.haft.dash_values,
+            format: Format::read(format, id)?,
+            stream: printed.stream.unwrap_or(Stream::Stdout),
+            error_stream: printed.error_stream.unwrap_or(Stream::Stderr),
+            streaming: self.cli.streaming,
+            meanings: meanings(written)?,
+            not_committed: self.haft.not_committed,
+            login: written.auth.state.env.clone(),
+            login_paths: written.auth.state.paths.clone(),
+            secret_files: self.haft.secret_files,
+        })
+    }
+}
+
+impl Command {
+    /// What an exit code means: as the driver says, else as AIP-29 reserves it.
+    pub(super) fn meaning(&self, code: i32) -> Meaning {
+        let stated = self.meanings.get(&code).map(String::as_str);
+        let reserved = match code {
+            0 => "ok",
+            2 => "usage_error",
+            4 => "auth_required",
+            124 => "timeout",
+            137 => "killed",
+            _ => "error",
+        };
+        self.meant(stated.unwrap_or(reserved))
+    }
+
+    /// What being ended by a signal means. Shells know it as 128 and the number.
+    pub(super) fn meaning_of_signal(&self, signal: i32) -> Meaning {
+        self.meant(self.meanings.get(&(128 + signal)).map_or("killed", String::as_str))
+    }
+
+    /// The error behind a word of AIP-29, of AIP-14, or of the driver's own.
+    fn meant(&self, word: &str) -> Meaning {
+        match word {
+            "ok" => Meaning::Fine,
+            "error" | "upstream_error" | "execution_failed" => {
+                Meaning::Wrong(Code::ExecutionFailed)
+            }
+            "usage_error" => Meaning::Wrong(Code::InputValue),
+            "auth_required" => Meaning::Wrong(Code::CredentialMissing),
+            "timeout" => Meaning::TimedOut,
+            "killed" => Meaning::Wrong(Code::DependencyUnavailable),
+            "not_found" => Meaning::Wrong(Code::ResourceNotFound),
+            "rate_limited" => Meaning::Wrong(Code::RateLimited),
+            "unauthorised" => Meaning::Wrong(Code::PermissionDenied),
+            "conflict" => Meaning::Wrong(Code::Conflict),
+            own => Meaning::Own(format!("{}:{own}", self.driver)),
+        }
+    }
+
+    /// Whether the driver vouches for a code saying that nothing happened.
+    pub(super) fn vouches(&self, code: i32) -> bool {
+        self.not_committed.contains(&code)
+    }
+
+    /// Refuses what is printed in a way that nobody here can read.
+    pub(super) fn can_be_read(&self, yaml: Option<ReadYaml>) -> Result<(), Stop> {
+        match (self.format, yaml) {
+            (Format::Yaml, None) => Err(unsupported(&self.driver, "output in YAML")),
+            (Format::Text | Format::Json | Format::Binary | Format::Yaml, _) => Ok(()),
+        }
+    }
+}
+
+impl Format {
+    fn read(text: Option<&str>, driver: &str) -> Result<Format, Stop> {
+        match text {
+            None | Some("text") => Ok(Format::Text),
+            Some("json") => Ok(Format::Json),
+            Some("yaml") => Ok(Format::Yaml),
+            Some("binary") => Ok(Format::Binary),
+            Some(other) => Err(unsupported(driver, &format!("output of the form `{other}`"))),
+        }
+    }
+}
+
+/// A template, which may not hold a secret: everybody on a machine sees the arguments of a process.
+fn template(text: &str, field: &str, driver: &str) -> Result<Template, Stop> {
+    let refused = |why: &str| {
+        let words = format!("driver `{driver}`: `metadata.cli.{field}` {why}");
+        Stop::new(Code::SetupRequired, words)
+    };
+    let template =
+        Template::parse(text).map_err(|_| refused("cannot be used").help("run `haft check`"))?;
+    let secret = template.expressions().any(|expression| expression.root() == "secrets");
+    match secret {
+        false => Ok(template),
+        true => Err(refused("holds a secret, which others would see")
+            .help("list it in `auth.state.env`, or hand it over by `metadata.haft.secret_files`")),
+    }
+}
+
+/// What the exit codes mean; that of an expired login means that somebody has to log in.
+fn meanings(written: &Written) -> Result<BTreeMap<i32, String>, Stop> {
+    let number = |text: &str| {
+        text.parse().map_err(|_| {
+            let words = format!("driver `{}`: `{text}` is no exit code", written.id);
+            Stop::new(Code::SetupRequired, words).help("run `haft check`")
+        })
+    };
+    let stated = written.output.exit_codes.iter();
+    let stated = stated.map(|(code, meaning)| Ok((number(code)?, meaning.clone())));
+    let mut meanings: BTreeMap<i32, String> = stated.collect::<Result<_, Stop>>()?;
+    let sign =
+        written.auth.expiry.as_ref().and_then(|expiry| expiry.detect.strip_prefix("exit_code:"));
+    if let Some(code) = sign {
+        meanings.insert(number(code)?, "auth_required".to_owned());
+    }
+    Ok(meanings)
+}

@@ -1,0 +1,190 @@
+//! What a program says while it runs: the part that is kept, and what the caller is told meanwhile.
+
+use std::time::Duration;
+
+use haft_driver::{Cancel, Link};
+use haft_model::{Content, Progress};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::time::Instant;
+
+use super::command::{Command, Stream};
+use crate::ending::last_words;
+
+/// How often a caller hears how far a program is, and how often what a program streams.
+const BETWEEN_NEWS: Duration = Duration::from_secs(1);
+const BETWEEN_PIECES: Duration = Duration::from_millis(250);
+
+/// How much of an output is shown at once while it grows; the rest is in the result.
+const LARGEST_PIECE: usize = 16 * 1024;
+
+/// How much of the end of what a program complains about is kept.
+const LONGEST_ERRORS: usize = 64 * 1024;
+
+/// What a program said, as far as it is kept.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// The beginning of its output.
+    pub(super) output: Vec<u8>,
+    /// Whether there was more.
+    pub(super) cut: bool,
+    /// The end of what it complained about.
+    pub(super) errors: Vec<u8>,
+}
+
+/// Somebody who listens to a program.
+pub(super) struct Listening<'a> {
+    command: &'a Command,
+    link: &'a Link,
+    most: usize,
+    said: Said,
+    /// Fires when the program said more than is kept.
+    flooded: Cancel,
+    news: News,
+}
+
+/// What the caller was not told yet.
+struct News {
+    /// Whole lines and the beginning of the next, where they are shown.
+    piece: Vec<u8>,
+    last: Vec<u8>,
+    lines: u64,
+    bytes: u64,
+    due: Option<Instant>,
+    not_before: Instant,
+}
+
+impl<'a> Listening<'a> {
+    pub(super) fn new(command: &'a Command, link: &'a Link, most: usize) -> Listening<'a> {
+        let wait = if command.streaming { BETWEEN_PIECES } else { BETWEEN_NEWS };
+        let not_before = Instant::now() + wait;
+        let (piece, last) = (Vec::new(), Vec::new());
+        let news = News { piece, last, lines: 0, bytes: 0, due: None, not_before };
+        Listening { command, link, most, said: Said::default(), flooded: Cancel::new(), news }
+    }
+
+    /// Fires when the program said more than is kept.
+    pub(super) fn flooded(&self) -> Cancel {
+        self.flooded.clone()
+    }
+
+    /// What it said.
+    pub(super) fn said(self) -> Said {
+        self.said
+    }
+
+    /// Listens until there is nothing more to hear. Whoever talks too much is never stuck.
+    pub(super) async fn listen(
+        &mut self,
+        mut stdout: impl AsyncRead + Unpin,
+        mut stderr: impl AsyncRead + Unpin,
+    ) {
+        let (mut out, mut err) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
+        let (mut out_open, mut err_open) = (true, true);
+        while out_open || err_open {
+            let due = self.news.due;
+            tokio::select! {
+                length = stdout.read(&mut out), if out_open => match length {
+                    Ok(length @ 1..) => self.heard(Stream::Stdout, out.get(..length)),
+                    Ok(_) | Err(_) => out_open = false,
+                },
+                length = stderr.read(&mut err), if err_open => match length {
+                    Ok(length @ 1..) => self.heard(Stream::Stderr, err.get(..length)),
+                    Ok(_) | Err(_) => err_open = false,
+                },
+                () = until(due), if due.is_some() => self.tell().await,
+            }
+        }
+    }
+
+    fn heard(&mut self, from: Stream, bytes: Option<&[u8]>) {
+        let bytes = bytes.unwrap_or_default();
+        let is_from = |wanted: Stream| wanted == from || wanted == Stream::Mixed;
+        if is_from(self.command.stream) {
+            self.keep(bytes);
+        }
+        if is_from(self.command.error_stream) {
+            self.said.errors.extend_from_slice(bytes);
+            let over = self.said.errors.len().saturating_sub(LONGEST_ERRORS);
+            self.said.errors.drain(..over);
+        }
+        self.news.heard(bytes);
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let room = self.most.saturating_sub(self.said.output.len());
+        self.said.output.extend(bytes.iter().take(room));
+        if bytes.len() > room {
+            self.said.cut = true;
+            self.flooded.cancel();
+        }
+        if self.command.streaming {
+            self.news.show(bytes);
+        }
+    }
+
+    /// Tells the caller what is new.
+    async fn tell(&mut self) {
+        let wait = if self.command.streaming { BETWEEN_PIECES } else { BETWEEN_NEWS };
+        (self.news.due, self.news.not_before) = (None, Instant::now() + wait);
+        match self.command.streaming {
+            true => {
+                if let Some(text) = self.news.whole_lines() {
+                    self.link.partial(vec![Content::Text { text }]).await;
+                }
+            }
+            false => {
+                let message = Some(last_words(&self.news.last)).filter(|text| !text.is_empty());
+                let (lines, bytes) = (Some(self.news.lines), Some(self.news.bytes));
+                let progress = Progress {
+                    message,
+                    line_count: lines,
+                    bytes_read: bytes,
+                    ..Progress::default()
+                };
+                self.link.progress(progress).await;
+            }
+        }
+    }
+}
+
+impl News {
+    fn heard(&mut self, bytes: &[u8]) {
+        self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.bytes += bytes.len() as u64;
+        self.last.extend_from_slice(bytes);
+        let over = self.last.len().saturating_sub(1024);
+        self.last.drain(..over);
+        self.due = Some(self.not_before);
+    }
+
+    /// Takes up what is shown next; what is too much for one time is left out.
+    fn show(&mut self, bytes: &[u8]) {
+        let room = LARGEST_PIECE.saturating_sub(self.piece.len());
+        self.piece.extend(bytes.iter().take(room));
+    }
+
+    /// The lines that are complete, so that nothing is shown in halves.
+    fn whole_lines(&mut self) -> Option<String> {
+        let end = self.piece.iter().rposition(|byte| *byte == b'\n');
+        let full = self.piece.len() >= LARGEST_PIECE;
+        let Some(end) = end else {
+            // A line that is longer than a piece is not shown at all.
+            if full {
+                self.piece.clear();
+            }
+            return None;
+        };
+        let rest = self.piece.split_off(end + 1);
+        let lines = std::mem::take(&mut self.piece);
+        if !full {
+            self.piece = rest;
+        }
+        Some(String::from_utf8_lossy(&lines).into_owned())
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    if let Some(due) = due {
+        tokio::time::sleep_until(due).await;
+    }
+}

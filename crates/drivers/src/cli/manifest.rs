@@ -1,0 +1,156 @@
+//! A manifest of kind cli, read once: the program, and what it runs for each contract.
+
+use std::collections::{BTreeMap, HashMap};
+
+use haft_model::{Code, Plan, Stop, ToolKey};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::command::{Command, Entry, Stream};
+use crate::Declared;
+use crate::declared::unsupported;
+
+/// Fields that would change what a call means, and that this version does not act on.
+const UNSUPPORTED: [&str; 4] = ["code", "run", "inputsFiles", "outputsFiles"];
+
+/// What the manifest says of all of its entries.
+#[derive(Clone, Deserialize)]
+pub(super) struct Written {
+    pub(super) id: String,
+    pub(super) bin: String,
+    #[serde(default)]
+    pub(super) bin_args: Vec<String>,
+    #[serde(default)]
+    pub(super) output: Printed,
+    #[serde(default)]
+    pub(super) auth: Auth,
+    #[serde(default)]
+    sandbox: Sandbox,
+    #[serde(default)]
+    network: Network,
+    runner: Option<Value>,
+}
+
+/// How the output of the program is read.
+#[derive(Clone, Default, Deserialize)]
+pub(super) struct Printed {
+    pub(super) default_format: Option<String>,
+    pub(super) json_flag: Option<String>,
+    #[serde(default)]
+    pub(super) json_flag_args: Vec<String>,
+    #[serde(default)]
+    pub(super) exit_codes: BTreeMap<String, String>,
+    pub(super) stream: Option<Stream>,
+    pub(super) error_stream: Option<Stream>,
+}
+
+/// What a login is made of.
+#[derive(Clone, Default, Deserialize)]
+pub(super) struct Auth {
+    #[serde(default)]
+    pub(super) state: State,
+    pub(super) expiry: Option<Expiry>,
+}
+
+#[derive(Clone, Default, Deserialize)]
+pub(super) struct State {
+    #[serde(default)]
+    pub(super) env: Vec<String>,
+    #[serde(default)]
+    pub(super) paths: Vec<String>,
+}
+
+#[derive(Clone, Deserialize)]
+pub(super) struct Expiry {
+    pub(super) detect: String,
+}
+
+#[derive(Clone, Default, Deserialize)]
+struct Sandbox {
+    #[serde(default)]
+    tty: Tty,
+    #[serde(default)]
+    network: Network,
+}
+
+#[derive(Clone, Default, Deserialize)]
+struct Tty {
+    #[serde(default)]
+    required: bool,
+}
+
+#[derive(Clone, Default, Deserialize)]
+struct Network {
+    #[serde(default)]
+    ingress: Vec<String>,
+}
+
+/// The manifest as it is used.
+pub(super) struct Manifest {
+    /// Everything it says, for those who work out what is opened.
+    pub(super) raw: Value,
+    /// Why no call of it can be run, if none can.
+    whole: Result<(), Stop>,
+    commands: HashMap<ToolKey, Result<Command, Stop>>,
+}
+
+impl Manifest {
+    /// Reads a manifest. What is wrong with it is the answer to every call that meets it.
+    pub(super) fn read(declared: Declared) -> Manifest {
+        let (whole, commands) = match declared.part::<Written>("") {
+            Err(stop) => (Err(stop), HashMap::new()),
+            Ok(written) => (written.runs(&declared.manifest), commands(&declared, &written)),
+        };
+        Manifest { raw: declared.manifest, whole, commands }
+    }
+
+    /// What is run for a call.
+    pub(super) fn command(&self, plan: &Plan) -> Result<&Command, Stop> {
+        self.whole.clone()?;
+        let found = self.commands.get(&plan.tool).ok_or_else(|| {
+            let driver = &plan.route.driver;
+            let message = format!("driver `{driver}` has no command for `{}`", plan.tool);
+            Stop::new(Code::RouteNone, message)
+        })?;
+        found.as_ref().map_err(Stop::clone)
+    }
+}
+
+fn commands(declared: &Declared, written: &Written) -> HashMap<ToolKey, Result<Command, Stop>> {
+    let read = |index: &usize| {
+        let part = |kind: &str| format!("/implements/{index}/metadata/{kind}");
+        let entry =
+            Entry { cli: declared.part(&part("cli"))?, haft: declared.part(&part("haft"))? };
+        entry.command(written)
+    };
+    declared.serves.iter().map(|(tool, index)| (tool.clone(), read(index))).collect()
+}
+
+impl Written {
+    /// Why no call of a manifest can be run, if none can.
+    fn runs(&self, manifest: &Value) -> Result<(), Stop> {
+        let refused = |what: &str| Err(unsupported(&self.id, what));
+        if let Some(field) = UNSUPPORTED.iter().find(|field| manifest.get(**field).is_some()) {
+            return refused(&format!("`{field}`"));
+        }
+        match &self.runner {
+            Some(Value::String(_)) => return refused("a `runner` in another file"),
+            Some(runner) => {
+                let engine = runner.get("engine").and_then(Value::as_str).unwrap_or("subprocess");
+                if engine != "subprocess" || runner.get("image").is_some() {
+                    return refused("a `runner` that is no process of this machine");
+                }
+            }
+            None => {}
+        }
+        if self.sandbox.tty.required {
+            let words = format!("driver `{}` needs a terminal, and a call has none", self.id);
+            return Err(Stop::new(Code::SetupRequired, words)
+                .help("look for an option of the program that makes it ask nothing"));
+        }
+        if !self.network.ingress.is_empty() || !self.sandbox.network.ingress.is_empty() {
+            return refused("`network.ingress`");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! Where a program is.
+
+use std::path::{Path, PathBuf};
+
+use haft_model::{Code, Stop};
+use haft_sandbox::PROGRAMS;
+
+use crate::Place;
+
+/// The program that a driver names: among the system's, where every confined program sees it, or
+/// where this user has it. A path begins at the workspace.
+pub(crate) fn find(bin: &str, driver: &str, place: &Place, root: &Path) -> Result<String, Stop> {
+    let found = match bin.contains('/') {
+        true => Some(place.program(root, bin)).filter(|path| path.is_file()),
+        false if among(bin, PROGRAMS).is_some() => return Ok(bin.to_owned()),
+        false => of_user(bin, place, root),
+    };
+    found.map(|path| path.display().to_string()).ok_or_else(|| {
+        let words = format!("driver `{driver}` runs `{bin}`, which is not installed");
+        Stop::new(Code::SetupRequired, words).help(format!("run `haft setup {driver}`"))
+    })
+}
+
+/// Whether one of some files is there; `~` is the home of whoever runs Haft.
+pub(super) fn any_exists(paths: &[String], place: &Place, root: &Path) -> bool {
+    let home = (place.variable)("HOME");
+    let mut plain = paths.iter().filter_map(|path| path.split("/*").next());
+    plain.any(|path| match (path.strip_prefix("~/"), &home) {
+        (Some(rest), Some(home)) => Path::new(home).join(rest).exists(),
+        (Some(_), None) => false,
+        (None, _) => root.join(path).exists(),
+    })
+}
+
+/// A program on the path of whoever runs Haft. One inside the workspace is not meant by a bare name.
+fn of_user(bin: &str, place: &Place, root: &Path) -> Option<PathBuf> {
+    let path = (place.variable)("PATH")?;
+    among(bin, &path).filter(|found| !found.starts_with(root))
+}
+
+fn among(bin: &str, folders: &str) -> Option<PathBuf> {
+    let folders = folders.split(':').filter(|folder| folder.starts_with('/'));
+    folders.map(|folder| Path::new(folder).join(bin)).find(|path| path.is_file())
+}

@@ -1,0 +1,183 @@
+//! One call as a process: started, listened to, and ended when it is called off or out of time.
+
+use std::path::Path;
+use std::time::Duration;
+
+use haft_driver::{Attempt, Failure, Output};
+use haft_model::{Code, EffectState, Plan, Stop};
+use haft_sandbox::{Confined, Ended, Refused, Running, Walls};
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::{sleep_until, timeout};
+
+use super::command::Command;
+use super::line::Line;
+use super::listening::{Listening, Said};
+use super::login::{self, Login};
+use super::{Cli, answer, program};
+use crate::ending::{called_off, late, running, unsent, while_running};
+use crate::opening::Opening;
+use crate::watch::Watch;
+
+/// How long everything may take to be gone once it was told to be.
+const GRACE: Duration = Duration::from_millis(1500);
+
+/// A call that is carried out.
+pub(super) struct Run<'a> {
+    pub(super) cli: &'a Cli,
+    pub(super) command: &'a Command,
+    pub(super) attempt: &'a Attempt<'a>,
+}
+
+/// Why a process was ended before it ended by itself.
+enum Cut {
+    Caller,
+    Time,
+    /// It said more than anybody keeps, and only looked something up.
+    Flood,
+}
+
+impl Run<'_> {
+    pub(super) async fn carry_out(&self, line: Line) -> Result<Output, Failure> {
+        let Line { args, stdin } = line;
+        let opening = Opening::of(&self.cli.manifest.raw, self.plan(), &self.cli.place);
+        let opening = opening.map_err(|stop| unsent(while_running(stop)))?;
+        let confined = self.confined(&opening, args).map_err(|stop| unsent(while_running(stop)))?;
+        if let Walls::Missing = self.cli.place.walls {
+            return Err(unsent(self.not_run(Refused::NoLauncher).stop));
+        }
+        let login = self.login(&opening.root).await?;
+        let confined = Confined { secret_env: login.env, handed: login.handed, ..confined };
+        Watch::of(self.attempt).check().map_err(unsent)?;
+        if self.mutates() {
+            self.attempt.link.submit().await?;
+        }
+        let started = confined.start(&self.cli.place.walls);
+        let process = started.map_err(|refused| self.not_run(refused))?;
+        self.heard_out(process, stdin, &opening).await
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        self.attempt.plan
+    }
+
+    pub(super) fn mutates(&self) -> bool {
+        self.plan().effects.may_mutate()
+    }
+
+    /// What is known of the effect, or that there is none to have.
+    pub(super) fn effect(&self, known: EffectState) -> EffectState {
+        if self.mutates() { known } else { EffectState::None }
+    }
+
+    fn confined(&self, opening: &Opening, args: Vec<String>) -> Result<Confined, Stop> {
+        let (command, place) = (self.command, &self.cli.place);
+        let found = program::find(&command.bin, &command.driver, place, &opening.root)?;
+        Ok(opening.confined(&found, args, place))
+    }
+
+    /// The secrets of a call. A vault may have to ask somebody, and that too can be called off.
+    async fn login(&self, root: &Path) -> Result<Login, Failure> {
+        let place = &self.cli.place;
+        let kept = program::any_exists(&self.command.login_paths, place, root);
+        tokio::select! {
+            login = login::open(self.command, kept, &self.attempt.safe) => login,
+            () = self.attempt.cancel.cancelled() => {
+                self.attempt.link.cancel_heard().await;
+                Err(unsent(called_off()))
+            }
+            () = sleep_until(self.attempt.deadline.into()) => Err(unsent(late())),
+        }
+    }
+
+    async fn heard_out(
+        &self,
+        mut process: Running,
+        stdin: Vec<u8>,
+        opening: &Opening,
+    ) -> Result<Output, Failure> {
+        let mut listening = Listening::new(self.command, &self.attempt.link, opening.bounds.output);
+        let outcome = self.ended_or_cut(&mut process, &mut listening, stdin).await;
+        let said = listening.said();
+        match outcome {
+            Ok(Ok(ended)) => answer::of(self, &ended, said, &opening.root),
+            Ok(Err(refused)) => Err(self.not_run(refused)),
+            Err(cut) => {
+                if let Cut::Caller = cut {
+                    self.attempt.link.cancel_heard().await;
+                }
+                process.stop();
+                let ended = timeout(GRACE, process.ended()).await;
+                let ended = ended.ok().and_then(Result::ok);
+                Err(self.cut_short(&cut, ended.as_ref(), &said, opening.bounds.output))
+            }
+        }
+    }
+
+    async fn ended_or_cut(
+        &self,
+        process: &mut Running,
+        listening: &mut Listening<'_>,
+        stdin: Vec<u8>,
+    ) -> Result<Result<Ended, Refused>, Cut> {
+        let (out, err) = (std::mem::take(&mut process.stdout), std::mem::take(&mut process.stderr));
+        let feed = process.stdin.take();
+        let flooded = listening.flooded();
+        let give = async {
+            // A program need not read what it is given.
+            if let Some(mut feed) = feed {
+                let _ = feed.write_all(&stdin).await;
+            }
+        };
+        let all = async { tokio::join!(process.ended(), listening.listen(out, err), give).0 };
+        tokio::select! {
+            ended = all => Ok(ended),
+            () = self.attempt.cancel.cancelled() => Err(Cut::Caller),
+            () = sleep_until(self.attempt.deadline.into()) => Err(Cut::Time),
+            // A program that changes something is better not ended in the middle of it.
+            () = flooded.cancelled(), if !self.mutates() => Err(Cut::Flood),
+        }
+    }
+
+    /// The failure of a program that was ended.
+    fn cut_short(&self, cut: &Cut, ended: Option<&Ended>, said: &Said, most: usize) -> Failure {
+        let stop = match cut {
+            Cut::Caller => called_off(),
+            Cut::Time if self.mutates() => running(
+                Code::TimeoutUnknownCommit,
+                "time ran out while the program ran, and it was ended",
+            ),
+            Cut::Time => late(),
+            Cut::Flood => answer::too_large(self.command, most),
+        };
+        let effect = self.effect(EffectState::Unknown);
+        let native = ended.map(|ended| answer::native(self, ended)).into_iter().collect();
+        let stop = answer::with_errors(stop, said);
+        Failure { native, ..Failure::new(stop, effect) }
+    }
+
+    /// The failure of a program that did not run. Where the launcher itself broke, nobody knows.
+    fn not_run(&self, refused: Refused) -> Failure {
+        let driver = &self.command.driver;
+        let (code, help, effect) = match &refused {
+            Refused::Program(_) => (
+                Code::SetupRequired,
+                format!("run `haft setup {driver}`"),
+                EffectState::NotCommitted,
+            ),
+            Refused::NoLauncher | Refused::Unenforced(_) => (
+                Code::SetupRequired,
+                "see docs/operate/sandbox.md; `sandbox = \"off\"` in haft.toml runs programs \
+                 unconfined"
+                    .to_owned(),
+                EffectState::NotCommitted,
+            ),
+            Refused::Broken(_) => (
+                Code::Internal,
+                "look at the records of the call before it is sent again".to_owned(),
+                EffectState::Unknown,
+            ),
+        };
+        let words = format!("driver `{driver}` could not run `{}`: {refused}", self.command.bin);
+        Failure::new(running(code, words).help(help), self.effect(effect))
+    }
+}

@@ -1,0 +1,78 @@
+//! What a confined program wanted and was refused, as the reason why its call failed.
+
+use haft_model::host::covers;
+use haft_model::{Code, EffectProfile, Stop};
+use haft_sandbox::Tried;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Why a call failed whose program wanted what it may not have. What its contract does not declare
+/// was never judged; what only the driver keeps closed is the driver's to open.
+pub(super) fn violation(
+    tried: &[Tried],
+    driver: &str,
+    effects: &EffectProfile,
+    root: &Path,
+) -> Option<Stop> {
+    let undeclared = tried.iter().find(|tried| !is_declared(tried, effects, root));
+    let first = undeclared.or(tried.first())?;
+    let what = wish(first, root);
+    Some(match undeclared {
+        Some(_) => {
+            let words = format!("the program wanted {what}, which the contract does not declare");
+            Stop::new(Code::EffectUndeclared, words).help(
+                "if that is wanted, add it to `mutates` or `requires.network` of the contract",
+            )
+        }
+        None => {
+            let words = format!("the program wanted {what}, which driver `{driver}` keeps closed");
+            Stop::new(Code::SandboxViolation, words)
+                .help("if that is wanted, open it under `sandbox` of the driver")
+        }
+    })
+}
+
+/// The same for whoever reads records.
+pub(super) fn listed(tried: &[Tried]) -> Value {
+    let one = |tried: &Tried| match tried {
+        Tried::Host { host, port, why } => json!({"host": host, "port": port, "why": why}),
+        Tried::Path { path, wanted } => json!({"path": path, "wanted": wanted}),
+    };
+    tried.iter().map(one).collect()
+}
+
+fn wish(tried: &Tried, root: &Path) -> String {
+    match tried {
+        Tried::Host { host, port, .. } => format!("to reach `{host}:{port}`"),
+        Tried::Path { path, wanted } => {
+            let path = path.strip_prefix(root).unwrap_or(path);
+            format!("to {wanted} `{}`", path.display())
+        }
+    }
+}
+
+fn is_declared(tried: &Tried, effects: &EffectProfile, root: &Path) -> bool {
+    match tried {
+        Tried::Host { host, port, .. } => {
+            let host = format!("{}:{port}", host.to_ascii_lowercase());
+            let listed = effects.requires.network.iter();
+            listed.map(|listed| listed.to_ascii_lowercase()).any(|listed| covers(&listed, &host))
+        }
+        Tried::Path { path, .. } => match path.strip_prefix(root) {
+            Err(_) => false,
+            Ok(_) if !effects.mutates_stated => effects.may_mutate(),
+            Ok(path) => effects.mutates.iter().any(|entry| holds(entry, path)),
+        },
+    }
+}
+
+/// Whether a `workspace:` entry holds a path: it is the folder or file that the entry begins with.
+fn holds(entry: &str, path: &Path) -> bool {
+    let Some(scope) = entry.strip_prefix("workspace:") else { return false };
+    let plain = scope.split('/').filter(|step| !step.is_empty());
+    let folder = plain.take_while(|step| !step.contains(['*', '?', '[', '{']));
+    path.starts_with(folder.collect::<std::path::PathBuf>())
+}
+
+#[cfg(test)]
+mod tests;

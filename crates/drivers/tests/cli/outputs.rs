@@ -1,0 +1,112 @@
+//! What a program prints, as the value of its call.
+
+use haft_model::{Code, Content, EffectState, Media};
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+fn printing(format: &str, text: &str) -> Stage {
+    Stage::reading("printf", &["%b", text]).with("output", json!({"default_format": format}))
+}
+
+#[test]
+fn a_text_is_a_field_json_is_a_value_and_bytes_are_a_file() {
+    let value = |stage: Stage| stage.run(json!({})).output().structured;
+    assert_eq!(value(printing("text", "a\\nb\\n")), Some(json!({"text": "a\nb\n"})));
+    assert_eq!(value(printing("json", "{\"a\": [1, null]}")), Some(json!({"a": [1, null]})));
+    assert_eq!(value(printing("json", "\\n")), None);
+    let bytes = printing("binary", "\\0377\\0000A").run(json!({})).output();
+    let media = Media {
+        mime_type: "application/octet-stream".to_owned(),
+        data: "/wBB".to_owned(),
+        name: None,
+    };
+    assert_eq!((bytes.structured, bytes.content), (None, vec![Content::File(media)]));
+}
+
+#[test]
+fn what_is_not_what_was_promised_is_an_error_of_a_program_that_ended_well() {
+    let told = |stage: Stage| {
+        let failure = stage.run(json!({})).failure();
+        (failure.stop.code, failure.effect, failure.stop.message)
+    };
+    let invalid = |words: &str| (Code::OutputInvalid, EffectState::None, words.to_owned());
+    assert_eq!(
+        told(printing("json", "{\"a\":")),
+        invalid("`printf` ended well, and its output is not JSON")
+    );
+    assert_eq!(
+        told(printing("text", "caf\\0351")),
+        invalid("`printf` ended well, and its output is not UTF-8")
+    );
+    let written = Stage::writing("printf", &["no json"]);
+    let written = written.with("output", json!({"default_format": "json"}));
+    assert_eq!(written.run(json!({})).fate(), (Code::OutputInvalid, EffectState::Committed, 1));
+}
+
+#[test]
+fn yaml_is_read_by_whoever_is_handed_in_and_refused_without() {
+    let stage = printing("yaml", "a: 1");
+    let stop = stage.preflight(json!({})).unwrap_err();
+    assert_eq!(
+        (stop.code, stop.message.as_str()),
+        (Code::SetupRequired, "driver `demo` uses output in YAML, which this version cannot run")
+    );
+    let driver = stage.driver().reading_yaml(|text| Ok(json!({"read": text})));
+    let ended = crate::stage::alone(stage.call(&driver, json!({}), &Default::default()));
+    assert_eq!(ended.output().structured, Some(json!({"read": "a: 1"})));
+}
+
+#[test]
+fn a_flag_asks_for_json_where_the_entry_wants_it_and_never_behind_the_options() {
+    let args = |argv: &[&str], format: Option<&str>| -> Value {
+        let show =
+            "printf '['; for word in \"$@\"; do printf '\"%s\",' \"$word\"; done; printf '0]'";
+        let output = json!({"json_flag": "--format", "json_flag_args": ["json"]});
+        let stage = Stage::reading("sh", argv)
+            .with("bin_args", json!(["-c", show, "sh"]))
+            .with("output", output);
+        let stage = match format {
+            Some(format) => stage.cli("output_format", json!(format)),
+            None => stage,
+        };
+        let value = stage.run(json!({"path": "-p"})).output().structured.unwrap();
+        match value["text"].as_str() {
+            Some(text) => serde_json::from_str(text).unwrap(),
+            None => value,
+        }
+    };
+    assert_eq!(args(&["list"], None), json!(["list", 0]));
+    assert_eq!(args(&["list"], Some("json")), json!(["list", "--format", "json", 0]));
+    assert_eq!(
+        args(&["list", "--", "${input.path}"], Some("json")),
+        json!(["list", "--format", "json", "--", "-p", 0])
+    );
+}
+
+#[test]
+fn a_driver_says_where_its_program_prints() {
+    let said = |stream: &str| {
+        let stage = Stage::script("echo out; echo err >&2");
+        stage.with("output", json!({"stream": stream})).run(json!({})).text()
+    };
+    assert_eq!((said("stdout"), said("stderr")), ("out\n".to_owned(), "err\n".to_owned()));
+    let mut lines: Vec<_> = said("mixed").lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["err", "out"]);
+}
+
+#[test]
+fn a_flood_is_cut_for_a_read_and_waited_out_for_a_write() {
+    let flood =
+        "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done";
+    let failure = Stage::script(flood).run(json!({})).failure();
+    assert_eq!(
+        (failure.stop.code, failure.effect, failure.stop.message.as_str()),
+        (Code::ResultTooLarge, EffectState::None, "`sh` printed more than 1048576 bytes")
+    );
+    let much = "head -c 3000000 /dev/zero; echo done > out/done";
+    let stage = Stage::writing_script(much);
+    assert_eq!(stage.run(json!({})).fate(), (Code::ResultTooLarge, EffectState::Committed, 1));
+    assert_eq!(stage.folder.read("out/done"), "done\n");
+}

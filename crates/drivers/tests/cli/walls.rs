@@ -1,0 +1,57 @@
+//! What a program finds around it.
+
+use haft_model::{Code, EffectState};
+use haft_sandbox::Walls;
+use serde_json::json;
+
+use crate::stage::Stage;
+
+#[test]
+fn a_read_changes_nothing_and_a_write_only_what_contract_and_driver_both_open() {
+    let script = "echo x > note 2>/dev/null || echo closed; echo y > out/new 2>/dev/null || echo closed too; \
+                  cat note; exit 0";
+    assert_eq!(Stage::script(script).run(json!({})).text(), "closed\nclosed too\na note\n");
+    let write = Stage::writing_script(script);
+    assert_eq!(write.run(json!({})).text(), "closed\na note\n");
+    assert_eq!(write.folder.read("out/new"), "y\n");
+    let narrower = Stage::writing_script(script)
+        .with("sandbox", json!({"fs": {"read": ["./**"], "write": []}}));
+    assert_eq!(narrower.run(json!({})).text(), "closed\nclosed too\na note\n");
+}
+
+#[test]
+fn the_environment_is_what_is_declared() {
+    let stage = Stage::reading("env", &[]).with(
+        "sandbox",
+        json!({"env": {"pass": ["CARGO_MANIFEST_DIR", "NOT_THERE"], "set": {"DEMO": "1"}}}),
+    );
+    let text = stage.run(json!({})).text();
+    let mut names: Vec<_> = text.lines().filter_map(|line| line.split('=').next()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["CARGO_MANIFEST_DIR", "DEMO", "HOME", "LANG", "PATH", "TMPDIR"]);
+}
+
+#[test]
+fn a_driver_that_starts_nobody_else_cannot() {
+    let stage = |allow: bool| {
+        Stage::script("ls out || echo refused").with("sandbox", json!({"exec": {"allow": allow}}))
+    };
+    assert_eq!(stage(true).run(json!({})).text(), "kept\n");
+    assert_ne!(
+        stage(false).run(json!({})).result.ok().and_then(|output| output.structured),
+        Some(json!({"text": "kept\n"}))
+    );
+}
+
+#[test]
+fn what_runs_without_walls_says_so_and_without_a_launcher_nothing_runs() {
+    let off = Stage { walls: Walls::Off, ..Stage::script("echo free") };
+    let output = off.run(json!({})).output();
+    assert_eq!(output.structured, Some(json!({"text": "free\n"})));
+    assert_eq!(
+        output.native,
+        [json!({"source": "cli", "exit_code": 0, "layers": ["none"], "unconfined": true})]
+    );
+    let missing = Stage { walls: Walls::Missing, ..Stage::writing_script("echo x > out/x") };
+    assert_eq!(missing.run(json!({})).fate(), (Code::SetupRequired, EffectState::NotSubmitted, 0));
+}
