@@ -20,6 +20,8 @@ use haft_model::{Plan, Stop, Timestamp};
 use haft_sandbox::AddressGuard;
 use reqwest::Method;
 
+pub(crate) use request::encoded;
+
 use crate::Declared;
 use crate::ending::{unsent, while_running};
 use crate::watch::Watch;

@@ -5,6 +5,7 @@
 //! used, a failure to connect means that nothing was sent, and nothing is ever sent twice.
 
 mod client;
+pub(crate) mod form;
 mod sending;
 
 use std::io;

@@ -157,7 +157,7 @@ fn wrong(words: String, field: Option<&str>) -> Stop {
 }
 
 /// A text of which every byte that means something in an address is written as `%XX`.
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
