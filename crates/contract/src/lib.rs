@@ -49,13 +49,14 @@ pub use extras::{
     Compensation, Concurrency, Extras, Idempotency, Imported, StatedFacts, StatusQuery,
 };
 pub use governance::GovernanceFile;
+pub use haft_model::{Grantee, SecretKind};
 pub use inherit::inherit;
 pub use io::check_io;
 pub use lock::{Accepted, Lock, Standing};
 pub use manifest::{Kind, Manifest, Reading, read, read_as};
 pub use runner::check_runner;
 pub use sandbox::{check_sandbox, mount_point};
-pub use secrets::{Exposure, Grantee, SecretAudit, SecretEntry, SecretKind, SecretsFile};
+pub use secrets::{Exposure, SecretAudit, SecretEntry, SecretsFile};
 pub use shape::documents::all_rules;
 pub use source::{Source, Span, Syntax};
 pub use tool::{ActionRef, DEFAULT_TIMEOUT_MS, Example, Tool};

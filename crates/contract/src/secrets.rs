@@ -6,6 +6,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use haft_model::{Grantee, SecretKind};
 use serde_json::Value as Json;
 
 use crate::read::{each, flag, json, list, owned, shared, text, whole};
@@ -49,35 +50,6 @@ pub struct SecretEntry {
     pub exposures: Vec<Exposure>,
     /// Hints for hosts.
     pub metadata: Json,
-}
-
-/// The form of a secret.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SecretKind {
-    /// One text.
-    #[default]
-    Opaque,
-    /// Tokens that a host renews.
-    OAuth,
-    /// A public and a private key.
-    KeyPair,
-    /// Anything structured.
-    Json,
-}
-
-/// Somebody who has access; any one entry is enough.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Grantee {
-    /// Anybody with this role.
-    Role(String),
-    /// This person.
-    User(String),
-    /// Whoever holds this capability.
-    Capability(String),
-    /// This tool.
-    Tool(String),
-    /// This workflow.
-    Workflow(String),
 }
 
 /// What the log keeps of a secret's use.

@@ -31,6 +31,8 @@ use haft_model::{Code, Plan, Stop, Timestamp};
 use haft_sandbox::AddressGuard;
 use reqwest::Method;
 
+pub(crate) use style::encoded;
+
 use crate::Declared;
 use crate::builtin::Root;
 use crate::ending::{unsent, while_running};

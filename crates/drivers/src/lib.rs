@@ -13,6 +13,7 @@ mod http;
 mod kept;
 mod opening;
 mod place;
+mod vault;
 mod watch;
 mod web;
 
@@ -22,3 +23,6 @@ pub use declared::Declared;
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;
 pub use place::Place;
+pub use vault::{
+    Change, Holder, Keeper, KeyPlace, Listed, Named, Per, SHORTEST_SECRET, Strongbox, Token,
+};

@@ -5,6 +5,7 @@
 //! submission is on record before the request is handed to it.
 
 mod client;
+pub(crate) mod form;
 mod line;
 mod sending;
 

@@ -1,15 +1,19 @@
 //! A workspace that can be called: its catalog, its rules, its drivers and its ledger joined.
 
 mod hooks;
+mod secrets;
 mod store;
 mod subscription;
+mod uses;
+mod vault;
 mod world;
 
+pub use secrets::SecretState;
 pub use store::StoreChoice;
 pub use subscription::Subscription;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -34,8 +38,11 @@ pub struct HostOptions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Code behind drivers of the workspace, by their ids.
     pub drivers: HashMap<DriverId, Arc<dyn Driver>>,
-    /// Where secrets are kept.
+    /// Where drivers get secrets from; the workspace's own vault where none is named.
     pub vault: Option<Arc<dyn Vault>>,
+    /// The file of the key that opens the workspace's own vault; that of the person who runs this
+    /// where none is named.
+    pub secrets_key: Option<PathBuf>,
     /// Which addresses builtin tools may reach, and drivers of kind http beside those that they name.
     pub addresses: AddressGuard,
     /// What confines programs; this program itself where none is named and its `main` begins with
@@ -55,6 +62,7 @@ impl Default for HostOptions {
             hooks: Vec::new(),
             drivers: HashMap::new(),
             vault: None,
+            secrets_key: None,
             addresses: AddressGuard::public(),
             launcher: None,
             clock: Arc::new(WallClock),
@@ -76,6 +84,7 @@ struct Given {
     hooks: Vec<Arc<dyn Hook>>,
     drivers: HashMap<DriverId, Arc<dyn Driver>>,
     vault: Option<Arc<dyn Vault>>,
+    secrets_key: Option<PathBuf>,
     addresses: AddressGuard,
     launcher: Option<Launcher>,
 }
@@ -106,6 +115,7 @@ impl Host {
             hooks: options.hooks,
             drivers: options.drivers,
             vault: options.vault,
+            secrets_key: options.secrets_key,
             addresses: options.addresses,
             launcher: options.launcher,
         };

@@ -26,6 +26,6 @@ pub use haft_model as model;
 pub use haft_policy as policy;
 pub use haft_runtime as runtime;
 pub use haft_sandbox::{Launcher, launcher};
-pub use host::{Host, HostOptions, StoreChoice, Subscription};
+pub use host::{Host, HostOptions, SecretState, StoreChoice, Subscription};
 pub use schemars;
 pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};

@@ -3,7 +3,7 @@
 //! Everything that needs no knowledge of the link before is made by whoever appends; only the small
 //! rest (`hash`, `prevHash`, `seq`, `ts`) is left for the one who holds the end of the chain.
 
-use haft_model::{Actor, Canonical, Digest, Event, Fact, Role, Timestamp};
+use haft_model::{Actor, Canonical, Digest, Event, Fact, Timestamp};
 use serde::Serialize;
 
 use crate::{Draft, Error};
@@ -228,12 +228,7 @@ fn action(event: &Event) -> &'static str {
 
 /// The roles of an actor in one word, as the published schema has room for one.
 fn role(actor: &Actor) -> Option<String> {
-    let names = actor.roles.iter().map(|role| match role {
-        Role::Agent => "agent",
-        Role::Approver => "approver",
-        Role::Admin => "admin",
-        Role::Auditor => "auditor",
-    });
+    let names = actor.roles.iter().map(|role| role.name());
     let names = names.collect::<Vec<_>>().join("+");
     (!names.is_empty()).then_some(names)
 }

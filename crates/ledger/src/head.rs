@@ -10,7 +10,6 @@ use haft_model::{Timestamp, canonical};
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Head;
-use crate::keys;
 
 /// The file of the last signed end.
 pub(crate) const HEAD: &str = "audit-head.json";
@@ -67,7 +66,7 @@ pub(crate) struct Signer {
 impl Signer {
     /// The signer of a folder. Its key is made if there is none, and published beside it.
     pub(crate) fn load_or_make(folder: &Path) -> io::Result<Signer> {
-        let key = SigningKey::from_bytes(&keys::load_or_make(&folder.join(SECRET))?);
+        let key = SigningKey::from_bytes(&haft_seal::load_or_make(&folder.join(SECRET))?);
         let public = key.verifying_key().to_bytes();
         let id = haft_model::Digest::of_bytes(&public);
         let id = id.as_str().trim_start_matches("sha256:").chars().take(16).collect();
@@ -88,7 +87,7 @@ impl Signer {
         }
         let public_key = base64url(self.key.verifying_key().as_bytes());
         ring.keys.insert(self.id.clone(), PublicKey { alg: "Ed25519".to_owned(), public_key });
-        keys::replace(&path, &canonical(&ring))
+        haft_seal::replace(&path, &canonical(&ring))
     }
 
     /// Signs an end.

@@ -21,6 +21,39 @@ pub enum Role {
     Auditor,
 }
 
+impl Role {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Agent => "agent",
+            Role::Approver => "approver",
+            Role::Admin => "admin",
+            Role::Auditor => "auditor",
+        }
+    }
+}
+
+/// Whether a role that somebody holds is the one that is wanted, by our names or by those of the
+/// specs: an owner is an `admin`, an editor an `approver`, a viewer an `auditor`.
+pub fn is_role(held: &str, wanted: &str) -> bool {
+    let ours = |role: &str| match role {
+        "owner" => "admin".to_owned(),
+        "editor" => "approver".to_owned(),
+        "viewer" => "auditor".to_owned(),
+        _ => role.to_owned(),
+    };
+    ours(held) == ours(wanted)
+}
+
+/// Whether a name such as `ana`, `user:ana` or `user://ana` is this person's.
+pub fn is_user(id: &ActorId, name: &str) -> bool {
+    let bare = |name: &str| {
+        let rest = name.strip_prefix("user:").unwrap_or(name);
+        rest.strip_prefix("//").unwrap_or(rest).to_owned()
+    };
+    id.as_str().starts_with("user:") && bare(id.as_str()) == bare(name)
+}
+
 /// An actor as the edge established it: no room behind the edge doubts or changes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Actor {
@@ -48,6 +81,11 @@ impl Actor {
             roles: roles.into_iter().collect(),
             speaking: None,
         }
+    }
+
+    /// Whether they hold a role, by our name for it or by that of the specs.
+    pub fn holds(&self, role: &str) -> bool {
+        self.roles.iter().any(|held| is_role(held.name(), role))
     }
 
     /// Whether this is a person: only a person answers questions, whatever roles say.

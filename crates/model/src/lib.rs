@@ -40,7 +40,7 @@ mod stop;
 mod time;
 mod tool_error;
 
-pub use actor::{Actor, Role};
+pub use actor::{Actor, Role, is_role, is_user};
 pub use approval::{Approval, ApprovalClass};
 pub use call::{BatchPlace, Call};
 pub use canonical::{Canonical, canonical};
@@ -77,7 +77,7 @@ pub use schedule::{
     ContextOutcome, ContextPolicy, InterruptBehavior, OnFailure, ResourceLock, SchedulerPolicy,
     YieldPolicy,
 };
-pub use secret::{Secret, SecretUse};
+pub use secret::{Grantee, Secret, SecretKind, SecretUse};
 pub use settled::{Compensating, CompensationEnded, EffectSettled};
 pub use signature::Signature;
 pub use situation::Situation;

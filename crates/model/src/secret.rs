@@ -38,6 +38,35 @@ impl PartialEq for Secret {
 
 impl Eq for Secret {}
 
+/// The form of a secret.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SecretKind {
+    /// One text.
+    #[default]
+    Opaque,
+    /// Tokens that a host renews.
+    OAuth,
+    /// A public and a private key.
+    KeyPair,
+    /// Anything structured.
+    Json,
+}
+
+/// Somebody who has access to a secret; any one entry is enough.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grantee {
+    /// Anybody with this role.
+    Role(String),
+    /// This person.
+    User(String),
+    /// Whoever holds this capability.
+    Capability(String),
+    /// This tool.
+    Tool(String),
+    /// This workflow.
+    Workflow(String),
+}
+
 /// The fact that a driver wanted a secret for an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretUse {

@@ -4,8 +4,6 @@ mod caps;
 mod conditions;
 mod principal;
 
-pub(crate) use principal::role_name;
-
 use haft_model::{
     ActionGrant, DefaultDecision, Firmness, Glob, Grant, Layer, Needs, Opinion, Policy, Says,
     Timestamp, parse_timestamp,

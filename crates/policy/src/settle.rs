@@ -8,7 +8,7 @@ mod tests;
 
 use haft_model::{Actor, Answer, Bound, Code, Plan, Question, Stop, Timestamp};
 
-pub(crate) use people::{in_words, is_role};
+pub(crate) use people::in_words;
 
 use crate::{Permit, Rulebook};
 use people::Voter;

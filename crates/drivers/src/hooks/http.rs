@@ -1,36 +1,48 @@
 //! A hook that is an address: asked by a signed POST, heard in its answer.
 
+use std::sync::Arc;
+
 use haft_driver::{BoxFuture, Heard, Hook, HookAnswer};
-use haft_model::{Signature, Timestamp};
+use haft_model::{Secret, Signature, Timestamp};
 use haft_sandbox::{AddressGuard, CheckedUrl};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response};
 
 use super::{Post, posted, wire};
+use crate::Keeper;
 
 /// An address that is asked about calls.
 pub struct HttpHook {
     post: Post,
     url: String,
-    secret: Secret,
+    secret: Signer,
     clock: fn() -> Timestamp,
 }
 
-/// What signs a question: a secret, why there is none, or nothing, where none is named. Nothing
-/// here can be printed.
-type Secret = Option<Result<String, String>>;
+/// What signs a question: a secret of the workspace, by its slug, or nothing, where none is named. It
+/// is opened for each question.
+type Signer = Option<(Arc<Keeper>, String)>;
 
 impl HttpHook {
     /// A hook that asks at a URL. The clock is asked for the time that is signed with the question.
-    pub fn new(post: Post, url: String, secret: Secret, clock: fn() -> Timestamp) -> HttpHook {
+    pub fn new(post: Post, url: String, secret: Signer, clock: fn() -> Timestamp) -> HttpHook {
         HttpHook { post, url, secret, clock }
     }
 
     async fn asked(&self, heard: Heard<'_>) -> Result<HookAnswer, String> {
-        let secret = self.secret.as_ref().map(Result::as_ref).transpose().map_err(String::clone)?;
+        let secret =
+            match &self.secret {
+                Some((vault, slug)) => {
+                    let opened = vault.signing(slug).await;
+                    Some(opened.map_err(|stop| {
+                        format!("its question cannot be signed: {}", stop.message)
+                    })?)
+                }
+                None => None,
+            };
         let url = AddressGuard::named(&self.url).map_err(|forbidden| forbidden.to_string())?;
         let body = wire::question(self.post.point, &heard);
-        let asking = self.exchange(&url, body, secret);
+        let asking = self.exchange(&url, body, secret.as_ref());
         let text = tokio::time::timeout(self.post.timeout, asking)
             .await
             .unwrap_or_else(|_| Err(self.post.late()))?;
@@ -42,7 +54,7 @@ impl HttpHook {
         &self,
         url: &CheckedUrl,
         body: Vec<u8>,
-        secret: Option<&String>,
+        secret: Option<&Secret>,
     ) -> Result<Vec<u8>, String> {
         let now = (self.clock)().as_second().to_string();
         let plain = url.is_plain();
@@ -52,7 +64,7 @@ impl HttpHook {
         let mut request = client.post(url.as_str()).header(CONTENT_TYPE, "application/json");
         if let Some(secret) = secret {
             let signed = [now.as_bytes(), b".", &body].concat();
-            let signature = Signature::of(secret.as_bytes(), &signed);
+            let signature = Signature::of(secret.expose().as_bytes(), &signed);
             request = request.header("Haft-Signature", format!("v1={}", signature.as_str()));
         }
         let answer = request.header("Haft-Timestamp", &now).body(body).send().await;

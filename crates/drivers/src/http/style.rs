@@ -108,7 +108,7 @@ fn unwritable(name: &str) -> Stop {
 }
 
 /// A text of which every byte that means something in an address is written as `%XX`.
-pub(super) fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

@@ -6,28 +6,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_contract::settings::{Hook as Wished, HookEvent, HookTarget, Sandbox};
-use haft_contract::{Exposure, SecretEntry, SecretKind};
 use haft_driver::Hook;
-use haft_drivers::{Concern, HttpHook, Place, Post, ProgramHook};
+use haft_drivers::{Concern, HttpHook, Keeper, Place, Post, ProgramHook};
 use haft_model::{Glob, HookPoint, Plan, Timestamp, ToolKey};
 use haft_sandbox::{Launcher, Walls};
 
-use super::Given;
+use super::{Given, vault};
 use crate::Workspace;
 
 /// Every hook of the workspace, in the order of the file.
-pub(super) fn of(workspace: &Workspace, given: &Given) -> Vec<Arc<dyn Hook>> {
+pub(super) fn of(workspace: &Workspace, given: &Given, vault: &Arc<Keeper>) -> Vec<Arc<dyn Hook>> {
     let aliases = Arc::new(aliases(workspace));
     let place = place(workspace, given);
     let hooks = workspace.settings().hooks.iter();
-    hooks.map(|wished| hook(wished, &aliases, &place, workspace)).collect()
+    hooks.map(|wished| hook(wished, &aliases, &place, vault)).collect()
 }
 
 fn hook(
     wished: &Wished,
     aliases: &Arc<HashMap<ToolKey, Vec<String>>>,
     place: &Place,
-    workspace: &Workspace,
+    vault: &Arc<Keeper>,
 ) -> Arc<dyn Hook> {
     let post = Post {
         name: name(wished, place),
@@ -41,7 +40,7 @@ fn hook(
             Arc::new(ProgramHook::new(post, command.clone(), place.clone()))
         }
         HookTarget::Url(url) => {
-            let secret = wished.secret.as_deref().map(|slug| secret(workspace, slug));
+            let secret = wished.secret.clone().map(|slug| (vault.clone(), slug));
             Arc::new(HttpHook::new(post, url.clone(), secret, Timestamp::now))
         }
     }
@@ -103,6 +102,7 @@ pub(super) fn place(workspace: &Workspace, given: &Given) -> Place {
         }
         hidden.extend([files.db, files.payloads]);
     }
+    hidden.extend(vault::hidden(given));
     let inside =
         |path: PathBuf| path.strip_prefix(workspace.root()).map_or(path.clone(), Into::into);
     let hidden = hidden.into_iter().map(inside).collect();
@@ -111,33 +111,6 @@ pub(super) fn place(workspace: &Workspace, given: &Given) -> Place {
         hidden,
         walls,
         guard: given.addresses.clone(),
-        variable: |name| std::env::var(name).ok(),
+        variable: vault::variable,
     }
-}
-
-/// The value of a secret, from the environment variable that the inventory names. Nothing but the
-/// hook ever holds it, and the reasons why there is none do not show it.
-fn secret(workspace: &Workspace, slug: &str) -> Result<String, String> {
-    let files = workspace.rulebook().secrets.iter();
-    let entry = files.flat_map(|file| &file.secrets).find(|secret| &*secret.slug == slug);
-    let Some(entry) = entry else {
-        return Err(format!("no SECRETS.md lists its secret `{slug}`"));
-    };
-    let variable = variable(entry).ok_or_else(|| {
-        format!("its secret `{slug}` is not one text that an environment variable holds, and there is no vault yet")
-    })?;
-    match std::env::var(variable) {
-        Ok(value) if !value.is_empty() => Ok(value),
-        Ok(_) | Err(_) => {
-            Err(format!("its secret `{slug}` is not in the environment variable `{variable}`"))
-        }
-    }
-}
-
-fn variable(entry: &SecretEntry) -> Option<&str> {
-    let one = entry.kind == SecretKind::Opaque;
-    entry.exposures.iter().filter(|_| one).find_map(|exposure| match exposure {
-        Exposure::Env { name, .. } => Some(name.as_str()),
-        Exposure::File { .. } | Exposure::EgressSubstitute { .. } => None,
-    })
 }

@@ -11,7 +11,7 @@ use haft_model::{CallRate, DriverId, DriverKind, Glob, Timestamp, ToolKey};
 use haft_policy::Rulebook;
 use haft_runtime::{Rate, World};
 
-use super::{Given, hooks};
+use super::{Given, hooks, vault};
 use crate::{BUILTIN_DRIVER, Workspace};
 
 pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
@@ -20,12 +20,13 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
         let most = usize::try_from(surface.defer_above).unwrap_or(usize::MAX);
         Surface::new(&surface.scope, &surface.tools, most)
     });
+    let keeper = Arc::new(vault::keeper(workspace, given));
     World {
         snapshot: workspace.shared_snapshot(),
         rulebook: Arc::new(rulebook(workspace)),
         drivers: drivers(workspace, given),
-        vault: given.vault.clone(),
-        hooks: given.hooks.iter().cloned().chain(hooks::of(workspace, given)).collect(),
+        vault: Some(given.vault.clone().unwrap_or_else(|| keeper.clone())),
+        hooks: given.hooks.iter().cloned().chain(hooks::of(workspace, given, &keeper)).collect(),
         surfaces: surfaces.collect(),
         rates: settings.limits.rates.iter().map(rate).collect(),
         at_once: settings.limits.drivers.iter().map(at_once).collect(),

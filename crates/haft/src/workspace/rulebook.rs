@@ -7,7 +7,8 @@ use std::sync::Arc;
 use haft_catalog::Snapshot;
 use haft_contract::governance::{merge, resolve_chain};
 use haft_contract::{
-    Diagnostic, Finding, GovernanceFile, Kind, Manifest, SecretsFile, beside, did_you_mean, rules,
+    AuthFile, Diagnostic, Finding, GovernanceFile, Kind, Manifest, SecretsFile, beside,
+    did_you_mean, rules,
 };
 use haft_model::{Governance, Policy, PolicyRule};
 
@@ -30,6 +31,8 @@ pub struct Rulebook {
     pub complete: bool,
     /// What secrets there are; never what they hold.
     pub secrets: Vec<Arc<SecretsFile>>,
+    /// How one logs in to which service.
+    pub auth: Vec<Arc<AuthFile>>,
 }
 
 /// Sorts the governing documents out of what was read.
@@ -57,6 +60,7 @@ pub(super) fn gather(
                 rulebook.rules.push(rule.clone());
             }
             Some(Manifest::Secrets(secrets)) => rulebook.secrets.push(secrets.clone()),
+            Some(Manifest::Auth(auth)) => rulebook.auth.push(auth.clone()),
             Some(Manifest::Governance(file_of)) => {
                 governance.insert(file.clone(), file_of.clone());
             }
@@ -65,7 +69,6 @@ pub(super) fn gather(
                 | Manifest::Driver(_)
                 | Manifest::Action(_)
                 | Manifest::Interface(_)
-                | Manifest::Auth(_)
                 | Manifest::Block(_),
             )
             | None => {}

@@ -125,22 +125,26 @@ async fn an_address_that_hangs_is_a_no() {
 async fn without_its_secret_nothing_is_sent() {
     let server = Server::saying("{}").await;
     let cases = [
-        (None, "no SECRETS.md lists its secret `hooks/key`"),
+        (None, "its question cannot be signed: no SECRETS.md lists `hooks/key`"),
         (
             Some(
                 "    kind: opaque\n    exposures: [{ kind: env, name: HAFT_TEST_NOT_SET, field: value }]\n",
             ),
-            "its secret `hooks/key` is not in the environment variable `HAFT_TEST_NOT_SET`",
+            "its question cannot be signed: there is no value for the secret `hooks/key`",
         ),
         (
             Some("    kind: opaque\n    exposures: [{ kind: file, path: ~/.key }]\n"),
-            "its secret `hooks/key` is not one text that an environment variable holds, and there is no vault yet",
+            "its question cannot be signed: there is no value for the secret `hooks/key`",
         ),
         (
             Some(
                 "    kind: oauth\n    exposures: [{ kind: env, name: CARGO_MANIFEST_DIR, field: accessToken }]\n",
             ),
-            "its secret `hooks/key` is not one text that an environment variable holds, and there is no vault yet",
+            "its question cannot be signed: the secret `hooks/key` is not one text, and cannot sign",
+        ),
+        (
+            Some("    kind: opaque\n    metadata: { haft: { per: actor } }\n"),
+            "its question cannot be signed: the secret `hooks/key` is each actor's own, and cannot sign",
         ),
     ];
     for (entry, reason) in cases {

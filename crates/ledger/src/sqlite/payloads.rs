@@ -5,11 +5,14 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use haft_model::{Digest, InvocationId};
+use haft_seal::Seal;
 use rusqlite::Connection;
 
 use super::lists;
-use crate::seal::Seal;
-use crate::{Blob, Error, keys};
+use crate::{Blob, Error};
+
+/// The name of the key file.
+pub(crate) const SEAL: &str = "seal.key";
 
 /// Bytes as they lie on the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +109,7 @@ impl Files {
             make_folder(parent).map_err(failed)?;
         }
         if !path.is_file() {
-            keys::replace(&path, &stored.bytes).map_err(failed)?;
+            haft_seal::replace(&path, &stored.bytes).map_err(failed)?;
         }
         sync(parent).map_err(failed)
     }

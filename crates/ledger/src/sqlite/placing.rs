@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use haft_model::{Digest, InvocationId};
+use haft_seal::Seal;
 use rusqlite::Connection;
 
 use super::SqliteOptions;
-use super::payloads::{Files, Stored, fault, find, pack};
+use super::payloads::{Files, SEAL, Stored, fault, find, pack};
 use super::task::Ready;
 use crate::draft::checked;
-use crate::seal::Seal;
 use crate::{Draft, Error};
 
 /// Knows the folders, and the key once it was needed.
@@ -71,7 +71,7 @@ impl Placing {
         // A key that is made now opens nothing that was sealed before.
         if stored.sealed
             && self.seal.get().is_none()
-            && let Ok(seal) = Seal::load(&self.folder)
+            && let Ok(seal) = Seal::load(&self.folder.join(SEAL))
         {
             drop(self.seal.set(seal));
         }
@@ -84,8 +84,8 @@ impl Placing {
         if let Some(seal) = self.seal.get() {
             return Ok(seal);
         }
-        let seal = Seal::load_or_make(&self.folder).map_err(|fault| Error::Unwritable {
-            cause: format!("no key to seal with: {fault}"),
+        let seal = Seal::load_or_make(&self.folder.join(SEAL)).map_err(|fault| {
+            Error::Unwritable { cause: format!("no key to seal with: {fault}") }
         })?;
         Ok(self.seal.get_or_init(|| seal))
     }

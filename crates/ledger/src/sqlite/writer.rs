@@ -17,7 +17,7 @@ use super::{apply, schema};
 use crate::chain::{Head, Loose};
 use crate::head::{HEAD, SignedHead, Signer};
 use crate::line::Line;
-use crate::{Claim, Error, Fence, Guard, Receipt, keys};
+use crate::{Claim, Error, Fence, Guard, Receipt};
 
 /// After so many entries the end of the chain is signed, even if nobody asks for it.
 const SIGNED_EVERY: u64 = 1000;
@@ -129,7 +129,7 @@ impl Writer {
             self.signed = Some(signed.head.seq);
             // The table has it as well, so a file that cannot be written loses nothing.
             let text = haft_model::canonical(&signed);
-            drop(keys::replace(&self.folder.join(HEAD), &text));
+            drop(haft_seal::replace(&self.folder.join(HEAD), &text));
         }
         let seq = kept.head.as_ref().map(|head| head.seq);
         self.known = Some((kept.version, kept.head));

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use haft_model::{Digest, InvocationId};
+use haft_seal::Seal;
 use rusqlite::Connection;
 
 use super::chain::Walk;
@@ -12,8 +13,7 @@ use super::{Finding, Verification};
 use crate::derived::{Changes, State};
 use crate::head::{HEAD, Keyring, SignedHead};
 use crate::line::Line;
-use crate::seal::Seal;
-use crate::sqlite::payloads::{Files, Stored, unpack};
+use crate::sqlite::payloads::{Files, SEAL, Stored, unpack};
 use crate::sqlite::{SqliteOptions, lists, schema};
 
 /// Checks a store: SQLite's own pages, every link of the chain, every payload, the signed ends, and
@@ -79,7 +79,7 @@ impl<'a> Check<'a> {
         Check {
             db,
             files: Files::new(&options.payloads),
-            seal: Seal::load(&folder).ok(),
+            seal: Seal::load(&folder.join(SEAL)).ok(),
             walk,
             state: State::default(),
             filed: BTreeSet::new(),

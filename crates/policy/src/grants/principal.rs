@@ -1,6 +1,6 @@
 //! Whom a grant is for, and whether that is who calls.
 
-use haft_model::{Actor, Glob, Grant, Principal, Role};
+use haft_model::{Glob, Grant, Principal};
 
 use crate::Matter;
 
@@ -12,7 +12,7 @@ use crate::Matter;
 /// (`groups` of the circumstances). Any other scheme is nobody.
 pub(super) fn is(principal: &Principal, matter: &Matter<'_>) -> bool {
     let actor = &matter.plan.actor;
-    let plays = |role: &Option<String>| role.as_deref().is_none_or(|role| holds(actor, role));
+    let plays = |role: &Option<String>| role.as_deref().is_none_or(|role| actor.holds(role));
     match principal {
         Principal::Scheme(scheme) => is_scheme(scheme, matter),
         Principal::Reference { to, role } => is_scheme(to, matter) && plays(role),
@@ -27,7 +27,7 @@ fn is_scheme(scheme: &str, matter: &Matter<'_>) -> bool {
     let actor = &matter.plan.actor;
     match scheme.split_once("://") {
         Some(("user" | "bot", _)) => Glob::new(scheme).matches(&actor.principal()),
-        Some(("role", role)) => holds(actor, role),
+        Some(("role", role)) => actor.holds(role),
         Some(("group", group)) => belongs(matter, group) || belongs(matter, scheme),
         Some(_) => false,
         None => scheme == "*" || (scheme.starts_with('@') && belongs(matter, scheme)),
@@ -38,21 +38,6 @@ fn is_scheme(scheme: &str, matter: &Matter<'_>) -> bool {
 fn belongs(matter: &Matter<'_>, group: &str) -> bool {
     let groups = matter.circumstances.other.get("groups").and_then(|groups| groups.as_array());
     groups.is_some_and(|groups| groups.iter().any(|one| one.as_str() == Some(group)))
-}
-
-/// Whether an actor holds a role, by our name for it or by that of AIP-38.
-fn holds(actor: &Actor, role: &str) -> bool {
-    actor.roles.iter().any(|held| crate::settle::is_role(role_name(*held), role))
-}
-
-/// Our name for a role.
-pub(crate) fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Agent => "agent",
-        Role::Approver => "approver",
-        Role::Admin => "admin",
-        Role::Auditor => "auditor",
-    }
 }
 
 /// A grant's principal, for its reason.

@@ -1,9 +1,10 @@
 //! Who somebody is when they answer: a person, in roles, whom the governance may know.
 
-use haft_model::{Actor, ActorId, Answer, Approver, Bound, Glob, Needs, Question, Signer};
+use haft_model::{
+    Actor, ActorId, Answer, Approver, Bound, Glob, Needs, Question, Signer, is_role, is_user,
+};
 
 use crate::Rulebook;
-use crate::grants::role_name;
 
 /// Somebody who answers, or has answered.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub(super) struct Voter<'a> {
 
 impl<'a> Voter<'a> {
     pub(super) fn of_actor(actor: &'a Actor) -> Voter<'a> {
-        let roles = actor.roles.iter().map(|role| role_name(*role)).collect();
+        let roles = actor.roles.iter().map(|role| role.name()).collect();
         Voter { by: &actor.id, speaking: actor.speaking.as_ref(), roles }
     }
 
@@ -88,18 +89,6 @@ impl<'a> Voter<'a> {
     }
 }
 
-/// Whether a role that somebody holds is the one that is wanted, by our names or by those of the
-/// specs: an owner is an `admin`, an editor an `approver`, a viewer an `auditor`.
-pub(crate) fn is_role(held: &str, wanted: &str) -> bool {
-    let ours = |role: &str| match role {
-        "owner" => "admin".to_owned(),
-        "editor" => "approver".to_owned(),
-        "viewer" => "auditor".to_owned(),
-        _ => role.to_owned(),
-    };
-    ours(held) == ours(wanted)
-}
-
 /// Who has to answer, in words.
 pub(crate) fn in_words(needs: &Needs) -> String {
     let signers: Vec<String> = needs
@@ -114,15 +103,6 @@ pub(crate) fn in_words(needs: &Needs) -> String {
     let count = if needs.count > 1 { format!("{} of ", needs.count) } else { String::new() };
     let apart = if needs.not_the_caller { ", not the caller" } else { "" };
     format!("{count}{from}{apart}")
-}
-
-/// Whether a name such as `ana`, `user:ana` or `user://ana` is this person's.
-fn is_user(id: &ActorId, name: &str) -> bool {
-    let bare = |name: &str| {
-        let rest = name.strip_prefix("user:").unwrap_or(name);
-        rest.strip_prefix("//").unwrap_or(rest).to_owned()
-    };
-    id.as_str().starts_with("user:") && bare(id.as_str()) == bare(name)
 }
 
 /// Whether what the governance lets somebody approve covers a question: by the tool, or by what a

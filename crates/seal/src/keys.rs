@@ -5,16 +5,15 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// A secret key.
-pub(crate) type Key = [u8; 32];
+pub type Key = [u8; 32];
 
 /// Reads the key of a file, or makes one. Of several who make it at once, one wins.
-pub(crate) fn load_or_make(path: &Path) -> io::Result<Key> {
+pub fn load_or_make(path: &Path) -> io::Result<Key> {
     match load(path) {
         Err(fault) if fault.kind() == ErrorKind::NotFound => {}
         found => return found,
     }
-    let mut key = Key::default();
-    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    let key = generate()?;
     let beside = beside(path)?;
     let written = write_new(&beside, hex(&key).as_bytes());
     // A link, unlike a rename, never takes the place of a file that is there.
@@ -26,8 +25,15 @@ pub(crate) fn load_or_make(path: &Path) -> io::Result<Key> {
     }
 }
 
+/// A key that nobody has.
+pub fn generate() -> io::Result<Key> {
+    let mut key = Key::default();
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    Ok(key)
+}
+
 /// Reads the key of a file.
-pub(crate) fn load(path: &Path) -> io::Result<Key> {
+pub fn load(path: &Path) -> io::Result<Key> {
     let mut text = String::new();
     File::open(path)?.read_to_string(&mut text)?;
     unhex(text.trim())
@@ -36,10 +42,18 @@ pub(crate) fn load(path: &Path) -> io::Result<Key> {
 }
 
 /// Writes a file whole: beside it, to the disk, and then over it.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = beside(path)?;
     write_new(&beside, bytes)?;
     fs::rename(&beside, path)
+}
+
+/// Puts the names in the folder of a file on the disk, so that a replaced file stays replaced.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
 }
 
 /// A name in the same folder that nobody else uses.
@@ -61,7 +75,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         for nibble in [byte >> 4, byte & 15] {
             text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
@@ -71,7 +85,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// The bytes of a text in hexadecimal.
-pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
     let digits = digits.filter(|digits| digits.len() % 2 == 0)?;

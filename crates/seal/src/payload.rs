@@ -1,4 +1,4 @@
-//! Sealing of bytes that may be sensitive, so that a copy of the folder without its key says nothing.
+//! Closing bytes that never change under their digest, so that a copy of the folder without its key says nothing.
 
 use std::io;
 use std::path::Path;
@@ -9,11 +9,8 @@ use haft_model::Digest;
 
 use crate::keys::{self, Key};
 
-/// The name of the key file.
-pub(crate) const FILE: &str = "seal.key";
-
-/// Seals and opens.
-pub(crate) struct Seal {
+/// Seals bytes that never change, by their digest, and opens them.
+pub struct Seal {
     cipher: ChaCha20Poly1305,
     key: Key,
 }
@@ -25,14 +22,14 @@ impl std::fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// The seal of a folder; its key is made if there is none.
-    pub(crate) fn load_or_make(folder: &Path) -> io::Result<Seal> {
-        keys::load_or_make(&folder.join(FILE)).map(Seal::new)
+    /// The seal of a key file, which is made if there is none.
+    pub fn load_or_make(key: &Path) -> io::Result<Seal> {
+        keys::load_or_make(key).map(Seal::new)
     }
 
-    /// The seal of a folder that has one.
-    pub(crate) fn load(folder: &Path) -> io::Result<Seal> {
-        keys::load(&folder.join(FILE)).map(Seal::new)
+    /// The seal of a key file that is there.
+    pub fn load(key: &Path) -> io::Result<Seal> {
+        keys::load(key).map(Seal::new)
     }
 
     fn new(key: Key) -> Seal {
@@ -40,13 +37,13 @@ impl Seal {
     }
 
     /// Seals bytes under their digest; none if there are too many of them.
-    pub(crate) fn close(&self, digest: &Digest, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub fn close(&self, digest: &Digest, bytes: &[u8]) -> Option<Vec<u8>> {
         let payload = Payload { msg: bytes, aad: digest.as_str().as_bytes() };
         self.cipher.encrypt(&self.nonce(digest), payload).ok()
     }
 
     /// Opens what was sealed under a digest; none if it was not.
-    pub(crate) fn open(&self, digest: &Digest, sealed: &[u8]) -> Option<Vec<u8>> {
+    pub fn open(&self, digest: &Digest, sealed: &[u8]) -> Option<Vec<u8>> {
         let payload = Payload { msg: sealed, aad: digest.as_str().as_bytes() };
         self.cipher.decrypt(&self.nonce(digest), payload).ok()
     }

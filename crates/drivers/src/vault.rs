@@ -1,0 +1,180 @@
+//! The vault of a workspace: which secrets there are, who may have them, and where they lie.
+//!
+//! A name becomes an entry of the inventory; the contract has to list it; somebody has to have given
+//! access; and only then is its value looked for. Nothing that was opened is kept for the next call.
+
+mod access;
+mod backend;
+mod inventory;
+mod private;
+mod strongbox;
+mod token;
+
+pub use inventory::{Listed, Named, Per};
+pub use strongbox::{Change, Holder, KeyPlace, Strongbox};
+pub use token::Token;
+
+use haft_driver::{Asked, BoxFuture, Opened, Vault, Withheld};
+use haft_model::{Code, Secret, SecretKind, Stop, Timestamp};
+use haft_sandbox::AddressGuard;
+use serde_json::Value;
+
+use crate::ending::blocking;
+use backend::{Home, Raw};
+use inventory::Found;
+
+/// Shorter values turn up everywhere, so that nobody could take them out of what is shown.
+pub const SHORTEST_SECRET: usize = 4;
+
+/// Opens the secrets that a workspace lists.
+pub struct Keeper {
+    /// What the workspace lists.
+    pub inventory: Vec<Listed>,
+    /// What the workspace keeps itself.
+    pub strongbox: Strongbox,
+    /// The environment of Haft itself.
+    pub variable: fn(&str) -> Option<String>,
+    /// Where tokens may be renewed.
+    pub guard: AddressGuard,
+    /// What tells the time.
+    pub clock: fn() -> Timestamp,
+}
+
+impl Vault for Keeper {
+    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>> {
+        Box::pin(self.opened(asked))
+    }
+}
+
+impl Keeper {
+    async fn opened(&self, asked: Asked<'_>) -> Result<Opened, Withheld> {
+        let found = inventory::find(&self.inventory, asked.name)
+            .map_err(|stop| Withheld { slug: asked.name.to_owned(), stop })?;
+        let slug = || found.listed.slug.clone();
+        let closed = |stop| Withheld { slug: slug(), stop };
+        // INVARIANT: nothing is looked up for somebody who may not have it.
+        access::check(&self.inventory, &found, &asked).map_err(closed)?;
+        let value = self.value(&found, asked.actor.id.as_str()).await.map_err(closed)?;
+        Ok(Opened { slug: slug(), value })
+    }
+
+    /// What a name stands for.
+    pub fn listed(&self, name: &str) -> Result<&Listed, Stop> {
+        Ok(inventory::find(&self.inventory, name)?.listed)
+    }
+
+    /// Whether somebody would get a value, without looking whether they may.
+    pub async fn resolves(&self, name: &str, who: &str) -> Result<(), Stop> {
+        let found = inventory::find(&self.inventory, name)?;
+        self.raw(found.listed, who).await.map(drop)
+    }
+
+    /// The text that signs for the workspace itself: one that its settings name, and that belongs to
+    /// nobody in particular.
+    pub async fn signing(&self, slug: &str) -> Result<Secret, Stop> {
+        let found = inventory::find(&self.inventory, slug)?;
+        let refused = |what: &str| {
+            let words = format!("the secret `{slug}` {what}, and cannot sign");
+            Err(Stop::new(Code::CredentialMissing, words))
+        };
+        match (found.listed.kind, found.listed.per) {
+            (SecretKind::Opaque, Per::Workspace) => self.value(&found, "").await,
+            (SecretKind::Opaque, Per::Actor) => refused("is each actor's own"),
+            (SecretKind::OAuth | SecretKind::KeyPair | SecretKind::Json, _) => {
+                refused("is not one text")
+            }
+        }
+    }
+
+    async fn value(&self, found: &Found<'_>, who: &str) -> Result<Secret, Stop> {
+        let raw = self.raw(found.listed, who).await?;
+        let value = match found.listed.kind {
+            SecretKind::Opaque => raw.value,
+            SecretKind::OAuth => self.access_token(&found.listed.slug, raw).await?,
+            SecretKind::KeyPair | SecretKind::Json => part(found, raw.value)?,
+        };
+        match value.expose().len() < SHORTEST_SECRET {
+            true => Err(too_short(&found.listed.slug)),
+            false => Ok(value),
+        }
+    }
+
+    async fn raw(&self, listed: &Listed, who: &str) -> Result<Raw, Stop> {
+        let (listed, who) = (listed.clone(), who.to_owned());
+        let (strongbox, variable) = (self.strongbox.clone(), self.variable);
+        blocking(move || backend::look_up(&listed, &who, &strongbox, variable)).await?
+    }
+
+    /// The access token of a login, renewed where it is about to run out.
+    async fn access_token(&self, slug: &str, raw: Raw) -> Result<Secret, Stop> {
+        let Some(token) = Token::parse(&raw.value) else { return Ok(raw.value) };
+        match raw.home {
+            Home::Strongbox(holder) if token.is_stale((self.clock)()) => {
+                self.renewed(slug, holder, token).await
+            }
+            Home::Strongbox(_) | Home::Elsewhere => Ok(token.access),
+        }
+    }
+
+    /// Renews a token and keeps what came of it. Of several who want it at once one does, and the
+    /// others take what that one got.
+    async fn renewed(
+        &self,
+        slug: &str,
+        holder: Option<String>,
+        seen: Token,
+    ) -> Result<Secret, Stop> {
+        let (strongbox, of) = (self.strongbox.clone(), (slug.to_owned(), holder.clone()));
+        let claim = blocking(move || -> Result<_, Stop> {
+            let lock = strongbox.lock_out()?;
+            let now_there = strongbox.value(&of.0, of.1.as_deref())?;
+            Ok((lock, now_there))
+        });
+        let (lock, now_there) = claim.await??;
+        let token = now_there.as_ref().and_then(Token::parse).unwrap_or(seen);
+        if !token.is_stale((self.clock)()) {
+            return Ok(token.access);
+        }
+        let fresh = match token.renew(&self.guard, (self.clock)(), slug).await {
+            Ok(fresh) => fresh,
+            Err(_) if !token.is_over((self.clock)()) => return Ok(token.access),
+            Err(stop) => return Err(stop),
+        };
+        let (strongbox, of) = (self.strongbox.clone(), (slug.to_owned(), holder));
+        let (value, now) = (fresh.written(), (self.clock)());
+        blocking(move || strongbox.change()?.put(&of.0, of.1.as_deref(), value, now)).await??;
+        drop(lock);
+        Ok(fresh.access)
+    }
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Keeper")
+    }
+}
+
+/// The part of a secret that a name stands for; all of it where the name does not say.
+fn part(found: &Found<'_>, whole: Secret) -> Result<Secret, Stop> {
+    let Some(field) = found.field else { return Ok(whole) };
+    let parsed: Option<Value> = serde_json::from_str(whole.expose()).ok();
+    let text = match parsed.as_ref().and_then(|parsed| parsed.get(field)) {
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        Some(_) | None => None,
+    };
+    text.map(Secret::new).ok_or_else(|| {
+        let slug = &found.listed.slug;
+        let words = format!("the value of the secret `{slug}` has no `{field}`");
+        let help = format!("store a JSON object with `{field}` in it: `haft secrets set {slug}`");
+        Stop::new(Code::CredentialMissing, words).help(help)
+    })
+}
+
+fn too_short(slug: &str) -> Stop {
+    let words = format!(
+        "the value of the secret `{slug}` is shorter than {SHORTEST_SECRET} bytes, \
+         so that it could not be kept out of what is shown"
+    );
+    Stop::new(Code::CredentialMissing, words).help(format!("`haft secrets set {slug}`"))
+}

@@ -1,0 +1,34 @@
+//! Files that hold a secret in the open: only their owner may read them.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use haft_model::Secret;
+
+/// How much such a file may hold.
+const MOST: u64 = 64 * 1024;
+
+/// The text of a file that belongs to whoever runs this and that nobody else may read.
+pub(super) fn read(path: &Path) -> io::Result<Secret> {
+    let file = File::open(path)?;
+    // What was opened is what is looked at, whatever the name stands for by now.
+    let about = file.metadata()?;
+    let refused = |words: String| Err(io::Error::new(ErrorKind::PermissionDenied, words));
+    if !about.is_file() {
+        return refused("it is not a regular file".to_owned());
+    }
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        return refused("it belongs to somebody else".to_owned());
+    }
+    if about.mode() & 0o077 != 0 {
+        return refused(format!("others may read or write it (mode {:o})", about.mode() & 0o777));
+    }
+    if about.len() > MOST {
+        return refused(format!("it holds more than {MOST} bytes"));
+    }
+    let mut text = String::with_capacity(about.len() as usize + 1);
+    file.take(MOST).read_to_string(&mut text)?;
+    Ok(Secret::new(text))
+}

@@ -1,0 +1,116 @@
+//! Questions to a server of logins: a form or nothing goes out, a JSON object comes back.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use haft_model::{Code, Stop};
+use haft_sandbox::{AddressGuard, CheckedUrl};
+use reqwest::Method;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde_json::Value;
+
+use super::{Outgoing, Sending, Submitted, Unanswered, Way, look_up};
+use crate::http::encoded;
+
+/// How much of an answer is read.
+const MOST: usize = 256 * 1024;
+
+/// What a server said.
+pub(crate) struct Said {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+}
+
+impl Said {
+    pub(crate) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The error that OAuth has a name for.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.body.get("error").and_then(Value::as_str)
+    }
+
+    /// The answer without anything that could be secret.
+    pub(crate) fn in_words(&self) -> String {
+        let plain = |name: &&str| {
+            name.len() < 60 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        match self.error().filter(plain) {
+            Some(error) => format!("{} ({error})", self.status),
+            None => self.status.to_string(),
+        }
+    }
+}
+
+/// Sends a form.
+pub(crate) async fn post(
+    guard: &AddressGuard,
+    url: &str,
+    fields: &[(&str, &str)],
+) -> Result<Said, Stop> {
+    let pairs = fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
+    let text = pairs.collect::<Vec<_>>().join("&");
+    let mut headers = accepting();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    let url = checked(guard, url)?;
+    sent(guard, Outgoing { method: Method::POST, url, headers, body: Some(text.into_bytes()) })
+        .await
+}
+
+/// Asks for a document.
+pub(crate) async fn get(guard: &AddressGuard, url: &str) -> Result<Said, Stop> {
+    let url = checked(guard, url)?;
+    sent(guard, Outgoing { headers: accepting(), ..Outgoing::get(url) }).await
+}
+
+fn accepting() -> HeaderMap {
+    HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))])
+}
+
+/// A token goes over an encrypted connection, or to this machine itself.
+fn checked(guard: &AddressGuard, url: &str) -> Result<CheckedUrl, Stop> {
+    let refused = |words: String| Stop::new(Code::SandboxViolation, words);
+    let checked = guard.check_url(url).map_err(|forbidden| refused(forbidden.to_string()))?;
+    match checked.is_plain() && !is_this_machine(checked.host()) {
+        true => Err(refused(format!(
+            "`{}` is not encrypted, so no login is sent there",
+            checked.host()
+        ))),
+        false => Ok(checked),
+    }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Nothing is followed: whoever answers decides nothing about where a token goes.
+async fn sent(guard: &AddressGuard, request: Outgoing) -> Result<Said, Stop> {
+    let host = request.url.host().to_owned();
+    let sending = Arc::new(Sending::silent());
+    let way = Way { guard, lookup: look_up, sending: &sending, submitted: Submitted::OnWrite };
+    let mut answer = way.send(&request).await.map_err(|fault| unanswered(&host, fault))?;
+    let status = answer.status().as_u16();
+    let read = answer.body(MOST).await.map_err(|fault| unanswered(&host, fault))?;
+    Ok(Said { status, body: serde_json::from_slice(&read.bytes).unwrap_or_default() })
+}
+
+fn unanswered(host: &str, fault: Unanswered) -> Stop {
+    match fault {
+        Unanswered::Stopped(stop) => stop,
+        Unanswered::Forbidden(forbidden) => {
+            Stop::new(Code::SandboxViolation, forbidden.to_string())
+        }
+        Unanswered::Unknown => unavailable(format!("`{host}` cannot be looked up")),
+        Unanswered::Unreachable => unavailable(format!("`{host}` cannot be reached")),
+        Unanswered::Broken | Unanswered::Gone | Unanswered::Unrecorded | Unanswered::Unready => {
+            unavailable(format!("`{host}` did not answer as a web server does"))
+        }
+    }
+}
+
+fn unavailable(words: String) -> Stop {
+    Stop::new(Code::DependencyUnavailable, words)
+}

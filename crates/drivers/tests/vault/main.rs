@@ -1,0 +1,16 @@
+//! The vault of a workspace: who may open what, whose value it is, and what cannot be opened.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out, or an answer of another shape, fails the test"
+)]
+
+mod places;
+#[allow(dead_code, reason = "the permits are for other tests")]
+#[path = "../support/plans.rs"]
+mod plans;
+mod stage;
+mod strongbox;
+mod tokens;
+mod who;

@@ -1,0 +1,80 @@
+//! A vault of a test's own, and how somebody asks it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haft_driver::{Asked, Vault as _};
+use haft_drivers::{Keeper, KeyPlace, Listed, Strongbox};
+use haft_model::{Actor, DriverId, Grantee, Requires, Secret, Timestamp, ToolKey};
+use haft_sandbox::AddressGuard;
+use haft_testkit::Folder;
+use serde_json::json;
+
+use crate::plans;
+
+/// The tool that everybody calls.
+pub(crate) const TOOL: &str = "pay.charge";
+
+/// A secret that this tool may have.
+pub(crate) fn listed(slug: &str) -> Listed {
+    let bind = vec![Grantee::Tool(TOOL.to_owned())];
+    Listed { slug: slug.to_owned(), bind, ..Listed::default() }
+}
+
+/// A strongbox whose key lies beside it.
+pub(crate) fn strongbox(folder: &Folder) -> Strongbox {
+    Strongbox::new(file(folder), key(folder))
+}
+
+pub(crate) fn file(folder: &Folder) -> PathBuf {
+    folder.path().join(".haft/secrets.sealed")
+}
+
+pub(crate) fn key(folder: &Folder) -> KeyPlace {
+    KeyPlace { given: None, file: Some(folder.path().join("config/secrets.key")) }
+}
+
+/// Keeps a value.
+pub(crate) fn keep(folder: &Folder, slug: &str, holder: Option<&str>, value: &str) {
+    let strongbox = strongbox(folder);
+    let change = strongbox.change().unwrap();
+    change.put(slug, holder, Secret::new(value.to_owned()), Timestamp::now()).unwrap();
+}
+
+/// A vault with these secrets, in an environment where every variable is empty.
+pub(crate) fn keeper(folder: &Folder, inventory: Vec<Listed>) -> Keeper {
+    Keeper {
+        inventory,
+        strongbox: strongbox(folder),
+        variable: |_| None,
+        guard: AddressGuard::public(),
+        clock: Timestamp::now,
+    }
+}
+
+/// What somebody gets for the tool, whose contract lists what it is given: the value, or the code and
+/// the words.
+pub(crate) async fn opened(
+    keeper: &Keeper,
+    actor: &Actor,
+    name: &str,
+    declared: &[&str],
+) -> Result<String, String> {
+    let mut plan = plans::plan(TOOL, "pay", json!({}));
+    let secrets = declared.iter().map(|&slug| slug.to_owned()).collect();
+    Arc::make_mut(&mut plan.effects).requires = Requires { secrets, ..Requires::default() };
+    let (tool, driver) = (ToolKey::new(TOOL, 1), DriverId::from("pay"));
+    let asked = Asked { name, actor, tool: &tool, plan: &plan, driver: &driver };
+    match keeper.open(asked).await {
+        Ok(opened) => Ok(format!("{}: {}", opened.slug, opened.value.expose())),
+        Err(withheld) => {
+            let help = withheld.stop.help.unwrap_or_default();
+            Err(format!("{}: {}; {help}", withheld.stop.code, withheld.stop.message))
+        }
+    }
+}
+
+/// Somebody with roles.
+pub(crate) fn actor(id: &str) -> Actor {
+    Actor::from(haft_model::ActorId::from(id))
+}

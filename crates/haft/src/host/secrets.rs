@@ -1,0 +1,176 @@
+//! Secrets from the outside: who has which, keeping one and forgetting one. Values go in and never out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use haft_contract::did_you_mean;
+use haft_drivers::{Listed, SHORTEST_SECRET, Strongbox};
+use haft_ledger::{Draft, Wait};
+use haft_model::{
+    Actor, ActorId, Code, Event, Fact, Grantee, Note, Role, Secret, Stop, Timestamp, is_user,
+};
+
+use super::uses::Uses;
+use super::{Host, vault};
+
+/// One secret of a workspace, and who has a value of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretState {
+    /// Its name for machines.
+    pub slug: String,
+    /// Where its values lie: `haft` for the workspace's own file.
+    pub backend: String,
+    /// Whether each actor has to have their own.
+    pub per_actor: bool,
+    /// Since when there is a value for all.
+    pub shared: Option<Timestamp>,
+    /// Who has their own, and since when.
+    pub actors: BTreeMap<String, Timestamp>,
+    /// The contracts that list it.
+    pub tools: Vec<String>,
+    /// The drivers that name it.
+    pub drivers: Vec<String>,
+}
+
+impl Host {
+    /// Every secret that the workspace lists, and who has a value of it; never what the values are.
+    pub fn secrets(&self) -> Result<Vec<SecretState>, Stop> {
+        let workspace = self.workspace();
+        let keeper = vault::keeper(&workspace, &self.given);
+        let holders = keeper.strongbox.holders()?;
+        let mut uses = Uses::of(&workspace, &keeper);
+        let users =
+            |found: Option<BTreeSet<String>>| found.unwrap_or_default().into_iter().collect();
+        let mut state = |listed: &Listed| {
+            let mine = || holders.iter().filter(|holder| holder.slug == listed.slug);
+            let own = mine().filter_map(|one| Some((one.holder.clone()?, one.since)));
+            SecretState {
+                slug: listed.slug.clone(),
+                backend: listed.backend.clone().unwrap_or_else(|| "haft".to_owned()),
+                per_actor: listed.per == haft_drivers::Per::Actor,
+                shared: mine().find(|one| one.holder.is_none()).map(|one| one.since),
+                actors: own.collect(),
+                tools: users(uses.tools.remove(&listed.slug)),
+                drivers: users(uses.drivers.remove(&listed.slug)),
+            }
+        };
+        Ok(keeper.inventory.iter().map(&mut state).collect())
+    }
+
+    /// Keeps the value of a secret: for one actor, or for all. Gives its slug.
+    pub async fn keep_secret(
+        &self,
+        by: &Actor,
+        name: &str,
+        holder: Option<&ActorId>,
+        value: Secret,
+    ) -> Result<String, Stop> {
+        let (strongbox, listed) = self.changing(by, name, holder)?;
+        let slug = listed.slug.clone();
+        suitable(&listed, holder, &value)?;
+        let put = |strongbox: &Strongbox| {
+            let holder = holder.map(ActorId::as_str);
+            strongbox.change()?.put(&slug, holder, value, Timestamp::now())
+        };
+        put(&strongbox)?;
+        self.note(by, format!("the secret `{slug}` was set{}", for_whom(holder))).await?;
+        Ok(slug)
+    }
+
+    /// Forgets the value of a secret. Gives its slug.
+    pub async fn forget_secret(
+        &self,
+        by: &Actor,
+        name: &str,
+        holder: Option<&ActorId>,
+    ) -> Result<String, Stop> {
+        let (strongbox, listed) = self.changing(by, name, holder)?;
+        let slug = listed.slug;
+        if !strongbox.change()?.remove(&slug, holder.map(ActorId::as_str))? {
+            let words = format!("there is no value of `{slug}`{}", for_whom(holder));
+            let help = "`haft secrets list` says who has one";
+            return Err(Stop::new(Code::ResourceNotFound, words).help(help));
+        }
+        self.note(by, format!("the secret `{slug}` was removed{}", for_whom(holder))).await?;
+        Ok(slug)
+    }
+
+    /// The strongbox and the entry that somebody may change.
+    fn changing(
+        &self,
+        by: &Actor,
+        name: &str,
+        holder: Option<&ActorId>,
+    ) -> Result<(Strongbox, Listed), Stop> {
+        let keeper = vault::keeper(&self.workspace(), &self.given);
+        let Ok(listed) = keeper.listed(name) else {
+            let slugs = keeper.inventory.iter().map(|listed| listed.slug.as_str());
+            let stop = Stop::new(Code::ResourceNotFound, format!("no SECRETS.md lists `{name}`"));
+            return Err(stop.help(match did_you_mean(name, slugs) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "list it in .secrets/SECRETS.md, with who may use it".to_owned(),
+            }));
+        };
+        let listed = listed.clone();
+        if !may_change(by, &listed, holder) {
+            let words = format!("`{}` may not change the secret `{}`", by.id, listed.slug);
+            let help = "a person who runs the workspace, or whom `access.rotate` names, may";
+            return Err(Stop::new(Code::PermissionDenied, words).help(help));
+        }
+        if let Some(backend) = &listed.backend {
+            let words = format!("the secret `{}` lies at `{backend}`", listed.slug);
+            let help = "change it there, or leave `backend` out of its entry";
+            return Err(Stop::new(Code::InputValue, words).help(help));
+        }
+        Ok((keeper.strongbox, listed))
+    }
+
+    /// Puts a remark on record, in somebody's name.
+    pub(super) async fn note(&self, by: &Actor, text: String) -> Result<(), Stop> {
+        let event = Event::Note(Note { text });
+        let draft = Draft {
+            actor: Some(by.clone()),
+            facts: vec![Fact { at: Timestamp::now(), phases: Vec::new(), event }],
+            ..Draft::default()
+        };
+        match self.store.append(draft, Wait::Disk).await {
+            Ok(_) => Ok(()),
+            Err(fault) => {
+                let words = format!("it was done, and could not be put on record: {fault}");
+                Err(Stop::new(Code::Internal, words).help("run `haft audit verify`"))
+            }
+        }
+    }
+}
+
+/// Whether somebody may change a value: a person who runs the workspace, whom the entry names, or
+/// whose own it is. An agent never may.
+fn may_change(by: &Actor, listed: &Listed, holder: Option<&ActorId>) -> bool {
+    let named = |grantee: &Grantee| match grantee {
+        Grantee::Role(role) => by.holds(role),
+        Grantee::User(name) => is_user(&by.id, name),
+        Grantee::Capability(_) | Grantee::Tool(_) | Grantee::Workflow(_) => false,
+    };
+    let own = holder == Some(&by.id);
+    by.is_person() && (by.roles.contains(&Role::Admin) || own || listed.rotate.iter().any(named))
+}
+
+fn suitable(listed: &Listed, holder: Option<&ActorId>, value: &Secret) -> Result<(), Stop> {
+    let slug = &listed.slug;
+    let refused = |words: String| Stop::new(Code::InputValue, words);
+    if listed.per == haft_drivers::Per::Actor && holder.is_none() {
+        let words = format!("each actor has their own `{slug}`");
+        return Err(refused(words).help(format!("haft secrets set {slug} --for ACTOR")));
+    }
+    match value.expose().len() {
+        0 => Err(refused(format!("the value of `{slug}` is empty"))),
+        length if length < SHORTEST_SECRET => Err(refused(format!(
+            "the value of `{slug}` is shorter than {SHORTEST_SECRET} bytes, \
+             so that it could not be kept out of what is shown"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn for_whom(holder: Option<&ActorId>) -> String {
+    holder.map(|holder| format!(" for `{holder}`")).unwrap_or_default()
+}

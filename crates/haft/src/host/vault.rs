@@ -1,0 +1,112 @@
+//! The vault of a workspace: what its SECRETS.md files list, as whoever opens secrets wants it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use haft_contract::{Exposure, SecretEntry};
+use haft_drivers::{Keeper, KeyPlace, Listed, Named, Per, Strongbox};
+use haft_model::{Secret, Timestamp};
+use haft_sandbox::AddressGuard;
+use serde_json::Value;
+
+use super::Given;
+use crate::Workspace;
+
+/// The file of values, beside everything else that Haft keeps.
+const FILE: &str = ".haft/secrets.sealed";
+
+/// The variable that holds the key itself.
+const KEY_VARIABLE: &str = "HAFT_SECRETS_KEY";
+
+/// Opens what a workspace lists.
+pub(super) fn keeper(workspace: &Workspace, given: &Given) -> Keeper {
+    Keeper {
+        inventory: inventory(workspace),
+        strongbox: Strongbox::new(workspace.root().join(FILE), key_place(given)),
+        variable,
+        guard: guard(workspace, given),
+        clock: Timestamp::now,
+    }
+}
+
+/// Where the key lies: where the program says, in the environment, or among the person's settings.
+pub(super) fn key_place(given: &Given) -> KeyPlace {
+    if let Some(file) = &given.secrets_key {
+        return KeyPlace { given: None, file: Some(file.clone()) };
+    }
+    let folder = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let settings = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
+    KeyPlace {
+        given: std::env::var(KEY_VARIABLE).ok().map(Secret::new),
+        file: settings.map(|folder| folder.join("haft/secrets.key")),
+    }
+}
+
+/// The environment of this process, as far as others may have it: never the key.
+pub(super) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|_| name != KEY_VARIABLE)
+}
+
+/// The merged inventory; of two entries with one slug the first file by name has it.
+fn inventory(workspace: &Workspace) -> Vec<Listed> {
+    let mut seen = BTreeSet::new();
+    let files = workspace.rulebook().secrets.iter();
+    let entries = files.flat_map(|file| &file.secrets);
+    entries.filter(|entry| seen.insert(entry.slug.clone())).map(listed).collect()
+}
+
+fn listed(entry: &SecretEntry) -> Listed {
+    Listed {
+        slug: entry.slug.to_string(),
+        kind: entry.kind,
+        bind: entry.bind.clone(),
+        rotate: entry.rotate.clone(),
+        names: names(entry),
+        backend: entry.backend.clone(),
+        per: per(&entry.metadata),
+    }
+}
+
+/// The variables that an entry goes by: those of its exposures, and those of `metadata.bindings.env`.
+fn names(entry: &SecretEntry) -> Vec<Named> {
+    let exposed = entry.exposures.iter().filter_map(|exposure| match exposure {
+        Exposure::Env { name, field } => {
+            Some(Named { name: name.clone(), field: Some(field.clone()) })
+        }
+        Exposure::File { .. } | Exposure::EgressSubstitute { .. } => None,
+    });
+    let bound = match entry.metadata.pointer("/bindings/env") {
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        Some(Value::String(name)) => vec![name.as_str()],
+        Some(_) | None => Vec::new(),
+    };
+    let bound = bound.into_iter().map(|name| Named { name: name.to_owned(), field: None });
+    exposed.chain(bound).collect()
+}
+
+/// Whose the values are. A word that nobody knows counts as the stricter one.
+fn per(metadata: &Value) -> Per {
+    match metadata.pointer("/haft/per") {
+        None => Per::Workspace,
+        Some(Value::String(word)) if word == "workspace" => Per::Workspace,
+        Some(_) => Per::Actor,
+    }
+}
+
+/// Where tokens may be renewed: in public, and at the services of one's own that an AUTH.md names.
+pub(super) fn guard(workspace: &Workspace, given: &Given) -> AddressGuard {
+    let named = workspace.rulebook().auth.iter().filter_map(|auth| {
+        let url = AddressGuard::named(&auth.api_base).ok()?;
+        Some((url.host().to_owned(), url.port()))
+    });
+    named.fold(given.addresses.clone(), |guard, (host, port)| guard.allowing(&host, port))
+}
+
+/// What no program may see, wherever else it may look: the key, also one that is made later.
+pub(super) fn hidden(given: &Given) -> Option<PathBuf> {
+    let file = key_place(given).file?;
+    match given.secrets_key {
+        Some(_) => Some(file),
+        None => file.parent().map(Path::to_owned),
+    }
+}
