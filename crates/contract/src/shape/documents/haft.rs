@@ -3,7 +3,7 @@
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{
-    Any, Either, Flag, Formed, Integer, List, Map, Names, Nullable, Schema, Set, Text, Word,
+    Any, Either, Flag, Formed, Integer, List, Map, Names, Nullable, Object, Schema, Set, Text, Word,
 };
 use crate::shape::form::{DATE, DURATION, FILLED, POINTER, TEMPLATE};
 use crate::shape::{Shape, optional, required};
@@ -301,6 +301,13 @@ pub static ENTRY: Shape = Shape {
         ),
         optional("pagination", "E044", Map(&PAGINATION), "How a backend gives the next page."),
         optional("status_map", "E045", Names(None, &Formed(&FILLED)), "HTTP status to error code."),
+        optional("client_options", "E046", Object, "Options for the client of an SDK function."),
+        optional(
+            "not_committed",
+            "E047",
+            List(0, &Formed(&FILLED)),
+            "Exceptions after which nothing has happened.",
+        ),
     ],
     moved: &[],
 };
