@@ -40,3 +40,9 @@ impl Declared {
         })
     }
 }
+
+/// The refusal of what is read and not acted on.
+pub(crate) fn unsupported(driver: &str, what: &str) -> Stop {
+    let message = format!("driver `{driver}` uses {what}, which this version cannot run");
+    Stop::new(Code::SetupRequired, message).help("leave it out, or write the driver in Rust")
+}

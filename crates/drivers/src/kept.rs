@@ -80,6 +80,15 @@ impl<T: Send + Sync + 'static> Kept<T> {
         }
     }
 
+    /// Lets one of them go that is of no more use, and does not hold it against the next.
+    pub(crate) async fn let_go(&self, key: &str, done: &Arc<T>) {
+        let place = self.place(key);
+        let mut place = place.lock().await;
+        if place.there.as_ref().is_some_and(|there| Arc::ptr_eq(there, done)) {
+            place.there = None;
+        }
+    }
+
     fn place(&self, key: &str) -> Arc<Mutex<Place<T>>> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.entry(key.to_owned()).or_insert_with(|| Arc::new(Mutex::new(Place::new()))).clone()

@@ -6,11 +6,13 @@
 mod builtin;
 mod declared;
 mod ending;
+mod filling;
 mod hooks;
 mod http;
 mod kept;
 mod opening;
 mod place;
+mod sdk;
 mod watch;
 mod web;
 
@@ -19,3 +21,4 @@ pub use declared::Declared;
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;
 pub use place::Place;
+pub use sdk::Sdk;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::operation::{Entry, Operation};
 use super::reach;
 use crate::Declared;
+use crate::declared::unsupported;
 
 /// Fields that would change what a request means, and that this version does not act on.
 const UNSUPPORTED: [&str; 7] =
@@ -112,12 +113,6 @@ fn whole(manifest: &Value, written: &Written) -> Result<(), Stop> {
         return Err(no_secrets(id));
     }
     Ok(())
-}
-
-/// The refusal of what is read and not acted on.
-pub(super) fn unsupported(driver: &str, what: &str) -> Stop {
-    let message = format!("driver `{driver}` uses {what}, which this version cannot run");
-    Stop::new(Code::SetupRequired, message).help("leave it out, or write the driver in Rust")
 }
 
 /// The refusal of what needs a login.

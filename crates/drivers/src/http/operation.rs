@@ -9,7 +9,8 @@ use reqwest::header::HeaderName;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::manifest::{Written, no_secrets, unsupported};
+use super::manifest::{Written, no_secrets};
+use crate::declared::unsupported;
 use crate::web::Submitted;
 
 /// Headers that say how a request is framed or where it goes. They follow from the rest of it.

@@ -1,7 +1,7 @@
 //! From an input to the bytes of a request. What a caller gives never becomes more than a value.
 
 use haft_model::{Code, Plan, Stop};
-use haft_notation::{Fault, Piece, Template, fill};
+use haft_notation::{Piece, Template, fill};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::manifest::Manifest;
 use super::operation::Operation;
 use super::reach;
+use crate::filling::{scope, unfilled};
 use crate::web::{MOST_BYTES, Outgoing};
 
 /// What a call gives to its request.
@@ -40,14 +41,6 @@ pub(super) fn build(
     let body = body(operation, &scope, mapped)?;
     let headers = headers(operation, &scope, given.key, body.is_some())?;
     Ok(Outgoing { method: operation.method.clone(), url, headers, body })
-}
-
-/// What templates can look at: the input and the context, and bare names as the backend has them.
-fn scope(plan: &Plan, mapped: &Value) -> Value {
-    let mut scope = mapped.as_object().cloned().unwrap_or_default();
-    scope.insert("input".to_owned(), plan.input.clone());
-    scope.insert("context".to_owned(), plan.context.clone());
-    Value::Object(scope)
 }
 
 /// The path below the base, each value as one segment or a part of one.
@@ -138,14 +131,6 @@ fn text(template: &Template, scope: &Value, field: &str) -> Result<String, Stop>
         Value::String(text) => text,
         other => other.to_string(),
     })
-}
-
-fn unfilled(fault: &Fault, field: &str) -> Stop {
-    let stop = Stop::new(Code::InputValue, format!("`{field}` cannot be filled in: {fault}"));
-    match &fault.help {
-        Some(help) => stop.help(help.clone()),
-        None => stop,
-    }
 }
 
 fn wrong(words: String, field: Option<&str>) -> Stop {
