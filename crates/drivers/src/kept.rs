@@ -21,9 +21,12 @@ const HOLDS: Duration = Duration::from_secs(60);
 
 /// What is kept.
 pub(crate) struct Kept<T> {
-    places: Arc<StdMutex<HashMap<String, Arc<Mutex<Place<T>>>>>>,
+    places: Arc<Places<T>>,
     idle: Duration,
 }
+
+/// The place of each key.
+type Places<T> = StdMutex<HashMap<String, Arc<Mutex<Place<T>>>>>;
 
 /// Where one of them is, or was.
 struct Place<T> {

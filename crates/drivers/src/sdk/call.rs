@@ -84,7 +84,7 @@ impl Call<'_> {
         let (begun, bytes, until) = (false, 0, self.attempt.deadline.into());
         let (parts, early, over) = (Vec::new(), None, false);
         let mut hearing = Hearing { call: self, talk, begun, parts, bytes, early, until, over };
-        let end = hearing.to_the_end().await;
+        let end = hearing.end().await;
         hearing.over = true;
         end
     }
@@ -187,7 +187,7 @@ impl Call<'_> {
 }
 
 impl Hearing<'_, '_> {
-    async fn to_the_end(&mut self) -> Result<Output, Failure> {
+    async fn end(&mut self) -> Result<Output, Failure> {
         loop {
             let attempt = self.call.attempt;
             tokio::select! {
