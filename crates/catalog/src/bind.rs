@@ -65,7 +65,7 @@ impl Binding {
 
     /// The driver's id and major.
     pub(crate) fn key(&self) -> String {
-        let major = haft_contract::range::major(&self.driver.version).unwrap_or_default();
+        let major = haft_notation::range::major(&self.driver.version).unwrap_or_default();
         format!("{}@{major}", self.driver.id)
     }
 

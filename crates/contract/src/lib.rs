@@ -25,7 +25,6 @@ mod lock;
 mod manifest;
 mod policy;
 mod policy_rule;
-pub mod range;
 mod read;
 pub mod rules;
 mod runner;
@@ -37,6 +36,8 @@ pub mod source;
 mod tool;
 #[cfg(test)]
 mod trial;
+
+use haft_notation::range;
 
 pub use action::{Action, standard_actions};
 pub use agent_tool::Interface;

@@ -21,9 +21,12 @@ const HOLDS: Duration = Duration::from_secs(60);
 
 /// What is kept.
 pub(crate) struct Kept<T> {
-    places: Arc<StdMutex<HashMap<String, Arc<Mutex<Place<T>>>>>>,
+    places: Arc<Places<T>>,
     idle: Duration,
 }
+
+/// The place of each key.
+type Places<T> = StdMutex<HashMap<String, Arc<Mutex<Place<T>>>>>;
 
 /// Where one of them is, or was.
 struct Place<T> {
@@ -77,6 +80,15 @@ impl<T: Send + Sync + 'static> Kept<T> {
         let mut place = place.lock().await;
         if place.there.as_ref().is_some_and(|there| Arc::ptr_eq(there, broken)) {
             place.broken();
+        }
+    }
+
+    /// Lets one of them go that is of no more use, and does not hold it against the next.
+    pub(crate) async fn let_go(&self, key: &str, done: &Arc<T>) {
+        let place = self.place(key);
+        let mut place = place.lock().await;
+        if place.there.as_ref().is_some_and(|there| Arc::ptr_eq(there, done)) {
+            place.there = None;
         }
     }
 

@@ -13,6 +13,7 @@ mod http;
 mod kept;
 mod opening;
 mod place;
+mod sdk;
 mod vault;
 mod watch;
 mod web;
@@ -23,6 +24,7 @@ pub use declared::Declared;
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;
 pub use place::Place;
+pub use sdk::Sdk;
 pub use vault::{
     Change, Holder, Keeper, KeyPlace, Listed, Named, Per, SHORTEST_SECRET, Strongbox, Token,
 };

@@ -1,4 +1,5 @@
-//! The small languages inside a manifest: JSON Schema, `${…}` templates, conditions, paths, patterns.
+//! The small languages inside a manifest: JSON Schema, `${…}` templates, conditions, paths, patterns,
+//! version ranges.
 //!
 //! Owns every engine that reads a language an author may write into a field; each is compiled once,
 //! pure and bounded, because its text comes from files we do not trust.
@@ -9,6 +10,7 @@ mod fault;
 pub mod keywords;
 mod path;
 mod pattern;
+pub mod range;
 mod render;
 mod schema;
 mod template;

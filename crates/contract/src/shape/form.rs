@@ -3,7 +3,7 @@
 pub mod settings;
 
 use haft_model::{Approval, parse_date, parse_duration, parse_timestamp};
-use haft_notation::{Fault, Path, Pattern, Template, ecma_fault};
+use haft_notation::{Fault, Path, Pattern, Template, ecma_fault, range};
 
 /// A kind of text.
 pub struct Form {
@@ -105,8 +105,7 @@ pub static VERSION: Form = Form {
     pattern: Some(Pattern::new(r"^\d+\.\d+\.\d+(?:[-+][\w.\-]+)?$")),
     length: ANY_LENGTH,
     also: |text| {
-        nodejs_semver::Version::parse(text)
-            .is_err()
+        (!range::is_version(text))
             .then(|| Fault::new(format!("`{text}` is not a semantic version")))
     },
     help: "write three numbers, as in `1.0.0`",
@@ -116,12 +115,22 @@ pub static VERSION: Form = Form {
 pub static RANGE: Form = reader(
     "a version range",
     |text| {
-        crate::range::parse(text).err().map(|_| {
+        range::parse(text).err().map(|_| {
             Fault::new(format!("`{text}` is not a version range"))
                 .help("write a range as npm does: `^1.0.0`, `>=2.40 <3`, `1.x || 2.x`")
         })
     },
     "write a range as npm does: `^1.0.0`, `>=2.40 <3`, `1.x || 2.x`",
+);
+
+/// A range of versions of a package, as npm or pip reads them.
+pub static PACKAGE_RANGE: Form = reader(
+    "a version range",
+    |text| {
+        let read = range::parse(text).or_else(|_| range::parse_python(text));
+        read.err().map(|fault| fault.help("write a range as npm or pip does: `^1.0.0`, `~=1.4`"))
+    },
+    "write a range as npm or pip does: `^1.0.0`, `>=2.40 <3`, `>=1,<2`, `~=1.4`",
 );
 
 /// One entry of `mutates`.

@@ -65,3 +65,14 @@ async fn what_held_for_long_is_made_again_soon() {
     }
     assert_eq!(*number(&kept, &made, "a").await.unwrap(), 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_let_go_is_made_again_at_once() {
+    let (kept, made) = (Kept::new(IDLE), AtomicUsize::new(0));
+    let one = number(&kept, &made, "a").await.unwrap();
+    kept.let_go("a", &one).await;
+    let other = number(&kept, &made, "a").await.unwrap();
+    // The one that is gone says nothing of the one that is there.
+    kept.let_go("a", &one).await;
+    assert_eq!((*one, *other, *number(&kept, &made, "a").await.unwrap()), (0, 1, 1));
+}

@@ -3,7 +3,7 @@
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{
-    Any, Either, Flag, Formed, Integer, List, Map, Names, Nullable, Schema, Set, Text, Word,
+    Any, Either, Flag, Formed, Integer, List, Map, Names, Nullable, Object, Schema, Set, Text, Word,
 };
 use crate::shape::form::{DATE, DURATION, ENVIRONMENT_NAME, FILLED, POINTER, TEMPLATE};
 use crate::shape::{Shape, optional, required};
@@ -304,8 +304,8 @@ pub static ENTRY: Shape = Shape {
         optional(
             "not_committed",
             "E061",
-            Set(&Integer(1, 255)),
-            "Exit codes that vouch for nothing having happened.",
+            Set(&Either(&[Integer(1, 255), Formed(&FILLED)])),
+            "Exit codes, or exceptions, that vouch for nothing having happened.",
         ),
         optional(
             "secret_files",
@@ -319,6 +319,7 @@ pub static ENTRY: Shape = Shape {
             Flag,
             "Whether a value may begin with a dash where it could be taken for an option.",
         ),
+        optional("client_options", "E046", Object, "Options for the client of an SDK function."),
     ],
     moved: &[],
 };

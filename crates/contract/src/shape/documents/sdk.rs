@@ -2,7 +2,7 @@
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Formed, Map, Object, Text, Word};
-use crate::shape::form::{FILLED, JSON_PATH, RANGE};
+use crate::shape::form::{FILLED, JSON_PATH, PACKAGE_RANGE};
 use crate::shape::{Moved, Shape, optional, required};
 
 /// What an SDK driver adds.
@@ -12,7 +12,12 @@ pub static SDK: Shape = Shape {
     fields: &[
         required("package", "K001", Text(1, usize::MAX), "The package."),
         required("package_manager", "K002", Word(MANAGERS), "Where it comes from."),
-        optional("package_version", "K003", Formed(&RANGE), "Its versions, as a range."),
+        optional(
+            "package_version",
+            "K003",
+            Formed(&PACKAGE_RANGE),
+            "Its versions, as a range of npm or pip.",
+        ),
         optional("entrypoint", "K004", Formed(&FILLED), "The module to load."),
         optional(
             "import_style",

@@ -1,0 +1,262 @@
+//! Drivers of kind sdk (AIP-33): functions of packages, called by workers that outlive a call.
+//!
+//! A worker is a confined process of Node or Python. Calls that only look share one and overlap in
+//! it; a call that may change something has one for itself, so that no neighbour's end is taken for
+//! its own. Workers that open different things of this machine, or that know secrets of different
+//! people, are never the same.
+
+mod arguments;
+mod call;
+mod interpreter;
+mod manifest;
+mod slots;
+mod wire;
+mod worker;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
+use haft_model::{Code, Digest, Plan, Secret, Stop};
+use haft_sandbox::{Access, Bounds, Confined, Shown};
+use serde_json::{Map, json};
+
+use crate::ending::{called_off, late, unsent, while_running};
+use crate::kept::Kept;
+use crate::opening::Opening;
+use crate::watch::Watch;
+use crate::web::MOST_BYTES;
+use crate::{Declared, Place};
+use arguments::Given;
+use call::Call;
+use interpreter::Interpreter;
+use manifest::{Function, Package, Runtime};
+use slots::{Slot, Slots};
+use wire::Ask;
+use worker::Worker;
+
+/// What a worker runs.
+const NODE: &str = include_str!("sdk/worker.mjs");
+const PYTHON: &str = include_str!("sdk/worker.py");
+
+/// How long a worker is kept that nobody wants.
+const IDLE: Duration = Duration::from_secs(120);
+
+/// Seconds of processor time for all calls of a worker together, unless a runner says less. What one
+/// call may use is bounded by its deadline.
+const LIFE: u64 = 3600;
+
+/// A driver of kind sdk. Its manifest is read when it is first asked.
+pub struct Sdk {
+    declared: LazyLock<Declared, Box<dyn FnOnce() -> Declared + Send>>,
+    place: Place,
+    workers: Kept<Worker>,
+    slots: Slots,
+}
+
+/// A worker that a call has, and what it is kept by.
+struct Held<'a> {
+    key: String,
+    worker: Arc<Worker>,
+    version: Option<String>,
+    _slot: Option<Slot<'a>>,
+}
+
+impl Sdk {
+    /// A driver over a manifest. Its workers run in a place.
+    pub fn new(declared: impl FnOnce() -> Declared + Send + 'static, place: Place) -> Sdk {
+        let declared: Box<dyn FnOnce() -> Declared + Send> = Box::new(declared);
+        let declared = LazyLock::new(declared);
+        Sdk { declared, place, workers: Kept::new(IDLE), slots: Slots::default() }
+    }
+
+    /// A worker for a call, with the package that it needs.
+    async fn worker(
+        &self,
+        package: &Package,
+        plan: &Plan,
+        secrets: BTreeMap<String, Secret>,
+        owner: Option<String>,
+    ) -> Result<Held<'_>, Stop> {
+        let opening = Opening::of(&self.declared.manifest, plan, &self.place)?;
+        let interpreter = Interpreter::of(package, &opening.root, &self.place)?;
+        let slot = match plan.effects.may_mutate() {
+            true => Some(self.slots.take().await),
+            false => None,
+        };
+        let values: Vec<&str> = secrets.values().map(Secret::expose).collect();
+        let number = slot.as_ref().map(|slot| slot.number);
+        let key = format!("{opening:?} {owner:?} {:?} {number:?}", Digest::of(&values));
+        let ran_by = interpreter.program.display().to_string();
+        let confined = self.confined(package, &opening, interpreter);
+        let confined = Confined { secret_env: secrets.clone(), ..confined };
+        let make = || async { Ok(Worker::start(confined.clone(), &self.place.walls)) };
+        let mut worker = self.workers.get(&key, make).await?;
+        if worker.is_gone() {
+            // It ended while nobody wanted anything of it.
+            self.workers.let_go(&key, &worker).await;
+            worker = self.workers.get(&key, make).await?;
+        }
+        let held = match worker.installed(load(package)).await {
+            Ok((there, version)) => fitting(package, *there, version.as_deref(), &ran_by),
+            Err(stop) => Err(stop),
+        };
+        match held {
+            Ok(version) => Ok(Held { key, worker, version, _slot: slot }),
+            // What has to be set up first is looked at again with the next call.
+            Err(stop) if stop.code == Code::SetupRequired => {
+                self.workers.let_go(&key, &worker).await;
+                Err(stop)
+            }
+            Err(stop) => {
+                self.workers.broke(&key, &worker).await;
+                Err(stop)
+            }
+        }
+    }
+
+    /// The process of a worker: the interpreter over our own script, which is an argument.
+    fn confined(&self, package: &Package, opening: &Opening, by: Interpreter) -> Confined {
+        let megabytes = opening.bounds.memory / 2 / (1 << 20);
+        let (args, of_package) = match package.runtime {
+            Runtime::Node => {
+                let heap = format!("--max-old-space-size={megabytes}");
+                (vec![heap, "--input-type=module".into(), "-e".into(), NODE.into()], "node_modules")
+            }
+            Runtime::Python => (vec!["-B".into(), "-c".into(), PYTHON.into()], ".venv"),
+        };
+        let program = by.program.display().to_string();
+        let mut confined = opening.confined(&program, args, &self.place);
+        confined.program = by.program;
+        let of_package = opening.root.join(package.path.as_deref().unwrap_or(of_package));
+        let of_package = std::fs::canonicalize(of_package).ok();
+        for path in by.needs.into_iter().chain(of_package) {
+            let is_shown = confined.shown.iter().any(|shown| path.starts_with(&shown.path));
+            if !is_shown {
+                confined.shown.push(Shown { path, access: Access::Read });
+            }
+        }
+        if confined.bounds.cpu_seconds == Bounds::default().cpu_seconds {
+            confined.bounds.cpu_seconds = LIFE;
+        }
+        confined
+    }
+
+    async fn carry_out(&self, attempt: &Attempt<'_>) -> Result<Output, Failure> {
+        let (cancel, deadline) = (&attempt.cancel, attempt.deadline.into());
+        let function = Function::read(&self.declared, attempt.plan).map_err(while_running);
+        let function = function.map_err(unsent)?;
+        let prepared = tokio::select! {
+            prepared = self.prepared(attempt, &function) => prepared,
+            () = cancel.cancelled() => {
+                attempt.link.cancel_heard().await;
+                Err(unsent(called_off()))
+            }
+            () = tokio::time::sleep_until(deadline) => Err(unsent(late())),
+        };
+        let (held, package, given) = prepared?;
+        Call { sdk: self, attempt, function: &function, package: &package, held }.made(given).await
+    }
+
+    /// Everything that a call needs before its function is looked for.
+    async fn prepared(
+        &self,
+        attempt: &Attempt<'_>,
+        function: &Function,
+    ) -> Result<(Held<'_>, Package, Given), Failure> {
+        let (plan, safe) = (attempt.plan, &attempt.safe);
+        let refused = |stop: Stop| unsent(while_running(stop));
+        let package = Package::read(&self.declared).map_err(refused)?;
+        let (mut named, mut variables) = (Map::new(), BTreeMap::new());
+        for name in &function.secrets {
+            named.insert(name.clone(), json!(safe.open(name).await?.expose()));
+        }
+        for name in &function.variables {
+            variables.insert(name.clone(), safe.open(name).await?);
+        }
+        let is_personal = !named.is_empty() || !variables.is_empty();
+        let owner = is_personal.then(|| format!("{}/{}", plan.actor.tenant, plan.actor.id));
+        let given = Given::of(function, plan, named).map_err(refused)?;
+        let held = self.worker(&package, plan, variables, owner).await.map_err(refused)?;
+        Ok((held, package, given))
+    }
+}
+
+impl Driver for Sdk {
+    fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
+        Package::read(&self.declared)?;
+        let function = Function::read(&self.declared, plan)?;
+        // Nothing is opened to look at a call: anything may stand where a secret will.
+        let stand_ins = function.secrets.iter().map(|name| (name.clone(), json!("")));
+        Given::of(&function, plan, stand_ins.collect()).map(drop)
+    }
+
+    fn reports_submission(&self, plan: &Plan) -> bool {
+        plan.effects.may_mutate()
+    }
+
+    fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            Watch::of(&attempt).check().map_err(unsent)?;
+            self.carry_out(&attempt).await
+        })
+    }
+}
+
+/// What a worker is told of its package.
+fn load(package: &Package) -> Ask<'_> {
+    Ask::Load {
+        package: &package.name,
+        entrypoint: package.entrypoint.as_deref(),
+        module: package.module(),
+        local: package.local,
+        path: package.path.as_deref(),
+        style: package.style,
+        most: MOST_BYTES,
+    }
+}
+
+/// The version that is installed, if it is one that the driver was written for.
+fn fitting(
+    package: &Package,
+    there: bool,
+    version: Option<&str>,
+    ran_by: &str,
+) -> Result<Option<String>, Stop> {
+    let name = &package.name;
+    let setup = |words: String| Stop::new(Code::SetupRequired, words);
+    if !there {
+        let (words, help) = match (package.local, package.runtime) {
+            (true, _) => (
+                "is not in the workspace".to_owned(),
+                "write its file as `entrypoint`, from the root of the workspace on",
+            ),
+            (false, Runtime::Node) => {
+                ("is not in `node_modules` of the workspace".to_owned(), "install it there")
+            }
+            (false, Runtime::Python) => (
+                format!("is not installed for `{ran_by}`"),
+                "install it in a `.venv` of the workspace, or name the program that has it in `metadata.haft.interpreter`",
+            ),
+        };
+        return Err(setup(format!("package `{name}` {words}")).help(help));
+    }
+    let Some((written, range)) = &package.versions else { return Ok(version.map(str::to_owned)) };
+    match version {
+        Some(version) if range.contains(version) => Ok(Some(version.to_owned())),
+        Some(version) => {
+            let words = format!(
+                "package `{name}` is there in version `{version}`, and its driver wants `{written}`"
+            );
+            Err(setup(words).help("install a version that fits"))
+        }
+        None => {
+            let words = format!(
+                "package `{name}` does not say its version, and its driver wants `{written}`"
+            );
+            Err(setup(words)
+                .help("write the version into the package, or leave `package_version` out"))
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! A worker: a confined process that calls the functions of one package, for many calls.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use haft_driver::Cancel;
+use haft_model::{Code, Secret, Stop};
+use haft_sandbox::{Confined, End, Ended, Feed, Heard, Refused, Running, Walls};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::sync::{OnceCell, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::wire::{Ask, Line, Told, Word};
+use crate::ending::{not_started, running};
+use crate::web::MOST_BYTES;
+
+/// The longest line: a value as large as may be, and what stands around it.
+const LONGEST: usize = MOST_BYTES + 64 * 1024;
+
+/// How much is kept of what a worker says to people.
+const TAIL: usize = 16 * 1024;
+
+/// How long a worker may take to be gone.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Words of one call that nobody has heard yet.
+const UNHEARD: usize = 64;
+
+/// A process that many calls talk with. It ends when it is dropped.
+pub(super) struct Worker {
+    lines: mpsc::Sender<Secret>,
+    ear: Arc<Ear>,
+    next: AtomicU64,
+    tasks: Vec<JoinHandle<()>>,
+    /// Whether the package is there, and its version.
+    installed: OnceCell<(bool, Option<String>)>,
+}
+
+/// Where the words of a worker go.
+#[derive(Default)]
+struct Ear {
+    calls: Mutex<HashMap<u64, mpsc::Sender<Word>>>,
+    /// Why there will be no more words.
+    fate: OnceLock<Stop>,
+    stop: Cancel,
+    gone: Cancel,
+}
+
+/// A call's line to its worker.
+pub(super) struct Talk<'a> {
+    worker: &'a Worker,
+    id: u64,
+    words: mpsc::Receiver<Word>,
+}
+
+impl Worker {
+    /// Starts one. Whoever talks with one that could not be started hears why.
+    pub(super) fn start(confined: Confined, walls: &Walls) -> Worker {
+        let (lines, said) = mpsc::channel(16);
+        let ear = Arc::new(Ear::default());
+        let tasks = match confined.start(walls) {
+            Ok(mut process) => {
+                let feed = process.stdin.take();
+                let attending = attend(process, Arc::clone(&ear));
+                vec![tokio::spawn(tell(feed, said)), tokio::spawn(attending)]
+            }
+            Err(refused) => {
+                ear.close(not_started(&refused));
+                Vec::new()
+            }
+        };
+        Worker { lines, ear, next: AtomicU64::new(0), tasks, installed: OnceCell::new() }
+    }
+
+    /// A line for one more call, unless the worker is gone.
+    pub(super) fn talk(&self) -> Result<Talk<'_>, Stop> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, words) = mpsc::channel(UNHEARD);
+        let mut calls = self.ear.calls();
+        match self.ear.fate.get() {
+            Some(fate) => Err(fate.clone()),
+            None => {
+                calls.insert(id, sender);
+                drop(calls);
+                Ok(Talk { worker: self, id, words })
+            }
+        }
+    }
+
+    /// Says which package it is for, once, and hears whether that is there and its version.
+    pub(super) async fn installed(&self, load: Ask<'_>) -> Result<&(bool, Option<String>), Stop> {
+        let asked = async {
+            let mut talk = self.talk()?;
+            talk.say(load).await;
+            match talk.word().await? {
+                Word::Loaded { there, version } => Ok((there, version)),
+                Word::Failed { message, .. } => Err(broken(&message)),
+                _ => Err(broken("it answered something else")),
+            }
+        };
+        self.installed.get_or_try_init(|| asked).await
+    }
+
+    /// Whether it ended.
+    pub(super) fn is_gone(&self) -> bool {
+        self.ear.fate.get().is_some()
+    }
+
+    /// Whether nobody else talks with it.
+    pub(super) fn is_idle_but_for_one(&self) -> bool {
+        self.ear.calls().len() <= 1
+    }
+
+    /// Ends it, and everything that goes on in it.
+    pub(super) fn end(&self) {
+        self.ear.stop.cancel();
+    }
+
+    /// The same, and waits until it is gone.
+    pub(super) async fn stop(&self) {
+        self.end();
+        let _ = timeout(GRACE, self.ear.gone.cancelled()).await;
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Talk<'_> {
+    /// Says something to the worker. Whether it heard is told by its words.
+    pub(super) async fn say(&self, ask: Ask<'_>) {
+        let line = serde_json::to_string(&Line { id: self.id, ask }).unwrap_or_default();
+        let _ = self.worker.lines.send(Secret::new(line)).await;
+    }
+
+    /// The next word of the worker, or why there will be none.
+    pub(super) async fn word(&mut self) -> Result<Word, Stop> {
+        match self.words.recv().await {
+            Some(word) => Ok(word),
+            None => {
+                Err(self.worker.ear.fate.get().cloned().unwrap_or_else(|| broken("it is gone")))
+            }
+        }
+    }
+}
+
+impl Drop for Talk<'_> {
+    fn drop(&mut self) {
+        self.worker.ear.calls().remove(&self.id);
+    }
+}
+
+impl Ear {
+    fn calls(&self) -> std::sync::MutexGuard<'_, HashMap<u64, mpsc::Sender<Word>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing more will be heard, for this reason.
+    fn close(&self, fate: Stop) {
+        let mut calls = self.calls();
+        let _ = self.fate.set(fate);
+        calls.clear();
+        drop(calls);
+        self.gone.cancel();
+    }
+
+    /// Hears a worker until it says no more. Gives what it said that is none of its words.
+    async fn hear(&self, from: Heard) -> Option<&'static str> {
+        let mut from = BufReader::new(from);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let most = LONGEST as u64;
+            if (&mut from).take(most).read_until(b'\n', &mut line).await.unwrap_or(0) == 0 {
+                return None;
+            }
+            if line.last() != Some(&b'\n') {
+                return Some("it said too much at once");
+            }
+            let Ok(Told { id, word }) = serde_json::from_slice(&line) else {
+                return Some("it said something that no worker says");
+            };
+            let listener = self.calls().get(&id).cloned();
+            if let Some(listener) = listener {
+                let _ = listener.send(word).await;
+            }
+        }
+    }
+}
+
+/// Writes what is to be said, line by line, whole.
+async fn tell(feed: Option<Feed>, mut said: mpsc::Receiver<Secret>) {
+    let Some(mut feed) = feed else { return };
+    while let Some(line) = said.recv().await {
+        let written = feed.write_all(line.expose().as_bytes()).await;
+        if written.is_err() || feed.write_all(b"\n").await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Listens to a worker until it is gone, and tells everybody who talks with it.
+async fn attend(mut process: Running, ear: Arc<Ear>) {
+    let (stdout, stderr) =
+        (std::mem::take(&mut process.stdout), std::mem::take(&mut process.stderr));
+    let tail = tokio::spawn(tail(stderr));
+    let nonsense = tokio::select! {
+        nonsense = ear.hear(stdout) => nonsense,
+        () = ear.stop.cancelled() => Some("a call in it did not end when it was told to"),
+    };
+    if nonsense.is_some() {
+        process.stop();
+    }
+    let ended = match timeout(GRACE, process.ended()).await {
+        Ok(ended) => ended,
+        Err(_) => {
+            process.stop();
+            process.ended().await
+        }
+    };
+    let tail = timeout(GRACE, tail).await.map(Result::unwrap_or_default);
+    ear.close(fate(nonsense, ended, &tail.unwrap_or_default()));
+}
+
+/// The end of what a worker says to people.
+async fn tail(mut from: Heard) -> Vec<u8> {
+    let (mut tail, mut piece) = (Vec::new(), vec![0; 8 * 1024]);
+    while let Ok(length @ 1..) = from.read(&mut piece).await {
+        tail.extend(piece.iter().take(length));
+        tail.drain(..tail.len().saturating_sub(TAIL));
+    }
+    tail
+}
+
+/// Why a worker is gone.
+fn fate(nonsense: Option<&str>, ended: Result<Ended, Refused>, tail: &[u8]) -> Stop {
+    let said = String::from_utf8_lossy(tail);
+    let full = ["out of memory", "MemoryError"].iter().any(|words| said.contains(words));
+    match (nonsense, ended) {
+        (Some(words), _) => broken(words),
+        (None, Err(refused)) => not_started(&refused),
+        (None, Ok(_)) if full => broken("it ran out of memory"),
+        (None, Ok(Ended { end: End::Exited(code), .. })) => {
+            broken(&format!("it ended with code {code}"))
+        }
+        (None, Ok(Ended { end: End::Killed(signal), .. })) => {
+            broken(&format!("it was ended by signal {signal}"))
+        }
+        (None, Ok(Ended { end: End::OutOfTime | End::CalledOff, .. })) => broken("it was ended"),
+    }
+}
+
+fn broken(words: &str) -> Stop {
+    running(Code::DependencyUnavailable, format!("the worker broke: {words}"))
+}

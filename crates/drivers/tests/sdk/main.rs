@@ -1,0 +1,17 @@
+//! Drivers of kind sdk, with packages of the test's own, for both runtimes.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out, or an answer of another shape, fails the test"
+)]
+
+mod calls;
+mod endings;
+mod failures;
+mod packages;
+#[path = "../support/plans.rs"]
+mod plans;
+mod promises;
+mod secrets;
+mod stage;
