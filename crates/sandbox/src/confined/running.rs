@@ -98,7 +98,8 @@ impl Stop {
         let Some(how) = self.how.take() else { return };
         self.used = true;
         match how {
-            How::Line(line) => drop(line.shutdown(Shutdown::Both)),
+            // Only our half: the other one tells when everything is gone.
+            How::Line(line) => drop(line.shutdown(Shutdown::Write)),
             How::Group(leader) => end_group(leader),
         }
     }
@@ -127,7 +128,7 @@ fn end_group(leader: Option<u32>) {
 /// What is still to come of a process: its end, and what the launcher tells of it.
 #[derive(Debug)]
 pub(super) struct Rest {
-    child: Child,
+    child: Option<Child>,
     group: Option<u32>,
     listening: Option<Listening>,
     told: Option<Result<Told, Refused>>,
@@ -147,7 +148,15 @@ pub(super) struct Told {
 impl Rest {
     pub(super) fn new(child: Child, listening: Option<Listening>, held: Vec<OwnedFd>) -> Rest {
         let group = child.id();
-        Rest { child, group, listening, told: None, _held: held }
+        Rest { child: Some(child), group, listening, told: None, _held: held }
+    }
+
+    async fn unconfined(&mut self) -> Result<Told, Refused> {
+        let Some(child) = &mut self.child else { return Ok(Told::default()) };
+        let status = child.wait().await.map_err(super::start::broken)?;
+        end_group(self.group);
+        let layers = vec!["none".to_owned()];
+        Ok(Told { end: Some(end_of(status)), layers, ..Told::default() })
     }
 
     /// Waits until everything is gone. May be dropped and asked again.
@@ -155,17 +164,23 @@ impl Rest {
         if let Some(told) = &self.told {
             return told.clone();
         }
-        let status = self.child.wait().await.map_err(super::start::broken)?;
         let told = match &mut self.listening {
-            Some(listening) => listening.told().await,
-            None => {
-                end_group(self.group);
-                let layers = vec!["none".to_owned()];
-                Ok(Told { end: Some(end_of(status)), layers, ..Told::default() })
+            Some(listening) => {
+                let told = listening.told().await;
+                self.child.take().map(buried);
+                told
             }
+            None => self.unconfined().await,
         };
         self.told.insert(told).clone()
     }
+}
+
+/// The launcher lets go of the line after the last process inside is gone. What the kernel then does
+/// with its namespaces can take longer than the program did, and concerns nobody who waits for that.
+fn buried(mut launcher: Child) {
+    let _ = launcher.start_kill();
+    tokio::spawn(async move { launcher.wait().await });
 }
 
 impl Told {
