@@ -12,9 +12,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::unix::pipe;
 use tokio::process::Child;
+use tokio::time::timeout;
 
 use super::line::Listening;
-use super::{End, Ended, Refused, Tried};
+use super::{End, Ended, GRACE, Refused, Tried};
 use crate::Reached;
 
 /// What is known of a launcher that did not say how it went.
@@ -62,9 +63,12 @@ impl Running {
     /// Waits until it and everything that it started are gone. Whoever stops waiting may ask again.
     /// What it said is not in the answer: the caller read it.
     pub async fn ended(&mut self) -> Result<Ended, Refused> {
-        let told = self.rest.told().await;
-        let stopped = self.stop.spent();
-        let told = told?;
+        let stopped = self.stop.used;
+        let told = match stopped {
+            true => self.rest.told_in_time().await?,
+            false => self.rest.told().await?,
+        };
+        self.stop.spent();
         let end = match told.end {
             // Whoever ended it knows better than the process does.
             None | Some(End::Killed(9)) if stopped => End::CalledOff,
@@ -104,10 +108,9 @@ impl Stop {
         }
     }
 
-    /// There is nothing left to end. Says whether it had to be ended.
-    pub(super) fn spent(&mut self) -> bool {
+    /// There is nothing left to end.
+    pub(super) fn spent(&mut self) {
         self.how = None;
-        self.used
     }
 }
 
@@ -151,6 +154,20 @@ impl Rest {
         Rest { child: Some(child), group, listening, told: None, _held: held }
     }
 
+    /// The same for what was told to end. Where that takes too long, the launcher is killed, and the
+    /// kernel ends whatever is inside with it.
+    pub(super) async fn told_in_time(&mut self) -> Result<Told, Refused> {
+        match timeout(GRACE, self.told()).await {
+            Ok(told) => told,
+            Err(_) => {
+                if let Some(launcher) = self.child.take() {
+                    buried(launcher);
+                }
+                Ok(Told::default())
+            }
+        }
+    }
+
     async fn unconfined(&mut self) -> Result<Told, Refused> {
         let Some(child) = &mut self.child else { return Ok(Told::default()) };
         let status = child.wait().await.map_err(super::start::broken)?;
@@ -167,7 +184,9 @@ impl Rest {
         let told = match &mut self.listening {
             Some(listening) => {
                 let told = listening.told().await;
-                self.child.take().map(buried);
+                if let Some(launcher) = self.child.take() {
+                    buried(launcher);
+                }
                 told
             }
             None => self.unconfined().await,
