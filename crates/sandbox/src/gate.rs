@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use haft_model::host::{covers, is_own, name_of};
 use tokio::time::timeout;
-use url::Url;
+use url::Host;
 
 use crate::{AddressGuard, Forbidden};
 
@@ -130,8 +130,8 @@ impl Whom {
             Some(_) => return None,
             None => usual?,
         };
-        let url = Url::parse(&format!("http://{name}/")).ok()?;
-        let host = url.host_str()?.trim_end_matches('.').to_owned();
+        let host = Host::parse(name).ok()?.to_string();
+        let host = host.trim_end_matches('.').to_owned();
         (!host.is_empty() && port != 0).then_some(Whom { host, port })
     }
 

@@ -72,6 +72,7 @@ async fn many() {
     let folder = std::sync::Arc::new(Folder::new());
     // Whatever is made once and kept is made now.
     run(&folder, 0).await;
+    settled("the first run", |(_, children)| children == 0).await;
     let before = held();
     let mut runs = JoinSet::new();
     for number in 0..RUNS {
@@ -83,7 +84,16 @@ async fn many() {
         let wanted = if number % 2 == 1 { End::CalledOff } else { End::Exited(0) };
         assert_eq!(end, wanted, "{number}");
     }
-    assert_eq!(held(), before);
+    settled("the runs", |now| now == before).await;
+}
+
+/// Waits for the kernel, which takes namespaces down after the last process in them.
+async fn settled(what: &str, is_right: impl Fn((usize, usize)) -> bool) {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !is_right(held()) {
+        assert!(Instant::now() < patience, "{:?} is left of {what}", held());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 #[test]

@@ -12,9 +12,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::unix::pipe;
 use tokio::process::Child;
+use tokio::time::timeout;
 
 use super::line::Listening;
-use super::{End, Ended, Refused, Tried};
+use super::{End, Ended, GRACE, Refused, Tried};
 use crate::Reached;
 
 /// What is known of a launcher that did not say how it went.
@@ -62,9 +63,12 @@ impl Running {
     /// Waits until it and everything that it started are gone. Whoever stops waiting may ask again.
     /// What it said is not in the answer: the caller read it.
     pub async fn ended(&mut self) -> Result<Ended, Refused> {
-        let told = self.rest.told().await;
-        let stopped = self.stop.spent();
-        let told = told?;
+        let stopped = self.stop.used;
+        let told = match stopped {
+            true => self.rest.told_in_time().await?,
+            false => self.rest.told().await?,
+        };
+        self.stop.spent();
         let end = match told.end {
             // Whoever ended it knows better than the process does.
             None | Some(End::Killed(9)) if stopped => End::CalledOff,
@@ -98,15 +102,15 @@ impl Stop {
         let Some(how) = self.how.take() else { return };
         self.used = true;
         match how {
-            How::Line(line) => drop(line.shutdown(Shutdown::Both)),
+            // Only our half: the other one tells when everything is gone.
+            How::Line(line) => drop(line.shutdown(Shutdown::Write)),
             How::Group(leader) => end_group(leader),
         }
     }
 
-    /// There is nothing left to end. Says whether it had to be ended.
-    pub(super) fn spent(&mut self) -> bool {
+    /// There is nothing left to end.
+    pub(super) fn spent(&mut self) {
         self.how = None;
-        self.used
     }
 }
 
@@ -127,7 +131,7 @@ fn end_group(leader: Option<u32>) {
 /// What is still to come of a process: its end, and what the launcher tells of it.
 #[derive(Debug)]
 pub(super) struct Rest {
-    child: Child,
+    child: Option<Child>,
     group: Option<u32>,
     listening: Option<Listening>,
     told: Option<Result<Told, Refused>>,
@@ -147,7 +151,29 @@ pub(super) struct Told {
 impl Rest {
     pub(super) fn new(child: Child, listening: Option<Listening>, held: Vec<OwnedFd>) -> Rest {
         let group = child.id();
-        Rest { child, group, listening, told: None, _held: held }
+        Rest { child: Some(child), group, listening, told: None, _held: held }
+    }
+
+    /// The same for what was told to end. Where that takes too long, the launcher is killed, and the
+    /// kernel ends whatever is inside with it.
+    pub(super) async fn told_in_time(&mut self) -> Result<Told, Refused> {
+        match timeout(GRACE, self.told()).await {
+            Ok(told) => told,
+            Err(_) => {
+                if let Some(launcher) = self.child.take() {
+                    buried(launcher);
+                }
+                Ok(Told::default())
+            }
+        }
+    }
+
+    async fn unconfined(&mut self) -> Result<Told, Refused> {
+        let Some(child) = &mut self.child else { return Ok(Told::default()) };
+        let status = child.wait().await.map_err(super::start::broken)?;
+        end_group(self.group);
+        let layers = vec!["none".to_owned()];
+        Ok(Told { end: Some(end_of(status)), layers, ..Told::default() })
     }
 
     /// Waits until everything is gone. May be dropped and asked again.
@@ -155,17 +181,25 @@ impl Rest {
         if let Some(told) = &self.told {
             return told.clone();
         }
-        let status = self.child.wait().await.map_err(super::start::broken)?;
         let told = match &mut self.listening {
-            Some(listening) => listening.told().await,
-            None => {
-                end_group(self.group);
-                let layers = vec!["none".to_owned()];
-                Ok(Told { end: Some(end_of(status)), layers, ..Told::default() })
+            Some(listening) => {
+                let told = listening.told().await;
+                if let Some(launcher) = self.child.take() {
+                    buried(launcher);
+                }
+                told
             }
+            None => self.unconfined().await,
         };
         self.told.insert(told).clone()
     }
+}
+
+/// The launcher lets go of the line after the last process inside is gone. What the kernel then does
+/// with its namespaces can take longer than the program did, and concerns nobody who waits for that.
+fn buried(mut launcher: Child) {
+    let _ = launcher.start_kill();
+    tokio::spawn(async move { launcher.wait().await });
 }
 
 impl Told {

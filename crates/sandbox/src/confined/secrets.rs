@@ -13,7 +13,10 @@ pub(super) fn sealed(secret: &Secret) -> io::Result<OwnedFd> {
 
 /// A file that nobody can change and that is on no disk, at its beginning.
 pub(crate) fn in_memory(text: &str) -> io::Result<OwnedFd> {
-    let file = memfd_create("haft", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let usual = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Some machines want it said that nobody runs it; kernels before 6.3 do not know the word.
+    let file = memfd_create("haft", usual | MemfdFlags::NOEXEC_SEAL)
+        .or_else(|_| memfd_create("haft", usual))?;
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
         let written = rustix::io::write(&file, rest)?;

@@ -38,6 +38,8 @@ fn every_spelling_of_a_host_is_read_as_one() {
         ("a.example:0", None, None),
         ("a.example:65536", None, None),
         ("a.example:+80", None, None),
+        ("a.example:80:90", None, None),
+        ("[::1]x:80", None, None),
         ("user@a.example:80", None, None),
         ("a.example/b:80", None, None),
         ("a.example\\b:80", None, None),

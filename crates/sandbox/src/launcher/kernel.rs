@@ -98,6 +98,9 @@ pub(super) fn raise_loopback() -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Whoever asks is woken where the answer was given, instead of anywhere.
+const ANSWERED_AT_ONCE: u64 = 1;
+
 /// Installs a filter whose questions are asked at the file that this gives.
 #[expect(unsafe_code, reason = "there is no safe function for it")]
 pub(super) fn asked_by(filter: &[sock_filter]) -> io::Result<OwnedFd> {
@@ -111,8 +114,11 @@ pub(super) fn asked_by(filter: &[sock_filter]) -> io::Result<OwnedFd> {
         // kernel copies them.
         let file = unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) };
         if file >= 0 {
+            let file = file as i32;
+            // SAFETY: the wish takes a number. Kernels before 6.6 do not know it, and are slower.
+            unsafe { libc::ioctl(file, libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, ANSWERED_AT_ONCE) };
             // SAFETY: the kernel has just made this file for us.
-            return Ok(unsafe { OwnedFd::from_raw_fd(file as i32) });
+            return Ok(unsafe { OwnedFd::from_raw_fd(file) });
         }
     }
     Err(io::Error::last_os_error())
