@@ -225,8 +225,10 @@ impl Claim<'_> {
     fn templates(&mut self) {
         let mut leaves = Vec::new();
         collect_texts(&self.implements.metadata, "/metadata".into(), &mut leaves);
-        let named = self.driver.auth.as_ref().map(|auth| auth.env.clone()).unwrap_or_default();
         for (pointer, text) in leaves {
+            if pointer.starts_with("/metadata/haft/basic/") {
+                self.named_secret(&pointer, &text);
+            }
             // What does not parse was reported when the driver was read.
             let Ok(template) = Template::parse(&text) else { continue };
             for expression in template.expressions() {
@@ -234,14 +236,7 @@ impl Claim<'_> {
                     ("input", Some(field)) => {
                         self.input_in_template(&pointer, field, expression.tolerates_absence());
                     }
-                    ("secrets", Some(name)) if !named.iter().any(|known| known == name) => {
-                        self.add(
-                            rules::D063,
-                            &pointer,
-                            format!("`{name}` is not in `auth.state.env`"),
-                            format!("add `auth: {{ state: {{ env: [{name}] }} }}`"),
-                        );
-                    }
+                    ("secrets", Some(name)) => self.named_secret(&pointer, name),
                     ("input" | "secrets", None) => self.add(
                         rules::D061,
                         &pointer,
@@ -251,6 +246,19 @@ impl Claim<'_> {
                     _ => {}
                 }
             }
+        }
+    }
+
+    /// A secret is one that the driver says it logs in by.
+    fn named_secret(&mut self, pointer: &str, name: &str) {
+        let auth = self.driver.auth.as_ref();
+        if auth.is_none_or(|auth| auth.env.iter().all(|known| known != name)) {
+            self.add(
+                rules::D063,
+                pointer,
+                format!("`{name}` is not in `auth.state.env`"),
+                format!("add `auth: {{ state: {{ env: [{name}] }} }}`"),
+            );
         }
     }
 

@@ -62,17 +62,22 @@ fn declared(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn D
             serving.serves.push((entry.contract.key().clone(), binding.entry));
         }
     }
-    let driver = |(id, serving): (_, Serving)| Some((id, of_kind(serving, given)?));
+    let driver = |(id, serving): (_, Serving)| Some((id, of_kind(serving, workspace, given)?));
     found.into_iter().filter_map(driver).collect()
 }
 
 /// The driver of its kind; one whose kind nobody here carries out is not there.
-fn of_kind(Serving { driver, serves }: Serving, given: &Given) -> Option<Arc<dyn Driver>> {
+fn of_kind(
+    Serving { driver, serves }: Serving,
+    workspace: &Workspace,
+    given: &Given,
+) -> Option<Arc<dyn Driver>> {
     let kind = driver.kind;
     let read = move || Declared { manifest: driver.raw(), serves };
     match kind {
         DriverKind::Http => {
-            Some(Arc::new(Http::new(read, given.addresses.clone(), Timestamp::now)))
+            let http = Http::new(read, given.addresses.clone(), Timestamp::now);
+            Some(Arc::new(http.with_files_of(workspace.root().to_owned())))
         }
         DriverKind::Cli | DriverKind::Mcp | DriverKind::Sdk | DriverKind::Builtin => None,
     }
