@@ -163,7 +163,7 @@ fn the_examples_of_the_builtin_contracts_are_what_comes_out() {
     for entry in entries {
         for example in &entry.contract.tool.examples {
             let tool = entry.contract.key().to_string();
-            let call = Call::new(ActorId::from("agent:a").into(), tool, example.input.clone());
+            let call = Call::new(ActorId::from("agent:a"), tool, example.input.clone());
             let plan = workspace.snapshot().plan(call, utc_day(Timestamp::UNIX_EPOCH)).unwrap();
             shown.push((example, allowed(&plan), plan));
         }
