@@ -224,11 +224,14 @@ impl Claim<'_> {
     /// Placeholders refer to inputs that exist, and optional ones have something to fall back on.
     fn templates(&mut self) {
         let mut leaves = Vec::new();
-        collect_texts(&self.implements.metadata, "/metadata".into(), &mut leaves);
-        for (pointer, text) in leaves {
-            if pointer.starts_with("/metadata/haft/basic/") {
-                self.named_secret(&pointer, &text);
+        let metadata = &self.implements.metadata;
+        collect_texts(metadata, "/metadata".into(), &mut leaves);
+        for field in ["user", "password"].map(|field| format!("/haft/basic/{field}")) {
+            if let Some(name) = metadata.pointer(&field).and_then(Value::as_str) {
+                self.named_secret(&format!("/metadata{field}"), name);
             }
+        }
+        for (pointer, text) in leaves {
             // What does not parse was reported when the driver was read.
             let Ok(template) = Template::parse(&text) else { continue };
             for expression in template.expressions() {

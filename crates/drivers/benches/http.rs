@@ -4,7 +4,11 @@
 //! in turns by the bare client and by the driver, and prints figures and, because machines differ,
 //! ratios of the same run. Nothing is recorded here; what that costs is in the bench `call`.
 
-#![allow(clippy::expect_used, reason = "a benchmark that cannot set itself up should stop")]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot set itself up should stop"
+)]
 
 #[path = "../tests/support/plans.rs"]
 mod plans;
