@@ -224,8 +224,13 @@ impl Claim<'_> {
     /// Placeholders refer to inputs that exist, and optional ones have something to fall back on.
     fn templates(&mut self) {
         let mut leaves = Vec::new();
-        collect_texts(&self.implements.metadata, "/metadata".into(), &mut leaves);
-        let named = self.driver.auth.as_ref().map(|auth| auth.env.clone()).unwrap_or_default();
+        let metadata = &self.implements.metadata;
+        collect_texts(metadata, "/metadata".into(), &mut leaves);
+        for field in ["user", "password"].map(|field| format!("/haft/basic/{field}")) {
+            if let Some(name) = metadata.pointer(&field).and_then(Value::as_str) {
+                self.named_secret(&format!("/metadata{field}"), name);
+            }
+        }
         for (pointer, text) in leaves {
             // What does not parse was reported when the driver was read.
             let Ok(template) = Template::parse(&text) else { continue };
@@ -234,14 +239,7 @@ impl Claim<'_> {
                     ("input", Some(field)) => {
                         self.input_in_template(&pointer, field, expression.tolerates_absence());
                     }
-                    ("secrets", Some(name)) if !named.iter().any(|known| known == name) => {
-                        self.add(
-                            rules::D063,
-                            &pointer,
-                            format!("`{name}` is not in `auth.state.env`"),
-                            format!("add `auth: {{ state: {{ env: [{name}] }} }}`"),
-                        );
-                    }
+                    ("secrets", Some(name)) => self.named_secret(&pointer, name),
                     ("input" | "secrets", None) => self.add(
                         rules::D061,
                         &pointer,
@@ -251,6 +249,19 @@ impl Claim<'_> {
                     _ => {}
                 }
             }
+        }
+    }
+
+    /// A secret is one that the driver says it logs in by.
+    fn named_secret(&mut self, pointer: &str, name: &str) {
+        let auth = self.driver.auth.as_ref();
+        if auth.is_none_or(|auth| auth.env.iter().all(|known| known != name)) {
+            self.add(
+                rules::D063,
+                pointer,
+                format!("`{name}` is not in `auth.state.env`"),
+                format!("add `auth: {{ state: {{ env: [{name}] }} }}`"),
+            );
         }
     }
 

@@ -1,8 +1,12 @@
 //! What every driver owes to whoever runs it, as a suite that the tests of a driver call.
 //!
-//! Each case is carried out several times: called off before it starts and shortly after, with its
-//! time over before it starts and shortly after, with its submission refused, and left alone.
+//! [`check`] carries each case out several times: called off before it starts and shortly after, with
+//! its time over before it starts and shortly after, with its submission refused, and left alone.
+//! [`hardened`] carries out cases whose backends do not behave, and [`examples`] those of contracts.
 
+mod examples;
+mod hostile;
+pub mod left;
 mod round;
 
 use std::time::Duration;
@@ -11,6 +15,8 @@ use haft_model::{Code, Plan};
 use haft_policy::Permit;
 
 use crate::{Driver, Failure, Output};
+pub use examples::{Sample, differs, examples};
+pub use hostile::{Hostile, Ill, hardened};
 use round::{Answer, Round, Seen};
 
 /// What "soon" means: how long a driver may go on once it was called off or its time is over.
@@ -59,7 +65,7 @@ pub async fn check(driver: &dyn Driver, cases: &[Case<'_>]) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for case in cases {
         for (name, round) in rounds() {
-            let seen = round::carry_out(driver, case, round).await;
+            let seen = round::carry_out(driver, case, round, None).await;
             let found = judge(driver, case, round, &seen);
             breaches.extend(found.into_iter().map(|what| Breach {
                 case: case.name.to_owned(),
@@ -92,8 +98,9 @@ fn judge(driver: &dyn Driver, case: &Case<'_>, round: Round, seen: &Seen) -> Vec
     };
     breach(seen.before_submission, "the effect was there before the submission".to_owned());
     breach(seen.submissions > 1, format!("it submitted {} times", seen.submissions));
+    breach(seen.panicked, "it panicked".to_owned());
     let Some(result) = &seen.result else {
-        breach(true, format!("it did not end within {} ms", SOON.as_millis()));
+        breach(!seen.panicked, format!("it did not end within {} ms", SOON.as_millis()));
         return found;
     };
     let effect = match result {

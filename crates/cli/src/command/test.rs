@@ -6,8 +6,9 @@ use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_catalog::{Binding, Entry};
 use haft_contract::Example;
+use haft_driver::conformance::differs;
 use haft_driver::{BoxFuture, Cancel};
-use haft_model::{Actor, Call, Code, Digest, Envelope, Question, Situation, Tri};
+use haft_model::{Actor, Call, Code, Envelope, Question, Situation, Tri};
 use haft_runtime::{Manner, Prompt, Reply};
 use serde_json::{Value, json};
 
@@ -124,13 +125,7 @@ fn held(envelope: &Envelope, expected: Option<&Value>) -> Came {
         return if not_reached { Came::Skipped(words) } else { Came::Failed(words) };
     }
     let given = envelope.structured_content.clone().unwrap_or_default();
-    match expected {
-        // Spelling does not matter: neither the order of fields nor 1 against 1.0.
-        Some(expected) if Digest::of(expected) != Digest::of(&given) => {
-            Came::Failed(format!("expected {expected}, got {given}"))
-        }
-        Some(_) | None => Came::Ok,
-    }
+    differs(expected, &given).map_or(Came::Ok, Came::Failed)
 }
 
 fn report(context: &Context, tried: &[Tried]) -> Result<Exit> {

@@ -1,12 +1,15 @@
 //! One way of carrying a case out, and what was seen of it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use haft_model::{Code, EffectState, Stop};
 use tokio::sync::mpsc;
 
 use super::{Case, SOON};
-use crate::{Attempt, BoxFuture, Cancel, Driver, Failure, Link, Output, Said};
+use crate::{Attempt, BoxFuture, Cancel, Driver, Failure, Link, Output, Said, Vault};
 
 /// How a case is carried out.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +34,10 @@ pub(super) enum Answer {
 pub(super) struct Seen {
     /// What came out; nothing if it did not end in time.
     pub(super) result: Option<Result<Output, Failure>>,
+    /// Whether it panicked instead.
+    pub(super) panicked: bool,
+    /// What it said while it ran, as texts.
+    pub(super) said: Vec<String>,
     /// How often it submitted.
     pub(super) submissions: usize,
     /// Whether the effect could be seen before the submission was answered.
@@ -40,7 +47,12 @@ pub(super) struct Seen {
 }
 
 /// Carries a case out once.
-pub(super) async fn carry_out(driver: &dyn Driver, case: &Case<'_>, round: Round) -> Seen {
+pub(super) async fn carry_out(
+    driver: &dyn Driver,
+    case: &Case<'_>,
+    round: Round,
+    vault: Option<Arc<dyn Vault>>,
+) -> Seen {
     let count = || case.effects.map_or(0, |effects| effects());
     let before = count();
     let cancel = Cancel::new();
@@ -52,7 +64,8 @@ pub(super) async fn carry_out(driver: &dyn Driver, case: &Case<'_>, round: Round
     let attempt = Attempt::new(case.permit, case.plan, 1, over, cancel.clone(), link);
     let mut seen = match attempt {
         Ok(attempt) => {
-            round.attend(driver.run(attempt), heard, &cancel, &|| count() > before).await
+            let run = Box::pin(async move { driver.run(attempt.with(vault)).await });
+            round.attend(run, heard, &cancel, &|| count() > before).await
         }
         Err(stop) => {
             let failure = Failure::new(stop, EffectState::NotSubmitted);
@@ -78,19 +91,14 @@ impl Round {
         tokio::pin!(called_off, too_long);
         loop {
             tokio::select! {
-                result = &mut run => {
-                    seen.result = Some(result);
+                result = careful(&mut run) => {
+                    (seen.panicked, seen.result) = (result.is_none(), result);
+                    while let Ok(said) = heard.try_recv() {
+                        self.hear(said, &mut seen, happened);
+                    }
                     return seen;
                 }
-                Some(said) = heard.recv() => match said {
-                    Said::Submit(answer) => {
-                        seen.submissions += 1;
-                        seen.before_submission |= happened();
-                        let _ = answer.send(self.answer.given());
-                    }
-                    Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
-                    Said::Progress(_) | Said::Partial(_) | Said::Hide(_) | Said::CancelHeard => {}
-                },
+                Some(said) = heard.recv() => self.hear(said, &mut seen, happened),
                 () = &mut called_off, if self.cancel.is_some() && !cancel.is_cancelled() => {
                     cancel.cancel();
                 }
@@ -98,6 +106,34 @@ impl Round {
             }
         }
     }
+
+    fn hear(self, said: Said, seen: &mut Seen, happened: &(dyn Fn() -> bool + Sync)) {
+        match said {
+            Said::Submit(answer) => {
+                seen.submissions += 1;
+                seen.before_submission |= happened();
+                let _ = answer.send(self.answer.given());
+            }
+            Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
+            Said::Progress(progress) => seen.said.push(format!("{progress:?}")),
+            Said::Partial(content) => seen.said.push(format!("{content:?}")),
+            Said::Hide(_) | Said::CancelHeard => {}
+        }
+    }
+}
+
+/// What comes of a run, or nothing where it panics.
+async fn careful(
+    run: &mut BoxFuture<'_, Result<Output, Failure>>,
+) -> Option<Result<Output, Failure>> {
+    std::future::poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(context)));
+        match polled {
+            Ok(polled) => polled.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
+    })
+    .await
 }
 
 impl Answer {

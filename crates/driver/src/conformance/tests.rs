@@ -1,5 +1,7 @@
 //! The suite finds each breach in drivers that were made to commit it.
 
+mod hostile;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -114,8 +116,7 @@ fn plan() -> Plan {
     }
 }
 
-fn breaches(habit: Habit) -> Vec<(&'static str, String)> {
-    let plan = plan();
+fn permit(plan: &Plan) -> Permit {
     let decision = Decision {
         verdict: Verdict::Allow,
         deciding: None,
@@ -126,18 +127,23 @@ fn breaches(habit: Habit) -> Vec<(&'static str, String)> {
         decided_at: Timestamp::UNIX_EPOCH,
     };
     let id = InvocationId::from("inv_1");
-    let permit = Permit::of_decision(&decision, &plan, &id, Timestamp::UNIX_EPOCH).unwrap();
+    Permit::of_decision(&decision, plan, &id, Timestamp::UNIX_EPOCH).unwrap()
+}
+
+/// A runtime in which time that nobody waits for passes at once.
+fn runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().start_paused(true).build().unwrap()
+}
+
+fn breaches(habit: Habit) -> Vec<(&'static str, String)> {
+    let plan = plan();
+    let permit = permit(&plan);
     let driver = MadeUp { habit, effects: AtomicUsize::new(0) };
     let effects = || driver.effects.load(Ordering::SeqCst);
     let case =
         Case { name: "c", plan: &plan, permit: &permit, most_bytes: 10, effects: Some(&effects) };
-    // Time that nobody waits for passes at once.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    let found = runtime.block_on(check(&driver, &[case]));
+    let found = runtime().block_on(check(&driver, &[case]));
     found.into_iter().map(|breach| (breach.round, breach.what)).collect()
 }
 

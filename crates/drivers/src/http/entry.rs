@@ -13,7 +13,7 @@ use super::manifest::Written;
 use super::meaning::Meaning;
 use super::operation::Operation;
 use super::pages::Pages;
-use super::payload::Form;
+use super::payload::Writing;
 use super::secrets::{self, Basic};
 use super::stream::{Events, Stream, WrittenStream};
 use super::style::Style;
@@ -57,7 +57,7 @@ struct Http {
 struct Haft {
     submitted: Option<String>,
     #[serde(default)]
-    body: Form,
+    body: Writing,
     pagination: Option<Value>,
     basic: Option<Basic>,
     #[serde(default)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::meaning::Meaning;
 use super::pages::Pages;
-use super::payload::Form;
+use super::payload::Writing;
 use super::secrets::Basic;
 use super::stream::Stream;
 use super::style::Style;
@@ -24,7 +24,7 @@ pub(super) struct Operation {
     /// How lists and objects are written into the query and into forms.
     pub(super) styles: BTreeMap<String, Style>,
     pub(super) headers: Vec<(HeaderName, Template)>,
-    pub(super) form: Form,
+    pub(super) form: Writing,
     pub(super) body: Option<Value>,
     pub(super) extract: Path,
     /// Whether the whole answer is the output.

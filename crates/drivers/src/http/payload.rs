@@ -16,7 +16,7 @@ use crate::web::MOST_BYTES;
 /// In which form it is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Form {
+pub(super) enum Writing {
     #[default]
     Json,
     Form,
@@ -47,7 +47,7 @@ impl Payload {
         if template.is_none() && bodiless {
             return Ok(Payload::Nothing);
         }
-        if operation.form == Form::Multipart {
+        if operation.form == Writing::Multipart {
             return Ok(Payload::Parts(match template {
                 Some(template) => Part::of_template(template, scope)?,
                 None => Part::of_input(&input)?,
@@ -60,9 +60,9 @@ impl Payload {
             None => input,
         };
         let bytes = match operation.form {
-            Form::Form => form(operation, &body)?,
-            Form::Text => text(body)?,
-            Form::Json | Form::Multipart => body.to_string(),
+            Writing::Form => form(operation, &body)?,
+            Writing::Text => text(body)?,
+            Writing::Json | Writing::Multipart => body.to_string(),
         };
         bounded(bytes.len(), MOST_BYTES)?;
         Ok(Payload::Whole(bytes.into_bytes()))
@@ -71,13 +71,13 @@ impl Payload {
     /// What is sent, with the files that it is made of.
     pub(super) async fn gathered(
         self,
-        form: Form,
+        form: Writing,
         files: Option<&Root>,
     ) -> Result<Option<Sent>, Stop> {
         let media_type = match form {
-            Form::Json => "application/json",
-            Form::Form => "application/x-www-form-urlencoded",
-            Form::Text | Form::Multipart => "text/plain; charset=utf-8",
+            Writing::Json => "application/json",
+            Writing::Form => "application/x-www-form-urlencoded",
+            Writing::Text | Writing::Multipart => "text/plain; charset=utf-8",
         };
         Ok(match self {
             Payload::Nothing => None,

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::manifest::Manifest;
 use super::operation::Operation;
-use super::payload::{Form, Payload, unfilled};
+use super::payload::{Payload, Writing, unfilled};
 use super::reach;
 use super::secrets::{self, Secrets};
 use super::style::{encoded, simple};
@@ -45,7 +45,7 @@ impl Asked {
 
 /// A request of which everything is known but what its files hold.
 pub(super) struct Draft {
-    operation: (reqwest::Method, Form),
+    operation: (reqwest::Method, Writing),
     url: CheckedUrl,
     headers: HeaderMap,
     payload: Payload,

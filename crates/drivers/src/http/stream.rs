@@ -123,13 +123,18 @@ impl Frames {
     /// The events that a piece completes.
     pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<String>, NoText> {
         let mut events = Vec::new();
-        for byte in piece {
-            let ends = matches!(byte, b'\n' | b'\r') && !(*byte == b'\n' && self.after_cr);
-            self.after_cr = *byte == b'\r';
-            match byte {
-                _ if ends => events.extend(self.line_ends()?),
-                b'\n' => {}
-                _ => self.line.push(*byte),
+        let mut lines = piece.split_inclusive(|byte| matches!(byte, b'\n' | b'\r'));
+        while let Some((end, line)) = lines.next().and_then(<[u8]>::split_last) {
+            // The second half of a line end is no line.
+            if *end == b'\n' && line.is_empty() && self.after_cr {
+                self.after_cr = false;
+                continue;
+            }
+            self.after_cr = *end == b'\r';
+            self.line.extend_from_slice(line);
+            match end {
+                b'\n' | b'\r' => events.extend(self.line_ends()?),
+                _ => self.line.push(*end),
             }
         }
         Ok(events)

@@ -1,9 +1,11 @@
 //! The builtin tools keep the promises of every driver.
 
-use haft_driver::conformance::{Case, check};
+use std::io::Write as _;
+
+use haft_driver::conformance::{Case, Hostile, Ill, check, hardened, left};
 use haft_sandbox::AddressGuard;
 use haft_testkit::Folder;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server::{Server, send, until_gone};
 use crate::stage::{Stage, permit, plan};
@@ -52,4 +54,38 @@ fn every_builtin_tool_keeps_the_promises_of_a_driver() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let breaches = runtime.block_on(check(&stage.builtin, &cases));
     assert_eq!(breaches, []);
+}
+
+#[test]
+fn fetching_keeps_its_promises_when_its_server_does_not() {
+    let server = Server::new(|path, stream| match path {
+        "/well" => send(stream, "200 OK", b"well"),
+        "/hangs" => until_gone(stream),
+        "/floods" => send(stream, "200 OK", &[b'x'; 6 << 20]),
+        "/half" => drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")),
+        "/garbage" => drop(stream.write_all(b"this is no answer\r\n\r\n")),
+        _ => {}
+    });
+    let guard = AddressGuard::public().allowing("127.0.0.1", server.port);
+    let stage = Stage::guarded(Folder::new(), guard);
+    let calls = [
+        ("/well", Ill::Well),
+        ("/hangs", Ill::Hangs),
+        ("/floods", Ill::Floods),
+        ("/half", Ill::ClosesEarly),
+        ("/gone", Ill::ClosesEarly),
+        ("/garbage", Ill::WrongType),
+    ];
+    let plans = calls.map(|(path, _)| plan("http.fetch", json!({"url": server.url(path)})));
+    let permits: Vec<_> = plans.iter().map(permit).collect();
+    let promised = |value: &Value| value["status"] == json!(200) && value["content"].is_string();
+    let cases =
+        calls.iter().zip(plans.iter().zip(&permits)).map(|((name, ill), (plan, permit))| {
+            let case = Case { name, plan, permit, most_bytes: 6 << 20, effects: None };
+            let hostile = Hostile::new(case, *ill).promising(&promised);
+            hostile.leaving_nothing_of(&left::open_files)
+        });
+    let cases: Vec<_> = cases.collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    assert_eq!(runtime.block_on(hardened(&stage.builtin, &cases)), []);
 }

@@ -1,6 +1,6 @@
 //! A driver of kind http keeps the promises of every driver.
 
-use haft_driver::conformance::{Case, check};
+use haft_driver::conformance::{Case, Hostile, Ill, check, hardened, left};
 use haft_testkit::{Act, Then};
 use serde_json::json;
 
@@ -44,4 +44,63 @@ fn a_write_keeps_the_promises_of_a_driver_however_it_is_answered() {
 #[test]
 fn a_write_that_hangs_keeps_the_promises_of_a_driver() {
     hold("a write that hangs", &Stage::writing(json!({})), Some(Act::commits(Then::Hang)));
+}
+
+const SECRETS: [(&str, &str); 1] = [("KEY", "open-sesame")];
+
+/// Entries that look something up and that change something, at once and as a stream.
+fn stages() -> Vec<Stage> {
+    let http =
+        json!({"headers": {"X-Key": "${secrets.KEY}"}, "query_template": {"k": "${secrets.KEY}"}});
+    let mut streaming = http.clone();
+    streaming["streaming"] = json!({"transport": "ndjson"});
+    vec![
+        Stage::reading(http.clone()),
+        Stage::writing(http),
+        Stage::reading(streaming.clone()),
+        Stage::writing(streaming),
+    ]
+}
+
+#[test]
+fn a_driver_keeps_its_promises_when_its_backend_does_not() {
+    let text = |media_type, body: &[u8]| Then::Answer(200, media_type, body.to_vec());
+    let json_type = "Content-Type: application/json\r\n";
+    let echo = br#"{"heard":"open-sesame"}"#;
+    // Whether the connection is over, so that nothing of it is left.
+    for (ill, then, over) in [
+        (Ill::Well, Then::Id, false),
+        (Ill::Well, text(json_type, echo), false),
+        (Ill::Lies, Then::Garbage, true),
+        (Ill::Hangs, Then::Hang, true),
+        (Ill::Hangs, Then::Drip(200), true),
+        (Ill::Floods, Then::Flood(200), true),
+        (Ill::ClosesEarly, Then::Half(200), true),
+        (Ill::ClosesEarly, Then::Reset, true),
+        (Ill::ClosesEarly, Then::Close, true),
+        (Ill::WrongType, text("Content-Type: application/json\r\n", b"<html>"), false),
+        (Ill::WrongType, text("Content-Type: application/json\r\n", b"\xff"), false),
+    ] {
+        for stage in stages() {
+            let echoes = matches!(&then, Then::Answer(_, _, body) if body == echo);
+            let reads = stage.read_only == haft_model::Tri::Yes;
+            let act = if reads { Act::refuses } else { Act::commits };
+            stage.backend.will(act(then.clone()));
+            let plan = stage.plan(json!({"order": "o1"}));
+            let (permit, effects) = (permit(&plan), || stage.backend.effects());
+            let name =
+                format!("{then:?} of {}", stage.manifest["implements"][0]["metadata"]["http"]);
+            let effects: Option<&(dyn Fn() -> usize + Sync)> = Some(&effects);
+            let case =
+                Case { name: &name, plan: &plan, permit: &permit, most_bytes: 1000, effects };
+            let mut hostile = Hostile::new(case, ill).with_secrets(&SECRETS);
+            hostile = if echoes { hostile.whose_backend_echoes() } else { hostile };
+            hostile = if over { hostile.leaving_nothing_of(&left::open_files) } else { hostile };
+            let patience = if ill == Ill::Hangs { 300 } else { 8000 };
+            hostile = hostile.within(std::time::Duration::from_millis(patience));
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let breaches = runtime.unwrap().block_on(hardened(&stage.driver(), &[hostile]));
+            assert_eq!(breaches, []);
+        }
+    }
 }

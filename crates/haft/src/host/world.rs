@@ -77,7 +77,8 @@ fn of_kind(
     let read = move || Declared { manifest: driver.raw(), serves };
     match kind {
         DriverKind::Http => {
-            Some(Arc::new(Http::new(read, given.addresses.clone(), Timestamp::now)))
+            let http = Http::new(read, given.addresses.clone(), Timestamp::now);
+            Some(Arc::new(http.with_files_of(workspace.root().to_owned())))
         }
         DriverKind::Sdk => Some(Arc::new(Sdk::new(read, hooks::place(workspace, given)))),
         DriverKind::Cli | DriverKind::Mcp | DriverKind::Builtin => None,

@@ -2,7 +2,11 @@
 
 use haft::Error;
 use haft_catalog::Entry;
-use haft_model::{ActorId, Call, Timestamp, utc_day};
+use haft_driver::conformance::{Sample, examples};
+use haft_drivers::Builtin;
+use haft_model::{ActorId, Call, Decision, InvocationId, Timestamp, Verdict, utc_day};
+use haft_policy::Permit;
+use haft_sandbox::AddressGuard;
 use haft_testkit::Folder;
 use serde_json::json;
 
@@ -132,4 +136,48 @@ fn a_reload_keeps_the_builtin_contracts() {
         std::sync::Arc::ptr_eq(&find(&before), &find(&after))
     };
     assert!(same("fs.read") && same("http.fetch"));
+}
+
+fn allowed(plan: &haft_model::Plan) -> Permit {
+    let decision = Decision {
+        verdict: Verdict::Allow,
+        deciding: None,
+        opinions: Vec::new(),
+        needs: Vec::new(),
+        code: None,
+        suggested_updates: Vec::new(),
+        decided_at: Timestamp::UNIX_EPOCH,
+    };
+    let id = InvocationId::from("inv_1");
+    Permit::of_decision(&decision, plan, &id, Timestamp::UNIX_EPOCH).unwrap()
+}
+
+#[test]
+fn the_examples_of_the_builtin_contracts_are_what_comes_out() {
+    let folder = Folder::new().file("haft.toml", "");
+    let workspace = load(&folder);
+    // The first writes what the others look at; a page of somebody else's is not asked for.
+    let tools = ["fs.write", "fs.list", "fs.read", "text.search", "time.now"];
+    let entries = tools.map(|tool| workspace.snapshot().find(tool).unwrap());
+    let mut shown = Vec::new();
+    for entry in entries {
+        for example in &entry.contract.tool.examples {
+            let tool = entry.contract.key().to_string();
+            let call = Call::new(ActorId::from("agent:a"), tool, example.input.clone());
+            let plan = workspace.snapshot().plan(call, utc_day(Timestamp::UNIX_EPOCH)).unwrap();
+            shown.push((example, allowed(&plan), plan));
+        }
+    }
+    let samples = shown.iter().map(|(example, permit, plan)| Sample {
+        name: &example.name,
+        plan,
+        permit,
+        output: example.output.as_ref(),
+    });
+    let samples: Vec<_> = samples.collect();
+    assert_eq!(samples.len(), 6);
+    let guard = AddressGuard::public();
+    let builtin = Builtin::new(folder.path().to_owned(), guard, || Timestamp::UNIX_EPOCH);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    assert_eq!(runtime.block_on(examples(&builtin, &samples)), []);
 }

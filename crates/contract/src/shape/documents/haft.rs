@@ -5,7 +5,7 @@ use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{
     Any, Either, Flag, Formed, Integer, List, Map, Names, Nullable, Object, Schema, Set, Text, Word,
 };
-use crate::shape::form::{DATE, DURATION, ENVIRONMENT_NAME, FILLED, POINTER, TEMPLATE};
+use crate::shape::form::{DATE, DURATION, ENVIRONMENT_NAME, FILLED, JSON_PATH, POINTER, TEMPLATE};
 use crate::shape::{Shape, optional, required};
 
 /// The seven tool classes.
@@ -296,7 +296,7 @@ pub static ENTRY: Shape = Shape {
         optional(
             "body",
             "E043",
-            Word(&["json", "form", "multipart"]),
+            Word(&["json", "form", "multipart", "text"]),
             "How an HTTP body is written.",
         ),
         optional("pagination", "E044", Map(&PAGINATION), "How a backend gives the next page."),
@@ -320,6 +320,20 @@ pub static ENTRY: Shape = Shape {
             "Whether a value may begin with a dash where it could be taken for an option.",
         ),
         optional("client_options", "E046", Object, "Options for the client of an SDK function."),
+        optional("basic", "E047", Map(&BASIC), "The secrets of a login by name and password."),
+        optional(
+            "query_style",
+            "E048",
+            Names(None, &Map(&STYLE)),
+            "How lists and objects are written into a query or a form.",
+        ),
+        optional(
+            "events",
+            "E049",
+            Word(&["all", "last"]),
+            "Which events of a stream the result is made of.",
+        )
+        .or("all"),
     ],
     moved: &[],
 };
@@ -328,10 +342,46 @@ static PAGINATION: Shape = Shape {
     title: "`pagination`",
     strangers: Refused(""),
     fields: &[
-        required("next", "", Formed(&FILLED), "Where the answer names the next page."),
-        required("parameter", "", Formed(&FILLED), "The query parameter that asks for it."),
-        optional("items", "", Formed(&FILLED), "Where the items are."),
-        optional("max_pages", "", Integer(1, 1000), "How many pages at most."),
+        optional(
+            "style",
+            "",
+            Word(&["cursor", "page", "offset", "link"]),
+            "What asks for the next page: what the last one says, a number of pages or of items, or an address.",
+        )
+        .or("cursor"),
+        required("items", "", Formed(&JSON_PATH), "Where the items of a page are."),
+        optional("next", "", Formed(&JSON_PATH), "Where a page names the next."),
+        optional("param", "", Formed(&FILLED), "The query parameter that asks for it."),
+        optional("start", "", Integer(0, i64::MAX), "The number of the first page or item."),
+        optional("limit_param", "", Formed(&FILLED), "The query parameter that says how many."),
+        optional("limit", "", Integer(1, i64::MAX), "How many items a full page has."),
+        optional("most_pages", "", Integer(1, 1000), "How many pages at most.").or("20"),
+    ],
+    moved: &[],
+};
+
+static BASIC: Shape = Shape {
+    title: "`basic`",
+    strangers: Refused(""),
+    fields: &[
+        required("user", "", Formed(&FILLED), "The secret that is the name."),
+        required("password", "", Formed(&FILLED), "The secret that is the password."),
+    ],
+    moved: &[],
+};
+
+static STYLE: Shape = Shape {
+    title: "a style",
+    strangers: Refused(""),
+    fields: &[
+        optional(
+            "style",
+            "",
+            Word(&["form", "spaceDelimited", "pipeDelimited", "deepObject"]),
+            "As OpenAPI calls it.",
+        )
+        .or("form"),
+        optional("explode", "", Flag, "Whether each item stands for itself."),
     ],
     moved: &[],
 };

@@ -1,0 +1,242 @@
+//! Backends that do not behave, and what a driver owes to whoever runs it all the same.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_model::{Code, Secret, Stop};
+use serde_json::Value;
+
+use super::round::{Answer, Round, Seen, carry_out};
+use super::{Breach, Case, SOON, judge, too_large};
+use crate::{Asked, BoxFuture, Driver, Failure, Opened, Output, Vault, Withheld};
+
+/// How long a hostile case may take where it does not say.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// How long is waited between two looks at what is left.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How a backend behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ill {
+    /// As it should.
+    Well,
+    /// It says one thing and does another: a length that is none, an end that never comes.
+    Lies,
+    /// It never answers.
+    Hangs,
+    /// It answers without end.
+    Floods,
+    /// It is gone before its answer is whole.
+    ClosesEarly,
+    /// It answers in a language that nobody agreed on.
+    WrongType,
+}
+
+/// A case whose backend may not behave. Everything beside the case is a builder's method.
+#[derive(Clone, Copy)]
+pub struct Hostile<'a> {
+    case: Case<'a>,
+    ill: Ill,
+    secrets: &'a [(&'a str, &'a str)],
+    echoes: bool,
+    promised: Option<&'a (dyn Fn(&Value) -> bool + Sync)>,
+    left: Option<&'a (dyn Fn() -> usize + Sync)>,
+    patience: Duration,
+}
+
+impl<'a> Hostile<'a> {
+    /// A case and how its backend behaves.
+    pub fn new(case: Case<'a>, ill: Ill) -> Hostile<'a> {
+        Hostile {
+            case,
+            ill,
+            secrets: &[],
+            echoes: false,
+            promised: None,
+            left: None,
+            patience: PATIENCE,
+        }
+    }
+
+    /// Secrets that can be opened, by the names that the driver has for them.
+    pub fn with_secrets(self, secrets: &'a [(&'a str, &'a str)]) -> Hostile<'a> {
+        Hostile { secrets, ..self }
+    }
+
+    /// The backend repeats what it is sent, secrets and all; taking those out is not the driver's part.
+    pub fn whose_backend_echoes(self) -> Hostile<'a> {
+        Hostile { echoes: true, ..self }
+    }
+
+    /// What holds of every value that comes out.
+    pub fn promising(self, promised: &'a (dyn Fn(&Value) -> bool + Sync)) -> Hostile<'a> {
+        Hostile { promised: Some(promised), ..self }
+    }
+
+    /// Counts what must not grow: processes, open files, files in a folder. See [`super::left`].
+    pub fn leaving_nothing_of(self, left: &'a (dyn Fn() -> usize + Sync)) -> Hostile<'a> {
+        Hostile { left: Some(left), ..self }
+    }
+
+    /// How much time it has.
+    pub fn within(self, patience: Duration) -> Hostile<'a> {
+        Hostile { patience, ..self }
+    }
+
+    fn vault(&self) -> Arc<dyn Vault> {
+        let secrets = self.secrets.iter();
+        let secrets = secrets.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Arc::new(Kept(secrets.collect()))
+    }
+}
+
+/// The secrets of a case.
+struct Kept(Vec<(String, String)>);
+
+impl Vault for Kept {
+    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>> {
+        let slug = asked.name.to_owned();
+        let found = self.0.iter().find(|(name, _)| name == asked.name);
+        let opened = match found {
+            Some((_, value)) => Ok(Opened { slug, value: Secret::new(value.clone()) }),
+            None => {
+                let stop = Stop::new(Code::CredentialMissing, format!("`{slug}` is not there"));
+                Err(Withheld { slug, stop })
+            }
+        };
+        Box::pin(std::future::ready(opened))
+    }
+}
+
+/// Holds a driver to what it owes when its backend does not behave, and lists what it did not keep.
+///
+/// - It ends in time, does not panic, and fails with a code that says what happened.
+/// - Nothing that it says or gives back holds a secret, unless the backend repeated it.
+/// - Everything that the backend knows the call by says where it is from.
+/// - What comes out is no larger than the case allows and is what was promised.
+/// - Nothing is left behind.
+pub async fn hardened(driver: &dyn Driver, cases: &[Hostile<'_>]) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    for hostile in cases {
+        let before = hostile.left.map(|left| left());
+        let round = Round { answer: Answer::Recorded, cancel: None, deadline: hostile.patience };
+        let seen = carry_out(driver, &hostile.case, round, Some(hostile.vault())).await;
+        let mut found = judge(driver, &hostile.case, round, &seen);
+        found.extend(outcome(hostile, &seen));
+        found.extend(nameless(&seen));
+        found.extend(secrets_in(hostile, &seen));
+        found.extend(left_behind(hostile, before).await);
+        breaches.extend(found.into_iter().map(|what| Breach {
+            case: hostile.case.name.to_owned(),
+            round: hostile.ill.name(),
+            what,
+        }));
+    }
+    breaches
+}
+
+impl Ill {
+    fn name(self) -> &'static str {
+        match self {
+            Ill::Well => "behaves",
+            Ill::Lies => "lies",
+            Ill::Hangs => "hangs",
+            Ill::Floods => "floods",
+            Ill::ClosesEarly => "closes early",
+            Ill::WrongType => "is of the wrong type",
+        }
+    }
+
+    /// The codes that say what happened, beside those of the backend's own words.
+    fn codes(self) -> &'static [Code] {
+        match self {
+            Ill::Well => &[],
+            Ill::Hangs => &[
+                Code::TimeoutBeforeSubmit,
+                Code::TimeoutUnknownCommit,
+                Code::DependencyUnavailable,
+                Code::OutputInvalid,
+            ],
+            Ill::Floods => &[Code::ResultTooLarge, Code::OutputInvalid, Code::ExecutionFailed],
+            Ill::Lies => &[
+                Code::OutputInvalid,
+                Code::ExecutionFailed,
+                Code::DependencyUnavailable,
+                Code::TimeoutBeforeSubmit,
+                Code::TimeoutUnknownCommit,
+                Code::ResultTooLarge,
+            ],
+            Ill::ClosesEarly => {
+                &[Code::DependencyUnavailable, Code::ExecutionFailed, Code::OutputInvalid]
+            }
+            Ill::WrongType => &[Code::OutputInvalid, Code::ExecutionFailed],
+        }
+    }
+
+    /// Whether something may come out all the same: what was cut is still something, and who lies may
+    /// do so where it does not matter.
+    fn may_come_out(self) -> bool {
+        match self {
+            Ill::Well | Ill::Lies | Ill::Floods => true,
+            Ill::Hangs | Ill::ClosesEarly | Ill::WrongType => false,
+        }
+    }
+}
+
+/// Whether what came out, or why nothing did, fits to what the backend did.
+fn outcome(hostile: &Hostile<'_>, seen: &Seen) -> Option<String> {
+    match seen.result.as_ref()? {
+        Ok(output) => came_out(hostile, output),
+        Err(Failure { stop, .. }) => {
+            let fits = hostile.ill.codes().contains(&stop.code);
+            let (code, ill) = (stop.code, hostile.ill.name());
+            (!fits).then(|| format!("its backend {ill}, and it fails with `{code}`"))
+        }
+    }
+}
+
+fn came_out(hostile: &Hostile<'_>, output: &Output) -> Option<String> {
+    if !hostile.ill.may_come_out() {
+        return Some(format!("its backend {}, and something came out", hostile.ill.name()));
+    }
+    let value = output.structured.as_ref();
+    let broken = hostile.promised.is_some_and(|promised| !value.is_some_and(promised));
+    match broken {
+        true => Some("what came out is not what was promised".to_owned()),
+        false => too_large(output, hostile.case.most_bytes),
+    }
+}
+
+/// What the backend knows the call by, without saying where it is from.
+fn nameless(seen: &Seen) -> Option<String> {
+    let native = match seen.result.as_ref()? {
+        Ok(output) => &output.native,
+        Err(failure) => &failure.native,
+    };
+    let source = |native: &Value| native.get("source").and_then(Value::as_str).map(str::is_empty);
+    let nameless = native.iter().find(|native| source(native) != Some(false))?;
+    Some(format!("`{nameless}` does not say where it is from"))
+}
+
+fn secrets_in(hostile: &Hostile<'_>, seen: &Seen) -> Option<String> {
+    if hostile.echoes {
+        return None;
+    }
+    let ended = format!("{:?}", seen.result);
+    let said = seen.said.iter().chain([&ended]);
+    let shows = |value: &str| said.clone().any(|text| text.contains(value));
+    let (name, _) = hostile.secrets.iter().find(|(_, value)| shows(value))?;
+    Some(format!("it shows the secret `{name}`"))
+}
+
+async fn left_behind(hostile: &Hostile<'_>, before: Option<usize>) -> Option<String> {
+    let (left, before) = (hostile.left?, before?);
+    let mut waited = Duration::ZERO;
+    while left() > before && waited < SOON {
+        tokio::time::sleep(LOOK).await;
+        waited += LOOK;
+    }
+    let more = left().saturating_sub(before);
+    (more > 0).then(|| format!("it left {more} behind"))
+}

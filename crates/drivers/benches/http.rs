@@ -1,0 +1,166 @@
+//! What a driver of kind http costs beside the client that it is made of.
+//!
+//! `cargo bench -p haft-drivers --bench http` asks a server of its own over connections that are kept,
+//! in turns by the bare client and by the driver, and prints figures and, because machines differ,
+//! ratios of the same run. Nothing is recorded here; what that costs is in the bench `call`.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot set itself up should stop"
+)]
+
+#[path = "../tests/support/plans.rs"]
+mod plans;
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft_driver::{Attempt, Cancel, Driver as _, Link, Said};
+use haft_drivers::{Declared, Http};
+use haft_model::{Plan, Timestamp, ToolKey, Tri};
+use haft_policy::Permit;
+use haft_sandbox::AddressGuard;
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+
+/// How many requests a round has, and how many rounds each way gets.
+const REQUESTS: usize = 3_000;
+const ROUNDS: usize = 9;
+
+const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 27\r\n\r\n\
+                      {\"id\":\"o-1\",\"state\":\"done\"}\n";
+
+fn main() {
+    let host = serve();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        compare("read", Method::GET, &host).await;
+        compare("write", Method::POST, &host).await;
+    });
+}
+
+/// A server that answers every request of a connection at once. Only the address of it is given back.
+fn serve() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let host = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || while answer(&stream).is_some() {});
+        }
+    });
+    host
+}
+
+/// Reads one request, whose body ends with its only brace of that kind, and answers it.
+fn answer(mut stream: &TcpStream) -> Option<()> {
+    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let read = stream.read(&mut piece).ok().filter(|read| *read > 0)?;
+        heard.extend_from_slice(piece.get(..read)?);
+        let whole = match heard.starts_with(b"GET") {
+            true => heard.ends_with(b"\r\n\r\n"),
+            false => heard.ends_with(b"}"),
+        };
+        if whole {
+            return stream.write_all(ANSWER.as_bytes()).ok();
+        }
+    }
+}
+
+/// The driver, one call of it, and the permit for that.
+struct Call {
+    driver: Http,
+    plan: Plan,
+    permit: Permit,
+}
+
+impl Call {
+    fn new(method: &Method, host: &str) -> Call {
+        let manifest = json!({
+            "id": "shop", "base_url": format!("http://{host}"), "network": {"egress": [host]},
+            "implements": [{"metadata": {"http": {
+                "endpoint": "/orders/${input.order}", "method": method.as_str(),
+                "query_template": {"n": "${input.n}"},
+            }}}],
+        });
+        let serves = vec![(ToolKey::new("shop.order", 1), 0)];
+        let declared = move || Declared { manifest, serves };
+        let driver = Http::new(declared, AddressGuard::public(), Timestamp::now);
+        let mut plan = plans::plan("shop.order", "shop", json!({"order": "o-1", "n": 7}));
+        let effects = Arc::make_mut(&mut plan.effects);
+        effects.requires.network = [host.to_owned()].into();
+        effects.facts.read_only = if *method == Method::GET { Tri::Yes } else { Tri::No };
+        let permit = plans::permit(&plan);
+        Call { driver, plan, permit }
+    }
+
+    async fn make(&self) {
+        let (link, mut heard) = Link::new();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let attempt =
+            Attempt::new(&self.permit, &self.plan, 1, deadline, Cancel::new(), link).expect("one");
+        let mut run = self.driver.run(attempt);
+        let result = loop {
+            tokio::select! {
+                result = &mut run => break result,
+                Some(said) = heard.recv() => if let Said::Submit(answer) = said {
+                    let _ = answer.send(Ok(()));
+                },
+            }
+        };
+        assert!(result.expect("an answer").structured.is_some());
+    }
+}
+
+/// The same request by the bare client.
+async fn plain(client: &Client, method: &Method, host: &str) {
+    let url = format!("http://{host}/orders/o-1?n=7");
+    let mut request = client.request(method.clone(), url).header("accept", "application/json");
+    if *method == Method::POST {
+        let body = json!({"order": "o-1", "n": 7}).to_string();
+        request = request.header("content-type", "application/json").body(body);
+    }
+    let answer = request.send().await.expect("an answer").bytes().await.expect("a body");
+    let value: Value = serde_json::from_slice(&answer).expect("a value");
+    assert!(value.get("id").is_some());
+}
+
+async fn compare(what: &str, method: Method, host: &str) {
+    let client = Client::builder().no_proxy().build().expect("a client");
+    let call = Call::new(&method, host);
+    let (mut bare, mut ours) = (Vec::new(), Vec::new());
+    for round in 0..=ROUNDS {
+        let began = Instant::now();
+        for _ in 0..REQUESTS {
+            plain(&client, &method, host).await;
+        }
+        let half = Instant::now();
+        for _ in 0..REQUESTS {
+            call.make().await;
+        }
+        // The first round warms up.
+        if round > 0 {
+            bare.push(half.duration_since(began));
+            ours.push(half.elapsed());
+        }
+    }
+    let (bare, ours) = (median(bare), median(ours));
+    println!(
+        "{what}: {bare:.1} µs by the client alone, {ours:.1} µs by the driver, {:.2} of its rate",
+        bare / ours
+    );
+}
+
+/// The median of a round, in microseconds a request.
+fn median(mut rounds: Vec<Duration>) -> f64 {
+    rounds.sort();
+    let middle = rounds.get(rounds.len() / 2).copied().unwrap_or_default();
+    middle.as_secs_f64() * 1e6 / REQUESTS as f64
+}
