@@ -7,6 +7,7 @@ mod builtin;
 mod declared;
 mod ending;
 mod filling;
+mod health;
 mod hooks;
 mod http;
 mod kept;
@@ -18,6 +19,7 @@ mod web;
 
 pub use builtin::Builtin;
 pub use declared::Declared;
+pub use health::{Checkup, probe};
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;
 pub use place::Place;

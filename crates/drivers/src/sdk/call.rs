@@ -5,7 +5,7 @@ use std::time::Duration;
 use haft_driver::{Attempt, Failure, Output};
 use haft_model::{Code, Content, EffectState, Stop};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use super::arguments::Given;
 use super::manifest::{Function, Package};
@@ -80,7 +80,7 @@ impl Call<'_> {
         // What is on record as submitted was not sent yet.
         let unsaid = |stop: Stop| Failure::new(stop, self.effect(EffectState::NotCommitted));
         Watch::of(self.attempt).check().map_err(unsaid)?;
-        talk.say(Ask::Call { args: &given.args, callback: self.function.calls_back }).await;
+        talk.say(Ask::Call { args: &given.args, callback: self.function.calls_back });
         let (begun, bytes, until) = (false, 0, self.attempt.deadline.into());
         let (parts, early, over) = (Vec::new(), None, false);
         let mut hearing = Hearing { call: self, talk, begun, parts, bytes, early, until, over };
@@ -92,7 +92,7 @@ impl Call<'_> {
     /// Loads the package, makes the client and finds the function. Nothing is submitted by that.
     async fn find(&self, talk: &mut Talk<'_>, given: &Given) -> Result<(), Failure> {
         let asked = async {
-            talk.say(Ask::Find { function: &self.function.reference, client: &given.client }).await;
+            talk.say(Ask::Find { function: &self.function.reference, client: &given.client });
             talk.word().await
         };
         let word = tokio::select! {
@@ -202,10 +202,10 @@ impl Hearing<'_, '_> {
                 },
                 () = attempt.cancel.cancelled(), if self.early.is_none() => {
                     attempt.link.cancel_heard().await;
-                    self.tell(Early::CalledOff).await;
+                    self.tell(Early::CalledOff);
                 }
                 () = sleep_until(self.until) => match self.early {
-                    None => self.tell(Early::Late).await,
+                    None => self.tell(Early::Late),
                     Some(early) => return Err(self.left(early).await),
                 },
             }
@@ -213,10 +213,10 @@ impl Hearing<'_, '_> {
     }
 
     /// Tells the function to end.
-    async fn tell(&mut self, early: Early) {
+    fn tell(&mut self, early: Early) {
         self.early = Some(early);
         self.until = Instant::now() + GRACE;
-        let _ = timeout(GRACE, self.talk.say(Ask::Cancel)).await;
+        self.talk.say(Ask::Cancel);
     }
 
     /// Takes one word in, and gives the end of the call if it is one.

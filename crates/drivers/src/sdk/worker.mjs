@@ -10,9 +10,9 @@ import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
-const heard = fs.openSync('/proc/self/fd/0', 'r');
-const spoken = fs.openSync('/proc/self/fd/1', 'w');
-for (const [file, place, flags] of [[0, '/dev/null', 'r'], [1, '/proc/self/fd/2', 'w']]) {
+const heard = fs.openSync('/dev/fd/0', 'r');
+const spoken = fs.openSync('/dev/fd/1', 'w');
+for (const [file, place, flags] of [[0, '/dev/null', 'r'], [1, '/dev/fd/2', 'w']]) {
   fs.closeSync(file);
   if (fs.openSync(place, flags) !== file) process.exit(70);
 }
