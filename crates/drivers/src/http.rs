@@ -14,7 +14,7 @@ mod pages;
 mod parts;
 mod patience;
 mod payload;
-mod reach;
+pub(crate) mod reach;
 mod reading;
 mod request;
 mod secrets;

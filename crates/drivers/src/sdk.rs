@@ -7,6 +7,7 @@
 
 mod arguments;
 mod call;
+mod hearing;
 mod interpreter;
 mod manifest;
 mod slots;

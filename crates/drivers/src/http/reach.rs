@@ -6,7 +6,7 @@ use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 
 /// Opens the hosts of one's own network that the driver names outright. A public name stays closed
 /// where it stands for such a host: whoever answers for the name must not open it.
-pub(super) fn opened(guard: AddressGuard, egress: &[String], base_url: &str) -> AddressGuard {
+pub(crate) fn opened(guard: AddressGuard, egress: &[String], base_url: &str) -> AddressGuard {
     let named = egress.iter().filter_map(|listed| {
         let name = name_of(listed);
         if !is_own(name) {

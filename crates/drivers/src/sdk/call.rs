@@ -1,23 +1,18 @@
-//! One call: its function found, the call on record, and everything that comes of it.
-
-use std::time::Duration;
+//! One call: its function found, and the call on record before it is made.
 
 use haft_driver::{Attempt, Failure, Output};
-use haft_model::{Code, Content, EffectState, Stop};
+use haft_model::{Code, EffectState, Stop};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::sleep_until;
 
 use super::arguments::Given;
+use super::hearing::Hearing;
 use super::manifest::{Function, Package};
 use super::wire::{Ask, Word};
 use super::worker::Talk;
 use super::{Held, Sdk};
 use crate::ending::{called_off, late, running, unsent};
 use crate::watch::Watch;
-use crate::web::MOST_BYTES;
-
-/// How long a function may take to end once it was told to. Then its worker ends.
-const GRACE: Duration = Duration::from_millis(300);
 
 /// A call, and the worker that it has.
 pub(super) struct Call<'a> {
@@ -26,37 +21,6 @@ pub(super) struct Call<'a> {
     pub(super) function: &'a Function,
     pub(super) package: &'a Package,
     pub(super) held: Held<'a>,
-}
-
-/// Why a call is to end before it is done.
-#[derive(Clone, Copy)]
-enum Early {
-    CalledOff,
-    Late,
-}
-
-/// What was heard of a call so far.
-struct Hearing<'a, 'b> {
-    call: &'a Call<'b>,
-    talk: Talk<'a>,
-    /// Whether the function was called.
-    begun: bool,
-    parts: Vec<Value>,
-    bytes: usize,
-    early: Option<Early>,
-    /// Until when it is listened to.
-    until: Instant,
-    /// Whether there is nothing more to hear.
-    over: bool,
-}
-
-impl Drop for Hearing<'_, '_> {
-    /// A call that nobody waits for any more must not go on.
-    fn drop(&mut self) {
-        if !self.over {
-            self.call.held.worker.end();
-        }
-    }
 }
 
 impl Call<'_> {
@@ -74,25 +38,28 @@ impl Call<'_> {
     async fn through(&self, given: Given) -> Result<Output, Failure> {
         let mut talk = self.held.worker.talk().map_err(unsent)?;
         self.find(&mut talk, &given).await?;
+        if let Err(failure) = self.submitted().await {
+            talk.say(Ask::Cancel);
+            return Err(failure);
+        }
+        talk.say(Ask::Call { args: &given.args, callback: self.function.calls_back });
+        Hearing::new(self, talk).end().await
+    }
+
+    /// Puts the call on record, right before it is made.
+    async fn submitted(&self) -> Result<(), Failure> {
         if self.may_mutate() {
             self.attempt.link.submit().await?;
         }
-        // What is on record as submitted was not sent yet.
+        // What is on record was not sent yet.
         let unsaid = |stop: Stop| Failure::new(stop, self.effect(EffectState::NotCommitted));
-        Watch::of(self.attempt).check().map_err(unsaid)?;
-        talk.say(Ask::Call { args: &given.args, callback: self.function.calls_back }).await;
-        let (begun, bytes, until) = (false, 0, self.attempt.deadline.into());
-        let (parts, early, over) = (Vec::new(), None, false);
-        let mut hearing = Hearing { call: self, talk, begun, parts, bytes, early, until, over };
-        let end = hearing.end().await;
-        hearing.over = true;
-        end
+        Watch::of(self.attempt).check().map_err(unsaid)
     }
 
     /// Loads the package, makes the client and finds the function. Nothing is submitted by that.
     async fn find(&self, talk: &mut Talk<'_>, given: &Given) -> Result<(), Failure> {
         let asked = async {
-            talk.say(Ask::Find { function: &self.function.reference, client: &given.client }).await;
+            talk.say(Ask::Find { function: &self.function.reference, client: &given.client });
             talk.word().await
         };
         let word = tokio::select! {
@@ -132,7 +99,7 @@ impl Call<'_> {
         unsent(stop)
     }
 
-    async fn end_worker(&self) {
+    pub(super) async fn end_worker(&self) {
         self.let_go().await;
         self.held.worker.stop().await;
     }
@@ -141,7 +108,7 @@ impl Call<'_> {
         self.sdk.workers.let_go(&self.held.key, &self.held.worker).await;
     }
 
-    async fn broke(&self) {
+    pub(super) async fn broke(&self) {
         self.sdk.workers.broke(&self.held.key, &self.held.worker).await;
     }
 
@@ -150,12 +117,12 @@ impl Call<'_> {
     }
 
     /// What is known of the effect, or that there is none to have.
-    fn effect(&self, known: EffectState) -> EffectState {
+    pub(super) fn effect(&self, known: EffectState) -> EffectState {
         if self.may_mutate() { known } else { EffectState::None }
     }
 
     /// What the call is known by on the other side.
-    fn native(&self, exception: Option<&str>) -> Value {
+    pub(super) fn native(&self, exception: Option<&str>) -> Value {
         let mut native = json!({
             "source": "sdk",
             "package": self.package.name,
@@ -181,176 +148,11 @@ impl Call<'_> {
         }
     }
 
-    fn has_expired(&self, types: &[String]) -> bool {
+    pub(super) fn has_expired(&self, types: &[String]) -> bool {
         self.function.expired.as_ref().is_some_and(|expired| types.contains(expired))
     }
 }
 
-impl Hearing<'_, '_> {
-    async fn end(&mut self) -> Result<Output, Failure> {
-        loop {
-            let attempt = self.call.attempt;
-            tokio::select! {
-                word = self.talk.word() => match word {
-                    Ok(word) => if let Some(end) = self.heard(word).await {
-                        return end;
-                    },
-                    Err(fate) => {
-                        self.call.broke().await;
-                        return Err(self.ended(fate));
-                    }
-                },
-                () = attempt.cancel.cancelled(), if self.early.is_none() => {
-                    attempt.link.cancel_heard().await;
-                    self.tell(Early::CalledOff).await;
-                }
-                () = sleep_until(self.until) => match self.early {
-                    None => self.tell(Early::Late).await,
-                    Some(early) => return Err(self.left(early).await),
-                },
-            }
-        }
-    }
-
-    /// Tells the function to end.
-    async fn tell(&mut self, early: Early) {
-        self.early = Some(early);
-        self.until = Instant::now() + GRACE;
-        let _ = timeout(GRACE, self.talk.say(Ask::Cancel)).await;
-    }
-
-    /// Takes one word in, and gives the end of the call if it is one.
-    async fn heard(&mut self, word: Word) -> Option<Result<Output, Failure>> {
-        let known = self.effect_so_far();
-        Some(match word {
-            Word::Begun => {
-                self.begun = true;
-                return None;
-            }
-            Word::Part { value } => return self.part(value).await,
-            Word::Done { value } => self.done(value),
-            Word::Ended => {
-                let parts = std::mem::take(&mut self.parts);
-                Ok(self.output(Some(Value::Array(parts))))
-            }
-            Word::Canceled => Err(self.ended(called_off())),
-            Word::Failed { types, message } => Err(self.failed(&types, &message)),
-            Word::Unfit { why } => {
-                let words = format!("`{}` returned what is no JSON: {why}", self.name());
-                Err(Failure::new(running(Code::OutputInvalid, words), self.returned()))
-            }
-            Word::TooLarge => Err(self.too_large(self.returned())),
-            Word::Loaded { .. } | Word::Found => Err(Failure::new(out_of_turn(), known)),
-        })
-    }
-
-    /// A part of the answer, which others may see at once.
-    async fn part(&mut self, value: Value) -> Option<Result<Output, Failure>> {
-        let data = self.call.function.extract.extract(&value)?;
-        self.bytes += data.to_string().len();
-        if self.bytes > MOST_BYTES {
-            self.call.end_worker().await;
-            return Some(Err(self.too_large(self.effect_so_far())));
-        }
-        self.parts.push(data.clone());
-        self.call.attempt.link.partial(vec![Content::StructuredContent { data }]).await;
-        None
-    }
-
-    fn done(&mut self, value: Value) -> Result<Output, Failure> {
-        let function = self.call.function;
-        if value.is_null() && function.takes_all {
-            let parts = std::mem::take(&mut self.parts);
-            return Ok(self.output((!parts.is_empty()).then_some(Value::Array(parts))));
-        }
-        match function.extract.extract(&value) {
-            Some(found) => Ok(self.output(Some(found))),
-            None => {
-                let words =
-                    format!("`{}` returned, and `result_extract` finds nothing in it", self.name());
-                Err(Failure::new(running(Code::OutputInvalid, words), self.returned()))
-            }
-        }
-    }
-
-    fn output(&self, structured: Option<Value>) -> Output {
-        let effect = self.call.effect(EffectState::Committed);
-        Output { structured, effect, ..Output::read(Value::Null) }
-    }
-
-    fn name(&self) -> &str {
-        &self.call.function.reference
-    }
-
-    /// What is known of the effect while nobody knows how the function ended.
-    fn effect_so_far(&self) -> EffectState {
-        self.call.effect(match self.begun {
-            true => EffectState::Unknown,
-            false => EffectState::NotCommitted,
-        })
-    }
-
-    /// What is known once it returned something; one that is still giving parts did not.
-    fn returned(&self) -> EffectState {
-        match self.parts.is_empty() {
-            true => self.call.effect(EffectState::Committed),
-            false => self.effect_so_far(),
-        }
-    }
-
-    fn too_large(&self, effect: EffectState) -> Failure {
-        let words = format!("`{}` returned more than {MOST_BYTES} bytes", self.name());
-        Failure::new(running(Code::ResultTooLarge, words), effect)
-    }
-
-    fn failed(&self, types: &[String], message: &str) -> Failure {
-        if self.early.is_some() {
-            return self.ended(called_off());
-        }
-        let kind = types.first().map_or("", String::as_str);
-        let words = format!("`{}` failed with {kind}: {message}", self.name());
-        let code = match self.call.has_expired(types) {
-            true => Code::CredentialMissing,
-            false => Code::ExecutionFailed,
-        };
-        let cause = json!({"phase": "run", "exception": kind});
-        let vouched = types.iter().any(|kind| self.call.function.not_committed.contains(kind));
-        let effect = match vouched {
-            true => self.call.effect(EffectState::NotCommitted),
-            false => self.effect_so_far(),
-        };
-        let native = vec![self.call.native(Some(kind))];
-        Failure { native, ..Failure::new(Stop::new(code, words).because(cause), effect) }
-    }
-
-    /// A call that ended before it was done, for the reason that is known, or for this one.
-    fn ended(&self, otherwise: Stop) -> Failure {
-        let effect = self.effect_so_far();
-        let stop = match self.early {
-            None => otherwise,
-            Some(Early::CalledOff) => called_off(),
-            Some(Early::Late) if effect == EffectState::Unknown => {
-                let words = format!("time ran out before `{}` returned", self.name());
-                running(Code::TimeoutUnknownCommit, words)
-            }
-            Some(Early::Late) => late(),
-        };
-        Failure::new(stop, effect)
-    }
-
-    /// A function that did not end when it was told to. It ends with its worker. One that only waits
-    /// for its turn behind others is never called, and leaves them alone.
-    async fn left(&self, early: Early) -> Failure {
-        if self.begun || self.call.held.worker.is_idle_but_for_one() {
-            self.call.end_worker().await;
-        }
-        self.ended(match early {
-            Early::CalledOff => called_off(),
-            Early::Late => late(),
-        })
-    }
-}
-
-fn out_of_turn() -> Stop {
+pub(super) fn out_of_turn() -> Stop {
     running(Code::Internal, "the worker said something out of turn")
 }

@@ -10,9 +10,9 @@ import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
-const heard = fs.openSync('/proc/self/fd/0', 'r');
-const spoken = fs.openSync('/proc/self/fd/1', 'w');
-for (const [file, place, flags] of [[0, '/dev/null', 'r'], [1, '/proc/self/fd/2', 'w']]) {
+const heard = fs.openSync('/dev/fd/0', 'r');
+const spoken = fs.openSync('/dev/fd/1', 'w');
+for (const [file, place, flags] of [[0, '/dev/null', 'r'], [1, '/dev/fd/2', 'w']]) {
   fs.closeSync(file);
   if (fs.openSync(place, flags) !== file) process.exit(70);
 }
@@ -38,7 +38,8 @@ const asked = {
   call: (message) => call(message),
   cancel({ id }) {
     const call = calls.get(id);
-    if (call) call.canceled = true;
+    if (call?.begun) call.canceled = true;
+    else calls.delete(id);
     call?.iterator?.return?.();
   },
 };
@@ -198,8 +199,10 @@ function positions({ list, object }) {
 
 async function call({ id, args, callback }) {
   const call = calls.get(id);
+  if (!call) return say({ id, said: 'canceled' });
   const { holder, value } = call.found;
   const given = positions(args);
+  call.begun = true;
   say({ id, said: 'begun' });
   if (callback) given.push((item) => void sayValue(id, 'part', item));
   const outcome = await (isClass(value) ? new value(...given) : value.apply(holder, given));

@@ -51,6 +51,7 @@ class Unresolved(Exception):
 class Call:
     def __init__(self, function):
         self.function = function
+        self.begun = False
         self.canceled = False
         self.task = None
 
@@ -214,15 +215,15 @@ def arranged(function, given):
 
 def call(message):
     number = message["id"]
-    under_way = calls[number]
+    under_way = calls.get(number)
+    if under_way is None:
+        say({"id": number, "said": "canceled"})
+        return
     given, named = arranged(under_way.function, message["args"])
     if message["callback"]:
         part = lambda item: say_value(number, "part", item) and None
         given, named = (given, {**named, "callback": part}) if named else ([*given, part], {})
-    if under_way.canceled:
-        calls.pop(number, None)
-        say({"id": number, "said": "canceled"})
-        return
+    under_way.begun = True
     say({"id": number, "said": "begun"})
     outcome = under_way.function(*given, **named)
     if inspect.isawaitable(outcome) or hasattr(outcome, "__aiter__"):
@@ -287,7 +288,8 @@ async def iterate_async(number, items):
 
 def cancel(number):
     under_way = calls.get(number)
-    if under_way is None:
+    if under_way is None or not under_way.begun:
+        calls.pop(number, None)
         return
     under_way.canceled = True
     if under_way.task is not None:

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haft_driver::Cancel;
 use haft_model::{Code, Secret, Stop};
@@ -26,12 +26,16 @@ const TAIL: usize = 16 * 1024;
 /// How long a worker may take to be gone.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// How long a worker may take to say its first word.
+const LONGEST_START: Duration = Duration::from_secs(30);
+
 /// Words of one call that nobody has heard yet.
 const UNHEARD: usize = 64;
 
 /// A process that many calls talk with. It ends when it is dropped.
 pub(super) struct Worker {
-    lines: mpsc::Sender<Secret>,
+    lines: mpsc::UnboundedSender<Secret>,
+    started: Instant,
     ear: Arc<Ear>,
     next: AtomicU64,
     tasks: Vec<JoinHandle<()>>,
@@ -59,7 +63,7 @@ pub(super) struct Talk<'a> {
 impl Worker {
     /// Starts one. Whoever talks with one that could not be started hears why.
     pub(super) fn start(confined: Confined, walls: &Walls) -> Worker {
-        let (lines, said) = mpsc::channel(16);
+        let (lines, said) = mpsc::unbounded_channel();
         let ear = Arc::new(Ear::default());
         let tasks = match confined.start(walls) {
             Ok(mut process) => {
@@ -72,7 +76,8 @@ impl Worker {
                 Vec::new()
             }
         };
-        Worker { lines, ear, next: AtomicU64::new(0), tasks, installed: OnceCell::new() }
+        let (next, installed) = (AtomicU64::new(0), OnceCell::new());
+        Worker { lines, started: Instant::now(), ear, next, tasks, installed }
     }
 
     /// A line for one more call, unless the worker is gone.
@@ -94,7 +99,7 @@ impl Worker {
     pub(super) async fn installed(&self, load: Ask<'_>) -> Result<&(bool, Option<String>), Stop> {
         let asked = async {
             let mut talk = self.talk()?;
-            talk.say(load).await;
+            talk.say(load);
             match talk.word().await? {
                 Word::Loaded { there, version } => Ok((there, version)),
                 Word::Failed { message, .. } => Err(broken(&message)),
@@ -104,9 +109,10 @@ impl Worker {
         self.installed.get_or_try_init(|| asked).await
     }
 
-    /// Whether it ended.
+    /// Whether it ended, or never said a word.
     pub(super) fn is_gone(&self) -> bool {
-        self.ear.fate.get().is_some()
+        let is_mute = !self.installed.initialized() && self.started.elapsed() > LONGEST_START;
+        self.ear.fate.get().is_some() || is_mute
     }
 
     /// Whether nobody else talks with it.
@@ -134,9 +140,9 @@ impl Drop for Worker {
 
 impl Talk<'_> {
     /// Says something to the worker. Whether it heard is told by its words.
-    pub(super) async fn say(&self, ask: Ask<'_>) {
+    pub(super) fn say(&self, ask: Ask<'_>) {
         let line = serde_json::to_string(&Line { id: self.id, ask }).unwrap_or_default();
-        let _ = self.worker.lines.send(Secret::new(line)).await;
+        let _ = self.worker.lines.send(Secret::new(line));
     }
 
     /// The next word of the worker, or why there will be none.
@@ -195,7 +201,7 @@ impl Ear {
 }
 
 /// Writes what is to be said, line by line, whole.
-async fn tell(feed: Option<Feed>, mut said: mpsc::Receiver<Secret>) {
+async fn tell(feed: Option<Feed>, mut said: mpsc::UnboundedReceiver<Secret>) {
     let Some(mut feed) = feed else { return };
     while let Some(line) = said.recv().await {
         let written = feed.write_all(line.expose().as_bytes()).await;

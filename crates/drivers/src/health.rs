@@ -1,0 +1,259 @@
+//! One look at a backend, as its driver declares it: whether it can be used now.
+//!
+//! When to look, and what follows from it, is for others to say. A look changes nothing: what it
+//! starts may read what its driver reads and reach whom its driver reaches, and write nowhere.
+
+use std::collections::BTreeSet;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft_model::host::covers;
+use haft_model::{
+    EffectProfile, FactRule, Facts, Requires, Risk, Timestamp, Tri, after, parse_duration,
+};
+use haft_sandbox::{CheckedUrl, End};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::http::reach;
+use crate::opening::Opening;
+use crate::web::{Outgoing, Sending, Submitted, Unanswered, Way, look_up};
+use crate::{Declared, Place};
+
+/// How long a look may take, and how long it holds, where the driver says nothing.
+const PATIENCE_MS: u64 = 5000;
+const HOLDS: &str = "PT1M";
+
+/// What a look at a backend showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkup {
+    /// When somebody looked.
+    pub at: Timestamp,
+    /// How long that holds.
+    pub until: Timestamp,
+    /// Why the backend cannot be used, if it cannot.
+    pub why: Option<String>,
+}
+
+impl Checkup {
+    /// Whether the backend can be used.
+    pub fn ok(&self) -> bool {
+        self.why.is_none()
+    }
+
+    /// Whether it still holds.
+    pub fn is_fresh(&self, now: Timestamp) -> bool {
+        now < self.until
+    }
+}
+
+/// `health_check`.
+#[derive(Deserialize)]
+struct Written {
+    method: Looking,
+    cmd: Option<String>,
+    http: Option<Request>,
+    expect_exit: Option<i32>,
+    every: Option<String>,
+    timeout_ms: Option<u64>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Looking {
+    Ping,
+    Exec,
+    Http,
+    Noop,
+}
+
+#[derive(Deserialize)]
+struct Request {
+    method: Option<String>,
+    url: String,
+    expect_status: Option<u16>,
+}
+
+/// Looks at the backend of a driver; nothing where the driver does not say how. Whoever drops it ends
+/// everything that it started.
+pub async fn probe(declared: &Declared, place: &Place, now: Timestamp) -> Option<Checkup> {
+    let written = declared.manifest.get("health_check")?;
+    let unread = |fault| format!("`health_check` cannot be read: {fault}");
+    let (why, every) = match Written::deserialize(written) {
+        Ok(written) => (looked(&written, declared, place).await.err(), written.every),
+        Err(fault) => (Some(unread(fault)), None),
+    };
+    let every = every.as_deref().and_then(parse_duration).or_else(|| parse_duration(HOLDS));
+    let until = every.and_then(|every| after(now, every)).unwrap_or(now);
+    Some(Checkup { at: now, until, why })
+}
+
+async fn looked(written: &Written, declared: &Declared, place: &Place) -> Result<(), String> {
+    let patience = Duration::from_millis(written.timeout_ms.unwrap_or(PATIENCE_MS));
+    let late = || format!("it did not answer within {} ms", patience.as_millis());
+    let web = Web { egress: egress(&declared.manifest), place };
+    let looking = async {
+        match written.method {
+            Looking::Noop => Ok(()),
+            Looking::Ping => web.ping(&declared.manifest).await,
+            Looking::Http => web.request(written.http.as_ref().ok_or("it has no `http`")?).await,
+            Looking::Exec => {
+                let cmd = written.cmd.as_deref().ok_or("it has no `cmd`")?;
+                let deadline = Instant::now() + patience;
+                let opening = opening(declared, place, &web.egress)?;
+                match ran(cmd, &opening, place, deadline).await? {
+                    End::Exited(code) if code == written.expect_exit.unwrap_or(0) => Ok(()),
+                    End::Exited(code) => Err(format!("`{cmd}` ended with code {code}")),
+                    End::Killed(signal) => Err(format!("`{cmd}` was ended by signal {signal}")),
+                    End::OutOfTime | End::CalledOff => Err(late()),
+                }
+            }
+        }
+    };
+    tokio::time::timeout(patience + GRACE, looking).await.unwrap_or_else(|_| Err(late()))
+}
+
+/// What a program may take longer than its time to be gone.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The hosts that a driver reaches.
+fn egress(manifest: &Value) -> BTreeSet<String> {
+    let of = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_array);
+    let listed = of("/sandbox/network/egress").or_else(|| of("/network/egress"));
+    let hosts = listed.into_iter().flatten().filter_map(Value::as_str);
+    hosts.map(str::to_ascii_lowercase).collect()
+}
+
+/// What a look may open: all that the driver reads and reaches, and nothing to write.
+fn opening(
+    declared: &Declared,
+    place: &Place,
+    egress: &BTreeSet<String>,
+) -> Result<Opening, String> {
+    let effects = EffectProfile {
+        mutates: BTreeSet::new(),
+        mutates_stated: true,
+        classes: Default::default(),
+        risk: Risk::READ,
+        requires: Requires { network: egress.clone(), ..Requires::default() },
+        approval: Default::default(),
+        facts: Facts {
+            read_only: Tri::Yes,
+            destructive: Tri::No,
+            open_world: Tri::Unknown,
+            concurrency_safe: FactRule::Unstated,
+        },
+        inferred: Vec::new(),
+    };
+    Opening::within(&declared.manifest, &effects, place).map_err(|stop| stop.message)
+}
+
+/// Runs a command, which no shell reads.
+async fn ran(
+    cmd: &str,
+    opening: &Opening,
+    place: &Place,
+    deadline: Instant,
+) -> Result<End, String> {
+    let mut words = words(cmd).ok_or_else(|| format!("`{cmd}` has a quote that never closes"))?;
+    if words.is_empty() {
+        return Err("its `cmd` names no program".to_owned());
+    }
+    let program = words.remove(0);
+    let confined = opening.confined(&program, words, place);
+    let ended = confined.run(&place.walls, deadline, pending()).await;
+    ended.map(|ended| ended.end).map_err(|refused| refused.to_string())
+}
+
+/// The words of a command: apart by spaces, together in quotes.
+fn words(cmd: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for letter in cmd.chars() {
+        match (quote, letter) {
+            (Some(open), closing) if open == closing => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None, space) if space.is_whitespace() => words.extend(word.take()),
+            (_, letter) => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+/// Requests to the hosts of a driver.
+struct Web<'a> {
+    egress: BTreeSet<String>,
+    place: &'a Place,
+}
+
+impl Web<'_> {
+    /// Whether anybody answers where the driver leads, whatever they say.
+    async fn ping(&self, manifest: &Value) -> Result<(), String> {
+        let base = ["/base_url", "/server/url"].iter().find_map(|field| manifest.pointer(field));
+        let base = base.and_then(Value::as_str);
+        let base = base.ok_or("there is no host to ping; use `exec`, `http` or `noop`")?;
+        self.asked(Method::HEAD, base).await.map(drop)
+    }
+
+    async fn request(&self, request: &Request) -> Result<(), String> {
+        let method = request.method.as_deref().unwrap_or("GET");
+        let method = Method::from_bytes(method.as_bytes()).map_err(|_| "its method is none")?;
+        let status = self.asked(method, &request.url).await?;
+        let expected = match request.expect_status {
+            Some(expected) => status == expected,
+            None => (200..300).contains(&status),
+        };
+        if expected { Ok(()) } else { Err(format!("`{}` answered {status}", request.url)) }
+    }
+
+    /// The status of the answer to one request, over a connection of its own.
+    async fn asked(&self, method: Method, url: &str) -> Result<u16, String> {
+        let listed: Vec<String> = self.egress.iter().cloned().collect();
+        let guard = reach::opened(self.place.guard.clone(), &listed, url);
+        let url = guard.check_url(url).map_err(|forbidden| forbidden.to_string())?;
+        let host = format!("{}:{}", url.host(), url.port());
+        if !self.egress.iter().any(|listed| covers(listed, &host)) {
+            return Err(format!("`{host}` is not in `network.egress` of the driver"));
+        }
+        let sending = Arc::new(Sending::silent());
+        let (lookup, submitted) = (look_up, Submitted::OnWrite);
+        let way = Way { guard: &guard, lookup, sending: &sending, submitted };
+        let request = Outgoing { method, ..Outgoing::get(url.clone()) };
+        let answer = way.send(&request).await.map_err(|fault| unanswered(&fault, &url))?;
+        Ok(answer.status().as_u16())
+    }
+}
+
+fn unanswered(fault: &Unanswered, url: &CheckedUrl) -> String {
+    let host = url.host();
+    match fault {
+        Unanswered::Unknown => format!("`{host}` cannot be looked up"),
+        Unanswered::Unreachable => format!("`{host}` cannot be reached"),
+        Unanswered::Broken | Unanswered::Gone => {
+            format!("the connection to `{host}` broke before it answered")
+        }
+        Unanswered::Forbidden(forbidden) => forbidden.to_string(),
+        Unanswered::Stopped(stop) => stop.message.clone(),
+        Unanswered::Unready | Unanswered::Unrecorded => "no request could be made".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_words_and_quotes_hold_them_together() {
+        let check = |cmd: &str, expected: &[&str]| assert_eq!(words(cmd).unwrap(), expected);
+        check("gh auth  status", &["gh", "auth", "status"]);
+        check("sh -c 'exit 3'", &["sh", "-c", "exit 3"]);
+        check("a \"b 'c'\" '' d$e;f", &["a", "b 'c'", "", "d$e;f"]);
+        check("  ", &[]);
+        assert_eq!(words("sh -c 'exit"), None);
+    }
+}
