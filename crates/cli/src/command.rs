@@ -15,6 +15,7 @@ pub(crate) mod export;
 pub(crate) mod init;
 pub(crate) mod runs;
 pub(crate) mod schema;
+pub(crate) mod secrets;
 pub(crate) mod settle;
 pub(crate) mod show;
 pub(crate) mod test;

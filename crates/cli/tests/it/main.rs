@@ -25,6 +25,8 @@ mod majors;
 mod pages;
 mod published;
 mod records;
+#[cfg(target_os = "linux")]
+mod secrets;
 mod show;
 mod snapshots;
 mod stage;
