@@ -13,6 +13,7 @@ pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod init;
+pub(crate) mod login;
 pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod secrets;

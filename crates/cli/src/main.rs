@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 
 use command::{
     accept, approvals, approve, audit, batch, call, cancel, check, compensate, events, explain,
-    export, init, runs, schema, secrets, settle, show, test, tools, trace, why,
+    export, init, login, runs, schema, secrets, settle, show, test, tools, trace, why,
 };
 use exit::Exit;
 
@@ -80,6 +80,8 @@ enum Command {
     /// Keep the values of secrets, and see who has one.
     #[command(subcommand)]
     Secrets(secrets::Arguments),
+    /// Log in to what stands behind a driver.
+    Login(login::Arguments),
     /// Run the examples of contracts against every driver that claims them.
     Test(test::Arguments),
     /// Accept a changed contract.
@@ -136,6 +138,7 @@ fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Events(arguments) => wait(events::run(context, arguments)),
         Command::Audit(arguments) => wait(audit::run(context, arguments)),
         Command::Secrets(arguments) => wait(secrets::run(context, arguments)),
+        Command::Login(arguments) => wait(login::run(context, arguments)),
         Command::Test(arguments) => wait(test::run(context, arguments)),
         Command::Accept(arguments) => accept::run(context, arguments),
         Command::Export(arguments) => export::run(context, arguments),

@@ -9,6 +9,7 @@ mod ending;
 mod hooks;
 mod http;
 mod kept;
+mod login;
 mod opening;
 mod place;
 mod vault;
@@ -19,6 +20,10 @@ pub use builtin::Builtin;
 pub use declared::Declared;
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;
+pub use login::{
+    AuthBlock, Callback, CompletesWhen, Device, Login, LoginBlock, Logins, Observed, Program,
+    Refresh, Service, Sign, Step, Tell,
+};
 pub use place::Place;
 pub use vault::{
     Change, Holder, Keeper, KeyPlace, Listed, Named, Per, SHORTEST_SECRET, Strongbox, Token,

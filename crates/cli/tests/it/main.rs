@@ -21,6 +21,8 @@ mod init;
 mod input;
 mod integrity;
 mod lifecycle;
+#[cfg(target_os = "linux")]
+mod login;
 mod majors;
 mod pages;
 mod published;
