@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_catalog::AuthState;
 use haft_driver::{Attempt, Failure, Output};
 use haft_ledger::{SqliteOptions, SqliteStore, Story};
 use haft_model::{
@@ -311,4 +312,56 @@ async fn each_opens_their_own_and_what_is_withheld_is_on_record() {
     for (who, slug, code, recorded) in cases {
         assert_eq!(wanting(&stage, who, slug).await, (code, recorded), "{who} wants {slug}");
     }
+}
+
+/// A driver that declares a login, or none.
+fn declaring(id: &str, auth: &str) -> String {
+    format!(
+        "---\nname: Bank\nid: {id}\ndescription: The bank.\nversion: 1.0.0\nkind: cli\nbin: bank\n{auth}\n\
+         implements:\n  - {{ tool: bank.pay, version: \"1.x\", metadata: {{ cli: {{ argv: [pay] }} }} }}\n---\n"
+    )
+}
+
+#[tokio::test]
+async fn a_login_stands_for_each_actor_by_themselves() {
+    let used = "auth: { state: { env: [BANK_OWN] } }";
+    let stage = setting()
+        .file(".drivers/bank/DRIVER.md", &declaring("bank", used))
+        .file(".drivers/free/DRIVER.md", &declaring("free", ""))
+        .open();
+    let state = async |driver: &str, who: &str| {
+        stage.host.auth_state(&driver.into(), &stage.host.actor(who)).await.unwrap()
+    };
+    stage.rewrite(".secrets/SECRETS.md", |text| {
+        let own = "metadata: { haft: { per: actor } }";
+        text.replace(own, "metadata: { haft: { per: actor }, bindings: { env: BANK_OWN } }")
+    });
+    assert_eq!(state("free", "user:ana").await, AuthState::NotRequired);
+    assert_eq!(state("bank", "user:ana").await, AuthState::LoggedOut);
+    keep(&stage, "bank/own", Some("user:ana"), "of ana alone").await;
+    assert_eq!(state("bank", "user:ana").await, AuthState::LoggedIn);
+    assert_eq!(state("bank", "user:bob").await, AuthState::LoggedOut);
+}
+
+#[tokio::test]
+async fn a_login_that_is_due_is_renewed_first_and_one_that_cannot_be_has_run_out() {
+    let login = |every: &str, cmd: &str| {
+        let refresh = format!("refresh: {{ cmd: \"{cmd}\", every: {every} }}");
+        declaring("bank", &format!("auth: {{ login: {{ cmd: \"true\" }}, {refresh} }}"))
+    };
+    let stage = setting().file(".drivers/bank/DRIVER.md", &login("PT1H", "false")).open();
+    let (owner, bank) = (stage.owner(), "bank".into());
+    let state = async || stage.host.auth_state(&bank, &owner).await.unwrap();
+    assert_eq!(state().await, AuthState::LoggedOut);
+    stage.host.log_in("bank", &owner, Some(&owner.id), None).await.unwrap();
+    assert_eq!(state().await, AuthState::LoggedIn);
+    for (cmd, expected) in [("true", AuthState::LoggedIn), ("false", AuthState::Expired)] {
+        stage.rewrite(".drivers/bank/DRIVER.md", |_| login("PT0S", cmd));
+        assert_eq!(state().await, expected, "{cmd}");
+    }
+    stage.host.log_in("bank", &owner, Some(&owner.id), None).await.unwrap();
+    stage.rewrite(".drivers/bank/DRIVER.md", |_| login("PT1H", "false"));
+    assert_eq!(state().await, AuthState::LoggedIn);
+    stage.host.login_expired(&bank, &owner).unwrap();
+    assert_eq!(state().await, AuthState::Expired);
 }
