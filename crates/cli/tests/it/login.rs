@@ -3,7 +3,7 @@
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
 use serde_json::json;
 
-use crate::stage::{READS, check, json as answer, run, tool};
+use crate::stage::{READS, check, driver as program, json as answer, run, tool};
 use crate::terminal::typed;
 
 const TOKEN: &str = "never-shown-4711";
@@ -143,9 +143,10 @@ fn a_command_logs_in_and_its_end_is_looked_at() {
     let login = |cmd: &str, done: &str| {
         let auth =
             format!("{{ login: {{ cmd: \"{cmd}\", completes_when: {{ cmd: \"{done}\" }} }} }}");
-        // What reaches nobody needs no way out of its sandbox.
-        let alone = driver(&auth).replace("egress: [bank.example]", "egress: []");
-        shop(&auth).file(".drivers/bank/DRIVER.md", alone)
+        // A program that reaches nobody needs no way out of its sandbox.
+        let program = program("bank", &[("pay.list", "1.x")]);
+        let program = program.replace("kind: cli\n", &format!("kind: cli\nauth: {auth}\n"));
+        shop(&auth).file(".drivers/bank/DRIVER.md", program)
     };
     check(&login("true", "true"), "login bank", "exit 0\nlogged user:ana in to bank");
     check(

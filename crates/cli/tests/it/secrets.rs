@@ -4,7 +4,11 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 
+use haft::{Host, HostOptions};
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
+use haft_model::{Call, DriverId, Secret};
 use haft_testkit::Folder;
 use serde_json::json;
 
@@ -223,4 +227,52 @@ fn a_lost_key_is_told_and_nothing_is_replaced() {
         assert_eq!((exit, said.as_str()), (1, words), "haft {line}");
     }
     assert_eq!(fs::read(folder.path().join(".haft/secrets.sealed")).unwrap(), before);
+}
+
+/// Wants every secret that it is told of, and says how long each is.
+struct Curious;
+
+impl Driver for Curious {
+    fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            let opened = attempt.safe.open("PAY_KEY").await?;
+            let refused = attempt.safe.open("mail/login").await;
+            let lengths = [opened.expose().len(), refused.map_or(0, |value| value.expose().len())];
+            Ok(Output::read(json!({ "lengths": lengths })))
+        })
+    }
+}
+
+#[test]
+fn a_trace_tells_which_secrets_were_opened_and_which_were_withheld() {
+    let folder = shop();
+    let options = HostOptions {
+        drivers: [(DriverId::from("bank"), Arc::new(Curious) as Arc<dyn Driver>)].into(),
+        secrets_key: Some(folder.path().join(".config/haft/secrets.key")),
+        ..HostOptions::default()
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let envelope = runtime.block_on(async {
+        let host = Host::open(folder.path(), options).unwrap();
+        let value = Secret::new(VALUE.to_owned());
+        host.keep_secret(&host.owner("ana"), "pay/api-key", None, value).await.unwrap();
+        let envelope = host.call(Call::new(host.owner("ana"), "pay.list", json!({}))).await;
+        host.flush().await.unwrap();
+        envelope
+    });
+    assert_eq!(envelope.structured_content, Some(json!({ "lengths": [VALUE.len(), 0] })));
+    let id = envelope.invocation_id.as_str();
+    let told = String::from_utf8(run(&folder, &format!("trace {id}")).stdout).unwrap();
+    let secrets = "secrets\n  1  pay/api-key opened for bank\n  1  mail/login withheld (sandbox.violation) from bank\n";
+    assert!(told.contains(secrets), "{told}");
+    let (_, trace) = answer(&folder, &format!("trace {id} --json"));
+    let used = trace["secrets"].as_array().unwrap().iter().map(|one| one["what"].clone());
+    assert_eq!(
+        used.collect::<Vec<_>>(),
+        [
+            json!({ "attempt": 1, "driver": "bank", "slug": "pay/api-key" }),
+            json!({ "attempt": 1, "driver": "bank", "slug": "mail/login", "code": "sandbox.violation" }),
+        ]
+    );
+    assert!(!told.contains(VALUE) && !trace.to_string().contains(VALUE));
 }

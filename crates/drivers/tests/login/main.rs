@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::indexing_slicing,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "a case that cannot be laid out, or an answer of another shape, fails the test"
 )]
