@@ -151,7 +151,7 @@ impl<'e> Question<'e, '_> {
         match state.auth {
             AuthState::LoggedOut => return out("auth", "nobody is logged in".into()),
             AuthState::Expired => return out("auth", "the login has run out".into()),
-            AuthState::NotLooked | AuthState::LoggedIn => {}
+            AuthState::NotLooked | AuthState::NotRequired | AuthState::LoggedIn => {}
         }
         match state.health {
             Health::Failed => out("health", "its health check failed lately".into()),

@@ -38,6 +38,8 @@ pub enum AuthState {
     /// Nobody looked.
     #[default]
     NotLooked,
+    /// Nobody has to.
+    NotRequired,
     /// Logged in.
     LoggedIn,
     /// Not logged in.

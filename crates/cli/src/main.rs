@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 
 use command::{
     accept, approvals, approve, audit, batch, call, cancel, check, compensate, events, explain,
-    export, init, runs, schema, settle, show, test, tools, trace, why,
+    export, init, login, runs, schema, secrets, settle, show, test, tools, trace, why,
 };
 use exit::Exit;
 
@@ -77,6 +77,11 @@ enum Command {
     /// Prove what was recorded, or hand it to somebody else.
     #[command(subcommand)]
     Audit(audit::Arguments),
+    /// Keep the values of secrets, and see who has one.
+    #[command(subcommand)]
+    Secrets(secrets::Arguments),
+    /// Log in to what stands behind a driver.
+    Login(login::Arguments),
     /// Run the examples of contracts against every driver that claims them.
     Test(test::Arguments),
     /// Accept a changed contract.
@@ -132,6 +137,8 @@ fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Settle(arguments) => wait(settle::run(context, arguments)),
         Command::Events(arguments) => wait(events::run(context, arguments)),
         Command::Audit(arguments) => wait(audit::run(context, arguments)),
+        Command::Secrets(arguments) => wait(secrets::run(context, arguments)),
+        Command::Login(arguments) => wait(login::run(context, arguments)),
         Command::Test(arguments) => wait(test::run(context, arguments)),
         Command::Accept(arguments) => accept::run(context, arguments),
         Command::Export(arguments) => export::run(context, arguments),

@@ -2,6 +2,9 @@
 
 mod choice;
 mod edit;
+mod hidden;
+
+pub(crate) use hidden::{ask as ask_hidden, given};
 
 use std::io::Write as _;
 

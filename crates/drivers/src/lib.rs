@@ -12,6 +12,7 @@ mod health;
 mod hooks;
 mod http;
 mod kept;
+mod login;
 mod opening;
 mod place;
 mod sdk;
@@ -25,6 +26,10 @@ pub use declared::Declared;
 pub use health::{Checkup, probe};
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;
+pub use login::{
+    AuthBlock, Callback, CompletesWhen, Device, Login, LoginBlock, Logins, Observed, Program,
+    Refresh, Service, Sign, Step, Tell,
+};
 pub use place::Place;
 pub use sdk::Sdk;
 pub use vault::{

@@ -1,6 +1,8 @@
 //! A workspace that can be called: its catalog, its rules, its drivers and its ledger joined.
 
 mod hooks;
+mod login;
+mod readiness;
 mod secrets;
 mod store;
 mod subscription;
@@ -8,6 +10,7 @@ mod uses;
 mod vault;
 mod world;
 
+pub use login::{Ask, Attending};
 pub use secrets::SecretState;
 pub use store::StoreChoice;
 pub use subscription::Subscription;

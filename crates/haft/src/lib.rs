@@ -21,11 +21,12 @@ pub use define::{
 pub use error::Error;
 pub use haft_driver as driver;
 pub use haft_driver::{Cancel, Link};
+pub use haft_drivers::{Step, Tell};
 pub use haft_ledger as ledger;
 pub use haft_model as model;
 pub use haft_policy as policy;
 pub use haft_runtime as runtime;
 pub use haft_sandbox::{Launcher, launcher};
-pub use host::{Host, HostOptions, SecretState, StoreChoice, Subscription};
+pub use host::{Ask, Attending, Host, HostOptions, SecretState, StoreChoice, Subscription};
 pub use schemars;
 pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};

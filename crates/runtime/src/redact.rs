@@ -4,12 +4,16 @@ use haft_model::{Code, Content, Link, Progress, Secret, Stop};
 use serde_json::{Map, Value};
 
 mod encoded;
+mod escaped;
 
 /// What stands in for a value that was taken out.
 pub(crate) const WITHHELD: &str = "[withheld]";
 
 /// Texts shorter than this turn up everywhere, so only their own place is cleaned.
 const SHORTEST: usize = 4;
+
+/// The same for a text inside a secret.
+const SHORTEST_PART: usize = 8;
 
 /// The sensitive values of one call.
 #[derive(Clone, Debug, Default)]
@@ -229,10 +233,8 @@ fn leaves(value: &Value, found: &mut Vec<Secret>) {
 
 /// A text, and the same text inside JSON that was written as text.
 fn plain(text: &str) -> Vec<Secret> {
-    let written = Value::String(text.to_owned()).to_string();
-    let inner = written.trim_matches('"');
-    let escaped = (inner != text).then(|| Secret::new(inner.to_owned()));
-    std::iter::once(Secret::new(text.to_owned())).chain(escaped).collect()
+    let written = escaped::all(text).into_iter().map(Secret::new);
+    std::iter::once(Secret::new(text.to_owned())).chain(written).collect()
 }
 
 /// A secret as it is, and as backends tend to repeat it.
@@ -243,7 +245,22 @@ fn forms(secret: &Secret) -> Vec<Secret> {
     }
     let mut forms = plain(text);
     forms.extend(encoded::all(text));
+    for part in parts(text) {
+        forms.extend(encoded::all(part.expose()));
+        forms.push(part);
+    }
     forms
+}
+
+/// The texts inside a secret that is JSON, since each may come back by itself. Short ones say what
+/// kind of thing they stand beside, and turn up everywhere.
+fn parts(text: &str) -> Vec<Secret> {
+    let mut found = Vec::new();
+    if let Ok(whole @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
+        leaves(&whole, &mut found);
+    }
+    found.retain(|part| part.expose().len() >= SHORTEST_PART);
+    found
 }
 
 /// Puts the values that were withheld back into an input that somebody changed, where they stood.

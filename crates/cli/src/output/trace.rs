@@ -5,6 +5,7 @@ mod intent;
 mod machine;
 mod phases;
 mod scheduling;
+mod secrets;
 mod undoing;
 
 use anyhow::Result;
@@ -48,6 +49,7 @@ impl Told<'_> {
             asked(record)?;
         }
         self.attempts()?;
+        self.secrets()?;
         self.hooks()?;
         self.progress()?;
         self.cancels()?;

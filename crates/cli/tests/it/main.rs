@@ -21,10 +21,14 @@ mod init;
 mod input;
 mod integrity;
 mod lifecycle;
+#[cfg(target_os = "linux")]
+mod login;
 mod majors;
 mod pages;
 mod published;
 mod records;
+#[cfg(target_os = "linux")]
+mod secrets;
 mod show;
 mod snapshots;
 mod stage;

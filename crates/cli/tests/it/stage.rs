@@ -147,6 +147,7 @@ pub(crate) fn command(folder: &Folder, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
     command.arg("-C").arg(folder.path()).args(line.split_whitespace());
     command.env("NO_COLOR", "1").env_remove("CLICOLOR_FORCE").stdin(Stdio::null());
+    command.env("XDG_CONFIG_HOME", folder.path().join(".config")).env_remove("HAFT_SECRETS_KEY");
     command.env("USER", "ana").env_remove("LOGNAME").env_remove("EDITOR").env_remove("VISUAL");
     command
 }

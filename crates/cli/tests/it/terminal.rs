@@ -15,7 +15,7 @@ const WRITE: &str = "call fs.write path=b.txt content=one --as agent:coder";
 const MENU: &str = "inbox > ";
 
 /// What a command says at a terminal, and how it exits. Each line is typed once its prompt is there.
-fn typed(folder: &Folder, line: &str, lines: &[(&str, &str)]) -> (i32, String) {
+pub(crate) fn typed(folder: &Folder, line: &str, lines: &[(&str, &str)]) -> (i32, String) {
     let lines: Vec<_> = lines.iter().map(|(prompt, words)| (*prompt, Act::Type(words))).collect();
     played(folder, line, &lines)
 }
@@ -35,6 +35,7 @@ fn played(folder: &Folder, line: &str, acts: &[(&str, Act<'_>)]) -> (i32, String
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--echo", "never", "--command", &line, "/dev/null"]);
     script.env("NO_COLOR", "1").env("USER", "ana").env_remove("EDITOR").env_remove("VISUAL");
+    script.env("XDG_CONFIG_HOME", folder.path().join(".config")).env_remove("HAFT_SECRETS_KEY");
     let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut keyboard = child.stdin.take().unwrap();
     let mut screen = child.stdout.take().unwrap();

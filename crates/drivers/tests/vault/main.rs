@@ -1,7 +1,6 @@
 //! The vault of a workspace: who may open what, whose value it is, and what cannot be opened.
 
 #![expect(
-    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "a case that cannot be laid out, or an answer of another shape, fails the test"
 )]

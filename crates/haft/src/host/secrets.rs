@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use haft_contract::did_you_mean;
-use haft_drivers::{Listed, SHORTEST_SECRET, Strongbox};
+use haft_drivers::{Listed, Per, SHORTEST_SECRET, Strongbox};
 use haft_ledger::{Draft, Wait};
 use haft_model::{
     Actor, ActorId, Code, Event, Fact, Grantee, Note, Role, Secret, Stop, Timestamp, is_user,
@@ -46,7 +46,7 @@ impl Host {
             SecretState {
                 slug: listed.slug.clone(),
                 backend: listed.backend.clone().unwrap_or_else(|| "haft".to_owned()),
-                per_actor: listed.per == haft_drivers::Per::Actor,
+                per_actor: listed.per == Per::Actor,
                 shared: mine().find(|one| one.holder.is_none()).map(|one| one.since),
                 actors: own.collect(),
                 tools: users(uses.tools.remove(&listed.slug)),
@@ -54,6 +54,18 @@ impl Host {
             }
         };
         Ok(keeper.inventory.iter().map(&mut state).collect())
+    }
+
+    /// The slug of a secret whose value somebody may change.
+    pub fn changeable_secret(
+        &self,
+        by: &Actor,
+        name: &str,
+        holder: Option<&ActorId>,
+    ) -> Result<String, Stop> {
+        let (_, listed) = self.changing(by, name, holder)?;
+        named_for(&listed, holder)?;
+        Ok(listed.slug)
     }
 
     /// Keeps the value of a secret: for one actor, or for all. Gives its slug.
@@ -66,13 +78,14 @@ impl Host {
     ) -> Result<String, Stop> {
         let (strongbox, listed) = self.changing(by, name, holder)?;
         let slug = listed.slug.clone();
-        suitable(&listed, holder, &value)?;
+        named_for(&listed, holder)?;
+        long_enough(&slug, &value)?;
         let put = |strongbox: &Strongbox| {
             let holder = holder.map(ActorId::as_str);
             strongbox.change()?.put(&slug, holder, value, Timestamp::now())
         };
         put(&strongbox)?;
-        self.note(by, format!("the secret `{slug}` was set{}", for_whom(holder))).await?;
+        self.note(by, format!("`{}` set the secret `{slug}`{}", by.id, for_whom(holder))).await?;
         Ok(slug)
     }
 
@@ -90,7 +103,8 @@ impl Host {
             let help = "`haft secrets list` says who has one";
             return Err(Stop::new(Code::ResourceNotFound, words).help(help));
         }
-        self.note(by, format!("the secret `{slug}` was removed{}", for_whom(holder))).await?;
+        self.note(by, format!("`{}` removed the secret `{slug}`{}", by.id, for_whom(holder)))
+            .await?;
         Ok(slug)
     }
 
@@ -154,13 +168,21 @@ fn may_change(by: &Actor, listed: &Listed, holder: Option<&ActorId>) -> bool {
     by.is_person() && (by.roles.contains(&Role::Admin) || own || listed.rotate.iter().any(named))
 }
 
-fn suitable(listed: &Listed, holder: Option<&ActorId>, value: &Secret) -> Result<(), Stop> {
-    let slug = &listed.slug;
-    let refused = |words: String| Stop::new(Code::InputValue, words);
-    if listed.per == haft_drivers::Per::Actor && holder.is_none() {
-        let words = format!("each actor has their own `{slug}`");
-        return Err(refused(words).help(format!("haft secrets set {slug} --for ACTOR")));
+/// A value that is each actor's own is somebody's.
+fn named_for(listed: &Listed, holder: Option<&ActorId>) -> Result<(), Stop> {
+    match (listed.per, holder) {
+        (Per::Actor, None) => {
+            let slug = &listed.slug;
+            let words = format!("each actor has their own `{slug}`");
+            let help = format!("haft secrets set {slug} --for ACTOR");
+            Err(Stop::new(Code::InputValue, words).help(help))
+        }
+        (Per::Actor, Some(_)) | (Per::Workspace, _) => Ok(()),
     }
+}
+
+fn long_enough(slug: &str, value: &Secret) -> Result<(), Stop> {
+    let refused = |words: String| Stop::new(Code::InputValue, words);
     match value.expose().len() {
         0 => Err(refused(format!("the value of `{slug}` is empty"))),
         length if length < SHORTEST_SECRET => Err(refused(format!(

@@ -40,5 +40,6 @@ mod stopping;
 mod story;
 mod turns;
 mod undo;
+mod vault;
 mod weighing;
 mod wishes;

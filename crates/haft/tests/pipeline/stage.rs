@@ -122,6 +122,7 @@ impl Kit {
             hooks: self.hooks.clone(),
             drivers: ["canary", "spare"].map(|id| (DriverId::from(id), code.clone())).into(),
             clock: self.clock.clone(),
+            secrets_key: Some(folder.path().join("config/secrets.key")),
             runtime: self.options.clone(),
             launcher: self.launcher.clone(),
             ..HostOptions::default()

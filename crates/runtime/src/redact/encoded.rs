@@ -12,24 +12,25 @@ const SHORTEST: usize = 8;
 
 /// Percent signs, hexadecimal, and base64 wherever the secret begins inside of what was encoded.
 pub(super) fn all(text: &str) -> Vec<Secret> {
-    let mut forms = vec![percent(text), hexadecimal(text)];
+    let (hex, address) = (hexadecimal(text), |byte| format!("%{byte:02X}"));
+    let mut forms = vec![percent(text, address), percent(text, |byte| format!("%{byte:02x}"))];
+    forms.extend([hex.to_ascii_uppercase(), hex]);
     for alphabet in [STANDARD, FOR_URLS] {
         forms.extend((0..3).map(|before| inside_base64(text.as_bytes(), before, alphabet)));
     }
+    forms.dedup();
     forms.retain(|form| form.len() >= SHORTEST && form != text);
     forms.into_iter().map(Secret::new).collect()
 }
 
-fn percent(text: &str) -> String {
+fn percent(text: &str, write: fn(u8) -> String) -> String {
     let mut written = String::new();
     for byte in text.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
                 written.push(char::from(byte));
             }
-            _ => {
-                let _ = write!(written, "%{byte:02X}");
-            }
+            _ => written.push_str(&write(byte)),
         }
     }
     written
@@ -68,6 +69,7 @@ mod tests {
             all("open/sesame?").iter().map(|form| form.expose().to_owned()).collect();
         let written = [
             "open%2Fsesame%3F",         // in an address
+            "open%2fsesame%3f",         // in one that was written otherwise
             "6f70656e2f736573616d653f", // in hexadecimal
             "b3Blbi9zZXNhbWU/",         // base64 of it alone
             "Om9wZW4vc2VzYW1lPw==",     // base64 of `:open/sesame?`

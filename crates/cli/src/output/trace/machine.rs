@@ -19,7 +19,7 @@ impl Told<'_> {
             })
         });
         let dated = |at: &haft_model::Timestamp, value: Value| json!({ "at": at, "what": value });
-        json!({
+        let mut whole = json!({
             "invocation_id": story.invocation_id,
             "tool_id": story.tool_id,
             "tool_version": story.tool_version,
@@ -61,7 +61,12 @@ impl Told<'_> {
             "cancels": story.cancels.iter().map(cancel).collect::<Vec<_>>(),
             "result": self.envelope,
             "entries": story.entries,
-        })
+        });
+        let secrets = story.secrets.iter().map(|(at, it)| dated(at, json!(it))).collect();
+        if let Value::Object(fields) = &mut whole {
+            fields.insert("secrets".to_owned(), secrets);
+        }
+        whole
     }
 }
 

@@ -1,0 +1,107 @@
+//! The `auth` block of a driver, as its manifest has it.
+
+use haft_model::{Span, Timestamp, parse_duration};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Sign;
+
+/// Whether and how one logs in.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct AuthBlock {
+    /// A SECRETS.md, or an AUTH.md that says how.
+    #[serde(rename = "ref")]
+    pub reference: Option<String>,
+    state: State,
+    /// What starts a login.
+    pub login: Option<LoginBlock>,
+    /// What keeps it.
+    pub refresh: Option<Refresh>,
+    expiry: Option<Expiry>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct State {
+    env: Vec<String>,
+}
+
+/// What starts a login.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct LoginBlock {
+    /// A command.
+    pub cmd: Option<String>,
+    /// A page.
+    pub url: Option<String>,
+    /// Whether the command talks with a person.
+    pub interactive: bool,
+    /// Whether the page sends its visitor back.
+    pub requires_callback_url: bool,
+    /// How one knows that it is done.
+    pub completes_when: Option<CompletesWhen>,
+}
+
+/// How one knows that a login is done.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct CompletesWhen {
+    /// A command.
+    pub cmd: Option<String>,
+    /// How it ends then.
+    pub exit_code: i32,
+    /// A request.
+    pub http: Option<Asks>,
+}
+
+/// A request that tells whether somebody is logged in.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Asks {
+    /// Where.
+    pub url: String,
+    /// The status of its answer then.
+    pub expect_status: Option<u16>,
+}
+
+/// What keeps a login.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Refresh {
+    /// A command; an empty one means that the driver does it itself.
+    pub cmd: Option<String>,
+    /// How often.
+    pub every: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Expiry {
+    detect: Option<String>,
+}
+
+impl AuthBlock {
+    /// The block of a manifest; none where nobody has to log in, or it cannot be read.
+    pub fn of(manifest: &Value) -> Option<AuthBlock> {
+        let block = manifest.get("auth").filter(|block| !block.is_null())?;
+        AuthBlock::deserialize(block).ok()
+    }
+
+    /// The variables that hold a login.
+    pub fn variables(&self) -> &[String] {
+        &self.state.env
+    }
+
+    /// The sign that a login has run out.
+    pub fn sign(&self) -> Option<Sign> {
+        Sign::parse(self.expiry.as_ref()?.detect.as_deref()?)
+    }
+
+    /// Whether a login from then has to be renewed now, before the next call.
+    pub fn is_due(&self, since: Timestamp, now: Timestamp) -> bool {
+        let every = self.refresh.as_ref().and_then(|refresh| refresh.every.as_deref());
+        let span: Option<Span> = every.and_then(parse_duration);
+        span.and_then(|span| haft_model::after(since, span)).is_some_and(|due| due <= now)
+    }
+}

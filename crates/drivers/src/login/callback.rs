@@ -1,0 +1,142 @@
+//! The address that a page sends its visitor back to: on this machine, once, and for a while.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use haft_model::{Digest, Secret, Stop};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{Reason, failed};
+use crate::http::encoded;
+
+/// How much of a request is read.
+const MOST: usize = 16 * 1024;
+
+/// How long one visitor may take to say what they want.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An address that is called once.
+pub struct Callback {
+    listener: TcpListener,
+    /// What the visitor has to bring along, since anybody on this machine can call.
+    state: String,
+    port: u16,
+}
+
+impl Callback {
+    /// An address of this machine that nobody else knows.
+    pub async fn open() -> Result<Callback, Stop> {
+        let opened = async {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+            let port = listener.local_addr()?.port();
+            let state = haft_seal::hex(&haft_seal::generate()?);
+            std::io::Result::Ok(Callback { listener, state, port })
+        };
+        let opened = opened.await;
+        opened.map_err(|fault| {
+            failed(Reason::Callback, format!("nobody can come back here: {fault}"))
+        })
+    }
+
+    /// The page, with where to come back to and what to bring along.
+    pub fn page(&self, url: &str) -> String {
+        let joint = if url.contains('?') { '&' } else { '?' };
+        let back = encoded(&format!("http://127.0.0.1:{}/callback", self.port));
+        format!("{url}{joint}redirect_uri={back}&state={}", self.state)
+    }
+
+    /// Waits for the visitor, and gives the token that they bring along, if any.
+    pub async fn visited(self, within: Duration) -> Result<Option<Secret>, Stop> {
+        let waiting = async {
+            loop {
+                let Ok((stream, _)) = self.listener.accept().await else { continue };
+                let answer = tokio::time::timeout(PATIENCE, self.answer(stream)).await;
+                if let Ok(Some(outcome)) = answer {
+                    return outcome;
+                }
+            }
+        };
+        let late = || failed(Reason::Expired, "nobody came back from the page in time");
+        tokio::time::timeout(within, waiting).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// What one visitor brings: none where it is not the one who is waited for.
+    async fn answer(&self, mut stream: TcpStream) -> Option<Result<Option<Secret>, Stop>> {
+        let head = head(&mut stream).await?;
+        let heard = self.heard(&head);
+        let (status, words) = match &heard {
+            Some(Ok(_)) => ("200 OK", "You are logged in. This page can be closed."),
+            Some(Err(_)) => ("400 Bad Request", "The login failed. The terminal says why."),
+            None => ("404 Not Found", "There is nothing here."),
+        };
+        let answer = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncache-control: no-store\r\n\
+             referrer-policy: no-referrer\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{words}",
+            words.len()
+        );
+        let _ = stream.write_all(answer.as_bytes()).await;
+        heard
+    }
+
+    fn heard(&self, head: &str) -> Option<Result<Option<Secret>, Stop>> {
+        let mut lines = head.lines();
+        let target = lines.next()?.strip_prefix("GET ")?.split(' ').next()?;
+        let host = lines.find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("host").then(|| value.trim().to_owned())
+        });
+        // A name that somebody else answers for could lead a visitor here as well.
+        if host.as_deref() != Some(&*format!("127.0.0.1:{}", self.port)) {
+            return None;
+        }
+        let query = target.strip_prefix("/callback?")?;
+        let fields: HashMap<&str, &str> =
+            query.split('&').filter_map(|pair| pair.split_once('=')).collect();
+        let same = |given: &str| {
+            Digest::of_bytes(given.as_bytes()) == Digest::of_bytes(self.state.as_bytes())
+        };
+        if !fields.get("state").is_some_and(|given| same(given)) {
+            return None;
+        }
+        if fields.contains_key("error") {
+            return Some(Err(failed(Reason::Denied, "the login was refused at the other end")));
+        }
+        let token = ["access_token", "token"].iter().find_map(|name| fields.get(name));
+        let token = token.map(|token| decoded(token));
+        match token {
+            Some(None) => Some(Err(failed(Reason::Callback, "the page sent back what is no text"))),
+            Some(Some(token)) => Some(Ok(Some(Secret::new(token)))),
+            None => Some(Ok(None)),
+        }
+    }
+}
+
+async fn head(stream: &mut TcpStream) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 1024];
+    while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
+        let length = stream.read(&mut piece).await.ok().filter(|length| *length > 0)?;
+        bytes.extend_from_slice(piece.get(..length)?);
+        if bytes.len() > MOST {
+            return None;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'%' => {
+                let pair = [rest.next()?, rest.next()?];
+                bytes.extend(haft_seal::unhex(std::str::from_utf8(&pair).ok()?)?);
+            }
+            b'+' => bytes.push(b' '),
+            byte => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}

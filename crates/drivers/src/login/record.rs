@@ -1,0 +1,117 @@
+//! Who logged in where, and since when. No token is in it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+use haft_model::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A login of one actor to one driver, in this workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    /// The driver.
+    pub driver: String,
+    /// Who; everybody where none is named.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub actor: Option<String>,
+    /// Since when, or since it was last renewed.
+    pub since: Timestamp,
+    /// Whether it was seen to have run out.
+    #[serde(default)]
+    pub expired: bool,
+}
+
+/// The file of logins.
+#[derive(Clone, Debug)]
+pub struct Logins {
+    file: PathBuf,
+}
+
+impl Logins {
+    /// The logins in a file, which does not have to be there.
+    pub fn new(file: PathBuf) -> Logins {
+        Logins { file }
+    }
+
+    /// The login of somebody: their own, or everybody's.
+    pub fn find(&self, driver: &str, actor: &str) -> io::Result<Option<Login>> {
+        let all = self.all()?;
+        let whose = |wanted: Option<&str>| {
+            let mut found = all.iter();
+            found.find(|one| one.driver == driver && one.actor.as_deref() == wanted).cloned()
+        };
+        Ok(whose(Some(actor)).or_else(|| whose(None)))
+    }
+
+    /// Puts a login on record, in place of the one that was there.
+    pub fn put(&self, login: Login) -> io::Result<()> {
+        let _lock = self.locked()?;
+        let mut all = self.all()?;
+        all.retain(|one| one.driver != login.driver || one.actor != login.actor);
+        all.push(login);
+        self.save(&all)
+    }
+
+    /// Notes that the login of somebody has run out; whether there was one.
+    pub fn expired(&self, driver: &str, actor: &str) -> io::Result<bool> {
+        let _lock = self.locked()?;
+        let Some(found) = self.find(driver, actor)? else { return Ok(false) };
+        let mut all = self.all()?;
+        all.iter_mut().filter(|one| **one == found).for_each(|one| one.expired = true);
+        self.save(&all)?;
+        Ok(true)
+    }
+
+    fn all(&self) -> io::Result<Vec<Login>> {
+        match fs::read(&self.file) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+            Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn save(&self, all: &[Login]) -> io::Result<()> {
+        haft_seal::replace(&self.file, &serde_json::to_vec_pretty(all)?)
+    }
+
+    fn locked(&self) -> io::Result<File> {
+        if let Some(folder) = self.file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let path = self.file.with_extension("lock");
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        lock.lock()?;
+        Ok(lock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_testkit::Folder;
+
+    use super::*;
+
+    #[test]
+    fn a_login_is_its_actors_own_and_else_everybodys() {
+        let folder = Folder::new();
+        let logins = Logins::new(folder.path().join(".haft/logins.json"));
+        let login = |actor: Option<&str>| Login {
+            driver: "bank".to_owned(),
+            actor: actor.map(str::to_owned),
+            since: Timestamp::UNIX_EPOCH,
+            expired: false,
+        };
+        assert_eq!(logins.find("bank", "user:ana").unwrap(), None);
+        logins.put(login(Some("user:ana"))).unwrap();
+        logins.put(login(Some("user:ana"))).unwrap();
+        assert_eq!(logins.find("bank", "user:ana").unwrap(), Some(login(Some("user:ana"))));
+        assert_eq!(logins.find("bank", "user:bob").unwrap(), None);
+        logins.put(login(None)).unwrap();
+        assert_eq!(logins.find("bank", "user:bob").unwrap(), Some(login(None)));
+        assert!(logins.expired("bank", "user:ana").unwrap());
+        assert!(logins.find("bank", "user:ana").unwrap().unwrap().expired);
+        assert!(!logins.find("bank", "user:bob").unwrap().unwrap().expired);
+        assert!(!logins.expired("shop", "user:ana").unwrap());
+    }
+}

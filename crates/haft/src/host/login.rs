@@ -1,0 +1,333 @@
+//! Logging in to what stands behind a driver, and where that login stands.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_catalog::AuthState;
+use haft_contract::{AuthFile, Driver, Flow, beside, did_you_mean};
+use haft_drivers::{
+    AuthBlock, Callback, Device, Keeper, Login, LoginBlock, Logins, Program, Service, Step, Tell,
+};
+use haft_model::{Actor, ActorId, Code, DriverId, Secret, SecretKind, Stop, Timestamp};
+use serde_json::{Value, json};
+
+use super::readiness::{self, Known};
+use super::{Host, hooks, uses, vault};
+use crate::Workspace;
+
+/// The file of logins, which holds no token.
+const FILE: &str = ".haft/logins.json";
+
+/// How long a person may take at a page or in another terminal.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// How often it is looked whether they are done.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Asks the person for a text that is not shown; none where they give up.
+pub type Ask<'a> = &'a (dyn Fn(&str) -> Result<Option<Secret>, Stop> + Send + Sync);
+
+/// The person who logs in, if there is one.
+#[derive(Clone, Copy)]
+pub struct Attending<'a> {
+    /// Tells them what to do.
+    pub tell: Tell<'a>,
+    /// Asks them for a token.
+    pub ask: Ask<'a>,
+}
+
+/// What a login leaves behind.
+enum Outcome {
+    /// A token, for the vault.
+    Token(Secret),
+    /// Nothing that Haft keeps: the program has it.
+    Elsewhere,
+}
+
+/// A login that is under way.
+struct Under<'a> {
+    workspace: &'a Workspace,
+    keeper: &'a Keeper,
+    driver: Arc<Driver>,
+    manifest: Value,
+    block: AuthBlock,
+    program: Program<'a>,
+}
+
+impl Host {
+    /// Logs somebody in to a driver by the way that it declares. The login is `holder`'s, or
+    /// everybody's where none is named. Without a person only a command that needs none is run.
+    pub async fn log_in(
+        &self,
+        driver: &str,
+        by: &Actor,
+        holder: Option<&ActorId>,
+        person: Option<Attending<'_>>,
+    ) -> Result<(), Stop> {
+        let workspace = self.workspace();
+        let keeper = vault::keeper(&workspace, &self.given);
+        let place = hooks::place(&workspace, &self.given);
+        let found = find(&workspace, driver)?;
+        let manifest = found.raw();
+        let Some(block) = AuthBlock::of(&manifest) else {
+            return Err(Stop::new(Code::InputValue, format!("`{driver}` needs no login")));
+        };
+        let under = Under {
+            workspace: &workspace,
+            keeper: &keeper,
+            program: Program { manifest: &found.raw(), place: &place },
+            driver: found.clone(),
+            manifest,
+            block,
+        };
+        let slug = match under.carried_out(person).await? {
+            Outcome::Token(token) => {
+                let slug = under.slug()?;
+                Some(self.keep_secret(by, &slug, holder, token).await?)
+            }
+            Outcome::Elsewhere => None,
+        };
+        let whose = holder.map(|holder| holder.as_str().to_owned());
+        self.logged_in(Login {
+            driver: driver.to_owned(),
+            actor: whose,
+            since: Timestamp::now(),
+            expired: false,
+        })?;
+        let kept = slug.map(|slug| format!(", with the secret `{slug}`")).unwrap_or_default();
+        let whom = holder.map_or("everybody".to_owned(), |holder| format!("`{holder}`"));
+        self.note(by, format!("`{}` logged {whom} in to `{driver}`{kept}", by.id)).await
+    }
+
+    /// Where the login of a driver stands for an actor. One that is due is renewed first.
+    pub async fn auth_state(&self, driver: &DriverId, actor: &Actor) -> Result<AuthState, Stop> {
+        let workspace = self.workspace();
+        let found = find(&workspace, driver.as_str())?;
+        let manifest = found.raw();
+        let block = AuthBlock::of(&manifest);
+        let keeper = vault::keeper(&workspace, &self.given);
+        let who = actor.id.as_str();
+        let mut login = self.logins().find(driver.as_str(), who).map_err(unreadable)?;
+        if let (Some(block), Some(there)) = (&block, &login)
+            && block.is_due(there.since, Timestamp::now())
+        {
+            login = Some(self.renewed(&workspace, &manifest, block, there.clone()).await?);
+        }
+        let used = uses::named(&manifest);
+        let variables = block.iter().flat_map(AuthBlock::variables).cloned().collect();
+        Ok(readiness::stands(Known {
+            block: block.as_ref(),
+            used: &there(&keeper, used, who).await,
+            variables: &there(&keeper, variables, who).await,
+            login: login.as_ref(),
+        }))
+    }
+
+    /// Notes that a backend no longer takes the login of somebody.
+    pub fn login_expired(&self, driver: &DriverId, actor: &Actor) -> Result<(), Stop> {
+        let noted = self.logins().expired(driver.as_str(), actor.id.as_str());
+        noted.map(drop).map_err(unreadable)
+    }
+
+    /// Renews a login by the command of its driver; one that fails has run out.
+    async fn renewed(
+        &self,
+        workspace: &Workspace,
+        manifest: &Value,
+        block: &AuthBlock,
+        login: Login,
+    ) -> Result<Login, Stop> {
+        let command = block.refresh.as_ref().and_then(|refresh| refresh.cmd.as_deref());
+        // An empty command means that the driver renews it itself.
+        let Some(command) = command.filter(|command| !command.trim().is_empty()) else {
+            return Ok(login);
+        };
+        let place = hooks::place(workspace, &self.given);
+        let done = Program { manifest, place: &place }.run(command).await;
+        let expired = !matches!(done, Ok(0));
+        let since = if expired { login.since } else { Timestamp::now() };
+        let login = Login { expired, since, ..login };
+        self.logged_in(login.clone())?;
+        Ok(login)
+    }
+
+    fn logged_in(&self, login: Login) -> Result<(), Stop> {
+        self.logins().put(login).map_err(unreadable)
+    }
+
+    fn logins(&self) -> Logins {
+        Logins::new(self.workspace().root().join(FILE))
+    }
+}
+
+impl Under<'_> {
+    async fn carried_out(&self, person: Option<Attending<'_>>) -> Result<Outcome, Stop> {
+        if let Some(auth) = self.auth_file() {
+            let person = person.ok_or_else(|| self.nobody())?;
+            return self.by_service(&auth, person).await;
+        }
+        match &self.block.login {
+            Some(LoginBlock { url: Some(url), requires_callback_url: true, .. }) => {
+                let callback = Callback::open().await?;
+                let person = person.ok_or_else(|| self.nobody())?;
+                (person.tell)(Step::Open { url: callback.page(url) });
+                let token = callback.visited(PATIENCE).await?;
+                self.complete(token.map_or(Outcome::Elsewhere, Outcome::Token)).await
+            }
+            Some(LoginBlock { url: Some(url), .. }) => {
+                let person = person.ok_or_else(|| self.nobody())?;
+                (person.tell)(Step::Open { url: url.clone() });
+                self.awaited(person.tell).await
+            }
+            Some(LoginBlock { cmd: Some(cmd), interactive: true, .. }) => {
+                let person = person.ok_or_else(|| self.nobody())?;
+                (person.tell)(Step::Run { command: cmd.clone() });
+                self.awaited(person.tell).await
+            }
+            Some(LoginBlock { cmd: Some(cmd), .. }) => match self.program.run(cmd).await? {
+                0 => self.complete(Outcome::Elsewhere).await,
+                code => Err(self.failed(&format!("`{cmd}` ended with code {code}"))),
+            },
+            Some(LoginBlock { .. }) | None => Err(self.by_secrets()),
+        }
+    }
+
+    /// The way that an AUTH.md describes.
+    async fn by_service(&self, auth: &AuthFile, person: Attending<'_>) -> Result<Outcome, Stop> {
+        // Nobody goes through a login whose token has no place.
+        let slug = self.slug()?;
+        match &auth.flow {
+            Flow::Token => {
+                let asked = (person.ask)(&format!("token of {}: ", auth.id))?;
+                asked.map(Outcome::Token).ok_or_else(|| {
+                    Stop::new(Code::CanceledCaller, "nothing was typed, so nobody was logged in")
+                        .because(json!({ "login": "user_cancelled" }))
+                })
+            }
+            Flow::Device { .. } if self.keeper.listed(&slug)?.kind != SecretKind::OAuth => {
+                let words = format!("the secret `{slug}` cannot hold what renews its token");
+                Err(Stop::new(Code::SetupRequired, words).help("give it `kind: oauth`"))
+            }
+            Flow::Device { client, scope, .. } => {
+                let device = Device {
+                    client: client.clone(),
+                    scope: scope.clone(),
+                    second: Duration::from_secs(1),
+                };
+                let (api_base, audience) = (auth.api_base.to_string(), auth.audience.clone());
+                let service = Service { api_base, audience };
+                let (guard, clock) = (&self.keeper.guard, self.keeper.clock);
+                let token = device.log_in(&service, guard, clock, person.tell).await?;
+                Ok(Outcome::Token(token.written()))
+            }
+            Flow::Service { .. } => {
+                let words =
+                    format!("{} wants `service-auth`, which is not supported yet", auth.file);
+                Err(Stop::new(Code::SetupRequired, words).help("use `pat` or `device-code`"))
+            }
+        }
+    }
+
+    /// Waits until somebody is done elsewhere.
+    async fn awaited(&self, tell: Tell<'_>) -> Result<Outcome, Stop> {
+        let login = self.block.login.as_ref();
+        let Some(completes) = login.and_then(|login| login.completes_when.as_ref()) else {
+            let words = "nobody can tell when this login is done";
+            return Err(Stop::new(Code::SetupRequired, format!("`{}`: {words}", self.driver.id))
+                .help("add `completes_when` to `auth.login` of the driver"));
+        };
+        tell(Step::Waiting { what: format!("the login to {}", self.driver.id) });
+        let waiting = async {
+            while !completes.holds(&self.program, &self.keeper.guard).await? {
+                tokio::time::sleep(LOOK).await;
+            }
+            Ok(Outcome::Elsewhere)
+        };
+        let late = || Err(self.failed("nobody was logged in in time"));
+        tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| late())
+    }
+
+    /// What came of a login that says of itself that it is done.
+    async fn complete(&self, outcome: Outcome) -> Result<Outcome, Stop> {
+        let login = self.block.login.as_ref();
+        match login.and_then(|login| login.completes_when.as_ref()) {
+            Some(completes) if !completes.holds(&self.program, &self.keeper.guard).await? => {
+                Err(self.failed("it is over, and nobody is logged in"))
+            }
+            Some(_) | None => Ok(outcome),
+        }
+    }
+
+    /// The AUTH.md that the driver names, if it names one.
+    fn auth_file(&self) -> Option<Arc<AuthFile>> {
+        let path = beside(&self.driver.file, self.block.reference.as_deref()?)?;
+        self.workspace.rulebook().auth.iter().find(|auth| *auth.file == path).cloned()
+    }
+
+    /// The secret that holds the token: the one that the AUTH.md names, or the only one that the
+    /// driver uses.
+    fn slug(&self) -> Result<String, Stop> {
+        let slug = |name: &str| self.keeper.listed(name).ok().map(|listed| listed.slug.clone());
+        let named = self.auth_file().and_then(|auth| slug(&auth.token_store.keychain));
+        let names = uses::named(&self.manifest).into_iter().chain(self.block.variables().to_vec());
+        let used: BTreeSet<String> = names.filter_map(|name| slug(&name)).collect();
+        match (named, used.iter().next(), used.len()) {
+            (Some(named), _, _) => Ok(named),
+            (None, Some(only), 1) => Ok(only.clone()),
+            (None, _, _) => {
+                let words = format!("no secret of `{}` can hold its token", self.driver.id);
+                Err(Stop::new(Code::SetupRequired, words)
+                    .help("list one of kind `oauth` in a SECRETS.md, and use it in the driver"))
+            }
+        }
+    }
+
+    fn failed(&self, why: &str) -> Stop {
+        let words = format!("the login to `{}` failed: {why}", self.driver.id);
+        Stop::new(Code::CredentialMissing, words).because(json!({ "login": "upstream_error" }))
+    }
+
+    /// Nobody can do what a person has to do.
+    fn nobody(&self) -> Stop {
+        let words = format!("a person has to log in to `{}`, and nobody is here", self.driver.id);
+        Stop::new(Code::CredentialMissing, words)
+            .help(format!("run `haft login {}` at a terminal", self.driver.id))
+    }
+
+    /// There is nothing to go through: the login is a secret.
+    fn by_secrets(&self) -> Stop {
+        let words = format!("`{}` has no way to log in; it takes secrets", self.driver.id);
+        let stop = Stop::new(Code::InputValue, words);
+        match self.slug() {
+            Ok(slug) => stop.help(format!("haft secrets set {slug}")),
+            Err(_) => stop.help("`haft secrets list` says which"),
+        }
+    }
+}
+
+/// Of each name, whether somebody would get a value.
+async fn there(keeper: &Keeper, names: BTreeSet<String>, who: &str) -> Vec<bool> {
+    let mut found = Vec::new();
+    for name in names {
+        found.push(keeper.resolves(&name, who).await.is_ok());
+    }
+    found
+}
+
+fn find(workspace: &Workspace, id: &str) -> Result<Arc<Driver>, Stop> {
+    let bindings = || workspace.snapshot().entries().flat_map(|entry| &entry.bindings);
+    let found = bindings().find(|binding| binding.driver.id.as_str() == id);
+    found.map(|binding| binding.driver.clone()).ok_or_else(|| {
+        let stop =
+            Stop::new(Code::ResourceNotFound, format!("no tool is served by a driver `{id}`"));
+        match did_you_mean(id, bindings().map(|binding| binding.driver.id.as_str())) {
+            Some(near) => stop.help(format!("did you mean `{near}`?")),
+            None => stop.help("`haft tools` lists the drivers"),
+        }
+    })
+}
+
+fn unreadable(fault: std::io::Error) -> Stop {
+    Stop::new(Code::SetupRequired, format!("`{FILE}` cannot be used: {fault}"))
+}

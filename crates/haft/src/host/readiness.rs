@@ -1,0 +1,79 @@
+//! Where the login of a driver stands for one actor.
+
+use haft_catalog::AuthState;
+use haft_drivers::{AuthBlock, Login};
+
+/// What is known of a login.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known<'a> {
+    /// What the driver declares.
+    pub(super) block: Option<&'a AuthBlock>,
+    /// Of each secret that the driver puts into requests, whether there is a value.
+    pub(super) used: &'a [bool],
+    /// Of each variable that holds a login, whether there is a value.
+    pub(super) variables: &'a [bool],
+    /// The login on record.
+    pub(super) login: Option<&'a Login>,
+}
+
+/// Where a login stands. A driver whose secrets are all there is logged in; one that uses none is
+/// where somebody logged in, or where any of its variables has a value.
+pub(super) fn stands(known: Known<'_>) -> AuthState {
+    let Some(block) = known.block else { return AuthState::NotRequired };
+    if known.login.is_some_and(|login| login.expired) {
+        return AuthState::Expired;
+    }
+    let nothing_to_have = block.login.is_none() && known.variables.is_empty();
+    let logged_in = match known.used {
+        [] if nothing_to_have => return AuthState::NotRequired,
+        [] => known.login.is_some() || known.variables.contains(&true),
+        used => !used.contains(&false),
+    };
+    if logged_in { AuthState::LoggedIn } else { AuthState::LoggedOut }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_model::Timestamp;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// `used` and `variables` as letters: `y` there, `n` not there.
+    fn check(auth: Value, used: &str, variables: &str, login: Option<bool>, expected: AuthState) {
+        let block = AuthBlock::of(&json!({ "auth": auth }));
+        let flags = |text: &str| text.chars().map(|letter| letter == 'y').collect::<Vec<_>>();
+        let login = login.map(|expired| Login {
+            driver: "bank".to_owned(),
+            actor: None,
+            since: Timestamp::UNIX_EPOCH,
+            expired,
+        });
+        let known = Known {
+            block: block.as_ref(),
+            used: &flags(used),
+            variables: &flags(variables),
+            login: login.as_ref(),
+        };
+        assert_eq!(stands(known), expected, "{auth} {used} {variables} {login:?}");
+    }
+
+    #[test]
+    fn a_login_stands_where_its_secrets_variables_and_record_say() {
+        use AuthState::{Expired, LoggedIn, LoggedOut, NotRequired};
+        let env = || json!({ "state": { "env": ["A", "B"] } });
+        let login = || json!({ "login": { "cmd": "bank login" } });
+        check(Value::Null, "", "", None, NotRequired);
+        check(json!({ "ref": "./SECRETS.md" }), "", "", None, NotRequired);
+        check(env(), "yy", "yy", None, LoggedIn);
+        check(env(), "yn", "yn", None, LoggedOut);
+        check(env(), "", "ny", None, LoggedIn);
+        check(env(), "", "nn", None, LoggedOut);
+        check(login(), "", "", None, LoggedOut);
+        check(login(), "", "", Some(false), LoggedIn);
+        check(login(), "", "", Some(true), Expired);
+        check(login(), "y", "", None, LoggedIn);
+        check(login(), "n", "", Some(false), LoggedOut);
+        check(login(), "y", "", Some(true), Expired);
+    }
+}
