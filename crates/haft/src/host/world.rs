@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_catalog::Surface;
 use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::Driver;
-use haft_drivers::{Builtin, Declared, Http};
+use haft_drivers::{Builtin, Cli, Declared, Http, Place};
 use haft_model::{CallRate, DriverId, DriverKind, Glob, Timestamp, ToolKey};
 use haft_policy::Rulebook;
 use haft_runtime::{Rate, World};
@@ -62,19 +62,28 @@ fn declared(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn D
             serving.serves.push((entry.contract.key().clone(), binding.entry));
         }
     }
-    let driver = |(id, serving): (_, Serving)| Some((id, of_kind(serving, given)?));
+    let place = hooks::place(workspace, given);
+    let driver = |(id, serving): (_, Serving)| Some((id, of_kind(serving, given, &place)?));
     found.into_iter().filter_map(driver).collect()
 }
 
 /// The driver of its kind; one whose kind nobody here carries out is not there.
-fn of_kind(Serving { driver, serves }: Serving, given: &Given) -> Option<Arc<dyn Driver>> {
+fn of_kind(
+    Serving { driver, serves }: Serving,
+    given: &Given,
+    place: &Place,
+) -> Option<Arc<dyn Driver>> {
     let kind = driver.kind;
     let read = move || Declared { manifest: driver.raw(), serves };
     match kind {
         DriverKind::Http => {
             Some(Arc::new(Http::new(read, given.addresses.clone(), Timestamp::now)))
         }
-        DriverKind::Cli | DriverKind::Mcp | DriverKind::Sdk | DriverKind::Builtin => None,
+        DriverKind::Cli => {
+            let cli = Cli::new(read, place.clone()).reading_yaml(haft_contract::source::yaml_value);
+            Some(Arc::new(cli))
+        }
+        DriverKind::Mcp | DriverKind::Sdk | DriverKind::Builtin => None,
     }
 }
 
