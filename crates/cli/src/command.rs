@@ -16,6 +16,7 @@ pub(crate) mod init;
 pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod settle;
+pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod test;
 pub(crate) mod tools;

@@ -13,6 +13,7 @@ mod http;
 mod kept;
 mod opening;
 mod place;
+mod provision;
 mod watch;
 mod web;
 
@@ -22,3 +23,4 @@ pub use declared::Declared;
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;
 pub use place::Place;
+pub use provision::{InstallWay, Provision, SetupStep, SetupWork};

@@ -25,6 +25,7 @@ mod majors;
 mod pages;
 mod published;
 mod records;
+mod setup;
 mod show;
 mod snapshots;
 mod stage;
