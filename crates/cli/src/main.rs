@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 
 use command::{
     accept, approvals, approve, audit, batch, call, cancel, check, compensate, events, explain,
-    export, init, login, runs, schema, secrets, settle, show, test, tools, trace, why,
+    export, init, login, runs, schema, secrets, settle, setup, show, test, tools, trace, why,
 };
 use exit::Exit;
 
@@ -72,6 +72,8 @@ enum Command {
     Compensate(compensate::Arguments),
     /// Tell what became of a call of which nobody knew.
     Settle(settle::Arguments),
+    /// Get the program of a driver ready: install it, ask its version, set it up.
+    Setup(setup::Arguments),
     /// Print what is recorded, as it is recorded.
     Events(events::Arguments),
     /// Prove what was recorded, or hand it to somebody else.
@@ -135,6 +137,7 @@ fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Cancel(arguments) => wait(cancel::run(context, arguments)),
         Command::Compensate(arguments) => wait(compensate::run(context, arguments)),
         Command::Settle(arguments) => wait(settle::run(context, arguments)),
+        Command::Setup(arguments) => wait(setup::run(context, arguments)),
         Command::Events(arguments) => wait(events::run(context, arguments)),
         Command::Audit(arguments) => wait(audit::run(context, arguments)),
         Command::Secrets(arguments) => wait(secrets::run(context, arguments)),

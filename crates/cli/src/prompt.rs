@@ -149,7 +149,7 @@ impl Prompt for Terminal<'_> {
 }
 
 /// A line that the person types; none at the end of what they have to say.
-async fn line(ask: &str) -> Option<String> {
+pub(crate) async fn line(ask: &str) -> Option<String> {
     let mut err = anstream::stderr();
     let _ = write!(err, "{ask}");
     let _ = err.flush();

@@ -10,7 +10,7 @@ mod line;
 mod listening;
 mod login;
 mod manifest;
-mod program;
+pub(crate) mod program;
 mod run;
 mod tried;
 

@@ -12,14 +12,15 @@ use haft_model::host::covers;
 use haft_model::{
     EffectProfile, FactRule, Facts, Requires, Risk, Timestamp, Tri, after, parse_duration,
 };
-use haft_sandbox::{CheckedUrl, End};
+use haft_sandbox::End;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::http::reach;
 use crate::opening::Opening;
-use crate::web::{Outgoing, Sending, Submitted, Unanswered, Way, look_up};
+use crate::web::{Outgoing, Sending, Submitted, Way, look_up};
+use crate::words;
 use crate::{Declared, Place};
 
 /// How long a look may take, and how long it holds, where the driver says nothing.
@@ -157,7 +158,8 @@ async fn ran(
     place: &Place,
     deadline: Instant,
 ) -> Result<End, String> {
-    let mut words = words(cmd).ok_or_else(|| format!("`{cmd}` has a quote that never closes"))?;
+    let words = words::split(cmd, place.variable);
+    let mut words = words.map_err(|why| format!("`{cmd}`: {why}"))?;
     if words.is_empty() {
         return Err("its `cmd` names no program".to_owned());
     }
@@ -165,24 +167,6 @@ async fn ran(
     let confined = opening.confined(&program, words, place);
     let ended = confined.run(&place.walls, deadline, pending()).await;
     ended.map(|ended| ended.end).map_err(|refused| refused.to_string())
-}
-
-/// The words of a command: apart by spaces, together in quotes.
-fn words(cmd: &str) -> Option<Vec<String>> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for letter in cmd.chars() {
-        match (quote, letter) {
-            (Some(open), closing) if open == closing => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None, space) if space.is_whitespace() => words.extend(word.take()),
-            (_, letter) => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    quote.is_none().then_some(words)
 }
 
 /// Requests to the hosts of a driver.
@@ -224,36 +208,7 @@ impl Web<'_> {
         let (lookup, submitted) = (look_up, Submitted::OnWrite);
         let way = Way { guard: &guard, lookup, sending: &sending, submitted };
         let request = Outgoing { method, ..Outgoing::get(url.clone()) };
-        let answer = way.send(&request).await.map_err(|fault| unanswered(&fault, &url))?;
+        let answer = way.send(&request).await.map_err(|fault| fault.told(url.host()))?;
         Ok(answer.status().as_u16())
-    }
-}
-
-fn unanswered(fault: &Unanswered, url: &CheckedUrl) -> String {
-    let host = url.host();
-    match fault {
-        Unanswered::Unknown => format!("`{host}` cannot be looked up"),
-        Unanswered::Unreachable => format!("`{host}` cannot be reached"),
-        Unanswered::Broken | Unanswered::Gone => {
-            format!("the connection to `{host}` broke before it answered")
-        }
-        Unanswered::Forbidden(forbidden) => forbidden.to_string(),
-        Unanswered::Stopped(stop) => stop.message.clone(),
-        Unanswered::Unready | Unanswered::Unrecorded => "no request could be made".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_is_words_and_quotes_hold_them_together() {
-        let check = |cmd: &str, expected: &[&str]| assert_eq!(words(cmd).unwrap(), expected);
-        check("gh auth  status", &["gh", "auth", "status"]);
-        check("sh -c 'exit 3'", &["sh", "-c", "exit 3"]);
-        check("a \"b 'c'\" '' d$e;f", &["a", "b 'c'", "", "d$e;f"]);
-        check("  ", &[]);
-        assert_eq!(words("sh -c 'exit"), None);
     }
 }

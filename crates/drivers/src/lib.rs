@@ -15,10 +15,12 @@ mod kept;
 mod login;
 mod opening;
 mod place;
+mod provision;
 mod sdk;
 mod vault;
 mod watch;
 mod web;
+mod words;
 
 pub use builtin::Builtin;
 pub use cli::Cli;
@@ -31,6 +33,7 @@ pub use login::{
     Refresh, Service, Sign, Step, Tell,
 };
 pub use place::Place;
+pub use provision::{InstallWay, Provision, SetupStep, SetupWork};
 pub use sdk::Sdk;
 pub use vault::{
     Change, Holder, Keeper, KeyPlace, Listed, Named, Per, SHORTEST_SECRET, Strongbox, Token,

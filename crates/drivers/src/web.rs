@@ -5,6 +5,7 @@
 //! submission is on record before the request is handed to it.
 
 mod client;
+mod download;
 pub(crate) mod form;
 mod line;
 mod sending;
@@ -19,6 +20,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode};
 
 pub(crate) use client::Pool;
+pub(crate) use download::download;
 pub(crate) use line::{Line, Lines};
 pub(crate) use sending::{Sending, Stage};
 
@@ -73,6 +75,22 @@ pub(crate) enum Unanswered {
     Unready,
     /// Work of ours broke off.
     Stopped(Stop),
+}
+
+impl Unanswered {
+    /// Why, in words.
+    pub(crate) fn told(&self, host: &str) -> String {
+        match self {
+            Unanswered::Unknown => format!("`{host}` cannot be looked up"),
+            Unanswered::Forbidden(forbidden) => forbidden.to_string(),
+            Unanswered::Unreachable => format!("`{host}` cannot be reached"),
+            Unanswered::Broken | Unanswered::Gone => {
+                format!("the connection to `{host}` broke before there was an answer")
+            }
+            Unanswered::Unrecorded | Unanswered::Unready => "no request could be made".to_owned(),
+            Unanswered::Stopped(stop) => stop.message.clone(),
+        }
+    }
 }
 
 /// When a request counts as submitted.

@@ -21,6 +21,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use haft_driver::{Driver, Hook, Vault};
+use haft_drivers::Provision;
 use haft_ledger::Store;
 use haft_model::{Actor, ActorId, Call, DriverId, Envelope, Role};
 use haft_runtime::{
@@ -147,6 +148,17 @@ impl Host {
         };
         self.runtime.hand_over(&envelope.invocation_id);
         envelope
+    }
+
+    /// The program of a driver, to install it and set it up.
+    pub fn provision(&self, driver: &str) -> Option<Provision> {
+        let workspace = self.workspace();
+        let found = workspace.snapshot().entries().flat_map(|entry| &entry.bindings);
+        let found =
+            found.map(|binding| &binding.driver).find(|found| found.id.as_str() == driver)?;
+        let file = workspace.root().join(&*found.file);
+        let folder = file.parent().unwrap_or(workspace.root()).to_owned();
+        Some(Provision::new(found.raw(), folder, hooks::place(&workspace, &self.given)))
     }
 
     /// The pipeline, for those who want to say how they wait.

@@ -11,6 +11,7 @@ mod error;
 mod files;
 mod host;
 mod published;
+mod readiness;
 mod workspace;
 
 pub use builtin::BUILTIN_DRIVER;
@@ -21,6 +22,7 @@ pub use define::{
 pub use error::Error;
 pub use haft_driver as driver;
 pub use haft_driver::{Cancel, Link};
+pub use haft_drivers::{InstallWay, Provision, SetupStep, SetupWork};
 pub use haft_drivers::{Step, Tell};
 pub use haft_ledger as ledger;
 pub use haft_model as model;
@@ -28,5 +30,6 @@ pub use haft_policy as policy;
 pub use haft_runtime as runtime;
 pub use haft_sandbox::{Launcher, launcher};
 pub use host::{Ask, Attending, Host, HostOptions, SecretState, StoreChoice, Subscription};
+pub use readiness::{DriverRecord, Readiness};
 pub use schemars;
 pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};

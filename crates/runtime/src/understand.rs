@@ -119,7 +119,7 @@ impl Understood {
                 Code::SetupRequired,
                 format!("nothing here can run driver `{}` of kind {kind}", plan.route.driver),
             )
-            .help("drivers of kind builtin and http, and those defined in code, can be run")
+            .help("drivers of kind builtin, cli and http, and those defined in code, can be run")
         })?;
         caught(|| driver.preflight(&plan)).unwrap_or_else(|fault| {
             let id = &plan.route.driver;

@@ -29,6 +29,7 @@ mod published;
 mod records;
 #[cfg(target_os = "linux")]
 mod secrets;
+mod setup;
 mod show;
 mod snapshots;
 mod stage;

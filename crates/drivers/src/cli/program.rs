@@ -12,6 +12,7 @@ use crate::Place;
 pub(crate) fn find(bin: &str, driver: &str, place: &Place, root: &Path) -> Result<String, Stop> {
     let found = match bin.contains('/') {
         true => Some(place.program(root, bin)).filter(|path| path.is_file()),
+        false if on_shelf(bin, driver, place).is_some() => on_shelf(bin, driver, place),
         false if among(bin, PROGRAMS).is_some() => return Ok(bin.to_owned()),
         false => of_user(bin, place, root),
     };
@@ -19,6 +20,26 @@ pub(crate) fn find(bin: &str, driver: &str, place: &Place, root: &Path) -> Resul
         let words = format!("driver `{driver}` runs `{bin}`, which is not installed");
         Stop::new(Code::SetupRequired, words).help(format!("run `haft setup {driver}`"))
     })
+}
+
+/// Where programs are put that Haft fetched itself, for each driver its own.
+pub(crate) fn shelf(place: &Place, driver: &str) -> Option<PathBuf> {
+    let data = (place.variable)("XDG_DATA_HOME").filter(|path| path.starts_with('/'));
+    let data = data
+        .map(PathBuf::from)
+        .or_else(|| Some(Path::new(&(place.variable)("HOME")?).join(".local/share")));
+    Some(data?.join("haft/programs").join(driver))
+}
+
+/// Whether whoever runs Haft has a program.
+pub(crate) fn is_installed(bin: &str, place: &Place) -> bool {
+    let path = (place.variable)("PATH").unwrap_or_default();
+    among(bin, PROGRAMS).or_else(|| among(bin, &path)).is_some()
+}
+
+fn on_shelf(bin: &str, driver: &str, place: &Place) -> Option<PathBuf> {
+    let path = shelf(place, driver)?.join(bin);
+    std::fs::canonicalize(path).ok().filter(|path| path.is_file())
 }
 
 /// Whether one of some files is there; `~` is the home of whoever runs Haft.

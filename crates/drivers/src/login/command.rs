@@ -10,6 +10,7 @@ use super::{CompletesWhen, Reason, failed};
 use crate::Place;
 use crate::opening::Opening;
 use crate::web::form;
+use crate::words;
 
 /// How long a command may take.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -26,7 +27,9 @@ impl Program<'_> {
     /// Runs a command and gives the code with which it ended. It sees what the driver declares, may
     /// write where the driver keeps its login, and reaches the hosts of the driver.
     pub async fn run(&self, command: &str) -> Result<i32, Stop> {
-        let mut words = command.split_whitespace().map(str::to_owned);
+        let words = words::split(command, self.place.variable);
+        let words = words.map_err(|why| failed(Reason::Upstream, format!("`{command}`: {why}")))?;
+        let mut words = words.into_iter();
         let program =
             words.next().ok_or_else(|| failed(Reason::Upstream, "the command is empty"))?;
         let opening = Opening::within(self.manifest, &anything(), self.place)?;

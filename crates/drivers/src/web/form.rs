@@ -98,19 +98,15 @@ async fn sent(guard: &AddressGuard, request: Outgoing) -> Result<Said, Stop> {
 }
 
 fn unanswered(host: &str, fault: Unanswered) -> Stop {
+    let words = fault.told(host);
     match fault {
         Unanswered::Stopped(stop) => stop,
-        Unanswered::Forbidden(forbidden) => {
-            Stop::new(Code::SandboxViolation, forbidden.to_string())
-        }
-        Unanswered::Unknown => unavailable(format!("`{host}` cannot be looked up")),
-        Unanswered::Unreachable => unavailable(format!("`{host}` cannot be reached")),
-        Unanswered::Broken | Unanswered::Gone | Unanswered::Unrecorded | Unanswered::Unready => {
-            unavailable(format!("`{host}` did not answer as a web server does"))
-        }
+        Unanswered::Forbidden(_) => Stop::new(Code::SandboxViolation, words),
+        Unanswered::Unknown
+        | Unanswered::Unreachable
+        | Unanswered::Broken
+        | Unanswered::Gone
+        | Unanswered::Unrecorded
+        | Unanswered::Unready => Stop::new(Code::DependencyUnavailable, words),
     }
-}
-
-fn unavailable(words: String) -> Stop {
-    Stop::new(Code::DependencyUnavailable, words)
 }

@@ -8,6 +8,7 @@
 
 mod crowd;
 mod ends;
+mod installing;
 mod lines;
 mod logins;
 mod outputs;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_catalog::Surface;
 use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::Driver;
-use haft_drivers::{Builtin, Declared, Http, Sdk};
+use haft_drivers::{Builtin, Cli, Declared, Http, Place, Sdk};
 use haft_model::{CallRate, DriverId, DriverKind, Glob, Timestamp, ToolKey};
 use haft_policy::Rulebook;
 use haft_runtime::{Rate, World};
@@ -63,25 +63,30 @@ fn declared(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn D
             serving.serves.push((entry.contract.key().clone(), binding.entry));
         }
     }
-    let driver = |(id, serving): (_, Serving)| Some((id, of_kind(serving, workspace, given)?));
+    let place = hooks::place(workspace, given);
+    let driver = |(id, serving): (_, Serving)| Some((id, of_kind(serving, given, &place)?));
     found.into_iter().filter_map(driver).collect()
 }
 
 /// The driver of its kind; one whose kind nobody here carries out is not there.
 fn of_kind(
     Serving { driver, serves }: Serving,
-    workspace: &Workspace,
     given: &Given,
+    place: &Place,
 ) -> Option<Arc<dyn Driver>> {
     let kind = driver.kind;
     let read = move || Declared { manifest: driver.raw(), serves };
     match kind {
         DriverKind::Http => {
             let http = Http::new(read, given.addresses.clone(), Timestamp::now);
-            Some(Arc::new(http.with_files_of(workspace.root().to_owned())))
+            Some(Arc::new(http.with_files_of(place.root.clone())))
         }
-        DriverKind::Sdk => Some(Arc::new(Sdk::new(read, hooks::place(workspace, given)))),
-        DriverKind::Cli | DriverKind::Mcp | DriverKind::Builtin => None,
+        DriverKind::Cli => {
+            let cli = Cli::new(read, place.clone()).reading_yaml(haft_contract::source::yaml_value);
+            Some(Arc::new(cli))
+        }
+        DriverKind::Sdk => Some(Arc::new(Sdk::new(read, place.clone()))),
+        DriverKind::Mcp | DriverKind::Builtin => None,
     }
 }
 

@@ -113,7 +113,7 @@ async fn nothing_happens_before_an_input_is_known_to_be_right() {
         .file(
             ".drivers/nobody/DRIVER.md",
             "---\nname: nobody\nid: nobody\nversion: 1.0.0\ndescription: None.\nkind: cli\n\
-             bin: nobody\nimplements:\n  \
+             bin: nobody\nsandbox: { tty: { required: true } }\nimplements:\n  \
              - { tool: note.count, version: \"^1\", metadata: { cli: { argv: [x] } } }\n\
              ---\n\nNone.\n",
         )

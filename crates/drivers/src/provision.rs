@@ -1,0 +1,251 @@
+//! What it takes until the program of a driver can be run (AIP-29): installing it, asking for its
+//! version, and the steps of its set-up.
+//!
+//! Nothing here happens by itself: whoever calls has asked a person first.
+
+mod download;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod ways;
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use haft_model::{Code, EffectProfile, Facts, Requires, Risk, Stop, Tri};
+use haft_notation::ecma_group;
+use haft_sandbox::{Confined, End, Ended, Walls};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Place;
+use crate::cli::program;
+use crate::ending::complaint;
+use crate::opening::Opening;
+
+pub use steps::{SetupStep, SetupWork};
+pub use ways::InstallWay;
+
+/// How long an installation may take.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+
+/// What installers find in their environment.
+const PASSED: [&str; 10] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "TERM",
+    "http_proxy",
+    "https_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+];
+
+/// The program of one driver, and how it gets ready.
+pub struct Provision {
+    manifest: Value,
+    /// Where the manifest is.
+    folder: PathBuf,
+    place: Place,
+}
+
+#[derive(Deserialize)]
+struct VersionCheck {
+    cmd: String,
+    parse: String,
+    range: String,
+    timeout_ms: Option<u64>,
+}
+
+impl Provision {
+    /// The program of a driver whose manifest lies in a folder.
+    pub fn new(manifest: Value, folder: PathBuf, place: Place) -> Provision {
+        Provision { manifest, folder, place }
+    }
+
+    /// Whether somebody has to log in before it works.
+    pub fn has_login(&self) -> bool {
+        self.manifest.get("auth").is_some()
+    }
+
+    /// Where the program is.
+    pub fn program(&self) -> Result<String, Stop> {
+        program::find(self.text("bin"), self.id(), &self.place, &self.root()?)
+    }
+
+    /// The version that the program says it has, where the driver says how to ask. `satisfies` is
+    /// told a version and a range.
+    pub async fn version(
+        &self,
+        satisfies: impl Fn(&str, &str) -> bool,
+    ) -> Result<Option<String>, Stop> {
+        let Some(check) = self.manifest.get("version_check") else { return Ok(None) };
+        let check = VersionCheck::deserialize(check).map_err(|fault| self.unreadable(&fault))?;
+        let patience = Duration::from_millis(check.timeout_ms.unwrap_or(5000));
+        let ended = self.confined(&check.cmd, None, &looking(), patience).await?;
+        let found = [&ended.stdout, &ended.stderr].into_iter().find_map(|said| {
+            ecma_group(&check.parse, &String::from_utf8_lossy(said)).ok().flatten()
+        });
+        let Some(version) = found else {
+            let words = format!("`{}` did not say its version", check.cmd);
+            return Err(setup(format!("{words}{}", complaint(&ended.stderr))));
+        };
+        match satisfies(&version, &check.range) {
+            true => Ok(Some(version)),
+            false => {
+                let range = check.range;
+                let words = format!("`{}` is {version}, and `{range}` is needed", self.text("bin"));
+                Err(setup(words).help("install another version of it"))
+            }
+        }
+    }
+
+    /// Runs a command of the set-up inside what the driver opens, and gives its exit code. `value` is
+    /// what `${value}` stands for.
+    pub async fn command(
+        &self,
+        text: &str,
+        value: Option<&str>,
+        patience: Duration,
+    ) -> Result<i32, Stop> {
+        let ended = self.confined(text, value, &self.changing(), patience).await?;
+        match ended.end {
+            End::Exited(code) => Ok(code),
+            End::Killed(signal) => Err(setup(format!("`{text}` was ended by signal {signal}"))),
+            End::OutOfTime | End::CalledOff => {
+                Err(setup(format!("`{text}` took longer than {} ms", patience.as_millis())))
+            }
+        }
+    }
+
+    async fn confined(
+        &self,
+        text: &str,
+        value: Option<&str>,
+        effects: &EffectProfile,
+        patience: Duration,
+    ) -> Result<Ended, Stop> {
+        let opening = Opening::within(&self.manifest, effects, &self.place)?;
+        let known = |name: &str| match (name, value) {
+            ("value", Some(value)) => Some(value.to_owned()),
+            (name, _) => opening.env.get(name).cloned().or_else(|| (self.place.variable)(name)),
+        };
+        let words =
+            crate::words::split(text, known).map_err(|why| setup(format!("`{text}`: {why}")))?;
+        let Some((bin, args)) = words.split_first() else {
+            return Err(setup("a command of the set-up names no program".to_owned()));
+        };
+        let found = program::find(bin, self.id(), &self.place, &opening.root)?;
+        let confined = opening.confined(&found, args.to_vec(), &self.place);
+        self.ran(confined, &self.place.walls, patience).await
+    }
+
+    async fn ran(
+        &self,
+        confined: Confined,
+        walls: &Walls,
+        patience: Duration,
+    ) -> Result<Ended, Stop> {
+        let name = confined.program.display().to_string();
+        let ran = confined.run(walls, Instant::now() + patience, pending()).await;
+        ran.map_err(|refused| setup(format!("`{name}` could not be run: {refused}")))
+    }
+
+    /// Runs a program with the rights of whoever runs Haft, as installers need.
+    async fn unconfined(&self, command: &[String]) -> Result<(), Stop> {
+        let Some((program, args)) = command.split_first() else { return Ok(()) };
+        let passed = PASSED
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), (self.place.variable)(name)?)));
+        let confined = Confined {
+            program: PathBuf::from(program),
+            args: args.to_vec(),
+            env: passed.collect::<BTreeMap<_, _>>(),
+            cwd: self.root()?,
+            ..Confined::default()
+        };
+        let ended = self.ran(confined, &Walls::Off, PATIENCE).await?;
+        match ended.end {
+            End::Exited(0) => Ok(()),
+            End::Exited(code) => {
+                let said = complaint(&ended.stderr);
+                Err(setup(format!("`{}` ended with code {code}{said}", command.join(" "))))
+            }
+            End::Killed(_) | End::OutOfTime | End::CalledOff => {
+                Err(setup(format!("`{}` was ended", command.join(" "))))
+            }
+        }
+    }
+
+    /// What a step of the set-up may do: what the driver declares, for once without a contract.
+    fn changing(&self) -> EffectProfile {
+        let egress = ["/sandbox/network/egress", "/network/egress"];
+        let egress = egress.iter().find_map(|place| self.manifest.pointer(place)?.as_array());
+        let hosts = egress.into_iter().flatten().filter_map(|host| Some(host.as_str()?.to_owned()));
+        let requires = Requires { network: hosts.collect(), ..Requires::default() };
+        let looking = looking();
+        let facts = Facts { read_only: Tri::No, ..looking.facts.clone() };
+        EffectProfile { mutates_stated: false, requires, facts, ..looking }
+    }
+
+    fn id(&self) -> &str {
+        self.text("id")
+    }
+
+    fn text(&self, field: &str) -> &str {
+        self.manifest.get(field).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn root(&self) -> Result<PathBuf, Stop> {
+        let root = self.place.real_root();
+        root.map_err(|fault| setup(format!("the workspace cannot be found: {fault}")))
+    }
+
+    /// Where Haft puts a program that it fetched itself.
+    fn shelf(&self) -> Result<PathBuf, Stop> {
+        program::shelf(&self.place, self.id()).ok_or_else(|| {
+            setup("there is no home folder to put a program in".to_owned()).help("set `HOME`")
+        })
+    }
+
+    /// Where the program is put there; one that is named by a path is not Haft's to put anywhere.
+    fn on_shelf(&self, shelf: &Path) -> Result<PathBuf, Stop> {
+        let bin = self.text("bin");
+        match bin.contains('/') {
+            false => Ok(shelf.join(bin)),
+            true => Err(setup(format!("`{bin}` names a place; only a bare name can be installed"))),
+        }
+    }
+
+    fn unreadable(&self, fault: &serde_json::Error) -> Stop {
+        setup(format!("driver `{}` cannot be read: {fault}", self.id())).help("run `haft check`")
+    }
+}
+
+/// Why a driver is not ready.
+fn setup(words: String) -> Stop {
+    Stop::new(Code::SetupRequired, words)
+}
+
+/// The effects of whoever only looks, and reaches nobody.
+fn looking() -> EffectProfile {
+    EffectProfile {
+        mutates: Default::default(),
+        mutates_stated: true,
+        classes: Default::default(),
+        risk: Risk::READ,
+        requires: Requires::default(),
+        approval: Default::default(),
+        facts: Facts {
+            read_only: Tri::Yes,
+            destructive: Tri::No,
+            open_world: Tri::No,
+            concurrency_safe: Default::default(),
+        },
+        inferred: Vec::new(),
+    }
+}

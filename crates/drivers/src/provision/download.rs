@@ -1,0 +1,63 @@
+//! Fetching a program: what comes is what its hash says, or it is not used.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use haft_model::{Digest, Stop};
+use haft_sandbox::{Access, AddressGuard, Confined, End, Shown};
+
+use super::{Provision, setup};
+use crate::web;
+
+/// The largest program, or archive of one, that is fetched.
+const LARGEST: usize = 256 * 1024 * 1024;
+
+/// How long a program may take to come.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What lies at an address, if it has the hash that it should have.
+pub(super) async fn fetch(url: &str, sha256: &str, guard: &AddressGuard) -> Result<Vec<u8>, Stop> {
+    let bytes = tokio::time::timeout(PATIENCE, web::download(guard, url, LARGEST)).await;
+    let bytes = bytes.map_err(|_| setup(format!("`{url}` took too long")))?;
+    let bytes = bytes.map_err(|why| setup(format!("`{url}` could not be fetched: {why}")))?;
+    let found = Digest::of_bytes(&bytes);
+    let found = found.as_str().trim_start_matches("sha256:");
+    match found == sha256 {
+        true => Ok(bytes),
+        false => {
+            let words = format!("`{url}` has the hash {found}, and {sha256} was declared");
+            Err(setup(words).help("do not use it: ask whoever publishes it"))
+        }
+    }
+}
+
+impl Provision {
+    /// Takes one file out of an archive, by a program that sees the shelf and nothing else.
+    pub(super) async fn untarred(
+        &self,
+        archive: &Path,
+        shelf: &Path,
+        inner: &str,
+    ) -> Result<(), Stop> {
+        let shelf = fs::canonicalize(shelf).unwrap_or_else(|_| shelf.to_owned());
+        let archive = shelf.join(archive.file_name().unwrap_or_default());
+        let args = ["--extract", "--no-same-owner", "--file"].map(str::to_owned).into_iter();
+        let args = args.chain([archive.display().to_string(), "--".to_owned(), inner.to_owned()]);
+        let confined = Confined {
+            program: "tar".into(),
+            args: args.collect(),
+            shown: vec![Shown { path: shelf.clone(), access: Access::Write }],
+            cwd: shelf,
+            ..Confined::default()
+        };
+        let ended = self.ran(confined, &self.place.walls, Duration::from_secs(120)).await?;
+        match ended.end {
+            End::Exited(0) => Ok(()),
+            End::Exited(_) | End::Killed(_) | End::OutOfTime | End::CalledOff => {
+                let said = crate::ending::complaint(&ended.stderr);
+                Err(setup(format!("`{inner}` could not be taken out of the archive{said}")))
+            }
+        }
+    }
+}

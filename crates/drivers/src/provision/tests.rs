@@ -1,0 +1,105 @@
+//! Commands as words, and installers as data.
+
+use haft_sandbox::AddressGuard;
+use haft_testkit::Folder;
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn a_command_is_split_as_a_shell_would_and_no_operator_is_understood() {
+    let known = |name: &str| match name {
+        "HOME" => Some("/home/ana".to_owned()),
+        "TOKEN" => Some("a b; c".to_owned()),
+        _ => None,
+    };
+    for (text, expected) in [
+        ("git --version", Ok(vec!["git", "--version"])),
+        ("a 'b c' \"d $TOKEN\" e\\ f", Ok(vec!["a", "b c", "d a b; c", "e f"])),
+        ("cat ~/.gitconfig a~b", Ok(vec!["cat", "/home/ana/.gitconfig", "a~b"])),
+        ("echo ${TOKEN}x '$TOKEN' ''", Ok(vec!["echo", "a b; cx", "$TOKEN", ""])),
+        ("a | b", Err("`|` means nothing: no shell reads it")),
+        ("a && b", Err("`&` means nothing: no shell reads it")),
+        ("a > b", Err("`>` means nothing: no shell reads it")),
+        ("a $(b)", Err("a `$` is followed by no plain name")),
+        ("a `b`", Err("``` means nothing: no shell reads it")),
+        ("a $NOBODY", Err("`$NOBODY` is not set")),
+        ("a 'b", Err("a quote is not closed")),
+    ] {
+        let found = crate::words::split(text, known);
+        let expected = expected.map(|words| words.into_iter().map(str::to_owned).collect());
+        assert_eq!(found, expected.map_err(str::to_owned), "{text}");
+    }
+}
+
+fn provision(folder: &Folder, install: serde_json::Value) -> Provision {
+    let place = Place {
+        root: folder.path().to_owned(),
+        hidden: Vec::new(),
+        walls: Walls::Missing,
+        guard: AddressGuard::public(),
+        // Nothing is installed where there is no path.
+        variable: |_| None,
+    };
+    let manifest = json!({"id": "demo", "bin": "demo", "install": install});
+    Provision::new(manifest, folder.path().to_owned(), place)
+}
+
+#[test]
+fn each_method_is_one_exact_command_and_what_is_not_plain_is_skipped() {
+    let folder = Folder::new().file("bin/demo", "#!/bin/sh\n");
+    let hash = "0".repeat(64);
+    for (entry, says, skipped) in [
+        (
+            json!({"method": "brew", "package": "gh"}),
+            "brew install gh",
+            Some("`brew` is not on this machine"),
+        ),
+        (json!({"method": "npm", "package": "x"}), "npm install --global x", None),
+        (json!({"method": "npm", "package": "x", "global": false}), "npm install x", None),
+        (json!({"method": "pip", "package": "x", "user": true}), "pip install --user x", None),
+        (json!({"method": "pacman", "package": "x"}), "pacman --sync --noconfirm x", None),
+        (
+            json!({"method": "npm", "package": "--evil"}),
+            "npm",
+            Some("`--evil` would be taken for an option"),
+        ),
+        (json!({"method": "snap", "package": "x"}), "snap", Some("nobody here knows this method")),
+        (
+            json!({"method": "curl", "url": "https://x.example/i.sh"}),
+            "curl",
+            Some("it has no `verify_sha256`, so nobody knows what would come"),
+        ),
+        (
+            json!({"method": "curl", "url": "https://x.example/i.sh", "verify_sha256": hash}),
+            &format!("fetch https://x.example/i.sh (sha256 {hash}) and run it with sh"),
+            None,
+        ),
+        (
+            json!({"method": "download", "url": "https://x.example/a.tgz", "verify_sha256": hash, "extract_bin": "../demo"}),
+            "download",
+            Some("`../demo` leads out of its folder"),
+        ),
+        (
+            json!({"method": "cargo", "package": "x", "experimental": true}),
+            "cargo install x",
+            Some("it is experimental"),
+        ),
+    ] {
+        let ways = provision(&folder, json!([entry])).ways().unwrap();
+        let [way] = ways.as_slice() else { panic!("{ways:?}") };
+        assert_eq!(way.says, says);
+        // Whether an installer is on this machine is not for a test to say.
+        if let Some(expected) = skipped.filter(|why| !why.contains("on this machine")) {
+            assert_eq!(way.skipped.as_deref(), Some(expected));
+        }
+    }
+    let vendored = |path: &str| {
+        let ways =
+            provision(&folder, json!([{"method": "vendored", "path": path}])).ways().unwrap();
+        ways.into_iter().next().and_then(|way| way.skipped).unwrap_or_default()
+    };
+    assert!(vendored("bin/demo").ends_with("is not executable"), "{}", vendored("bin/demo"));
+    assert!(vendored("bin/none").ends_with("is not there"));
+    assert_eq!(vendored("../demo"), "`../demo` leads out of its folder");
+}

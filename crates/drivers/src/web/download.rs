@@ -1,0 +1,36 @@
+//! A whole document from an address, wherever that points in the end.
+
+use std::sync::Arc;
+
+use haft_sandbox::AddressGuard;
+
+use super::{MOST_REDIRECTS, Outgoing, Sending, Submitted, Way, look_up};
+
+/// What lies at an address, at most so many bytes of it; or why it could not be had, in words.
+pub(crate) async fn download(
+    guard: &AddressGuard,
+    url: &str,
+    most: usize,
+) -> Result<Vec<u8>, String> {
+    let sending = Arc::new(Sending::silent());
+    let way = Way { guard, lookup: look_up, sending: &sending, submitted: Submitted::OnWrite };
+    let mut next = guard.check_url(url).map_err(|forbidden| forbidden.to_string())?;
+    for _ in 0..=MOST_REDIRECTS {
+        let answer = way.send(&Outgoing::get(next.clone())).await;
+        let mut answer = answer.map_err(|fault| fault.told(next.host()))?;
+        if let Some(place) = answer.elsewhere() {
+            let checked = guard.check_next(&next, &place);
+            next = checked.map_err(|forbidden| forbidden.to_string())?;
+            continue;
+        }
+        if !answer.status().is_success() {
+            return Err(format!("`{}` answered with {}", next.host(), answer.status()));
+        }
+        let body = answer.body(most).await.map_err(|fault| fault.told(next.host()))?;
+        return match body.cut {
+            true => Err(format!("it has more than {most} bytes")),
+            false => Ok(body.bytes),
+        };
+    }
+    Err(format!("it points elsewhere more than {MOST_REDIRECTS} times"))
+}
