@@ -319,7 +319,7 @@ pub static ENTRY: Shape = Shape {
             Flag,
             "Whether a value may begin with a dash where it could be taken for an option.",
         ),
-        optional("client_options", "E046", Object, "Options for the client of an SDK function."),
+        optional("client_options", "E064", Object, "Options for the client of an SDK function."),
         optional("basic", "E047", Map(&BASIC), "The secrets of a login by name and password."),
         optional(
             "query_style",
