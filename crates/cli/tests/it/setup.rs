@@ -113,6 +113,6 @@ fn steps_are_done_in_order_once_and_what_a_person_has_to_do_is_left_to_them() {
 #[test]
 fn a_driver_that_nobody_has_cannot_be_set_up() {
     let (exit, _, err) = at_home(&workspace("bin: sh"), "setup nobody");
-    assert_eq!(exit, 4, "{err}");
+    assert_eq!(exit, 1, "{err}");
     assert!(err.contains("no contract here is served by a driver `nobody`"), "{err}");
 }

@@ -40,8 +40,8 @@ impl Line {
     }
 }
 
-fn own(text: &String) -> Argument {
-    Argument { text: text.clone(), given_by: None }
+fn own(text: impl Into<String>) -> Argument {
+    Argument { text: text.into(), given_by: None }
 }
 
 fn ends_options(argument: &Argument) -> bool {

@@ -55,3 +55,13 @@ fn what_runs_without_walls_says_so_and_without_a_launcher_nothing_runs() {
     let missing = Stage { walls: Walls::Missing, ..Stage::writing_script("echo x > out/x") };
     assert_eq!(missing.run(json!({})).fate(), (Code::SetupRequired, EffectState::NotSubmitted, 0));
 }
+
+#[test]
+fn a_driver_that_reads_one_folder_sees_no_other() {
+    let stage = Stage::script("ls; cat out/kept; cat note 2>/dev/null || echo no note");
+    let stage = stage.with("sandbox", json!({"fs": {"read": ["./out/**"], "deny": []}}));
+    assert_eq!(stage.run(json!({})).text(), "out\nkept\nno note\n");
+    let denied = Stage::script("cat note; ls out 2>/dev/null || echo nothing");
+    let denied = denied.with("sandbox", json!({"fs": {"deny": ["./out/**"]}}));
+    assert_ne!(denied.run(json!({})).text(), "a note\nkept\n");
+}
