@@ -135,7 +135,7 @@ impl Way<'_> {
 async fn exchange(client: &Client, request: &Outgoing) -> Result<Response, Unanswered> {
     let method = request.method.clone();
     let mut building =
-        client.request(method, request.url.as_str()).headers(request.headers.clone());
+        client.request(method, request.url.url().clone()).headers(request.headers.clone());
     if let Some(body) = &request.body {
         building = building.body(body.clone());
     }

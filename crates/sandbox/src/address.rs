@@ -134,6 +134,11 @@ impl CheckedUrl {
         self.url.as_str()
     }
 
+    /// The same, for a client that would read it once more.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
     /// Its host: a name, an IPv4 address, or an IPv6 address in brackets.
     pub fn host(&self) -> &str {
         &self.host

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::exchange::{Exchange, is_success};
 use super::meaning::Named;
-use super::{patience, reading};
+use super::{pages, patience, reading};
 use crate::ending::while_running;
 use crate::web::Answer;
 
@@ -21,7 +21,8 @@ const REQUEST_IDS: [&str; 5] =
 /// An answer that says that the call went well, read whole.
 pub(super) struct Page {
     pub(super) host: String,
-    pub(super) headers: HeaderMap,
+    /// What its header `Link` calls the next page.
+    pub(super) next: Option<String>,
     pub(super) value: Value,
     pub(super) bytes: usize,
     status: u16,
@@ -35,6 +36,9 @@ impl Page {
         let native = vec![self.native.clone()];
         if self.bytes == 0 {
             return Ok(Output { structured: None, effect, native, ..Output::read(Value::Null) });
+        }
+        if exchange.operation.takes_all {
+            return Ok(Output { effect, native, ..Output::read(self.value) });
         }
         let Some(found) = exchange.operation.extract.extract(&self.value) else {
             let (host, status) = (&self.host, self.status);
@@ -64,10 +68,11 @@ pub(super) async fn page(
         let refused = refused(exchange, host, answer).await;
         return Err(Failure { native: vec![native], ..refused });
     }
-    let headers = answer.head.headers().clone();
+    let next = exchange.operation.pages.as_ref();
+    let next = next.and_then(|_| pages::next_link(answer.head.headers()));
     let read = reading::read(exchange.operation, exchange.link(), &mut answer).await;
     let mut page =
-        Page { host: host.to_owned(), headers, value: Value::Null, bytes: 0, status, native };
+        Page { host: host.to_owned(), next, value: Value::Null, bytes: 0, status, native };
     match read {
         Ok((value, bytes)) => {
             (page.value, page.bytes) = (value, bytes);

@@ -130,7 +130,7 @@ impl Pages {
             }
             Way::Page { .. } | Way::Offset { .. } => return None,
             Way::Link { next: Some(next) } => asked.at = Some(text(next.extract(&page.value)?)?),
-            Way::Link { next: None } => asked.at = Some(next_link(&page.headers)?),
+            Way::Link { next: None } => asked.at = Some(page.next.clone()?),
         }
         Some(asked)
     }
@@ -238,7 +238,7 @@ fn text(found: Value) -> Option<String> {
 }
 
 /// The address that a header `Link` calls the next.
-fn next_link(headers: &HeaderMap) -> Option<String> {
+pub(super) fn next_link(headers: &HeaderMap) -> Option<String> {
     let lines = headers.get_all(LINK).iter().filter_map(|line| line.to_str().ok());
     for link in lines.flat_map(|line| line.split(", <")) {
         let (place, about) = link.trim_start_matches('<').split_once('>')?;

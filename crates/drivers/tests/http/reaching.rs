@@ -47,9 +47,58 @@ fn a_host_of_ones_own_network_is_open_only_where_the_manifest_names_it() {
 }
 
 #[test]
+fn a_base_that_spells_a_closed_address_in_another_way_is_closed_too() {
+    for host in [
+        "2130706433",
+        "0x7f.1",
+        "0177.0.0.1",
+        "127.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "localhost",
+        "LOCALHOST.",
+        "a.localhost",
+        "169.254.169.254",
+        "0",
+    ] {
+        let stage = Stage::reading(json!({})).with("network", json!({"egress": ["*"]}));
+        let base = format!("http://{host}:{}", stage.backend.port());
+        let mut stage = stage.with("base_url", json!(base));
+        stage.network = vec!["*".to_owned()];
+        assert_eq!(refusal(&stage).0, Code::SandboxViolation, "{host}");
+        assert_eq!(stage.run(json!({})).fate().0, Code::SandboxViolation, "{host}");
+        assert_eq!(stage.backend.connections(), 0, "{host}");
+    }
+    for base in [
+        "file:///etc/passwd",
+        "ftp://shop.example",
+        "http://a:b@shop.example",
+        "http://[fe80::1%25eth0]",
+    ] {
+        let stage = Stage::reading(json!({})).with("base_url", json!(base));
+        let (code, words) = refusal(&stage);
+        assert_eq!(code, Code::SandboxViolation, "{base}");
+        assert!(!words.contains("a:b"), "{words}");
+    }
+}
+
+/// What a name stands for, as somebody says who wants to reach this machine.
+const LOOKUPS: [fn(&str, u16) -> std::io::Result<Vec<SocketAddr>>; 4] = [
+    |_, port| Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))]),
+    |_, port| {
+        let public = SocketAddr::from(([8, 8, 8, 8], port));
+        Ok(vec![public, SocketAddr::from(([127, 0, 0, 1], port))])
+    },
+    |_, port| {
+        Ok(vec![format!("[::ffff:127.0.0.1]:{port}").parse().map_err(std::io::Error::other)?])
+    },
+    |_, port| Ok(vec![format!("[fe80::1%1]:{port}").parse().map_err(std::io::Error::other)?]),
+];
+
+#[test]
 fn a_public_name_that_stands_for_this_machine_stays_closed() {
-    let lookup = |_: &str, port: u16| Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))]);
-    for read in [true, false] {
+    for (at, read) in (0..LOOKUPS.len()).flat_map(|at| [(at, true), (at, false)]) {
         let stage = if read { Stage::reading(json!({})) } else { Stage::writing(json!({})) };
         let base = format!("http://shop.example:{}", stage.backend.port());
         let mut stage = stage
@@ -57,13 +106,40 @@ fn a_public_name_that_stands_for_this_machine_stays_closed() {
             .with("network", json!({"egress": ["shop.example"]}));
         stage.network = vec!["shop.example".to_owned()];
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let driver = stage.driver().looking_up(lookup);
+        let driver = stage.driver().looking_up(LOOKUPS[at]);
         let cancel = haft_driver::Cancel::new();
         let ended = runtime.block_on(stage.call(&driver, json!({}), &cancel, &mut || Ok(())));
         let failure = ended.failure();
-        assert_eq!(failure.stop.code, Code::SandboxViolation, "{failure:?}");
+        assert_eq!(failure.stop.code, Code::SandboxViolation, "{at} {failure:?}");
         assert_eq!(stage.backend.connections(), 0);
     }
+}
+
+#[test]
+fn a_name_is_looked_up_once_for_every_connection() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    /// This machine, which the guard opened by its name.
+    fn local(_: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+        ASKED.fetch_add(1, Ordering::SeqCst);
+        Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))])
+    }
+    let stage = Stage::writing(json!({})).haft(json!({"submitted": "on_connect"}));
+    let base = format!("http://shop.example:{}", stage.backend.port());
+    let mut stage =
+        stage.with("base_url", json!(base)).with("network", json!({"egress": ["shop.example"]}));
+    stage.network = vec!["shop.example".to_owned()];
+    stage.guard = AddressGuard::public().allowing("shop.example", stage.backend.port());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let driver = stage.driver().looking_up(local);
+    runtime.block_on(async {
+        for _ in 0..2 {
+            let cancel = haft_driver::Cancel::new();
+            stage.call(&driver, json!({}), &cancel, &mut || Ok(())).await.output();
+        }
+    });
+    // Once for each connection: what was checked is what was used.
+    assert_eq!((ASKED.load(Ordering::SeqCst), stage.backend.connections()), (2, 2));
 }
 
 fn to(place: String) -> Then {
@@ -96,6 +172,24 @@ fn a_read_does_not_follow_out_of_its_hosts_or_for_ever_and_a_write_not_at_all() 
     let stage = Stage::reading(json!({}));
     stage.backend.will(Act::refuses(to(format!("http://{}/", other.host()))));
     assert_eq!(stage.run(json!({})).fate(), (Code::SandboxViolation, EffectState::None, 0));
+    for place in [
+        "http://2130706433:1/",
+        "//[::ffff:127.0.0.1]:1/",
+        "http://localhost:1/",
+        "http://169.254.169.254/latest/meta-data",
+        "file:///etc/passwd",
+        "http://a:b@127.0.0.1/",
+    ] {
+        let stage = Stage::reading(json!({}));
+        stage.backend.will(Act::refuses(to(place.to_owned())));
+        let failure = stage.run(json!({})).failure();
+        assert_eq!(
+            (failure.stop.code, failure.effect),
+            (Code::SandboxViolation, EffectState::None)
+        );
+        assert!(!failure.stop.message.contains("a:b"), "{}", failure.stop.message);
+    }
+    assert_eq!(other.connections(), 0);
     let stage = Stage::reading(json!({}));
     for _ in 0..9 {
         stage.backend.will(Act::refuses(to("/round".to_owned())));

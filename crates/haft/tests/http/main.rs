@@ -143,3 +143,51 @@ async fn code_of_the_program_stands_in_front_of_the_manifest() {
     assert_eq!(read.structured_content, Some(json!({"own": true})));
     assert_eq!(backend.connections(), 0);
 }
+
+/// A vault with one secret in it.
+struct OneSecret;
+
+impl haft_driver::Vault for OneSecret {
+    fn open<'a>(
+        &'a self,
+        asked: haft_driver::Asked<'a>,
+    ) -> haft_driver::BoxFuture<'a, Result<haft_driver::Opened, haft_driver::Withheld>> {
+        let slug = asked.name.to_owned();
+        let value = haft_model::Secret::new(format!("value-of-{slug}"));
+        Box::pin(async { Ok(haft_driver::Opened { slug, value }) })
+    }
+}
+
+#[tokio::test]
+async fn a_driver_logs_in_and_sends_a_file_and_nobody_sees_the_secret() {
+    let backend = Backend::new(Keys::Ignored);
+    let host = backend.host();
+    let driver = format!(
+        "---\nname: Shop\nid: shop\ndescription: A shop.\nversion: 1.0.0\nkind: http\n\
+         base_url: http://{host}\nnetwork: {{ egress: [\"{host}\"] }}\n\
+         auth: {{ state: {{ env: [USER, WORD] }} }}\nimplements:\n  \
+         - tool: order.pay\n    version: ^1\n    metadata:\n      \
+         http: {{ endpoint: /pay, headers: {{ X-Word: \"${{secrets.WORD}}\" }}, \
+         body_template: {{ bill: {{ file: \"${{input.order}}\" }} }} }}\n      \
+         haft: {{ body: multipart, basic: {{ user: USER, password: WORD }} }}\n---\n"
+    );
+    let folder = shop(&backend).file(".drivers/shop/DRIVER.md", driver).file("bill.txt", "one oil");
+    let options = HostOptions {
+        store: StoreChoice::Memory,
+        vault: Some(std::sync::Arc::new(OneSecret)),
+        ..HostOptions::default()
+    };
+    let shop = Host::open(folder.path(), options).unwrap();
+    // value-of-USER:value-of-WORD
+    let basic = "dmFsdWUtb2YtVVNFUjp2YWx1ZS1vZi1XT1JE";
+    let echo = format!("{{\"said\":\"value-of-WORD and {basic}\"}}");
+    backend.will(Act::commits(Then::json(200, &echo)));
+    let paid = call(&shop, "order.pay", json!({"order": "bill.txt"})).await;
+    assert_eq!(paid.error, None);
+    let heard = backend.heard().remove(0);
+    assert_eq!(heard.header("x-word"), Some("value-of-WORD"));
+    assert_eq!(heard.header("authorization"), Some(format!("Basic {basic}").as_str()));
+    assert!(heard.body.contains("filename=\"bill.txt\"") && heard.body.contains("one oil"));
+    let told = json!({"said": "[withheld] and [withheld]"});
+    assert_eq!(paid.structured_content, Some(told));
+}

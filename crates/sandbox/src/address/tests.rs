@@ -29,6 +29,9 @@ fn a_closed_address_is_closed_in_every_spelling() {
         "http://[::ffff:7f00:1]/",
         "http://[::127.0.0.1]/",
         "http://[64:ff9b::127.0.0.1]/",
+        "http://[::ffff:0:127.0.0.1]/",
+        "http://0x7f.0x0.0x0.0x1/",
+        "http://00000177.0.0.1/",
         "http://[2002:7f00:1::]/",
         "http://[fd00:ec2::254]/",
         "http://[fe80::1]/",
@@ -67,6 +70,13 @@ fn what_is_no_plain_web_address_is_refused_by_its_reason() {
         ("example.com", Forbidden::Malformed("relative URL without a base".into())),
         ("http://", Forbidden::Malformed("empty host".into())),
         ("http://1.2.3.4.5/", Forbidden::Malformed("invalid IPv4 address".into())),
+        ("http://4294967296/", Forbidden::Malformed("invalid IPv4 address".into())),
+        // The zone of an address, as the link that it is on, belongs to one machine and into no URL.
+        ("http://[fe80::1%25eth0]/", Forbidden::Malformed("invalid IPv6 address".into())),
+        ("http://[::1%lo]/", Forbidden::Malformed("invalid IPv6 address".into())),
+        ("unix:///run/docker.sock", Forbidden::Scheme("unix".into())),
+        ("dict://127.0.0.1:11211/", Forbidden::Scheme("dict".into())),
+        ("ws://example.com/", Forbidden::Scheme("ws".into())),
     ];
     for (url, expected) in cases {
         assert_eq!(refusal(url), Some(expected), "{url}");
