@@ -66,7 +66,7 @@ pub struct Handed {
 }
 
 /// A file or folder that a confined program sees, where it is on this machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shown {
     /// Where it is.
     pub path: PathBuf,
@@ -75,7 +75,7 @@ pub struct Shown {
 }
 
 /// What a confined program may do with what it sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Look at it and run it.
@@ -106,7 +106,7 @@ pub enum Spawn {
 }
 
 /// How much a confined program may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Bounds {
     /// Seconds of processor time, for each process.
     pub cpu_seconds: u64,
