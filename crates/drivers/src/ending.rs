@@ -2,6 +2,7 @@
 
 use haft_driver::Failure;
 use haft_model::{Code, EffectState, Stop};
+use haft_sandbox::Refused;
 use serde_json::json;
 
 /// A failure before anything happened.
@@ -38,4 +39,14 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> Result<T, Stop> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| running(Code::Internal, "the work on a file broke off"))
+}
+
+/// Why a program could not be started.
+pub(crate) fn not_started(refused: &Refused) -> Stop {
+    match refused {
+        Refused::NoLauncher | Refused::Unenforced(_) | Refused::Program(_) => {
+            Stop::new(Code::SetupRequired, refused.to_string())
+        }
+        Refused::Broken(_) => Stop::new(Code::Internal, refused.to_string()),
+    }
 }

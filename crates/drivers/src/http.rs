@@ -8,7 +8,7 @@ mod exchange;
 mod manifest;
 mod operation;
 mod patience;
-mod reach;
+pub(crate) mod reach;
 mod request;
 
 use std::io;

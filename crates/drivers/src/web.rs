@@ -16,7 +16,7 @@ use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{Client, Method, Response};
 
-pub(crate) use client::Pool;
+pub(crate) use client::{Pool, keeping};
 pub(crate) use sending::{Sending, Stage};
 
 use crate::ending::blocking;
@@ -124,7 +124,7 @@ async fn exchange(client: &Client, request: Outgoing) -> Result<Response, Unansw
 }
 
 /// What the guard said of an address, if that is why nobody was connected to.
-fn forbidden(fault: &reqwest::Error) -> Option<Forbidden> {
+pub(crate) fn forbidden(fault: &reqwest::Error) -> Option<Forbidden> {
     let mut cause = std::error::Error::source(fault);
     while let Some(found) = cause {
         if let Some(forbidden) = found.downcast_ref::<Forbidden>() {

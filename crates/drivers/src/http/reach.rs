@@ -6,7 +6,7 @@ use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 
 /// Opens the hosts of one's own network that the driver names outright. A public name stays closed
 /// where it stands for such a host: whoever answers for the name must not open it.
-pub(super) fn opened(guard: AddressGuard, egress: &[String], base_url: &str) -> AddressGuard {
+pub(crate) fn opened(guard: AddressGuard, egress: &[String], base_url: &str) -> AddressGuard {
     let named = egress.iter().filter_map(|listed| {
         let name = name_of(listed);
         if !is_own(name) {
@@ -22,7 +22,7 @@ pub(super) fn opened(guard: AddressGuard, egress: &[String], base_url: &str) -> 
 }
 
 /// An address, or a name that can only mean a host of one's own network.
-fn is_own(name: &str) -> bool {
+pub(crate) fn is_own(name: &str) -> bool {
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     let is_address = address.parse::<std::net::IpAddr>().is_ok();
     is_address || (!name.contains('*') && is_internal(name))
@@ -38,7 +38,7 @@ fn port_of(url: &str) -> Option<u16> {
 }
 
 /// Whether both lists cover a host.
-pub(super) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<(), Stop> {
+pub(crate) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<(), Stop> {
     let host = format!("{}:{}", url.host(), url.port());
     let listed = |listed: &String| covers(&listed.to_ascii_lowercase(), &host);
     let (driver, tool) = (&plan.route.driver, &plan.tool);
@@ -57,7 +57,7 @@ pub(super) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<
 }
 
 /// The guard's no, as a refusal.
-pub(super) fn refused(forbidden: &Forbidden) -> Stop {
+pub(crate) fn refused(forbidden: &Forbidden) -> Stop {
     match forbidden {
         Forbidden::Nowhere(_) => Stop::new(Code::DependencyUnavailable, forbidden.to_string()),
         Forbidden::Address { .. } => Stop::new(Code::SandboxViolation, forbidden.to_string())

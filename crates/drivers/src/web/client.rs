@@ -76,14 +76,21 @@ impl Pool {
         lookup: Lookup,
         request: Outgoing,
     ) -> Result<Response, Unanswered> {
-        let client = self.0.get_or_try_init(|| async {
-            let known = Known { guard: guard.clone(), url: request.url.clone(), lookup };
-            let trust = Trust::of(&request.url);
-            let built = blocking(move || plainest(trust).dns_resolver(known).build()).await;
-            built.map_err(Unanswered::Stopped)?.map_err(|_| Unanswered::Unready)
-        });
+        let client = self.0.get_or_try_init(|| keeping(guard, lookup, &request.url));
         exchange(client.await?, request).await
     }
+}
+
+/// A client for one host, which keeps its connections.
+pub(crate) async fn keeping(
+    guard: &AddressGuard,
+    lookup: Lookup,
+    url: &CheckedUrl,
+) -> Result<Client, Unanswered> {
+    let known = Known { guard: guard.clone(), url: url.clone(), lookup };
+    let trust = Trust::of(url);
+    let built = blocking(move || plainest(trust).dns_resolver(known).build()).await;
+    built.map_err(Unanswered::Stopped)?.map_err(|_| Unanswered::Unready)
 }
 
 /// The one host of a pool. Its name is looked up and checked for each connection.
