@@ -7,6 +7,7 @@
 )]
 
 mod answers;
+mod elsewhere;
 mod eras;
 mod keeping;
 mod losses;
@@ -14,5 +15,6 @@ mod losses;
 mod plans;
 mod promises;
 mod refusals;
+mod remote;
 mod stage;
 mod trust;
