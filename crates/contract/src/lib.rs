@@ -51,7 +51,7 @@ pub use extras::{
 pub use governance::GovernanceFile;
 pub use inherit::inherit;
 pub use io::check_io;
-pub use lock::{Accepted, Lock, Standing};
+pub use lock::{Accepted, Lock, Sighted, Standing, Upstream};
 pub use manifest::{Kind, Manifest, Reading, read, read_as};
 pub use runner::check_runner;
 pub use sandbox::{check_sandbox, mount_point};

@@ -39,6 +39,8 @@ pub enum Seen {
     Accepted,
     /// It is another than the one that was accepted.
     Changed,
+    /// Nobody can tell any more what was accepted.
+    Lost,
 }
 
 /// Remembers what was accepted of the tools of servers. One that it never saw is accepted.
@@ -108,12 +110,10 @@ impl Tools {
                 digest: listed.digest.clone(),
             })
         });
-        if seen == Seen::Changed {
-            let words = format!(
-                "the server of driver `{driver}` changed its tool `{tool}` since it was accepted"
-            );
-            let help = format!("look at what it says now, then `haft accept {}`", plan.tool);
-            return Err(Stop::new(Code::ToolBlocked, words).help(help));
+        match seen {
+            Seen::Accepted => {}
+            Seen::Changed => return Err(changed(tool, plan)),
+            Seen::Lost => return Err(lost(tool)),
         }
         if let Some(name) = listed.required.iter().find(|name| !arguments.contains_key(*name)) {
             let words = format!(
@@ -138,6 +138,22 @@ impl Tools {
     }
 }
 
+fn changed(tool: &str, plan: &Plan) -> Stop {
+    let driver = &plan.route.driver;
+    let words =
+        format!("the server of driver `{driver}` changed its tool `{tool}` since it was accepted");
+    let help = format!("look at what it says now, then `haft accept {}`", plan.tool);
+    Stop::new(Code::ToolBlocked, words).help(help)
+}
+
+fn lost(tool: &str) -> Stop {
+    let words = format!(
+        "haft.lock is damaged, and nobody can tell what was accepted of the server's `{tool}`"
+    );
+    let help = "restore haft.lock from git, or `haft accept --all` after looking at every tool";
+    Stop::new(Code::ToolBlocked, words).help(help)
+}
+
 impl Listed {
     fn of(tool: &Tool) -> Listed {
         let required = tool.input_schema.get("required").and_then(Value::as_array);
@@ -159,7 +175,7 @@ impl Listed {
         // Somebody may have accepted what had changed.
         match *seen {
             Some(Seen::Accepted) => Seen::Accepted,
-            Some(Seen::Changed) | None => *seen.insert(ask()),
+            Some(Seen::Changed | Seen::Lost) | None => *seen.insert(ask()),
         }
     }
 }

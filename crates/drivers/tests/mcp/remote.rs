@@ -40,8 +40,8 @@ fn both_ways_of_speaking_are_spoken_over_http() {
     let expected =
         ["server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call"];
     assert_eq!(methods, expected);
-    let calls = legacy.heard().into_iter().filter(|heard| heard.body["method"] == "tools/call");
-    assert_eq!(calls.last().unwrap().header("mcp-session-id"), Some("s1"));
+    let mut calls = legacy.heard().into_iter().filter(|heard| heard.body["method"] == "tools/call");
+    assert_eq!(calls.next_back().unwrap().header("mcp-session-id"), Some("s1"));
 }
 
 #[test]

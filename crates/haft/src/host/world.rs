@@ -6,12 +6,14 @@ use std::sync::Arc;
 use haft_catalog::Surface;
 use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::Driver;
-use haft_drivers::{Builtin, Declared, Http};
+use haft_drivers::mcp::Witness;
+use haft_drivers::{Builtin, Declared, Http, Mcp, Place};
 use haft_model::{CallRate, DriverId, DriverKind, Glob, Timestamp, ToolKey};
 use haft_policy::Rulebook;
 use haft_runtime::{Rate, World};
 
 use super::{Given, hooks};
+use crate::workspace::upstream;
 use crate::{BUILTIN_DRIVER, Workspace};
 
 pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
@@ -62,19 +64,29 @@ fn declared(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn D
             serving.serves.push((entry.contract.key().clone(), binding.entry));
         }
     }
-    let driver = |(id, serving): (_, Serving)| Some((id, of_kind(serving, given)?));
+    let (place, witness) = (hooks::place(workspace, given), upstream::witness(workspace.root()));
+    let driver =
+        |(id, serving): (_, Serving)| Some((id, of_kind(serving, given, &place, &witness)?));
     found.into_iter().filter_map(driver).collect()
 }
 
 /// The driver of its kind; one whose kind nobody here carries out is not there.
-fn of_kind(Serving { driver, serves }: Serving, given: &Given) -> Option<Arc<dyn Driver>> {
+fn of_kind(
+    Serving { driver, serves }: Serving,
+    given: &Given,
+    place: &Place,
+    witness: &Witness,
+) -> Option<Arc<dyn Driver>> {
     let kind = driver.kind;
     let read = move || Declared { manifest: driver.raw(), serves };
     match kind {
         DriverKind::Http => {
             Some(Arc::new(Http::new(read, given.addresses.clone(), Timestamp::now)))
         }
-        DriverKind::Cli | DriverKind::Mcp | DriverKind::Sdk | DriverKind::Builtin => None,
+        DriverKind::Mcp => {
+            Some(Arc::new(Mcp::new(read, place.clone()).witnessed_by(witness.clone())))
+        }
+        DriverKind::Cli | DriverKind::Sdk | DriverKind::Builtin => None,
     }
 }
 
