@@ -16,5 +16,6 @@ mod plans;
 mod promises;
 mod refusals;
 mod remote;
+mod secrets;
 mod stage;
 mod trust;

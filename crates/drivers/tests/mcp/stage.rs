@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said};
+use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said, Vault};
 use haft_drivers::{Declared, Mcp, Place};
-use haft_model::{Code, EffectState, Plan, Progress, Stop, ToolKey, Tri};
+use haft_model::{Actor, ActorId, Code, EffectState, Plan, Progress, Stop, ToolKey, Tri};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use haft_testkit::Folder;
 use serde_json::{Value, json};
@@ -24,6 +24,8 @@ pub(crate) struct Stage {
     pub(crate) key: Option<String>,
     pub(crate) patience: Duration,
     pub(crate) network: Vec<String>,
+    pub(crate) vault: Option<Arc<dyn Vault>>,
+    pub(crate) actor: &'static str,
     driver: Option<Arc<Mcp>>,
     pub(crate) runtime: Runtime,
 }
@@ -63,6 +65,8 @@ impl Stage {
             key: None,
             patience: Duration::from_secs(20),
             network: Vec::new(),
+            vault: None,
+            actor: "agent:test",
             driver: None,
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)
@@ -118,6 +122,7 @@ impl Stage {
 
     fn plan(&self, tool: &str, input: Value) -> Plan {
         let mut plan = plans::plan(tool, "test", input);
+        plan.actor = Arc::new(Actor::from(ActorId::from(self.actor)));
         let effects = Arc::make_mut(&mut plan.effects);
         effects.facts.read_only = self.read_only;
         effects.requires.network = self.network.iter().cloned().collect();
@@ -163,7 +168,8 @@ impl Stage {
         let (link, mut heard) = Link::new();
         let deadline = Instant::now() + self.patience;
         let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel.clone(), link).unwrap();
-        let mut run = driver.run(attempt.known_by(self.key.clone()));
+        let attempt = attempt.known_by(self.key.clone()).with(self.vault.clone());
+        let mut run = driver.run(attempt);
         let (mut submissions, mut progress) = (0, Vec::new());
         let result = loop {
             tokio::select! {
