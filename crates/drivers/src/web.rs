@@ -16,7 +16,7 @@ use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{Client, Method, Response};
 
-pub(crate) use client::{Pool, keeping};
+pub(crate) use client::{Pool, keeping, reconnecting};
 pub(crate) use sending::{Sending, Stage};
 
 use crate::ending::blocking;

@@ -88,7 +88,7 @@ mod tests {
     fn a_tool_is_accepted_at_first_sight_and_held_to_it_until_it_is_accepted_again() {
         let (first, second) = (Digest::of(&1), Digest::of(&2));
         let again = |lock: &Lock| {
-            let (read, found) = Lock::read(&Source::new("haft.lock", &lock.write()));
+            let (read, found) = Lock::read(&Source::new("haft.lock", lock.write()));
             assert_eq!((&read, found.len()), (lock, 0));
             read
         };

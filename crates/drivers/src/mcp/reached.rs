@@ -22,7 +22,7 @@ use crate::Place;
 use crate::ending::unsent;
 use crate::http::reach;
 use crate::opening::Opening;
-use crate::web::{Lookup, keeping};
+use crate::web::{Lookup, keeping, reconnecting};
 
 /// How often an answer that broke off is asked for again, where the server keeps it.
 const RESUMPTIONS: usize = 3;
@@ -109,9 +109,11 @@ impl Meant {
                 Connection::start((**confined).clone(), &place.walls, wanted).await
             }
             Way::Remote(there) => {
-                let client = keeping(&there.guard, lookup, &there.url).await.map_err(unready)?;
-                let host = Arc::from(there.url.host());
-                let remote = Remote { client, host, headers: there.headers.clone() };
+                let (guard, url) = (&there.guard, &there.url);
+                let client = keeping(guard, lookup, url).await.map_err(unready)?;
+                let writes = reconnecting(guard, lookup, url).await.map_err(unready)?;
+                let (host, headers) = (Arc::from(url.host()), there.headers.clone());
+                let remote = Remote { client, writes, host, headers };
                 let config = config(&there.url);
                 let transport = StreamableHttpClientTransport::with_client(remote, config);
                 Connection::over(transport, wanted).await

@@ -21,6 +21,7 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::json;
 
 use super::stream::events;
+use super::wire::Going;
 use crate::http::reach;
 use crate::web::{self, MOST_BYTES, Unanswered, forbidden};
 
@@ -32,7 +33,10 @@ const LAST_EVENT: &str = "last-event-id";
 /// Our end of the way to a server.
 #[derive(Clone)]
 pub(super) struct Remote {
+    /// For what may be sent twice without harm.
     pub(super) client: Client,
+    /// For calls that may change something: each has a connection of its own.
+    pub(super) writes: Client,
     pub(super) host: Arc<str>,
     /// What every request carries; some of it may be secret.
     pub(super) headers: HeaderMap,
@@ -212,7 +216,8 @@ impl StreamableHttpClient for Remote {
         custom: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let body = serde_json::to_vec(&message)?;
-        let request = self.client.post(uri.as_ref()).header(CONTENT_TYPE, JSON).body(body);
+        let client = if is_write(&message) { &self.writes } else { &self.client };
+        let request = client.post(uri.as_ref()).header(CONTENT_TYPE, JSON).body(body);
         let answer = self.sent(self.dressed(request, session.as_deref(), custom)).await?;
         self.answered(&message, answer, session.is_some()).await
     }
@@ -250,6 +255,13 @@ impl StreamableHttpClient for Remote {
             kind => Err(StreamableHttpError::UnexpectedContentType(kind)),
         }
     }
+}
+
+/// Whether a message is a call that may change something.
+fn is_write(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(request) = message else { return false };
+    let ClientRequest::CallToolRequest(call) = &request.request else { return false };
+    call.extensions.get::<Going>().is_some_and(|going| going.sending.is_announced())
 }
 
 fn text(answer: &Response, name: &str) -> Option<String> {

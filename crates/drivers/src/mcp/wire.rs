@@ -73,11 +73,11 @@ impl<T> Wire<T> {
         Wire { inner, reports: Arc::default() }
     }
 
-    /// Takes the call out of a message, and listens for its progress from now on.
-    fn call_in(&self, message: &mut TxJsonRpcMessage<RoleClient>) -> Option<Going> {
+    /// The call in a message, whose progress is listened for from now on.
+    fn call_in(&self, message: &TxJsonRpcMessage<RoleClient>) -> Option<Going> {
         let JsonRpcMessage::Request(request) = message else { return None };
-        let ClientRequest::CallToolRequest(call) = &mut request.request else { return None };
-        let going = call.extensions.remove::<Going>()?;
+        let ClientRequest::CallToolRequest(call) = &request.request else { return None };
+        let going = call.extensions.get::<Going>()?.clone();
         let meta = call.extensions.get::<RequestMetaObject>();
         if let Some(token) = meta.and_then(RequestMetaObject::get_progress_token) {
             let reporting = Reporting { to: going.reports.clone(), last: f64::NEG_INFINITY };
@@ -110,9 +110,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Wire<T> {
 
     fn send(
         &mut self,
-        mut item: TxJsonRpcMessage<RoleClient>,
+        item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let going = self.call_in(&mut item);
+        let going = self.call_in(&item);
         let send = self.inner.send(item);
         async move {
             if let Some(going) = going {

@@ -87,9 +87,27 @@ pub(crate) async fn keeping(
     lookup: Lookup,
     url: &CheckedUrl,
 ) -> Result<Client, Unanswered> {
+    built(guard, lookup, url, usize::MAX).await
+}
+
+/// A client for one host, which connects anew for each request and so never repeats one by itself.
+pub(crate) async fn reconnecting(
+    guard: &AddressGuard,
+    lookup: Lookup,
+    url: &CheckedUrl,
+) -> Result<Client, Unanswered> {
+    built(guard, lookup, url, 0).await
+}
+
+async fn built(
+    guard: &AddressGuard,
+    lookup: Lookup,
+    url: &CheckedUrl,
+    most_idle: usize,
+) -> Result<Client, Unanswered> {
     let known = Known { guard: guard.clone(), url: url.clone(), lookup };
-    let trust = Trust::of(url);
-    let built = blocking(move || plainest(trust).dns_resolver(known).build()).await;
+    let builder = plainest(Trust::of(url)).pool_max_idle_per_host(most_idle);
+    let built = blocking(move || builder.dns_resolver(known).build()).await;
     built.map_err(Unanswered::Stopped)?.map_err(|_| Unanswered::Unready)
 }
 

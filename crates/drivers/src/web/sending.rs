@@ -59,6 +59,11 @@ impl Sending {
         self.lock().stage
     }
 
+    /// Whether it is put on record before it goes out.
+    pub(crate) fn is_announced(&self) -> bool {
+        self.link.is_some()
+    }
+
     /// What is known of the effect of a call that ends here.
     pub(crate) fn effect(&self) -> EffectState {
         match self.stage() {
