@@ -53,7 +53,7 @@ pub use governance::GovernanceFile;
 pub use haft_model::{Grantee, SecretKind};
 pub use inherit::inherit;
 pub use io::check_io;
-pub use lock::{Accepted, Lock, Standing};
+pub use lock::{Accepted, Lock, Sighted, Standing, Upstream};
 pub use manifest::{Kind, Manifest, Reading, read, read_as};
 pub use runner::check_runner;
 pub use sandbox::{check_sandbox, mount_point};

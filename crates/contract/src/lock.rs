@@ -1,5 +1,7 @@
 //! `haft.lock`: what people accepted of each contract, so that nothing widens behind their back.
 
+mod upstream;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,11 +12,15 @@ use crate::read::{flag, set, text};
 use crate::source::{self, Entry, Node};
 use crate::{Contract, Diagnostic, Report, Source, Span, rules};
 
-/// The accepted contracts by `id@major`.
+pub use upstream::{Sighted, Upstream};
+
+/// What people accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lock {
-    /// What was accepted of each.
+    /// The accepted contracts, by `id@major`.
     pub tools: BTreeMap<String, Arc<Accepted>>,
+    /// The accepted tools of servers, by `driver/tool`.
+    pub upstream: BTreeMap<String, Upstream>,
     /// Whether part of the file could not be read: then nothing is taken to be new.
     pub damaged: bool,
 }
@@ -161,7 +167,7 @@ impl Lock {
 
     /// The lock of a file that is no text at all.
     pub fn unreadable() -> Lock {
-        Lock { tools: BTreeMap::new(), damaged: true }
+        Lock { damaged: true, ..Lock::default() }
     }
 
     /// Reads a lock file. One that cannot be read accepts nothing and says so.
@@ -178,18 +184,25 @@ impl Lock {
         (lock, report.into_diagnostics())
     }
 
-    /// Takes the `[[tool]]` entries of a piece; nothing else belongs there.
+    /// Takes the `[[tool]]` and `[[upstream]]` entries of a piece; nothing else belongs there.
     fn take(&mut self, entry: &Entry, report: &mut Report) {
         let items = entry.value.items();
-        if &*entry.key != "tool" || items.is_empty() {
-            return refuse(report, entry.key_span.clone());
-        }
+        let upstream = match &*entry.key {
+            "tool" if !items.is_empty() => false,
+            "upstream" if !items.is_empty() => true,
+            _ => return refuse(report, entry.key_span.clone()),
+        };
         for item in items {
-            match accepted(item) {
-                Some((id, accepted)) => {
-                    self.tools.insert(id, Arc::new(accepted));
+            let taken = match upstream {
+                true => {
+                    upstream::read(item).map(|(id, known)| drop(self.upstream.insert(id, known)))
                 }
-                None => refuse(report, item.span.clone()),
+                false => accepted(item).map(|(id, accepted)| {
+                    self.tools.insert(id, Arc::new(accepted));
+                }),
+            };
+            if taken.is_none() {
+                refuse(report, item.span.clone());
             }
         }
     }
@@ -238,6 +251,7 @@ impl Lock {
                 let _ = writeln!(text, "drivers = {{ {} }}", drivers.join(", "));
             }
         }
+        upstream::write(self, &mut text);
         text
     }
 }

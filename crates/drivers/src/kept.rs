@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// The first pause after something broke; it doubles with each time up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// How long something has to hold for what was before to be forgotten.

@@ -13,6 +13,7 @@ mod hooks;
 mod http;
 mod kept;
 mod login;
+pub mod mcp;
 mod opening;
 mod place;
 mod provision;
@@ -32,6 +33,7 @@ pub use login::{
     AuthBlock, Callback, CompletesWhen, Device, Login, LoginBlock, Logins, Observed, Program,
     Refresh, Service, Sign, Step, Tell,
 };
+pub use mcp::Mcp;
 pub use place::Place;
 pub use provision::{InstallWay, Provision, SetupStep, SetupWork};
 pub use sdk::Sdk;

@@ -19,7 +19,7 @@ use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode};
 
-pub(crate) use client::Pool;
+pub(crate) use client::{Pool, keeping, reconnecting};
 pub(crate) use download::download;
 pub(crate) use line::{Line, Lines};
 pub(crate) use sending::{Sending, Stage};
@@ -151,6 +151,11 @@ async fn exchange(client: &Client, request: &Outgoing) -> Result<Response, Unans
     })
 }
 
+/// What the guard said of an address, if that is why nobody was connected to.
+pub(crate) fn forbidden(fault: &reqwest::Error) -> Option<Forbidden> {
+    cause::<Forbidden>(fault).cloned()
+}
+
 /// What of ours made a request fail, if it was that.
 fn cause<T: std::error::Error + 'static>(fault: &reqwest::Error) -> Option<&T> {
     let mut cause = std::error::Error::source(fault);
@@ -242,8 +247,13 @@ impl<'a> Answer<'a> {
 
     /// The media type without its parameters; nothing where it does not say.
     pub(crate) fn media_type(&self) -> Option<String> {
-        let stated = self.head.headers().get(CONTENT_TYPE)?.to_str().ok()?;
-        let plain = stated.split(';').next()?.trim();
-        (!plain.is_empty()).then(|| plain.to_ascii_lowercase())
+        media_type(&self.head)
     }
+}
+
+/// The media type of an answer without its parameters; nothing where it does not say.
+pub(crate) fn media_type(head: &Response) -> Option<String> {
+    let stated = head.headers().get(CONTENT_TYPE)?.to_str().ok()?;
+    let plain = stated.split(';').next()?.trim();
+    (!plain.is_empty()).then(|| plain.to_ascii_lowercase())
 }

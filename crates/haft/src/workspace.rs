@@ -6,6 +6,7 @@ mod lock;
 mod parts;
 mod rulebook;
 mod side;
+pub(crate) mod upstream;
 
 pub use rulebook::Rulebook;
 

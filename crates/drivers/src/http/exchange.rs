@@ -167,12 +167,7 @@ impl<'a> Exchange<'a> {
 
     /// What is known of the effect of a call that ended here.
     fn effect_so_far(&self) -> EffectState {
-        self.effect(match self.sending.stage() {
-            Stage::Unsent => EffectState::NotSubmitted,
-            Stage::Announced => EffectState::NotCommitted,
-            Stage::Answered(status) if is_success(status) => EffectState::Committed,
-            Stage::Sent | Stage::Answered(_) => EffectState::Unknown,
-        })
+        self.effect(self.sending.effect())
     }
 
     /// A failure of a call that got no further.

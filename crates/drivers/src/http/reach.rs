@@ -36,7 +36,7 @@ pub(super) fn same_host(one: &CheckedUrl, other: &CheckedUrl) -> bool {
 }
 
 /// Whether both lists cover a host.
-pub(super) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<(), Stop> {
+pub(crate) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<(), Stop> {
     let host = format!("{}:{}", url.host(), url.port());
     let listed = |listed: &String| covers(&listed.to_ascii_lowercase(), &host);
     let (driver, tool) = (&plan.route.driver, &plan.tool);
@@ -55,7 +55,7 @@ pub(super) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<
 }
 
 /// The guard's no, as a refusal.
-pub(super) fn refused(forbidden: &Forbidden) -> Stop {
+pub(crate) fn refused(forbidden: &Forbidden) -> Stop {
     match forbidden {
         Forbidden::Nowhere(_) => Stop::new(Code::DependencyUnavailable, forbidden.to_string()),
         Forbidden::Address { .. } => Stop::new(Code::SandboxViolation, forbidden.to_string())

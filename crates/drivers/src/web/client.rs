@@ -86,14 +86,39 @@ impl Pool {
         lookup: Lookup,
         request: &Outgoing,
     ) -> Result<Answer<'static>, Unanswered> {
-        let client = self.0.get_or_try_init(|| async {
-            let known = Known { guard: guard.clone(), url: request.url.clone(), lookup };
-            let trust = Trust::of(&request.url);
-            let built = blocking(move || plainest(trust).dns_resolver(known).build()).await;
-            built.map_err(Unanswered::Stopped)?.map_err(|_| Unanswered::Unready)
-        });
+        let client = self.0.get_or_try_init(|| keeping(guard, lookup, &request.url));
         Ok(exchange(client.await?, request).await?.into())
     }
+}
+
+/// A client for one host, which keeps its connections.
+pub(crate) async fn keeping(
+    guard: &AddressGuard,
+    lookup: Lookup,
+    url: &CheckedUrl,
+) -> Result<Client, Unanswered> {
+    built(guard, lookup, url, usize::MAX).await
+}
+
+/// A client for one host, which connects anew for each request and so never repeats one by itself.
+pub(crate) async fn reconnecting(
+    guard: &AddressGuard,
+    lookup: Lookup,
+    url: &CheckedUrl,
+) -> Result<Client, Unanswered> {
+    built(guard, lookup, url, 0).await
+}
+
+async fn built(
+    guard: &AddressGuard,
+    lookup: Lookup,
+    url: &CheckedUrl,
+    most_idle: usize,
+) -> Result<Client, Unanswered> {
+    let known = Known { guard: guard.clone(), url: url.clone(), lookup };
+    let builder = plainest(Trust::of(url)).pool_max_idle_per_host(most_idle);
+    let built = blocking(move || builder.dns_resolver(known).build()).await;
+    built.map_err(Unanswered::Stopped)?.map_err(|_| Unanswered::Unready)
 }
 
 /// The one host of a pool. Its name is looked up and checked for each connection.

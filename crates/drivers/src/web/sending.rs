@@ -2,16 +2,17 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use haft_driver::{Failure, Link};
+use haft_model::EffectState;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use super::line::Turn;
 
-pub(super) type Fault = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Fault = Box<dyn std::error::Error + Send + Sync>;
 
 /// How far a call has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +31,14 @@ pub(crate) enum Stage {
 #[derive(Debug)]
 pub(crate) struct Sending {
     link: Option<Link>,
-    stage: Mutex<Stage>,
+    reached: Mutex<Reached>,
     unrecorded: Mutex<Option<Failure>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    stage: Stage,
+    given_up: bool,
 }
 
 impl Sending {
@@ -46,11 +53,32 @@ impl Sending {
     }
 
     fn new(link: Option<Link>) -> Sending {
-        Sending { link, stage: Mutex::new(Stage::Unsent), unrecorded: Mutex::new(None) }
+        let reached = Mutex::new(Reached { stage: Stage::Unsent, given_up: false });
+        Sending { link, reached, unrecorded: Mutex::new(None) }
     }
 
     pub(crate) fn stage(&self) -> Stage {
-        *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock().stage
+    }
+
+    /// Whether it is put on record before it goes out.
+    pub(crate) fn is_announced(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// What is known of the effect of a call that ends here.
+    pub(crate) fn effect(&self) -> EffectState {
+        match self.stage() {
+            Stage::Unsent => EffectState::NotSubmitted,
+            Stage::Announced => EffectState::NotCommitted,
+            Stage::Answered(200..=299) => EffectState::Committed,
+            Stage::Sent | Stage::Answered(_) => EffectState::Unknown,
+        }
+    }
+
+    /// From here on nothing is sent any more; what was sent, was.
+    pub(crate) fn give_up(&self) {
+        self.lock().given_up = true;
     }
 
     pub(crate) fn answered(&self, status: u16) {
@@ -58,7 +86,11 @@ impl Sending {
     }
 
     fn reached(&self, stage: Stage) {
-        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage;
+        self.lock().stage = stage;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Reached> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why the submission could not be recorded, if that is why the call ended.
@@ -67,7 +99,7 @@ impl Sending {
     }
 
     /// The request is next. It is announced once, however many follow.
-    pub(super) async fn begin(&self) -> Result<(), Fault> {
+    pub(crate) async fn begin(&self) -> Result<(), Fault> {
         if let (Stage::Unsent, Some(link)) = (self.stage(), &self.link) {
             self.reached(Stage::Announced);
             if let Err(failure) = link.submit().await {
@@ -75,7 +107,11 @@ impl Sending {
                 return Err("the submission was not recorded".into());
             }
         }
-        self.reached(Stage::Sent);
+        let mut reached = self.lock();
+        if reached.given_up {
+            return Err("whoever wanted it sent has left".into());
+        }
+        reached.stage = Stage::Sent;
         Ok(())
     }
 

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use haft_catalog::Surface;
 use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::Driver;
-use haft_drivers::{Builtin, Cli, Declared, Http, Place, Sdk};
+use haft_drivers::mcp::Witness;
+use haft_drivers::{Builtin, Cli, Declared, Http, Mcp, Place, Sdk};
 use haft_model::{CallRate, DriverId, DriverKind, Glob, Timestamp, ToolKey};
 use haft_policy::Rulebook;
 use haft_runtime::{Rate, World};
 
 use super::{Given, hooks, vault};
+use crate::workspace::upstream;
 use crate::{BUILTIN_DRIVER, Workspace};
 
 pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
@@ -63,8 +65,9 @@ fn declared(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn D
             serving.serves.push((entry.contract.key().clone(), binding.entry));
         }
     }
-    let place = hooks::place(workspace, given);
-    let driver = |(id, serving): (_, Serving)| Some((id, of_kind(serving, given, &place)?));
+    let (place, witness) = (hooks::place(workspace, given), upstream::witness(workspace.root()));
+    let driver =
+        |(id, serving): (_, Serving)| Some((id, of_kind(serving, given, &place, &witness)?));
     found.into_iter().filter_map(driver).collect()
 }
 
@@ -73,6 +76,7 @@ fn of_kind(
     Serving { driver, serves }: Serving,
     given: &Given,
     place: &Place,
+    witness: &Witness,
 ) -> Option<Arc<dyn Driver>> {
     let kind = driver.kind;
     let read = move || Declared { manifest: driver.raw(), serves };
@@ -85,8 +89,11 @@ fn of_kind(
             let cli = Cli::new(read, place.clone()).reading_yaml(haft_contract::source::yaml_value);
             Some(Arc::new(cli))
         }
+        DriverKind::Mcp => {
+            Some(Arc::new(Mcp::new(read, place.clone()).witnessed_by(witness.clone())))
+        }
         DriverKind::Sdk => Some(Arc::new(Sdk::new(read, place.clone()))),
-        DriverKind::Mcp | DriverKind::Builtin => None,
+        DriverKind::Builtin => None,
     }
 }
 

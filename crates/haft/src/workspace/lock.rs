@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_contract::Lock;
 use haft_model::ToolKey;
 
+use super::side::LOCK;
+use super::upstream;
 use crate::{Error, Workspace};
 
 const NAME: &str = "haft.lock";
@@ -21,7 +23,7 @@ impl Workspace {
             return Err(Error::DamagedLock);
         }
         let wanted = name.map(ToolKey::split);
-        let mut lock = Lock { damaged: false, ..Lock::clone(&self.lock.value) };
+        let mut lock = Lock { damaged: false, ..self.newest_lock() };
         let mut accepted = Vec::new();
         let mut given = None;
         for entry in self.snapshot().entries() {
@@ -42,6 +44,7 @@ impl Workspace {
                     continue;
                 }
                 lock.tools.insert(key.to_string(), Arc::new(entry.acceptance()));
+                upstream::of(entry).for_each(|id| lock.accept_upstream(&id));
                 accepted.push(key.clone());
             }
         }
@@ -51,7 +54,7 @@ impl Workspace {
                 None => Error::NoTool { name: name.to_owned() },
             });
         }
-        self.write_lock(&lock)?;
+        write(self.root(), &lock)?;
         Ok(accepted)
     }
 
@@ -60,7 +63,7 @@ impl Workspace {
         if self.lock.value.damaged {
             return Ok(0);
         }
-        let mut lock = Lock::clone(&self.lock.value);
+        let mut lock = self.newest_lock();
         let mut unseen = 0;
         for entry in self.snapshot().entries().filter(|entry| entry.block.is_none()) {
             let new = entry.is_new().then(|| entry.acceptance());
@@ -70,24 +73,33 @@ impl Workspace {
             }
         }
         if unseen > 0 {
-            self.write_lock(&lock)?;
+            write(self.root(), &lock)?;
         }
         Ok(unseen)
     }
 
-    /// Writes beside and renames, so that a crash leaves the old lock or the new one.
-    fn write_lock(&self, lock: &Lock) -> Result<(), Error> {
-        let path = self.root().join(NAME);
-        let beside = self.root().join(format!("{NAME}.{}", std::process::id()));
-        let write = |beside: &PathBuf| -> std::io::Result<()> {
-            let mut file = fs::File::create(beside)?;
-            file.write_all(lock.write().as_bytes())?;
-            file.sync_all()?;
-            fs::rename(beside, &path)
-        };
-        write(&beside).map_err(|cause| {
-            let _ = fs::remove_file(&beside);
-            Error::Unwritable { path: path.clone(), cause }
-        })
+    /// The lock as it was read, with what calls have seen of servers since.
+    fn newest_lock(&self) -> Lock {
+        let mut lock = Lock::clone(&self.lock.value);
+        if let Ok(newest) = LOCK.load(self.root(), None) {
+            lock.upstream = newest.value.upstream.clone();
+        }
+        lock
     }
+}
+
+/// Writes beside and renames, so that a crash leaves the old lock or the new one.
+pub(super) fn write(root: &Path, lock: &Lock) -> Result<(), Error> {
+    let path = root.join(NAME);
+    let beside = root.join(format!("{NAME}.{}", std::process::id()));
+    let write = |beside: &PathBuf| -> std::io::Result<()> {
+        let mut file = fs::File::create(beside)?;
+        file.write_all(lock.write().as_bytes())?;
+        file.sync_all()?;
+        fs::rename(beside, &path)
+    };
+    write(&beside).map_err(|cause| {
+        let _ = fs::remove_file(&beside);
+        Error::Unwritable { path: path.clone(), cause }
+    })
 }

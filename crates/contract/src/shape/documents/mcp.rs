@@ -82,7 +82,8 @@ static REMOTE: Shape = Shape {
     fields: &[
         required("kind", "", Word(&["remote"]), "A server elsewhere."),
         required("url", "", Formed(&WEB_URL), "Its address."),
-        optional("auth", "", Object, "How to log in there."),
+        optional("headers", "", Names(None, &Formed(&TEMPLATE)), "Headers of every request."),
+        optional("auth", "", Object, "How to log in there: `bearer`, a token as a template."),
     ],
     moved: &[],
 };

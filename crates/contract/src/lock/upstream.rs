@@ -1,0 +1,107 @@
+//! What people accepted of the tools of somebody else's server.
+
+use std::collections::btree_map::Entry as Slot;
+use std::fmt::Write as _;
+
+use haft_model::Digest;
+
+use super::{Lock, quote};
+use crate::read::text;
+use crate::source::Node;
+
+/// One tool of a server: as it was accepted, and as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// The digest that was accepted.
+    pub digest: Digest,
+    /// The digest that was seen since, where it is another.
+    pub seen: Option<Digest>,
+}
+
+/// What the lock says of a tool that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sighted {
+    /// It is what was accepted.
+    Known,
+    /// Nobody had seen it, so it is accepted now.
+    New,
+    /// It is another than the one that was accepted.
+    Changed,
+    /// The lock is damaged, and what was accepted may be lost.
+    Lost,
+}
+
+impl Lock {
+    /// Takes note of a tool, `driver/tool`, as it was seen.
+    pub fn sight(&mut self, id: &str, digest: &Digest) -> Sighted {
+        if self.damaged {
+            return Sighted::Lost;
+        }
+        match self.upstream.entry(id.to_owned()) {
+            Slot::Vacant(free) => {
+                free.insert(Upstream { digest: digest.clone(), seen: None });
+                Sighted::New
+            }
+            Slot::Occupied(mut known) if known.get().digest == *digest => {
+                known.get_mut().seen = None;
+                Sighted::Known
+            }
+            Slot::Occupied(mut known) => {
+                known.get_mut().seen = Some(digest.clone());
+                Sighted::Changed
+            }
+        }
+    }
+
+    /// Accepts a tool as it was last seen.
+    pub fn accept_upstream(&mut self, id: &str) {
+        if let Some(known) = self.upstream.get_mut(id)
+            && let Some(seen) = known.seen.take()
+        {
+            known.digest = seen;
+        }
+    }
+}
+
+pub(super) fn write(lock: &Lock, out: &mut String) {
+    for (id, known) in &lock.upstream {
+        let (id, digest) = (quote(id), quote(known.digest.as_str()));
+        let _ = writeln!(out, "\n[[upstream]]\nid = {id}\ndigest = {digest}");
+        if let Some(seen) = &known.seen {
+            let _ = writeln!(out, "seen = {}", quote(seen.as_str()));
+        }
+    }
+}
+
+pub(super) fn read(node: &Node) -> Option<(String, Upstream)> {
+    let digest = Digest::from(text(node, "digest")?);
+    let seen = text(node, "seen").map(Digest::from);
+    Some((text(node, "id")?.to_owned(), Upstream { digest, seen }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Source;
+
+    #[test]
+    fn a_tool_is_accepted_at_first_sight_and_held_to_it_until_it_is_accepted_again() {
+        let (first, second) = (Digest::of(&1), Digest::of(&2));
+        let again = |lock: &Lock| {
+            let (read, found) = Lock::read(&Source::new("haft.lock", lock.write()));
+            assert_eq!((&read, found.len()), (lock, 0));
+            read
+        };
+        let mut lock = Lock::default();
+        assert_eq!(lock.sight("d/t", &first), Sighted::New);
+        lock = again(&lock);
+        assert_eq!(lock.sight("d/t", &first), Sighted::Known);
+        assert_eq!(lock.sight("d/t", &second), Sighted::Changed);
+        lock = again(&lock);
+        lock.accept_upstream("d/t");
+        lock.accept_upstream("d/other");
+        assert_eq!(lock.sight("d/t", &second), Sighted::Known);
+        assert_eq!(again(&lock).sight("d/t", &first), Sighted::Changed);
+        assert_eq!(Lock::unreadable().sight("d/t", &first), Sighted::Lost);
+    }
+}

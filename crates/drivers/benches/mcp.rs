@@ -1,0 +1,162 @@
+//! What a call of a driver of kind mcp costs beside the library that carries it.
+//!
+//! `cargo bench -p haft-drivers --bench mcp` calls the same server, confined in the same way, through
+//! the driver and through a bare client, in turns, and prints how many calls a second each makes and
+//! the ratio of the two.
+
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
+
+#[path = "../tests/support/plans.rs"]
+mod plans;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft_driver::{Attempt, Cancel, Driver as _, Link};
+use haft_drivers::{Declared, Mcp, Place};
+use haft_model::{Plan, ToolKey, Tri};
+use haft_policy::Permit;
+use haft_sandbox::{Access, AddressGuard, Confined, Launcher, Shown, Walls};
+use haft_testkit::Folder;
+use rmcp::RoleClient;
+use rmcp::model::CallToolRequestParams;
+use rmcp::service::{RunningService, ServiceExt as _};
+use serde_json::json;
+
+const SERVER: &str = env!("CARGO_BIN_EXE_haft-test-mcp");
+
+/// How many calls a round has, and how many rounds each way gets.
+const CALLS: usize = 2_000;
+const ROUNDS: usize = 7;
+
+fn main() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        for callers in [1, 8] {
+            let (driver, bare) = (ours(), theirs().await);
+            compare(callers, driver, bare).await;
+        }
+    });
+}
+
+/// The driver, and what a call needs.
+struct Ours {
+    mcp: Mcp,
+    plan: Plan,
+    permit: Permit,
+    _folder: Folder,
+}
+
+fn ours() -> Arc<Ours> {
+    let folder = Folder::new();
+    let manifest = json!({
+        "id": "bench", "kind": "mcp", "server": {"kind": "binary", "path": SERVER}, "transport": "stdio",
+        "implements": [{"tool": "echo", "version": "^1", "metadata": {"mcp": {"tool_name": "echo"}}}],
+    });
+    let place = Place {
+        root: folder.path().to_owned(),
+        hidden: Vec::new(),
+        walls: walls(),
+        guard: AddressGuard::public(),
+        variable: |_| None,
+    };
+    let serves = vec![(ToolKey::new("echo", 1), 0)];
+    let mcp = Mcp::new(move || Declared { manifest, serves }, place);
+    let mut plan = plans::plan("echo", "bench", json!({"text": "hello"}));
+    Arc::make_mut(&mut plan.effects).facts.read_only = Tri::Yes;
+    let permit = plans::permit(&plan);
+    Arc::new(Ours { mcp, plan, permit, _folder: folder })
+}
+
+impl Ours {
+    async fn call(&self) {
+        let (link, _heard) = Link::new();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let attempt = Attempt::new(&self.permit, &self.plan, 1, deadline, Cancel::new(), link);
+        self.mcp.run(attempt.unwrap()).await.unwrap();
+    }
+}
+
+fn walls() -> Walls {
+    Walls::By(Launcher::at(SERVER))
+}
+
+/// The library alone, over the same kind of process.
+async fn theirs() -> Arc<RunningService<RoleClient, ()>> {
+    let folder = std::env::temp_dir();
+    let confined = Confined {
+        program: SERVER.into(),
+        shown: vec![
+            Shown { path: SERVER.into(), access: Access::Read },
+            Shown { path: folder.clone(), access: Access::Read },
+        ],
+        cwd: folder,
+        ..Confined::default()
+    };
+    let mut running = confined.start(&walls()).unwrap();
+    let ends = (std::mem::take(&mut running.stdout), running.stdin.take().unwrap());
+    let service = ().serve(ends).await.unwrap();
+    // It goes on until the benchmark ends.
+    std::mem::forget(running);
+    Arc::new(service)
+}
+
+async fn compare(callers: usize, ours: Arc<Ours>, theirs: Arc<RunningService<RoleClient, ()>>) {
+    ours.call().await;
+    let (mut mine, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let client = theirs.clone();
+        bare.push(
+            round(callers, move || {
+                let client = client.clone();
+                async move {
+                    let text = json!({"text": "hello"}).as_object().cloned().unwrap();
+                    let params = CallToolRequestParams::new("echo").with_arguments(text);
+                    client.call_tool(params).await.unwrap();
+                }
+            })
+            .await,
+        );
+        let driver = ours.clone();
+        mine.push(
+            round(callers, move || {
+                let driver = driver.clone();
+                async move { driver.call().await }
+            })
+            .await,
+        );
+    }
+    let (mine, bare) = (median(mine), median(bare));
+    let rate = |time: Duration| CALLS as f64 / time.as_secs_f64();
+    println!(
+        "{callers} at a time: driver {:.0} calls/s, bare client {:.0} calls/s, ratio {:.2}",
+        rate(mine),
+        rate(bare),
+        rate(mine) / rate(bare)
+    );
+}
+
+async fn round<F: Future<Output = ()> + Send + 'static>(
+    callers: usize,
+    call: impl Fn() -> F + Send + Sync + Clone + 'static,
+) -> Duration {
+    let before = Instant::now();
+    let callers = (0..callers).map(|_| {
+        let call = call.clone();
+        tokio::spawn(async move {
+            for _ in 0..CALLS / callers {
+                call().await;
+            }
+        })
+    });
+    for caller in callers.collect::<Vec<_>>() {
+        caller.await.unwrap();
+    }
+    before.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.into_iter().nth(ROUNDS / 2).unwrap_or_default()
+}

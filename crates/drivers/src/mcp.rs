@@ -1,0 +1,236 @@
+//! Drivers of kind mcp (AIP-32): tools of a server that speaks the Model Context Protocol.
+//!
+//! A server is a program that is started confined and kept, or somebody elsewhere who is reached
+//! over HTTP. Its tools are called as their contracts say; what the server says of them loosens
+//! nothing. A call that may change something is on record before its first byte is sent.
+
+mod answer;
+mod call;
+mod connection;
+mod ear;
+mod era;
+mod given;
+mod heard;
+mod manifest;
+mod program;
+mod reached;
+mod remote;
+mod stream;
+mod tools;
+mod wire;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, Safe};
+use haft_model::{Code, EffectProfile, Facts, Plan, Requires, Risk, Stop, Tri};
+use serde_json::{Value, json};
+
+pub use tools::{Seen, Sight, Witness};
+
+use crate::ending::{unsent, while_running};
+use crate::http::reach;
+use crate::kept::{FIRST_PAUSE, Kept};
+use crate::opening::Opening;
+use crate::watch::Watch;
+use crate::web::{Lookup, look_up};
+use crate::{Declared, Place};
+use call::Call;
+use connection::{Connection, Wanted};
+use era::Known;
+use manifest::{Entry, Server, Written};
+use reached::Meant;
+
+/// How long a server is kept that nobody calls.
+const IDLE: Duration = Duration::from_secs(300);
+
+type Read = Box<dyn FnOnce() -> Manifest + Send>;
+
+/// A driver of kind mcp. Its manifest is read when it is first asked, its server is started when it
+/// is first called, and kept for the calls that may touch the same things.
+pub struct Mcp {
+    manifest: LazyLock<Manifest, Read>,
+    place: Place,
+    lookup: Lookup,
+    witness: Witness,
+    known: Known,
+    kept: Kept<Connection>,
+}
+
+struct Manifest {
+    declared: Declared,
+    written: Result<Written, Stop>,
+}
+
+impl Mcp {
+    /// A driver over a manifest.
+    pub fn new(declared: impl FnOnce() -> Declared + Send + 'static, place: Place) -> Mcp {
+        let read: Read = Box::new(move || {
+            let declared = declared();
+            Manifest { written: Written::read(&declared.manifest), declared }
+        });
+        Mcp {
+            manifest: LazyLock::new(read),
+            place,
+            lookup: look_up,
+            witness: tools::forgetful(),
+            known: Known::default(),
+            kept: Kept::new(IDLE),
+        }
+    }
+
+    /// The same driver, with somebody who remembers what was accepted of the server's tools.
+    pub fn witnessed_by(self, witness: Witness) -> Mcp {
+        Mcp { witness, ..self }
+    }
+
+    /// The same driver, with names looked up in another way than the system does. What comes out is
+    /// checked all the same.
+    pub fn looking_up(self, lookup: fn(&str, u16) -> io::Result<Vec<SocketAddr>>) -> Mcp {
+        Mcp { lookup, ..self }
+    }
+
+    fn written(&self) -> Result<&Written, Stop> {
+        self.manifest.written.as_ref().map_err(Stop::clone)
+    }
+
+    fn entry(&self, plan: &Plan) -> Result<Entry, Stop> {
+        self.written()?;
+        Entry::of(&self.manifest.declared, plan)
+    }
+
+    /// A connection for a call, and what it is kept under. One that broke while nobody looked is made
+    /// again.
+    async fn connection(
+        &self,
+        attempt: &Attempt<'_>,
+    ) -> Result<(String, Arc<Connection>), Failure> {
+        let plan = attempt.plan;
+        let opening = |manifest: &Value| Opening::of(manifest, plan, &self.place);
+        let meant = self.meant(opening, Some(&attempt.safe)).await?;
+        let mut key = meant.key.clone();
+        if meant.personal {
+            key = format!("{key} {} {}", plan.actor.tenant, plan.actor.id);
+        }
+        let mut made = self.kept.get(&key, || self.connect(&meant)).await.map_err(stopped)?;
+        if made.is_broken() {
+            self.kept.broke(&key, &made).await;
+            tokio::time::sleep(FIRST_PAUSE).await;
+            made = self.kept.get(&key, || self.connect(&meant)).await.map_err(stopped)?;
+        }
+        Ok((key, made))
+    }
+
+    /// Where the server is, for a call that opens so much.
+    async fn meant(
+        &self,
+        opening: impl FnOnce(&Value) -> Result<Opening, Stop>,
+        safe: Option<&Safe<'_>>,
+    ) -> Result<Meant, Failure> {
+        let written = self.written().map_err(stopped)?;
+        match written.server {
+            Server::Remote { .. } => Meant::remote(written, &self.place, safe).await,
+            Server::Binary { .. } | Server::Npm { .. } | Server::Docker {} => {
+                let opening = opening(&self.manifest.declared.manifest).map_err(stopped)?;
+                Meant::program(written, &opening, &self.place, safe).await
+            }
+        }
+    }
+
+    async fn connect(&self, meant: &Meant) -> Result<Connection, Stop> {
+        let written = self.written()?;
+        let (driver, version) = (written.id.as_str(), written.protocol_version.as_deref());
+        let wanted = Wanted { driver, version, known: &self.known };
+        let connecting = meant.connect(&self.place, self.lookup, &wanted);
+        let patience = written.patience();
+        tokio::time::timeout(patience, connecting).await.unwrap_or_else(|_| {
+            let words = format!(
+                "the server of driver `{driver}` cannot be talked with after {} ms",
+                patience.as_millis()
+            );
+            Err(Stop::new(Code::DependencyUnavailable, words))
+        })
+    }
+}
+
+impl Driver for Mcp {
+    fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
+        self.entry(plan)?;
+        let written = self.written()?;
+        reached::sound(written)?;
+        match written.server {
+            Server::Remote { .. } => {
+                let (url, _) = reached::address(written, &self.place)?;
+                reach::check(&url, &written.egress(), plan)
+            }
+            Server::Binary { .. } | Server::Npm { .. } | Server::Docker {} => Ok(()),
+        }
+    }
+
+    fn reports_submission(&self, plan: &Plan) -> bool {
+        plan.effects.may_mutate()
+    }
+
+    fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            Watch::of(&attempt).check().map_err(unsent)?;
+            self.preflight(attempt.plan).map_err(stopped)?;
+            let entry = self.entry(attempt.plan).map_err(stopped)?;
+            Call::new(self, entry, &attempt).carry_out().await
+        })
+    }
+}
+
+fn stopped(stop: Stop) -> Failure {
+    unsent(while_running(stop))
+}
+
+/// Asks a server for its tools, for whoever writes a manifest. `manifest` is a DRIVER.md of kind mcp
+/// as far as it says where the server is and what it may touch. The answer holds `tools`,
+/// `serverInfo` and `protocolVersion`.
+pub async fn list(manifest: Value, place: Place, timeout: Duration) -> Result<Value, Stop> {
+    let declared = Declared { manifest, serves: Vec::new() };
+    let mcp = Mcp::new(move || declared, place);
+    let listing = async {
+        let written = mcp.written()?;
+        let effects = looking(written);
+        let opening = |manifest: &Value| Opening::within(manifest, &effects, &mcp.place);
+        let meant = mcp.meant(opening, None).await.map_err(|failure| failure.stop)?;
+        let connection = mcp.connect(&meant).await?;
+        let (tools, _) = tools::all(connection.peer()).await?;
+        let about = connection.about();
+        Ok(json!({
+            "tools": tools,
+            "serverInfo": about.server_info,
+            "protocolVersion": about.protocol_version.as_str(),
+            "instructions": about.instructions,
+        }))
+    };
+    tokio::time::timeout(timeout, listing).await.unwrap_or_else(|_| {
+        Err(Stop::new(Code::DependencyUnavailable, "the server did not list its tools in time"))
+    })
+}
+
+/// The effects of looking: none, at the hosts that the manifest lists.
+fn looking(written: &Written) -> EffectProfile {
+    EffectProfile {
+        mutates: Default::default(),
+        mutates_stated: true,
+        classes: Default::default(),
+        risk: Risk::READ,
+        requires: Requires {
+            network: written.egress().into_iter().collect(),
+            ..Default::default()
+        },
+        approval: Default::default(),
+        facts: Facts {
+            read_only: Tri::Yes,
+            destructive: Tri::No,
+            open_world: Tri::No,
+            concurrency_safe: Default::default(),
+        },
+        inferred: Vec::new(),
+    }
+}

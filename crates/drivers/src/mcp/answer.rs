@@ -1,0 +1,137 @@
+//! From a server's answer to what came out of the call.
+
+use haft_driver::{Failure, Output};
+use haft_model::{Code, Content, EffectState, Link, Media, Stop};
+use rmcp::model::{CallToolResult, ContentBlock, InputRequiredResult, ResourceContents};
+use serde_json::{Value, json};
+
+use super::ear::question;
+use super::manifest::Entry;
+use super::tools::one_line;
+use crate::web::MOST_BYTES;
+
+/// What a tool gave back. That it did so is known, whatever is wrong with it.
+pub(super) fn taken(
+    result: CallToolResult,
+    entry: &Entry,
+    effect: EffectState,
+) -> Result<Output, Failure> {
+    let failed = |code: Code, words: String| Failure::new(Stop::new(code, words), effect);
+    let size = size(&result);
+    if size > MOST_BYTES {
+        let words =
+            format!("`{}` answered with {size} bytes, and {MOST_BYTES} are taken", entry.tool);
+        return Err(failed(Code::ResultTooLarge, words));
+    }
+    let (value, rest) = value(result, entry).ok_or_else(|| {
+        let words = format!("`result_extract` finds nothing in the answer of `{}`", entry.tool);
+        failed(Code::OutputInvalid, words)
+    })?;
+    let content = rest.into_iter().map(content).collect();
+    Ok(Output { structured: value, content, effect, ..Output::read(Value::Null) })
+}
+
+/// A tool that failed, in its own words.
+pub(super) fn failed(result: &CallToolResult, entry: &Entry, effect: EffectState) -> Failure {
+    let said = result.content.iter().find_map(ContentBlock::as_text);
+    let words = said.map(|said| one_line(&said.text)).filter(|said| !said.is_empty());
+    let words = match words {
+        Some(said) => format!("`{}` failed: {said}", entry.tool),
+        None => format!("`{}` failed and does not say why", entry.tool),
+    };
+    let whole = said.map(|said| said.text.chars().take(4096).collect::<String>());
+    let cause = json!({"phase": "run", "answer": whole, "structured": result.structured_content});
+    Failure::new(Stop::new(Code::ExecutionFailed, words).because(cause), effect)
+}
+
+/// A tool that would rather be told more first. Nobody is there whom it could ask, so it did nothing.
+pub(super) fn asks(result: &InputRequiredResult, entry: &Entry) -> Stop {
+    let requests = serde_json::to_value(&result.input_requests).unwrap_or_default();
+    let asked = requests.as_object().into_iter().flatten().find_map(|(_, request)| {
+        serde_json::from_value(request.get("params")?.clone()).ok().map(|asked| question(&asked))
+    });
+    unanswerable(&entry.tool, asked.as_deref().unwrap_or_default()).because(json!({
+        "phase": "run", "input_requests": requests,
+    }))
+}
+
+/// The refusal of a question that nobody can be asked.
+pub(super) fn unanswerable(tool: &str, asked: &str) -> Stop {
+    let words = match asked {
+        "" => format!("`{tool}` wants to be told more before it goes on"),
+        asked => format!("`{tool}` asks: {asked}"),
+    };
+    Stop::new(Code::ApprovalRequired, words)
+        .help("Haft cannot answer for a person inside of a call; give the answer as an argument")
+}
+
+/// The output, and the pieces beside it.
+fn value(result: CallToolResult, entry: &Entry) -> Option<(Option<Value>, Vec<ContentBlock>)> {
+    let mut pieces = result.content;
+    if let Some(structured) = result.structured_content {
+        // Servers repeat it as text, for those who know nothing else.
+        pieces.retain(|piece| parsed(piece).as_ref() != Some(&structured));
+        return Some((Some(entry.extract.extract(&structured)?), pieces));
+    }
+    let Some(first) = pieces.first() else {
+        return entry.takes_all.then_some((None, pieces));
+    };
+    let whole = serde_json::to_value(first).ok();
+    let found = [parsed(first), whole].into_iter().flatten();
+    let found = found.into_iter().find_map(|value| entry.extract.extract(&value))?;
+    if entry.takes_all && first.as_text().is_some() {
+        pieces.remove(0);
+    }
+    Some((Some(found), pieces))
+}
+
+/// A text that is JSON.
+fn parsed(piece: &ContentBlock) -> Option<Value> {
+    serde_json::from_str(&piece.as_text()?.text).ok()
+}
+
+fn size(result: &CallToolResult) -> usize {
+    let value = result.structured_content.as_ref().map_or(0, |value| value.to_string().len());
+    let pieces = result.content.iter().map(|piece| match piece {
+        ContentBlock::Text(text) => text.text.len(),
+        ContentBlock::Image(image) => image.data.len(),
+        ContentBlock::Audio(audio) => audio.data.len(),
+        other => serde_json::to_string(other).map_or(0, |text| text.len()),
+    });
+    value + pieces.sum::<usize>()
+}
+
+fn content(piece: ContentBlock) -> Content {
+    let media = |mime_type, data| Media { mime_type, data, name: None };
+    match piece {
+        ContentBlock::Text(text) => Content::Text { text: text.text },
+        ContentBlock::Image(image) => Content::Image(media(image.mime_type, image.data)),
+        ContentBlock::Audio(audio) => Content::Audio(media(audio.mime_type, audio.data)),
+        ContentBlock::Resource(resource) => embedded(resource.resource),
+        ContentBlock::ResourceLink(link) => Content::ResourceLink(Link {
+            uri: link.uri,
+            name: Some(link.name),
+            mime_type: link.mime_type,
+            size: link.size,
+            ..Link::default()
+        }),
+        other => {
+            Content::StructuredContent { data: serde_json::to_value(other).unwrap_or_default() }
+        }
+    }
+}
+
+fn embedded(resource: ResourceContents) -> Content {
+    match resource {
+        ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+            Content::EmbeddedResource { uri, mime_type, text }
+        }
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            let mime_type = mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+            Content::File(Media { mime_type, data: blob, name: Some(uri) })
+        }
+        other => {
+            Content::StructuredContent { data: serde_json::to_value(other).unwrap_or_default() }
+        }
+    }
+}

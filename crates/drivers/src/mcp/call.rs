@@ -1,0 +1,256 @@
+//! One call on its way: sent, answered, called off or out of time, and what that means for its
+//! effect.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_driver::{Attempt, Failure, Output};
+use haft_model::{Code, EffectState, Progress, Stop};
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ErrorData, RequestMetaObject,
+    ServerResult,
+};
+use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+
+use super::connection::Connection;
+use super::manifest::Entry;
+use super::tools::one_line;
+use super::wire::{Going, MOST_REPORTS};
+use super::{Mcp, answer, remote};
+use crate::ending::{called_off, late, running, unsent, while_running};
+use crate::web::{Sending, Stage};
+
+/// How long a server is told that nobody waits for it any more.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What the backend knows the call by, where it looks at that.
+const KEY: &str = "dev.haft/idempotency-key";
+
+/// A call on its way.
+pub(super) struct Call<'a> {
+    mcp: &'a Mcp,
+    attempt: &'a Attempt<'a>,
+    entry: Entry,
+    arguments: Map<String, Value>,
+    sending: Arc<Sending>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(mcp: &'a Mcp, entry: Entry, attempt: &'a Attempt<'a>) -> Call<'a> {
+        let sending = match attempt.plan.effects.may_mutate() {
+            true => Sending::announced(attempt.link.clone()),
+            false => Sending::silent(),
+        };
+        let arguments = entry.arguments(attempt.plan);
+        Call { mcp, attempt, entry, arguments, sending: Arc::new(sending) }
+    }
+
+    pub(super) async fn carry_out(&self) -> Result<Output, Failure> {
+        let ended = tokio::select! {
+            ended = self.made() => ended,
+            () = self.attempt.cancel.cancelled() => {
+                self.sending.give_up();
+                self.attempt.link.cancel_heard().await;
+                Err(self.cut_short(called_off()))
+            }
+            () = tokio::time::sleep_until(self.attempt.deadline.into()) => {
+                self.sending.give_up();
+                Err(self.out_of_time())
+            }
+        };
+        ended.map_err(|failure| self.sending.unrecorded().unwrap_or(failure))
+    }
+
+    /// Finds a connection that may be used, and calls.
+    async fn made(&self) -> Result<Output, Failure> {
+        let (key, connection) = self.mcp.connection(self.attempt).await?;
+        let (tool, arguments) = (&self.entry.tool, &self.arguments);
+        let checked = connection.check(tool, arguments, self.attempt.plan, &self.mcp.witness).await;
+        checked.map_err(while_running).map_err(unsent)?;
+        let (reports, heard) = mpsc::channel(MOST_REPORTS);
+        let asked = self.ask(&connection, reports).await?;
+        let id = asked.id();
+        let answered = self.heard(asked, heard).await;
+        if connection.is_broken() {
+            self.mcp.kept.broke(&key, &connection).await;
+        }
+        let native = connection.native(&id);
+        match self.taken(answered, &connection) {
+            Ok(output) => Ok(Output { native: vec![native], ..output }),
+            Err(failure) => Err(Failure { native: vec![native], ..failure }),
+        }
+    }
+
+    async fn ask(
+        &self,
+        connection: &Connection,
+        reports: mpsc::Sender<Progress>,
+    ) -> Result<Asked, Failure> {
+        let params = CallToolRequestParams::new(self.entry.tool.clone());
+        let mut request = CallToolRequest::new(params.with_arguments(self.arguments.clone()));
+        request.extensions.insert(Going { sending: self.sending.clone(), reports });
+        let request = ClientRequest::CallToolRequest(request);
+        let options = PeerRequestOptions::no_options().with_meta(self.meta());
+        let handle = connection.peer().send_request_with_option(request, options).await;
+        let handle = handle.map_err(|_| self.broken(connection))?;
+        Ok(Asked { handle: Some(handle), sending: self.sending.clone() })
+    }
+
+    fn meta(&self) -> RequestMetaObject {
+        let key = self.attempt.key.as_ref().filter(|_| self.entry.enforces_key);
+        let mut meta = Map::new();
+        if let Some(key) = key {
+            meta.insert(KEY.to_owned(), json!(key));
+        }
+        RequestMetaObject::from(meta)
+    }
+
+    /// Waits for the answer and hands on how far the server is.
+    async fn heard(
+        &self,
+        mut asked: Asked,
+        mut reports: mpsc::Receiver<Progress>,
+    ) -> Result<ServerResult, ServiceError> {
+        loop {
+            tokio::select! {
+                biased;
+                Some(progress) = reports.recv() => self.attempt.link.progress(progress).await,
+                answered = asked.answer() => return answered,
+            }
+        }
+    }
+
+    fn taken(
+        &self,
+        answered: Result<ServerResult, ServiceError>,
+        connection: &Connection,
+    ) -> Result<Output, Failure> {
+        let asked = connection.ear().take_asked();
+        let done = self.effect(EffectState::Committed);
+        match answered {
+            Ok(ServerResult::CallToolResult(result)) if result.is_error == Some(true) => {
+                // Nobody vouches for what a tool did before it failed.
+                let failure =
+                    answer::failed(&result, &self.entry, self.effect(EffectState::Unknown));
+                Err(match asked {
+                    Some(asked) => {
+                        let stop = while_running(answer::unanswerable(&self.entry.tool, &asked));
+                        Failure { stop, ..failure }
+                    }
+                    None => failure,
+                })
+            }
+            Ok(ServerResult::CallToolResult(result)) => answer::taken(result, &self.entry, done),
+            Ok(ServerResult::InputRequiredResult(result)) => {
+                let stop = answer::asks(&result, &self.entry);
+                Err(Failure::new(stop, self.effect(EffectState::NotCommitted)))
+            }
+            Ok(_) => {
+                let words =
+                    format!("`{}` answered with something that is no result", self.entry.tool);
+                let stop = running(Code::OutputInvalid, words);
+                Err(Failure::new(stop, self.effect(EffectState::Unknown)))
+            }
+            Err(ServiceError::McpError(error)) => Err(self.refused(&error)),
+            Err(fault) => Err(self.lost(&fault, connection)),
+        }
+    }
+
+    /// An error of the protocol: the server did not get as far as the tool, or says nothing of how
+    /// far it got.
+    fn refused(&self, error: &ErrorData) -> Failure {
+        let said = one_line(&error.message);
+        let tool = &self.entry.tool;
+        let (code, effect) = match error.code {
+            ErrorCode::INVALID_PARAMS => (Code::InputValue, EffectState::NotCommitted),
+            ErrorCode::METHOD_NOT_FOUND
+            | ErrorCode::INVALID_REQUEST
+            | ErrorCode::PARSE_ERROR
+            | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+            | ErrorCode::HEADER_MISMATCH
+            | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => {
+                (Code::SetupRequired, EffectState::NotCommitted)
+            }
+            _ => (Code::ExecutionFailed, EffectState::Unknown),
+        };
+        let cause = json!({"phase": "run", "json_rpc": {"code": error.code.0, "data": error.data}});
+        let stop = Stop::new(code, format!("`{tool}` was refused by its server: {said}"));
+        Failure::new(stop.because(cause), self.effect(effect))
+    }
+
+    /// A request that was not answered.
+    fn lost(&self, fault: &ServiceError, connection: &Connection) -> Failure {
+        let known = match fault {
+            ServiceError::TransportSend(fault) => remote::lost(fault),
+            _ => None,
+        };
+        match known {
+            // What was not sent was not sent, whatever else is known.
+            Some((stop, effect)) if self.sending.stage() == Stage::Sent => {
+                Failure::new(while_running(stop), self.effect(effect))
+            }
+            Some((stop, _)) => self.cut_short(while_running(stop)),
+            None => self.broken(connection),
+        }
+    }
+
+    fn broken(&self, connection: &Connection) -> Failure {
+        let words = format!(
+            "the connection to the server of `{}` broke before it answered{}",
+            self.entry.tool,
+            connection.last_words()
+        );
+        self.cut_short(running(Code::DependencyUnavailable, one_line(&words)))
+    }
+
+    /// What is known of the effect, or that there is none to have.
+    fn effect(&self, known: EffectState) -> EffectState {
+        if self.attempt.plan.effects.may_mutate() { known } else { EffectState::None }
+    }
+
+    fn cut_short(&self, stop: Stop) -> Failure {
+        Failure::new(stop, self.effect(self.sending.effect()))
+    }
+
+    fn out_of_time(&self) -> Failure {
+        match self.effect(self.sending.effect()) {
+            EffectState::Unknown => self.cut_short(running(
+                Code::TimeoutUnknownCommit,
+                "time ran out before the server answered",
+            )),
+            _ => self.cut_short(late()),
+        }
+    }
+}
+
+/// A request that is waited for. Whoever stops waiting tells the server.
+struct Asked {
+    handle: Option<RequestHandle<RoleClient>>,
+    sending: Arc<Sending>,
+}
+
+impl Asked {
+    fn id(&self) -> String {
+        self.handle.as_ref().map(|handle| handle.id.to_string()).unwrap_or_default()
+    }
+
+    async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
+        let Some(handle) = &mut self.handle else { return Err(ServiceError::TransportClosed) };
+        let answered = (&mut handle.rx).await.map_err(|_| ServiceError::TransportClosed)?;
+        self.handle = None;
+        answered
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let was_sent = self.sending.stage() == Stage::Sent;
+        if let (Some(handle), true) = (self.handle.take(), was_sent) {
+            let farewell = handle.cancel(Some("nobody waits for it any more".to_owned()));
+            tokio::spawn(tokio::time::timeout(FAREWELL, farewell));
+        }
+    }
+}

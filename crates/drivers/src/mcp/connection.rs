@@ -1,0 +1,263 @@
+//! A connection to a server: made once, used by many calls, and gone without a trace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_model::{Code, Plan, Stop};
+use haft_sandbox::{Confined, End, Running, Walls};
+use rmcp::RoleClient;
+use rmcp::model::{ServerPeerInfo, SubscriptionFilter};
+use rmcp::service::{ClientInitializeError, ClientServiceExt as _, Peer, RunningService};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use serde_json::{Map, Value, json};
+use tokio::sync::RwLock;
+use tokio::task::AbortHandle;
+
+use super::ear::Ear;
+use super::era::{self, Era, Known};
+use super::heard::{Bounded, LastWords};
+use super::tools::{Tools, Witness, one_line};
+use super::wire::Wire;
+use crate::ending::not_started;
+
+/// How long a program gets to end by itself when it is no longer needed.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long it takes to know how a program ended that broke off.
+const POST_MORTEM: Duration = Duration::from_millis(500);
+
+/// Ends that others talk to.
+pub(super) struct Connection {
+    service: RunningService<RoleClient, Arc<Ear>>,
+    ear: Arc<Ear>,
+    about: Arc<ServerPeerInfo>,
+    tools: RwLock<Tools>,
+    words: LastWords,
+    process: Option<Running>,
+    listening: Option<AbortHandle>,
+}
+
+/// What a connection is made for.
+pub(super) struct Wanted<'a> {
+    pub(super) driver: &'a str,
+    pub(super) version: Option<&'a str>,
+    pub(super) known: &'a Known,
+}
+
+/// Why there is no connection: a server that hung up may only dislike the way it was spoken to.
+enum Unmet {
+    Silent(Stop),
+    Refused(Stop),
+}
+
+impl From<Unmet> for Stop {
+    fn from(unmet: Unmet) -> Stop {
+        match unmet {
+            Unmet::Silent(stop) | Unmet::Refused(stop) => stop,
+        }
+    }
+}
+
+impl Connection {
+    /// Starts a program and speaks with it. One that ends when it is spoken to in the new way is
+    /// started once more and spoken to in the old.
+    pub(super) async fn start(
+        confined: Confined,
+        walls: &Walls,
+        wanted: &Wanted<'_>,
+    ) -> Result<Connection, Stop> {
+        match Connection::started(confined.clone(), walls, wanted, wanted.known.get()).await {
+            Err(Unmet::Silent(_)) if wanted.known.get().is_none() => {
+                Ok(Connection::started(confined, walls, wanted, Some(Era::Legacy)).await?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    async fn started(
+        confined: Confined,
+        walls: &Walls,
+        wanted: &Wanted<'_>,
+        era: Option<Era>,
+    ) -> Result<Connection, Unmet> {
+        let mut running = confined.start(walls).map_err(|why| Unmet::Refused(not_started(&why)))?;
+        let words = LastWords::default();
+        let (said, complaints) =
+            (std::mem::take(&mut running.stdout), std::mem::take(&mut running.stderr));
+        let hearing = words.clone();
+        tokio::spawn(async move { hearing.hear(complaints).await });
+        let stdin = running.stdin.take().ok_or_else(|| {
+            Unmet::Refused(Stop::new(Code::Internal, "the server was started without an input"))
+        })?;
+        // The bound on lines is ours, because a line that is left out would be waited for.
+        let transport = AsyncRwTransport::new_client(Bounded::new(said, words.clone()), stdin)
+            .with_max_line_length(usize::MAX);
+        match greet(transport, wanted, era).await {
+            Ok(mut connection) => {
+                (connection.process, connection.words) = (Some(running), words);
+                Ok(connection)
+            }
+            Err(Unmet::Silent(stop)) => {
+                let how = ended(&mut running).await.map_err(Unmet::Refused)?;
+                let message = format!("{}{how}{}", stop.message, words.last());
+                let cause = json!({"stderr": words.all()});
+                Err(Unmet::Silent(Stop { message, ..stop }.because(cause)))
+            }
+            Err(refused) => Err(refused),
+        }
+    }
+
+    /// Speaks with a server that is there already.
+    pub(super) async fn over<T>(transport: T, wanted: &Wanted<'_>) -> Result<Connection, Stop>
+    where
+        T: Transport<RoleClient> + 'static,
+    {
+        Ok(greet(transport, wanted, wanted.known.get()).await?)
+    }
+
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    pub(super) fn about(&self) -> &ServerPeerInfo {
+        &self.about
+    }
+
+    pub(super) fn ear(&self) -> &Ear {
+        &self.ear
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.peer().is_transport_closed()
+    }
+
+    /// What is known of why it broke, as the end of a sentence.
+    pub(super) fn last_words(&self) -> String {
+        self.words.last()
+    }
+
+    /// What the server is known by.
+    pub(super) fn native(&self, request: &str) -> Value {
+        let server = self.about.server_info.as_ref();
+        json!({
+            "source": "mcp",
+            "request_id": request,
+            "server": server.map(|server| json!({"name": server.name, "version": server.version})),
+            "protocol_version": self.about.protocol_version.as_str(),
+        })
+    }
+
+    /// Whether a call may be made. A list that is no longer true is asked for again.
+    pub(super) async fn check(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        plan: &Plan,
+        witness: &Witness,
+    ) -> Result<(), Stop> {
+        if self.ear.take_changed() || self.tools.read().await.is_stale() {
+            let fresh = Tools::of(self.peer()).await.inspect_err(|_| self.ear.tools_changed())?;
+            *self.tools.write().await = fresh;
+        }
+        self.tools.read().await.check(tool, arguments, plan, witness)
+    }
+
+    /// Hears of changes where they are not told unasked.
+    fn listen(&mut self) {
+        let tells = self.about.capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
+        if Era::of(&self.about.protocol_version) == Era::Legacy || tells != Some(true) {
+            return;
+        }
+        let (peer, ear) = (self.peer().clone(), self.ear.clone());
+        let listening = tokio::spawn(async move {
+            let mut wish = SubscriptionFilter::default();
+            wish.tools_list_changed = Some(true);
+            let Ok(mut subscription) = peer.listen(wish).await else { return };
+            while let Ok(Some(_)) = subscription.next().await {
+                ear.tools_changed();
+            }
+        });
+        self.listening = Some(listening.abort_handle());
+    }
+}
+
+impl Drop for Connection {
+    /// Ends the program: it hears that nobody speaks any more, and is ended where that is not enough.
+    fn drop(&mut self) {
+        if let Some(listening) = self.listening.take() {
+            listening.abort();
+        }
+        self.service.cancellation_token().cancel();
+        let (Some(mut process), Ok(here)) =
+            (self.process.take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        // A task that is dropped with its runtime drops the process as well.
+        here.spawn(async move {
+            let _ = tokio::time::timeout(GRACE, process.ended()).await;
+        });
+    }
+}
+
+/// The beginning of every conversation: who speaks how, and which tools there are.
+async fn greet<T>(transport: T, wanted: &Wanted<'_>, era: Option<Era>) -> Result<Connection, Unmet>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let ear = Arc::new(Ear::default());
+    let beginning = era::beginning(era, wanted.version);
+    let served = ear.clone().serve_with_lifecycle(Wire::new(transport), beginning).await;
+    let service = served.map_err(|fault| unmet(&fault, wanted))?;
+    let about = service.peer().peer_info().ok_or_else(|| {
+        Unmet::Refused(Stop::new(Code::OutputInvalid, "the server does not say who it is"))
+    })?;
+    let agreed = about.protocol_version.as_str();
+    era::check(agreed, wanted.version, wanted.driver).map_err(Unmet::Refused)?;
+    let tools = Tools::of(service.peer()).await.map_err(Unmet::Refused)?;
+    wanted.known.learn(Some(Era::of(&about.protocol_version)));
+    let (words, process, listening) = (LastWords::default(), None, None);
+    let tools = RwLock::new(tools);
+    let mut made = Connection { service, ear, about, tools, words, process, listening };
+    made.listen();
+    Ok(made)
+}
+
+fn unmet(fault: &ClientInitializeError, wanted: &Wanted<'_>) -> Unmet {
+    let server = format!("the server of driver `{}`", wanted.driver);
+    match fault {
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let theirs: Vec<&str> =
+                server_supported.iter().map(|version| version.as_str()).collect();
+            let words = format!("{server} speaks no version of MCP that Haft knows");
+            let help = format!("it speaks {}", theirs.join(", "));
+            Unmet::Refused(Stop::new(Code::SetupRequired, words).help(help))
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            let words = format!("{server} refuses to talk: {}", one_line(&error.message));
+            Unmet::Refused(Stop::new(Code::DependencyUnavailable, words))
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => unmet(fallback, wanted),
+        other => match super::remote::refusal(other) {
+            Some(stop) => Unmet::Refused(stop),
+            None => {
+                let words = format!("{server} cannot be talked with");
+                Unmet::Silent(Stop::new(Code::DependencyUnavailable, words))
+            }
+        },
+    }
+}
+
+/// How a program ended, as part of a sentence; nothing if it goes on.
+async fn ended(running: &mut Running) -> Result<String, Stop> {
+    Ok(match tokio::time::timeout(POST_MORTEM, running.ended()).await {
+        Ok(Ok(ended)) => match ended.end {
+            End::Exited(code) => format!(", it ended with code {code}"),
+            End::Killed(signal) => format!(", it was ended by signal {signal}"),
+            End::OutOfTime | End::CalledOff => String::new(),
+        },
+        Ok(Err(refused)) => return Err(not_started(&refused)),
+        Err(_) => String::new(),
+    })
+}

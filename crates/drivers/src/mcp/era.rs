@@ -1,0 +1,104 @@
+//! Which of the two ways of speaking a server knows, found out once and remembered.
+//!
+//! Up to 2025-11-25 a connection begins with a handshake; from 2026-07-28 on each request says
+//! everything itself. A server is asked the new way first, and greeted the old way if it does not
+//! understand that.
+
+use std::sync::{Mutex, PoisonError};
+
+use haft_model::{Code, Stop};
+use rmcp::model::ProtocolVersion;
+use rmcp::service::ClientLifecycleMode;
+
+/// A way of speaking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Era {
+    /// With a handshake.
+    Legacy,
+    /// Without one.
+    Modern,
+}
+
+/// What is known of the server of one driver.
+#[derive(Debug, Default)]
+pub(super) struct Known(Mutex<Option<Era>>);
+
+impl Known {
+    pub(super) fn get(&self) -> Option<Era> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn learn(&self, era: Option<Era>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = era;
+    }
+}
+
+impl Era {
+    pub(super) fn of(version: &ProtocolVersion) -> Era {
+        if version.has_initialize() { Era::Legacy } else { Era::Modern }
+    }
+}
+
+/// How to begin with a server.
+pub(super) fn beginning(known: Option<Era>, wanted: Option<&str>) -> ClientLifecycleMode {
+    let newest = vec![ProtocolVersion::LATEST];
+    // A handshake cannot end in a version that has none.
+    let old_enough = |wanted: &str| meets(ProtocolVersion::LATEST_WITH_INITIALIZE.as_str(), wanted);
+    match (known, wanted.is_none_or(old_enough)) {
+        (Some(Era::Legacy), true) => ClientLifecycleMode::Initialize,
+        (Some(Era::Modern), _) | (_, false) => {
+            ClientLifecycleMode::Discover { preferred_versions: newest }
+        }
+        (None, true) => ClientLifecycleMode::Auto {
+            preferred_versions: newest,
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
+    }
+}
+
+/// Whether what was agreed on is at least what the manifest wants.
+pub(super) fn check(agreed: &str, wanted: Option<&str>, driver: &str) -> Result<(), Stop> {
+    match wanted {
+        Some(wanted) if !meets(agreed, wanted) => {
+            let words = format!(
+                "the server of driver `{driver}` speaks MCP {agreed}, and `protocol_version` wants {wanted}"
+            );
+            Err(Stop::new(Code::SetupRequired, words).help("take a newer server, or want less"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Versions are dates, and a manifest may name the beginning of one: it means that time or later.
+fn meets(version: &str, wanted: &str) -> bool {
+    version.get(..wanted.len()).unwrap_or(version) >= wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_a_beginning_and_a_minimum() {
+        for (version, wanted, met) in [
+            ("2025-03-26", "2025-03", true),
+            ("2025-03-26", "2025-03-26", true),
+            ("2025-06-18", "2025-03", true),
+            ("2024-11-05", "2025-03", false),
+            ("2025-11-25", "2026", false),
+            ("2026-07-28", "2025", true),
+            ("2025-11-25", "2025-11-25-draft", false),
+        ] {
+            assert_eq!(meets(version, wanted), met, "{version} {wanted}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_handshake_is_not_greeted() {
+        let modern =
+            ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+        assert_eq!(beginning(None, Some("2026-07")), modern);
+        assert_eq!(beginning(Some(Era::Modern), Some("2025-03")), modern);
+        assert_eq!(beginning(Some(Era::Legacy), Some("2025-03")), ClientLifecycleMode::Initialize);
+    }
+}

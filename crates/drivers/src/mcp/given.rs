@@ -1,0 +1,87 @@
+//! Values of a manifest that may hold secrets: an environment, or the headers of a request.
+
+use std::collections::BTreeMap;
+
+use haft_driver::{Failure, Safe};
+use haft_model::{Code, Secret, Stop};
+use haft_notation::{Piece, Template};
+
+use crate::ending::unsent;
+
+/// Names and values, of which those that were made of secrets are kept apart.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Values {
+    pub(super) plain: BTreeMap<String, String>,
+    pub(super) secret: BTreeMap<String, Secret>,
+}
+
+impl Values {
+    /// Fills templates in. Only secrets can be meant: what one call says must not stay in a process
+    /// or a connection that others use as well.
+    pub(super) async fn fill(
+        written: &BTreeMap<String, String>,
+        driver: &str,
+        safe: Option<&Safe<'_>>,
+    ) -> Result<Values, Failure> {
+        let mut values = Values::default();
+        for (name, text) in written {
+            let template = secrets_only(name, text, driver).map_err(unsent)?;
+            match opened(&template, safe).await? {
+                Made::Plain(value) => drop(values.plain.insert(name.clone(), value)),
+                Made::Secret(value) => drop(values.secret.insert(name.clone(), value)),
+            }
+        }
+        Ok(values)
+    }
+}
+
+enum Made {
+    Plain(String),
+    Secret(Secret),
+}
+
+/// A template that means nothing but secrets.
+pub(super) fn secrets_only(name: &str, text: &str, driver: &str) -> Result<Template, Stop> {
+    let template = Template::parse(text).ok();
+    let fits = |template: &Template| {
+        let mut meant = template.expressions();
+        meant
+            .all(|said| said.root() == "secrets" && said.path.len() == 2 && said.filters.is_empty())
+    };
+    template.filter(fits).ok_or_else(|| {
+        let words = format!(
+            "driver `{driver}`: `{name}` may hold `${{secrets.NAME}}` and nothing else of a call"
+        );
+        Stop::new(Code::SetupRequired, words)
+            .help("hand over what differs from call to call as an argument of the tool")
+    })
+}
+
+async fn opened(template: &Template, safe: Option<&Safe<'_>>) -> Result<Made, Failure> {
+    let mut text = String::new();
+    let mut secret = false;
+    for piece in &template.pieces {
+        match piece {
+            Piece::Literal(literal) => text.push_str(literal),
+            Piece::Expression(expression) => {
+                let name = expression.path.last().map(String::as_str).unwrap_or_default();
+                let Some(safe) = safe else { return Err(unsent(nobody(name))) };
+                text.push_str(safe.open(name).await?.expose());
+                secret = true;
+            }
+        }
+    }
+    if !secret {
+        return Ok(Made::Plain(text));
+    }
+    let value = Secret::new(text);
+    if let Some(safe) = safe {
+        safe.hide(&value).await;
+    }
+    Ok(Made::Secret(value))
+}
+
+fn nobody(name: &str) -> Stop {
+    let words = format!("the secret `{name}` cannot be opened: nobody asks for it in a call");
+    Stop::new(Code::CredentialMissing, words).help("set it up with a call of the tool")
+}

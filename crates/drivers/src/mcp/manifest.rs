@@ -1,0 +1,186 @@
+//! A manifest of kind mcp, read once: which server it means, and which of its tools serves what.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use haft_model::{Code, Plan, Stop};
+use haft_notation::Path;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::Declared;
+
+/// How long a server may take until it can be called, where its manifest does not say.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a manifest says of its server.
+#[derive(Deserialize)]
+pub(super) struct Written {
+    #[serde(default)]
+    pub(super) id: String,
+    pub(super) server: Server,
+    pub(super) transport: Transport,
+    pub(super) protocol_version: Option<String>,
+    #[serde(default)]
+    connection_options: Options,
+    #[serde(default)]
+    network: Network,
+    pub(super) auth: Option<Value>,
+}
+
+/// Where a server is.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(super) enum Server {
+    Binary {
+        path: String,
+        #[serde(flatten)]
+        given: Given,
+    },
+    Npm {
+        package: String,
+        #[serde(flatten)]
+        given: Given,
+    },
+    Docker {},
+    Remote {
+        url: String,
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
+        auth: Option<Login>,
+    },
+}
+
+/// What a program is given.
+#[derive(Default, Deserialize)]
+pub(super) struct Given {
+    #[serde(default)]
+    pub(super) args: Vec<String>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+}
+
+/// How to log in to a server elsewhere: a token, as a template over secrets.
+#[derive(Deserialize)]
+pub(super) struct Login {
+    pub(super) bearer: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Transport {
+    Stdio,
+    Sse,
+    Http,
+}
+
+#[derive(Default, Deserialize)]
+struct Options {
+    timeout_ms: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct Network {
+    #[serde(default)]
+    egress: Vec<String>,
+}
+
+/// What serves one contract.
+pub(super) struct Entry {
+    pub(super) tool: String,
+    arguments: BTreeMap<String, String>,
+    pub(super) extract: Path,
+    /// Whether the whole answer is the output.
+    pub(super) takes_all: bool,
+    /// Whether the server itself holds calls to their key.
+    pub(super) enforces_key: bool,
+}
+
+#[derive(Deserialize)]
+struct WrittenEntry {
+    tool_name: String,
+    #[serde(default)]
+    argument_mapping: BTreeMap<String, String>,
+    result_extract: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Haft {
+    #[serde(default)]
+    enforces_key: bool,
+}
+
+impl Written {
+    pub(super) fn read(manifest: &Value) -> Result<Written, Stop> {
+        let written = Written::deserialize(manifest).map_err(|fault| {
+            let words = format!("the manifest of this driver cannot be read: {fault}");
+            Stop::new(Code::SetupRequired, words).help("run `haft check`")
+        })?;
+        written.supported()?;
+        Ok(written)
+    }
+
+    pub(super) fn patience(&self) -> Duration {
+        self.connection_options.timeout_ms.map_or(PATIENCE, Duration::from_millis)
+    }
+
+    /// The hosts that it lists.
+    pub(super) fn egress(&self) -> Vec<String> {
+        self.network.egress.iter().map(|host| host.to_ascii_lowercase()).collect()
+    }
+
+    fn supported(&self) -> Result<(), Stop> {
+        let id = &self.id;
+        let what = match (&self.server, self.transport) {
+            (Server::Docker {}, _) => "a server of kind docker",
+            (_, Transport::Sse) => "the transport `sse`",
+            (Server::Binary { .. } | Server::Npm { .. }, Transport::Http) => {
+                "a program over `http`"
+            }
+            (Server::Remote { .. }, Transport::Stdio) => "a remote server over `stdio`",
+            (Server::Binary { .. } | Server::Npm { .. }, Transport::Stdio)
+            | (Server::Remote { .. }, Transport::Http) => return Ok(()),
+        };
+        let words = format!("driver `{id}` uses {what}, which this version cannot run");
+        let help = match self.transport {
+            Transport::Sse => "ask for streamable HTTP: `transport: http`",
+            Transport::Stdio | Transport::Http => {
+                "use `binary` or `npm` over `stdio`, or `remote` over `http`"
+            }
+        };
+        Err(Stop::new(Code::SetupRequired, words).help(help))
+    }
+}
+
+impl Entry {
+    /// What serves the contract of a plan.
+    pub(super) fn of(declared: &Declared, plan: &Plan) -> Result<Entry, Stop> {
+        let written: WrittenEntry = declared.entry(plan, "mcp")?;
+        let haft: Haft = declared.entry(plan, "haft")?;
+        let extract = written.result_extract.as_deref().unwrap_or("$");
+        Ok(Entry {
+            extract: Path::parse(extract).map_err(|_| {
+                let words = format!(
+                    "driver `{}`: `metadata.mcp.result_extract` cannot be used",
+                    declared.id()
+                );
+                Stop::new(Code::SetupRequired, words).help("run `haft check`")
+            })?,
+            takes_all: extract == "$",
+            tool: written.tool_name,
+            arguments: written.argument_mapping,
+            enforces_key: haft.enforces_key,
+        })
+    }
+
+    /// The input as the server names its fields. `argument_mapping` knows them better than
+    /// `mapping`, which every kind of driver has.
+    pub(super) fn arguments(&self, plan: &Plan) -> Map<String, Value> {
+        let Value::Object(fields) = &plan.input else { return Map::new() };
+        let named = |name: &String| {
+            let general = || plan.renames.iter().find(|(from, _)| from == name).map(|(_, to)| to);
+            self.arguments.get(name).or_else(general).unwrap_or(name).clone()
+        };
+        fields.iter().map(|(name, value)| (named(name), value.clone())).collect()
+    }
+}

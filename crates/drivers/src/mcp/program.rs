@@ -1,0 +1,102 @@
+//! Which program a server is. Nothing is installed or fetched here: what is not there is refused.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use haft_model::{Code, Stop};
+use serde_json::Value;
+
+use super::manifest::Given;
+
+/// Where packages of the whole machine are.
+const SHARED: [&str; 2] = ["/usr/local/lib/node_modules", "/usr/lib/node_modules"];
+
+/// A program with its arguments, and what it has to see beside the workspace.
+pub(super) struct Program {
+    pub(super) program: String,
+    pub(super) args: Vec<String>,
+    pub(super) shown: Option<PathBuf>,
+}
+
+impl Program {
+    /// A program by its path or its name.
+    pub(super) fn binary(path: &str, given: &Given) -> Program {
+        Program { program: path.to_owned(), args: given.args.clone(), shown: None }
+    }
+
+    /// A package that is installed in the workspace or for the whole machine.
+    pub(super) fn npm(package: &str, given: &Given, root: &Path) -> Result<Program, Stop> {
+        let (name, version) = named(package);
+        let places = [root.join("node_modules")].into_iter().chain(SHARED.map(PathBuf::from));
+        let mut places = places.map(|modules| (modules.join(name), modules));
+        let found = places.find(|(folder, _)| folder.join("package.json").is_file());
+        let (folder, modules) = found.ok_or_else(|| missing(name, version))?;
+        let manifest = read(&folder.join("package.json")).ok_or_else(|| broken(name))?;
+        if let Some(wanted) = version {
+            let there = manifest.get("version").and_then(Value::as_str).unwrap_or_default();
+            if there != wanted {
+                let words = format!("`{name}` is installed as {there}, and {wanted} is wanted");
+                let help = format!("npm install {name}@{wanted}");
+                return Err(Stop::new(Code::SetupRequired, words).help(help));
+            }
+        }
+        let script = script(&manifest, name).ok_or_else(|| broken(name))?;
+        let script = fs::canonicalize(folder.join(script)).map_err(|_| broken(name))?;
+        let mut args = vec![script.display().to_string()];
+        args.extend(given.args.iter().cloned());
+        let shown = fs::canonicalize(&modules).unwrap_or(modules);
+        Ok(Program { program: "node".to_owned(), args, shown: Some(shown) })
+    }
+}
+
+/// A package and the version that is wanted of it.
+fn named(package: &str) -> (&str, Option<&str>) {
+    let start = usize::from(package.starts_with('@'));
+    match package.get(start..).and_then(|rest| rest.find('@')) {
+        Some(at) => {
+            let (name, version) = package.split_at(start + at);
+            (name, version.strip_prefix('@'))
+        }
+        None => (package, None),
+    }
+}
+
+fn read(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// The one program of a package, or the one that is called like it.
+fn script<'a>(manifest: &'a Value, name: &str) -> Option<&'a str> {
+    let bin = manifest.get("bin")?;
+    if let Some(only) = bin.as_str() {
+        return Some(only);
+    }
+    let programs = bin.as_object()?;
+    let short = name.rsplit('/').next().unwrap_or(name);
+    let named = programs.get(short).or_else(|| programs.values().next());
+    named.and_then(Value::as_str)
+}
+
+fn missing(name: &str, version: Option<&str>) -> Stop {
+    let wanted = version.map(|version| format!("@{version}")).unwrap_or_default();
+    Stop::new(Code::SetupRequired, format!("the npm package `{name}` is not installed"))
+        .help(format!("run `npm install {name}{wanted}` in the workspace; nothing is fetched when a tool is called"))
+}
+
+fn broken(name: &str) -> Stop {
+    Stop::new(Code::SetupRequired, format!("the npm package `{name}` names no program to run"))
+        .help("use a server of kind binary")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_told_from_its_version() {
+        assert_eq!(named("server"), ("server", None));
+        assert_eq!(named("server@1.2.3"), ("server", Some("1.2.3")));
+        assert_eq!(named("@a/server"), ("@a/server", None));
+        assert_eq!(named("@a/server@1.2.3"), ("@a/server", Some("1.2.3")));
+    }
+}

@@ -1,0 +1,229 @@
+//! Where a server is for one call: a program inside what the call opens, or a host that the driver
+//! and the contract both list.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use haft_driver::{Failure, Safe};
+use haft_model::{Code, Digest, Secret, Stop};
+use haft_sandbox::{Access, AddressGuard, CheckedUrl, Confined, Shown};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::client_side_sse::FixedInterval;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+
+use super::connection::{Connection, Wanted};
+use super::given::{Values, secrets_only};
+use super::heard::LONGEST;
+use super::manifest::{Given, Server, Written};
+use super::program::Program;
+use super::remote::{Remote, unready};
+use crate::Place;
+use crate::ending::unsent;
+use crate::http::reach;
+use crate::opening::Opening;
+use crate::web::{Lookup, keeping, reconnecting};
+
+/// How often an answer that broke off is asked for again, where the server keeps it.
+const RESUMPTIONS: usize = 3;
+
+/// A server, for one call.
+pub(super) struct Meant {
+    way: Way,
+    /// What its connection is kept under. It tells one login from another and neither of them.
+    pub(super) key: String,
+    /// Whether somebody's login is part of it.
+    pub(super) personal: bool,
+}
+
+enum Way {
+    Program(Box<Confined>),
+    Remote(Box<Elsewhere>),
+}
+
+struct Elsewhere {
+    url: CheckedUrl,
+    guard: AddressGuard,
+    headers: HeaderMap,
+}
+
+impl Meant {
+    /// A program inside what a call opens.
+    pub(super) async fn program(
+        written: &Written,
+        opening: &Opening,
+        place: &Place,
+        safe: Option<&Safe<'_>>,
+    ) -> Result<Meant, Failure> {
+        let (program, given) = match &written.server {
+            Server::Npm { package, given } => {
+                (Program::npm(package, given, &opening.root).map_err(unsent)?, given)
+            }
+            Server::Binary { path, given } => (Program::binary(path, given), given),
+            Server::Docker {} | Server::Remote { .. } => {
+                return Err(unsent(Stop::new(Code::Internal, "this server is no program")));
+            }
+        };
+        let env = Values::fill(&given.env, &written.id, safe).await?;
+        let personal = !env.secret.is_empty();
+        let mut confined = opening.confined(&program.program, program.args, place);
+        let modules = program.shown.filter(|path| !covered(&confined.shown, path));
+        confined.shown.extend(modules.map(|path| Shown { path, access: Access::Read }));
+        confined.env.extend(env.plain);
+        confined.secret_env = env.secret;
+        let key = format!("{opening:?} {}", fingerprint(&confined.secret_env));
+        Ok(Meant { way: Way::Program(Box::new(confined)), key, personal })
+    }
+
+    /// A server elsewhere.
+    pub(super) async fn remote(
+        written: &Written,
+        place: &Place,
+        safe: Option<&Safe<'_>>,
+    ) -> Result<Meant, Failure> {
+        let (url, guard) = address(written, place).map_err(unsent)?;
+        let values = Values::fill(&carried(written).map_err(unsent)?, &written.id, safe).await?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &values.plain {
+            let (name, value) = header(name, value).map_err(unsent)?;
+            headers.insert(name, value);
+        }
+        for (name, value) in &values.secret {
+            let (name, mut value) = header(name, value.expose()).map_err(unsent)?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let personal = !values.secret.is_empty();
+        let key = format!("{} {}", url.as_str(), fingerprint(&values.secret));
+        Ok(Meant { way: Way::Remote(Box::new(Elsewhere { url, guard, headers })), key, personal })
+    }
+
+    pub(super) async fn connect(
+        &self,
+        place: &Place,
+        lookup: Lookup,
+        wanted: &Wanted<'_>,
+    ) -> Result<Connection, Stop> {
+        match &self.way {
+            Way::Program(confined) => {
+                Connection::start((**confined).clone(), &place.walls, wanted).await
+            }
+            Way::Remote(there) => {
+                let (guard, url) = (&there.guard, &there.url);
+                let client = keeping(guard, lookup, url).await.map_err(unready)?;
+                let writes = reconnecting(guard, lookup, url).await.map_err(unready)?;
+                let (host, headers) = (Arc::from(url.host()), there.headers.clone());
+                let remote = Remote { client, writes, host, headers };
+                let config = config(&there.url);
+                let transport = StreamableHttpClientTransport::with_client(remote, config);
+                Connection::over(transport, wanted).await
+            }
+        }
+    }
+}
+
+fn config(url: &CheckedUrl) -> StreamableHttpClientTransportConfig {
+    let mut patience = FixedInterval::default();
+    patience.max_times = Some(RESUMPTIONS);
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+        .max_sse_event_size(LONGEST)
+        // A call is sent again by whoever records that it is, and by nobody else.
+        .reinit_on_expired_session(false);
+    config.retry_config = Arc::new(patience);
+    config
+}
+
+fn covered(shown: &[Shown], path: &std::path::Path) -> bool {
+    shown.iter().any(|shown| path.starts_with(&shown.path))
+}
+
+/// Tells values apart without holding them.
+fn fingerprint(values: &BTreeMap<String, Secret>) -> Digest {
+    let plain: Vec<&[u8]> = values
+        .iter()
+        .flat_map(|(name, value)| [name.as_bytes(), value.expose().as_bytes()])
+        .collect();
+    Digest::of_parts(&plain)
+}
+
+/// The address of a server elsewhere, with the hosts opened that the driver names outright.
+pub(super) fn address(
+    written: &Written,
+    place: &Place,
+) -> Result<(CheckedUrl, AddressGuard), Stop> {
+    let Server::Remote { url, .. } = &written.server else {
+        return Err(Stop::new(Code::Internal, "this server has no address"));
+    };
+    let egress = written.egress();
+    let guard = reach::opened(place.guard.clone(), &egress, url);
+    let checked = guard.check_url(url).map_err(|forbidden| reach::refused(&forbidden))?;
+    if checked.is_plain() && !haft_model::host::is_own(checked.host()) {
+        let words = format!("`{}` is not encrypted", checked.host());
+        return Err(Stop::new(Code::SandboxViolation, words).help("use https"));
+    }
+    Ok((checked, guard))
+}
+
+/// The headers of every request, as they are written.
+pub(super) fn carried(written: &Written) -> Result<BTreeMap<String, String>, Stop> {
+    let Server::Remote { headers, auth, .. } = &written.server else {
+        return Ok(BTreeMap::new());
+    };
+    let mut carried = headers.clone();
+    let login = match auth {
+        Some(login) => Some(login.bearer.as_ref().ok_or_else(|| no_login(written))?),
+        None => None,
+    };
+    if let Some(bearer) = login {
+        carried.insert(AUTHORIZATION.to_string(), format!("Bearer {bearer}"));
+    }
+    if carried.is_empty() && written.auth.is_some() {
+        return Err(no_login(written));
+    }
+    Ok(carried)
+}
+
+fn no_login(written: &Written) -> Stop {
+    let words = format!("driver `{}` declares a login that this version cannot use", written.id);
+    Stop::new(Code::CredentialMissing, words)
+        .help("nothing is sent without it; write `server.auth.bearer` or `server.headers` with `${secrets.NAME}`")
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Stop> {
+    let fixed = ["accept", "content-type", "content-length", "host", "mcp-session-id"];
+    let read = HeaderName::from_bytes(name.as_bytes()).ok();
+    let read = read.filter(|read| !fixed.contains(&read.as_str()));
+    let read = read.zip(HeaderValue::from_str(value).ok());
+    read.ok_or_else(|| {
+        Stop::new(Code::SetupRequired, format!("a request cannot carry the header `{name}`"))
+    })
+}
+
+/// What can be said of a manifest without looking at anything.
+pub(super) fn sound(written: &Written) -> Result<(), Stop> {
+    let templates: HashMap<String, String> = match &written.server {
+        Server::Remote { .. } => carried(written)?.into_iter().collect(),
+        Server::Binary { given, .. } | Server::Npm { given, .. } => {
+            fixed(given, &written.id)?;
+            given.env.clone().into_iter().collect()
+        }
+        Server::Docker {} => HashMap::new(),
+    };
+    for (name, text) in &templates {
+        secrets_only(name, text, &written.id)?;
+    }
+    Ok(())
+}
+
+/// Arguments are seen by everybody who looks at a list of processes.
+fn fixed(given: &Given, driver: &str) -> Result<(), Stop> {
+    match given.args.iter().find(|arg| arg.contains("${")) {
+        Some(arg) => {
+            let words =
+                format!("driver `{driver}`: the argument `{arg}` cannot hold a placeholder");
+            Err(Stop::new(Code::SetupRequired, words)
+                .help("hand secrets over in `env`, and what differs from call to call as an argument of the tool"))
+        }
+        None => Ok(()),
+    }
+}

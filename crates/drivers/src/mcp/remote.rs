@@ -1,0 +1,345 @@
+//! A server elsewhere, over streamable HTTP: each message is a request of our own guarded client.
+//!
+//! Answers are bounded before they are read, nothing is followed elsewhere, and a connection that
+//! could not be made is told apart from one that broke.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use haft_model::{Code, EffectState, Stop};
+use haft_sandbox::Forbidden;
+use reqwest::header::{
+    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
+use rmcp::transport::common::client_side_sse::BoxedSseResponse;
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpClient,
+    StreamableHttpError, StreamableHttpPostResponse,
+};
+use serde_json::json;
+
+use super::stream::events;
+use super::wire::Going;
+use crate::http::reach;
+use crate::web::{self, Answer, MOST_BYTES, Unanswered, forbidden};
+
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+const SESSION: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
+
+/// Our end of the way to a server.
+#[derive(Clone)]
+pub(super) struct Remote {
+    /// For what may be sent twice without harm.
+    pub(super) client: Client,
+    /// For calls that may change something: each has a connection of its own.
+    pub(super) writes: Client,
+    pub(super) host: Arc<str>,
+    /// What every request carries; some of it may be secret.
+    pub(super) headers: HeaderMap,
+}
+
+/// Why a request came to nothing.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// Nobody took the connection.
+    Unreachable(Arc<str>),
+    /// The address may not be reached.
+    Forbidden(Forbidden),
+    /// The connection broke.
+    Broken(Arc<str>),
+    /// The answer is larger than anything that is read.
+    TooLarge(Arc<str>),
+    /// The server said no by its status.
+    Status(Arc<str>, u16),
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fault::Unreachable(host) => write!(formatter, "`{host}` cannot be reached"),
+            Fault::Forbidden(forbidden) => forbidden.fmt(formatter),
+            Fault::Broken(host) => {
+                write!(formatter, "the connection to `{host}` broke before it answered")
+            }
+            Fault::TooLarge(host) => {
+                write!(formatter, "`{host}` answered with more than {MOST_BYTES} bytes")
+            }
+            Fault::Status(host, status) => write!(formatter, "`{host}` answered {status}"),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+type Failed = StreamableHttpError<Fault>;
+
+impl Remote {
+    fn dressed(
+        &self,
+        request: RequestBuilder,
+        session: Option<&str>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> RequestBuilder {
+        let request = request.header(ACCEPT, format!("{JSON}, {EVENTS}"));
+        let request = custom.into_iter().fold(request, |request, (name, value)| {
+            // What a server wants mirrored never takes the place of a login.
+            if self.headers.contains_key(&name) { request } else { request.header(name, value) }
+        });
+        let request = request.headers(self.headers.clone());
+        match session {
+            Some(session) => request.header(SESSION, session),
+            None => request,
+        }
+    }
+
+    async fn sent(&self, request: RequestBuilder) -> Result<Response, Failed> {
+        let answer = request.send().await.map_err(|fault| {
+            StreamableHttpError::Client(match forbidden(&fault) {
+                Some(forbidden) => Fault::Forbidden(forbidden),
+                None if fault.is_connect() => Fault::Unreachable(self.host.clone()),
+                None => Fault::Broken(self.host.clone()),
+            })
+        })?;
+        let challenge = answer.headers().get(WWW_AUTHENTICATE);
+        let challenge = challenge.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        match answer.status() {
+            StatusCode::UNAUTHORIZED => {
+                let wanted = AuthRequiredError::new(challenge.to_owned());
+                Err(StreamableHttpError::AuthRequired(wanted))
+            }
+            StatusCode::FORBIDDEN if !challenge.is_empty() => {
+                let wanted = InsufficientScopeError::new(challenge.to_owned(), None);
+                Err(StreamableHttpError::InsufficientScope(wanted))
+            }
+            _ => Ok(answer),
+        }
+    }
+
+    async fn body(&self, answer: Response) -> Result<Vec<u8>, Failed> {
+        let read = Answer::from(answer).body(MOST_BYTES).await;
+        let fault = match read {
+            Ok(body) if !body.cut => return Ok(body.bytes),
+            Ok(_) => Fault::TooLarge(self.host.clone()),
+            Err(_) => Fault::Broken(self.host.clone()),
+        };
+        Err(StreamableHttpError::Client(fault))
+    }
+
+    /// What an answer to a message is.
+    async fn answered(
+        &self,
+        message: &ClientJsonRpcMessage,
+        answer: Response,
+        had_session: bool,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let status = answer.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && had_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let session = text(&answer, SESSION);
+        let kind = web::media_type(&answer);
+        if status.is_success() && kind.as_deref() == Some(EVENTS) {
+            return Ok(StreamableHttpPostResponse::Sse(events(answer), session));
+        }
+        let retry_after = text(&answer, RETRY_AFTER.as_str());
+        let body = self.body(answer).await?;
+        let said = serde_json::from_slice::<ServerJsonRpcMessage>(&body).ok();
+        if status.is_success() {
+            return match said {
+                Some(said) => Ok(StreamableHttpPostResponse::Json(said, session)),
+                None if !matches!(message, ClientJsonRpcMessage::Request(_)) => {
+                    Ok(StreamableHttpPostResponse::Accepted)
+                }
+                None => Err(StreamableHttpError::UnexpectedContentType(kind)),
+            };
+        }
+        self.refused(message, status, said, retry_after).map(|said| {
+            let session = if had_session { session } else { None };
+            StreamableHttpPostResponse::Json(said, session)
+        })
+    }
+
+    /// A status that is no success. An error of the protocol is kept; a server that does not know
+    /// the new way of speaking says so in many ways.
+    fn refused(
+        &self,
+        message: &ClientJsonRpcMessage,
+        status: StatusCode,
+        said: Option<ServerJsonRpcMessage>,
+        retry_after: Option<String>,
+    ) -> Result<ServerJsonRpcMessage, Failed> {
+        let error = match said {
+            Some(ServerJsonRpcMessage::Error(error)) => Some(error),
+            Some(_) | None => None,
+        };
+        if let (ClientJsonRpcMessage::Request(request), true) = (message, status.is_client_error())
+            && matches!(request.request, ClientRequest::DiscoverRequest(_))
+            && status != StatusCode::FORBIDDEN
+        {
+            let words = format!("it was answered with {status}");
+            let data = error.map(|error| error.error);
+            let data = data.unwrap_or_else(|| ErrorData::invalid_request(words, None));
+            return Ok(ServerJsonRpcMessage::error(data, Some(request.id.clone())));
+        }
+        match (status, error) {
+            (StatusCode::TOO_MANY_REQUESTS, _) => {
+                Err(HttpStatusError::new(status.as_u16(), retry_after).into())
+            }
+            (_, Some(error)) => Ok(ServerJsonRpcMessage::Error(error)),
+            (status, None) if status.is_server_error() => {
+                Err(HttpStatusError::new(status.as_u16(), retry_after).into())
+            }
+            (status, None) => {
+                let fault = Fault::Status(self.host.clone(), status.as_u16());
+                Err(StreamableHttpError::Client(fault))
+            }
+        }
+    }
+}
+
+impl StreamableHttpClient for Remote {
+    type Error = Fault;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let body = serde_json::to_vec(&message)?;
+        let client = if is_write(&message) { &self.writes } else { &self.client };
+        let request = client.post(uri.as_ref()).header(CONTENT_TYPE, JSON).body(body);
+        let answer = self.sent(self.dressed(request, session.as_deref(), custom)).await?;
+        self.answered(&message, answer, session.is_some()).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        _: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failed> {
+        let request = self.client.delete(uri.as_ref());
+        self.sent(self.dressed(request, Some(&session), custom)).await.map(drop)
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        _: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxedSseResponse, Failed> {
+        let request = self.client.get(uri.as_ref());
+        let request = match last {
+            Some(last) => request.header(LAST_EVENT, last),
+            None => request,
+        };
+        let answer = self.sent(self.dressed(request, session.as_deref(), custom)).await?;
+        match web::media_type(&answer) {
+            _ if answer.status() == StatusCode::METHOD_NOT_ALLOWED => {
+                Err(StreamableHttpError::ServerDoesNotSupportSse)
+            }
+            Some(kind) if kind == EVENTS && answer.status().is_success() => Ok(events(answer)),
+            kind => Err(StreamableHttpError::UnexpectedContentType(kind)),
+        }
+    }
+}
+
+/// Whether a message is a call that may change something.
+fn is_write(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(request) = message else { return false };
+    let ClientRequest::CallToolRequest(call) = &request.request else { return false };
+    call.extensions.get::<Going>().is_some_and(|going| going.sending.is_announced())
+}
+
+fn text(answer: &Response, name: &str) -> Option<String> {
+    let value = answer.headers().get(name)?.to_str().ok()?;
+    Some(value.to_owned())
+}
+
+/// Why a server elsewhere could not be talked with, if it is about one.
+pub(super) fn refusal(fault: &rmcp::service::ClientInitializeError) -> Option<Stop> {
+    lost(fault).map(|(stop, _)| stop)
+}
+
+/// What a fault of ours on the way means, and what it says of the effect.
+pub(super) fn lost(fault: &(dyn std::error::Error + 'static)) -> Option<(Stop, EffectState)> {
+    let mut cause = Some(fault);
+    while let Some(found) = cause {
+        if let Some(failed) = found.downcast_ref::<Failed>() {
+            return Some(meaning(failed));
+        }
+        cause = found.source();
+    }
+    None
+}
+
+fn meaning(failed: &Failed) -> (Stop, EffectState) {
+    use EffectState::{NotCommitted, Unknown};
+    let unavailable = |words: String| Stop::new(Code::DependencyUnavailable, words);
+    match failed {
+        StreamableHttpError::Client(fault) => match fault {
+            Fault::Forbidden(forbidden) => (reach::refused(forbidden), NotCommitted),
+            Fault::Unreachable(_) => (unavailable(fault.to_string()), NotCommitted),
+            Fault::Broken(_) => (unavailable(fault.to_string()), Unknown),
+            Fault::TooLarge(_) => (Stop::new(Code::ResultTooLarge, fault.to_string()), Unknown),
+            Fault::Status(_, 403) => {
+                (Stop::new(Code::PermissionDenied, fault.to_string()), NotCommitted)
+            }
+            Fault::Status(_, 300..=399) => {
+                let words = format!("{fault}, which points elsewhere and is not followed");
+                (Stop::new(Code::SetupRequired, words), NotCommitted)
+            }
+            Fault::Status(_, 400..=499) => (unavailable(fault.to_string()), NotCommitted),
+            Fault::Status(..) => (unavailable(fault.to_string()), Unknown),
+        },
+        StreamableHttpError::AuthRequired(_) => {
+            let stop = Stop::new(Code::CredentialMissing, "the server wants a login");
+            (stop.help("name one under `server.auth.bearer` or `server.headers`"), NotCommitted)
+        }
+        StreamableHttpError::InsufficientScope(wanted) => {
+            let stop = Stop::new(Code::PermissionDenied, "the login does not reach that far");
+            (stop.because(json!({"challenge": wanted.www_authenticate_header})), NotCommitted)
+        }
+        StreamableHttpError::HttpStatus(answer) if answer.status == 429 => {
+            let wait = answer.retry_after.as_deref().and_then(|text| text.parse::<u64>().ok());
+            let cause = json!({"phase": "run", "retry_after_ms": wait.and_then(|wait| wait.checked_mul(1000))});
+            (
+                Stop::new(Code::RateLimited, "the server is asked too often").because(cause),
+                NotCommitted,
+            )
+        }
+        StreamableHttpError::HttpStatus(answer) => {
+            (unavailable(format!("the server answered {}", answer.status)), Unknown)
+        }
+        StreamableHttpError::SessionExpired => {
+            (unavailable("the server has forgotten the session".to_owned()), NotCommitted)
+        }
+        StreamableHttpError::UnexpectedContentType(kind) => {
+            let kind = kind.as_deref().unwrap_or("nothing at all");
+            let words = format!("the server answered with `{kind}`, which is no message");
+            (Stop::new(Code::OutputInvalid, words), Unknown)
+        }
+        _ => (unavailable("the connection to the server broke".to_owned()), Unknown),
+    }
+}
+
+/// A client that could not be made.
+pub(super) fn unready(fault: Unanswered) -> Stop {
+    match fault {
+        Unanswered::Stopped(stop) => stop,
+        _ => Stop::new(Code::Internal, "the http client could not be set up"),
+    }
+}

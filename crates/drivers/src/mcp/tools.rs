@@ -1,0 +1,231 @@
+//! The tools of a server as it lists them, and whether a call may still trust them.
+//!
+//! What a server says of its tools is heard and never believed: an annotation changes nothing, and a
+//! tool that is no longer what people accepted is not called until they accept it again.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::{Entry as Slot, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use haft_model::{Code, Digest, Plan, Stop};
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientRequest, ListToolsRequest, ListToolsResult, PaginatedRequestParams, ServerResult, Tool,
+};
+use rmcp::service::{Peer, ServiceError};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+/// How many pages a list may have, and how many tools.
+const MOST_PAGES: usize = 100;
+const MOST_TOOLS: usize = 10_000;
+
+/// A tool of a server, as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sight {
+    /// The driver that speaks with the server.
+    pub driver: String,
+    /// What the server calls the tool.
+    pub tool: String,
+    /// The digest of its description and its schemas.
+    pub digest: Digest,
+}
+
+/// What is known of a tool that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It is what was accepted, or was never seen before.
+    Accepted,
+    /// It is another than the one that was accepted.
+    Changed,
+    /// Nobody can tell any more what was accepted.
+    Lost,
+}
+
+/// Remembers what was accepted of the tools of servers. One that it never saw is accepted.
+pub type Witness = Arc<dyn Fn(&Sight) -> Seen + Send + Sync>;
+
+/// A witness that remembers for as long as the program runs.
+pub(super) fn forgetful() -> Witness {
+    let seen: Mutex<HashMap<(String, String), Digest>> = Mutex::default();
+    Arc::new(move |sight| {
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match seen.entry((sight.driver.clone(), sight.tool.clone())) {
+            Slot::Occupied(known) if *known.get() == sight.digest => Seen::Accepted,
+            Slot::Occupied(_) => Seen::Changed,
+            Slot::Vacant(free) => {
+                free.insert(sight.digest.clone());
+                Seen::Accepted
+            }
+        }
+    })
+}
+
+/// The list of a server.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    listed: BTreeMap<String, Listed>,
+    /// When the server wants it to be asked for again.
+    until: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Listed {
+    digest: Digest,
+    required: Vec<String>,
+    /// Whether it is what was accepted, once somebody asked.
+    seen: Mutex<Option<Seen>>,
+}
+
+impl Tools {
+    /// Asks a server for all of its tools.
+    pub(super) async fn of(peer: &Peer<RoleClient>) -> Result<Tools, Stop> {
+        let (tools, ttl) = all(peer).await?;
+        let listed = tools.into_iter().map(|tool| (tool.name.to_string(), Listed::of(&tool)));
+        // Asking anew for each call is for servers that say when they change.
+        let ttl = ttl.filter(|ttl| *ttl > 0).map(Duration::from_millis);
+        let until = ttl.and_then(|ttl| Instant::now().checked_add(ttl));
+        Ok(Tools { listed: listed.collect(), until })
+    }
+
+    pub(super) fn is_stale(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
+
+    /// Whether a call may be made: the tool is there, is what was accepted, and gets what it needs.
+    pub(super) fn check(
+        &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        plan: &Plan,
+        witness: &Witness,
+    ) -> Result<(), Stop> {
+        let driver = &plan.route.driver;
+        let listed = self.listed.get(tool).ok_or_else(|| self.missing(tool, plan))?;
+        let seen = listed.seen(|| {
+            witness(&Sight {
+                driver: driver.to_string(),
+                tool: tool.to_owned(),
+                digest: listed.digest.clone(),
+            })
+        });
+        match seen {
+            Seen::Accepted => {}
+            Seen::Changed => return Err(changed(tool, plan)),
+            Seen::Lost => return Err(lost(tool)),
+        }
+        if let Some(name) = listed.required.iter().find(|name| !arguments.contains_key(*name)) {
+            let words = format!(
+                "the server of driver `{driver}` requires `{name}` of `{tool}`, and the call does not send it"
+            );
+            let help = "let the contract require it, or name it in `argument_mapping`";
+            return Err(Stop::new(Code::SetupRequired, words).help(help));
+        }
+        Ok(())
+    }
+
+    fn missing(&self, tool: &str, plan: &Plan) -> Stop {
+        let names: Vec<String> =
+            self.listed.keys().take(20).map(|name| format!("`{name}`")).collect();
+        let words = format!("the server of driver `{}` has no tool `{tool}`", plan.route.driver);
+        let help = match (names.is_empty(), self.listed.len() > names.len()) {
+            (true, _) => "it has no tools at all".to_owned(),
+            (false, false) => format!("it has {}", names.join(", ")),
+            (false, true) => format!("it has {} and more", names.join(", ")),
+        };
+        Stop::new(Code::SetupRequired, words).help(help)
+    }
+}
+
+fn changed(tool: &str, plan: &Plan) -> Stop {
+    let driver = &plan.route.driver;
+    let words =
+        format!("the server of driver `{driver}` changed its tool `{tool}` since it was accepted");
+    let help = format!("look at what it says now, then `haft accept {}`", plan.tool);
+    Stop::new(Code::ToolBlocked, words).help(help)
+}
+
+fn lost(tool: &str) -> Stop {
+    let words = format!(
+        "haft.lock is damaged, and nobody can tell what was accepted of the server's `{tool}`"
+    );
+    let help = "restore haft.lock from git, or `haft accept --all` after looking at every tool";
+    Stop::new(Code::ToolBlocked, words).help(help)
+}
+
+impl Listed {
+    fn of(tool: &Tool) -> Listed {
+        let required = tool.input_schema.get("required").and_then(Value::as_array);
+        let required = required.into_iter().flatten().filter_map(Value::as_str);
+        Listed {
+            digest: Digest::of(&json!({
+                "description": tool.description,
+                "inputSchema": tool.input_schema,
+                "outputSchema": tool.output_schema,
+            })),
+            required: required.map(str::to_owned).collect(),
+            seen: Mutex::new(None),
+        }
+    }
+
+    /// Asks once for each list, because a witness may have to look at a file.
+    fn seen(&self, ask: impl FnOnce() -> Seen) -> Seen {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // Somebody may have accepted what had changed.
+        match *seen {
+            Some(Seen::Accepted) => Seen::Accepted,
+            Some(Seen::Changed | Seen::Lost) | None => *seen.insert(ask()),
+        }
+    }
+}
+
+/// Every page of a list, within bounds.
+pub(super) async fn all(peer: &Peer<RoleClient>) -> Result<(Vec<Tool>, Option<u64>), Stop> {
+    let (mut tools, mut cursor, mut ttl): (Vec<Tool>, Option<String>, Option<u64>) =
+        (Vec::new(), None, None);
+    for _ in 0..MOST_PAGES {
+        let page = page(peer, cursor.take()).await?;
+        ttl = ttl.into_iter().chain(page.ttl_ms).min();
+        tools.extend(page.tools);
+        cursor = page.next_cursor;
+        if tools.len() > MOST_TOOLS {
+            break;
+        }
+        if cursor.is_none() {
+            return Ok((tools, ttl));
+        }
+    }
+    let words = format!("the server lists more than {MOST_TOOLS} tools or {MOST_PAGES} pages");
+    Err(Stop::new(Code::OutputInvalid, words))
+}
+
+async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<ListToolsResult, Stop> {
+    let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+    let request = ListToolsRequest { params, ..ListToolsRequest::default() };
+    match peer.send_request(ClientRequest::ListToolsRequest(request)).await {
+        Ok(ServerResult::ListToolsResult(page)) => Ok(page),
+        Ok(_) => {
+            let words = "the server answered `tools/list` with something else";
+            Err(Stop::new(Code::OutputInvalid, words))
+        }
+        Err(ServiceError::McpError(error)) => {
+            let words = format!("the server does not list its tools: {}", error.message);
+            Err(Stop::new(Code::SetupRequired, one_line(&words)))
+        }
+        Err(_) => {
+            let words = "the connection broke before the server listed its tools";
+            Err(Stop::new(Code::DependencyUnavailable, words))
+        }
+    }
+}
+
+/// Somebody else's words as part of one line of ours.
+pub(super) fn one_line(words: &str) -> String {
+    const MOST: usize = 300;
+    let plain: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    match plain.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", plain.get(..end).unwrap_or_default()),
+        None => plain,
+    }
+}

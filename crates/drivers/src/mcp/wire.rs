@@ -1,0 +1,140 @@
+//! What passes between us and a server, whichever way it goes.
+//!
+//! A call is put on record between the moment it could be sent and its first byte. Whoever leaves
+//! before that leaves nothing behind that is sent later. Progress is handed on in its order.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_model::Progress;
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientRequest, JsonRpcMessage, ProgressNotificationParam, ProgressToken, RequestMetaObject,
+    ServerNotification,
+};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::sync::mpsc;
+
+use crate::web::Sending;
+
+/// Reports of progress that wait to be handed on; more than these are left out.
+pub(super) const MOST_REPORTS: usize = 64;
+
+/// A call, for whoever carries its request.
+#[derive(Clone)]
+pub(super) struct Going {
+    pub(super) sending: Arc<Sending>,
+    pub(super) reports: mpsc::Sender<Progress>,
+}
+
+/// A transport that knows which of its messages are calls.
+pub(super) struct Wire<T> {
+    inner: T,
+    reports: Arc<Mutex<HashMap<ProgressToken, Reporting>>>,
+}
+
+/// Where the progress of one call goes, and how far it was when it was last heard of.
+struct Reporting {
+    to: mpsc::Sender<Progress>,
+    last: f64,
+}
+
+/// Why a message was not sent.
+#[derive(Debug)]
+pub(super) enum Unsent<E> {
+    /// It was not to be sent any more, or could not be put on record.
+    Withheld(String),
+    /// The transport broke.
+    Broken(E),
+}
+
+impl<E: std::fmt::Display> std::fmt::Display for Unsent<E> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unsent::Withheld(why) => formatter.write_str(why),
+            Unsent::Broken(fault) => fault.fmt(formatter),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for Unsent<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Unsent::Withheld(_) => None,
+            Unsent::Broken(fault) => Some(fault),
+        }
+    }
+}
+
+impl<T> Wire<T> {
+    pub(super) fn new(inner: T) -> Wire<T> {
+        Wire { inner, reports: Arc::default() }
+    }
+
+    /// The call in a message, whose progress is listened for from now on.
+    fn call_in(&self, message: &TxJsonRpcMessage<RoleClient>) -> Option<Going> {
+        let JsonRpcMessage::Request(request) = message else { return None };
+        let ClientRequest::CallToolRequest(call) = &request.request else { return None };
+        let going = call.extensions.get::<Going>()?.clone();
+        let meta = call.extensions.get::<RequestMetaObject>();
+        if let Some(token) = meta.and_then(RequestMetaObject::get_progress_token) {
+            let reporting = Reporting { to: going.reports.clone(), last: f64::NEG_INFINITY };
+            let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+            reports.retain(|_, reporting| !reporting.to.is_closed());
+            reports.insert(token, reporting);
+        }
+        Some(going)
+    }
+
+    /// Hands progress to its call. What does not grow is no progress.
+    fn report(&self, said: &ProgressNotificationParam) {
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(reporting) = reports.get_mut(&said.progress_token) else { return };
+        if said.progress > reporting.last {
+            reporting.last = said.progress;
+            let _ = reporting.to.try_send(progress(said));
+        }
+    }
+}
+
+fn progress(said: &ProgressNotificationParam) -> Progress {
+    let total = said.total.filter(|total| *total > 0.0);
+    let percent = total.map(|total| (said.progress / total * 100.0).clamp(0.0, 100.0));
+    Progress { message: said.message.clone(), percent, ..Progress::default() }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Wire<T> {
+    type Error = Unsent<T::Error>;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let going = self.call_in(&item);
+        let send = self.inner.send(item);
+        async move {
+            if let Some(going) = going {
+                let begun = going.sending.begin().await;
+                begun.map_err(|why| Unsent::Withheld(why.to_string()))?;
+            }
+            send.await.map_err(Unsent::Broken)
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let message = self.inner.receive().await?;
+            let JsonRpcMessage::Notification(said) = &message else { return Some(message) };
+            let ServerNotification::ProgressNotification(progress) = &said.notification else {
+                return Some(message);
+            };
+            self.report(&progress.params);
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await.map_err(Unsent::Broken)
+    }
+}

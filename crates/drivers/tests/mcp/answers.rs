@@ -1,0 +1,174 @@
+//! What a server answers, and what comes out of the call.
+
+use haft_model::{Code, Content, EffectState, Link, Media, Progress};
+use serde_json::json;
+
+use crate::stage::Stage;
+
+#[test]
+fn a_value_is_taken_whole_and_its_repetition_is_left_out() {
+    let mut stage = Stage::reading("echo", &[]);
+    let output = stage.run(json!({"text": "hello"})).output();
+    let value = json!({"text": "hello", "given": {"text": "hello"}});
+    assert_eq!(output.structured, Some(value));
+    assert_eq!((output.content, output.effect), (Vec::new(), EffectState::None));
+    let native = json!({
+        "source": "mcp", "request_id": "3", "server": {"name": "test", "version": "1"},
+        "protocol_version": "2025-06-18",
+    });
+    assert_eq!(output.native, [native]);
+}
+
+#[test]
+fn a_text_is_taken_as_json_where_it_is_and_as_a_piece_where_it_is_not() {
+    let piece = json!({"type": "text", "text": "hello"});
+    for (extract, text, value) in [
+        ("$", "hello", piece),
+        ("$.text", "hello", json!("hello")),
+        ("$", r#"{"rows": [1]}"#, json!({"rows": [1]})),
+        ("$.rows[0]", r#"{"rows": [1]}"#, json!(1)),
+        ("$.text", "42", json!("42")),
+    ] {
+        let mut stage = Stage::reading("text", &[]).entry("result_extract", json!(extract));
+        let output = stage.run(json!({"text": text})).output();
+        assert_eq!(output.structured, Some(value), "{extract} {text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_found_in_an_answer_is_an_error() {
+    let mut stage = Stage::writing("text", &[]).entry("result_extract", json!("$.rows"));
+    let ended = stage.run(json!({"text": "hello"}));
+    assert_eq!(ended.fate(), (Code::OutputInvalid, EffectState::Committed, 1));
+}
+
+#[test]
+fn pieces_of_every_kind_are_kept() {
+    let mut stage = Stage::reading("pieces", &[]);
+    let output = stage.run(json!({})).output();
+    let media = |mime_type: &str, data: &str, name: Option<&str>| Media {
+        mime_type: mime_type.into(),
+        data: data.into(),
+        name: name.map(str::to_owned),
+    };
+    let kept = [
+        Content::Image(media("image/png", "aW1n", None)),
+        Content::Audio(media("audio/wav", "c25k", None)),
+        Content::ResourceLink(Link {
+            uri: "file:///a.txt".into(),
+            name: Some("a".into()),
+            mime_type: Some("text/plain".into()),
+            ..Link::default()
+        }),
+        Content::EmbeddedResource {
+            uri: "file:///b.txt".into(),
+            mime_type: Some("text/plain".into()),
+            text: "b".into(),
+        },
+        Content::File(media("application/octet-stream", "Yg==", Some("file:///c.bin"))),
+    ];
+    assert_eq!(output.structured, Some(json!({"type": "text", "text": "words"})));
+    assert_eq!(output.content, kept);
+}
+
+#[test]
+fn progress_is_handed_on_in_its_order_and_only_where_it_grows() {
+    let mut stage = Stage::reading("progress", &[]);
+    let said = |message: &str, percent| Progress {
+        message: Some(message.into()),
+        percent: Some(percent),
+        ..Progress::default()
+    };
+    let ended = stage.run(json!({}));
+    assert_eq!(ended.progress, [said("one", 25.0), said("three", 75.0), said("four", 100.0)]);
+}
+
+#[test]
+fn a_tool_that_fails_is_told_in_its_own_words() {
+    let mut stage = Stage::writing("fail", &[]);
+    let ended = stage.run(json!({"text": "no such row\nin table t"}));
+    let submissions = ended.submissions;
+    let failure = ended.failure();
+    assert_eq!(failure.stop.message, "`fail` failed: no such row in table t");
+    assert_eq!(failure.stop.cause["answer"], json!("no such row\nin table t"));
+    let fate = (failure.stop.code, failure.effect, submissions);
+    assert_eq!(fate, (Code::ExecutionFailed, EffectState::Unknown, 1));
+}
+
+#[test]
+fn an_error_of_the_protocol_is_told_by_its_code() {
+    for (code, fate) in [
+        (-32602, (Code::InputValue, EffectState::NotCommitted, 1)),
+        (-32601, (Code::SetupRequired, EffectState::NotCommitted, 1)),
+        (-32603, (Code::ExecutionFailed, EffectState::Unknown, 1)),
+        (-1, (Code::ExecutionFailed, EffectState::Unknown, 1)),
+    ] {
+        let mut stage = Stage::writing("error", &[]);
+        assert_eq!(stage.run(json!({"code": code})).fate(), fate, "{code}");
+    }
+}
+
+#[test]
+fn an_answer_of_another_shape_is_an_error() {
+    for tool in ["lie", "odd"] {
+        for era in ["legacy", "modern"] {
+            let mut stage = Stage::writing(tool, &[era]);
+            let fate = stage.run(json!({})).fate();
+            assert_eq!(fate, (Code::OutputInvalid, EffectState::Unknown, 1), "{tool} {era}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_is_too_large_is_not_taken() {
+    let mut stage = Stage::writing("flood", &[]);
+    let fate = stage.run(json!({"bytes": 6_000_000})).fate();
+    assert_eq!(fate, (Code::ResultTooLarge, EffectState::Committed, 1));
+    let failure = stage.run(json!({"bytes": 12_000_000})).failure();
+    let words = "the connection to the server of `flood` broke before it answered: it sent a message of more than 10485760 bytes";
+    assert_eq!(failure.stop.message, words);
+    assert_eq!(failure.effect, EffectState::Unknown);
+}
+
+#[test]
+fn what_is_no_message_is_not_listened_to() {
+    let mut stage = Stage::reading("noise", &[]).entry("result_extract", json!("$.text"));
+    assert_eq!(stage.run(json!({})).output().structured, Some(json!("after the noise")));
+}
+
+#[test]
+fn a_tool_that_asks_back_is_told_that_nobody_is_there() {
+    let mut stage = Stage::writing("ask", &["modern"]);
+    let failure = stage.run(json!({})).failure();
+    assert_eq!(failure.stop.message, "`ask` asks: Which one?");
+    assert_eq!(
+        (failure.stop.code, failure.effect),
+        (Code::ApprovalRequired, EffectState::NotCommitted)
+    );
+    let mut stage = Stage::writing("elicit", &[]);
+    let failure = stage.run(json!({})).failure();
+    assert_eq!(failure.stop.message, "`elicit` asks: Really?");
+    assert_eq!((failure.stop.code, failure.effect), (Code::ApprovalRequired, EffectState::Unknown));
+}
+
+#[test]
+fn arguments_have_the_servers_names() {
+    let mut stage = Stage::reading("echo", &[])
+        .entry("argument_mapping", json!({"words": "text"}))
+        .entry("result_extract", json!("$.given"));
+    let output = stage.run(json!({"words": "hello", "more": 1})).output();
+    assert_eq!(output.structured, Some(json!({"text": "hello", "more": 1})));
+}
+
+#[test]
+fn a_key_goes_only_to_a_server_that_keeps_keys() {
+    let mut stage = Stage::writing("meta", &[]);
+    stage.key = Some("k1".into());
+    let sent = stage.run(json!({})).output().structured.unwrap();
+    assert_eq!(sent, json!({"progressToken": sent["progressToken"]}));
+    let mut stage = Stage::writing("meta", &[]);
+    stage.key = Some("k1".into());
+    stage.manifest["implements"][0]["metadata"]["haft"] = json!({"enforces_key": true});
+    let sent = stage.run(json!({})).output().structured.unwrap();
+    assert_eq!(sent["dev.haft/idempotency-key"], json!("k1"));
+}

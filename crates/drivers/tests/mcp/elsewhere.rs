@@ -1,0 +1,197 @@
+//! A server over HTTP, of a test's own, that speaks either way and answers as it is told.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// A request as it came in.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Value,
+}
+
+impl Request {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// A server until it is dropped.
+pub(crate) struct Elsewhere {
+    pub(crate) port: u16,
+    heard: Arc<Mutex<Vec<Request>>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Elsewhere {
+    /// Speaks the old way or the new.
+    pub(crate) fn new(modern: bool) -> Elsewhere {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heard: Arc<Mutex<Vec<Request>>> = Arc::default();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (kept, stopped) = (heard.clone(), stop.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                let (kept, mut stream) = (kept.clone(), stream.unwrap());
+                std::thread::spawn(move || {
+                    let Some(request) = read(&stream) else { return };
+                    kept.lock().unwrap().push(request.clone());
+                    let _ = answer(modern, &request, &mut stream);
+                });
+            }
+        });
+        Elsewhere { port, heard, stop }
+    }
+
+    pub(crate) fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn heard(&self) -> Vec<Request> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    /// What it heard, by method.
+    pub(crate) fn methods(&self) -> Vec<String> {
+        let name = |request: &Request| match request.body["method"].as_str() {
+            Some(method) => method.to_owned(),
+            None => request.method.clone(),
+        };
+        self.heard().iter().map(name).collect()
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+fn read(stream: &TcpStream) -> Option<Request> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let method = line.split(' ').next()?.to_owned();
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim().split_once(':') else { break };
+        headers.push((name.to_owned(), value.trim().to_owned()));
+    }
+    let length = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(Request { method, headers, body: serde_json::from_slice(&body).unwrap_or_default() })
+}
+
+fn answer(modern: bool, request: &Request, out: &mut TcpStream) -> std::io::Result<()> {
+    let (id, params) = (&request.body["id"], &request.body["params"]);
+    let result = |result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+    match request.body["method"].as_str() {
+        None => say(out, 405, "", ""),
+        Some("server/discover") if modern => say(
+            out,
+            200,
+            JSON,
+            &result(json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                "ttlMs": 0, "cacheScope": "private",
+            })),
+        ),
+        Some("server/discover") => {
+            say(out, 400, "Content-Type: text/plain\r\n", "Bad Request: no session")
+        }
+        Some("initialize") if !modern => {
+            let headers = format!("{JSON}Mcp-Session-Id: s1\r\n");
+            say(
+                out,
+                200,
+                &headers,
+                &result(json!({
+                    "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "elsewhere", "version": "2"},
+                })),
+            )
+        }
+        Some("tools/list") => say(
+            out,
+            200,
+            JSON,
+            &result(json!({
+                "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+                "tools": [{"name": "do", "inputSchema": {"type": "object"}}],
+            })),
+        ),
+        Some("tools/call") => call(id, params, out),
+        Some(_) => say(out, 202, "", ""),
+    }
+}
+
+const JSON: &str = "Content-Type: application/json\r\n";
+const EVENTS: &str = "Content-Type: text/event-stream\r\n";
+
+fn call(id: &Value, params: &Value, out: &mut TcpStream) -> std::io::Result<()> {
+    let content = json!([{"type": "text", "text": "\"done\""}]);
+    let result = json!({"resultType": "complete", "content": content});
+    let result = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+    match params["arguments"]["how"].as_str().unwrap_or_default() {
+        "events" => {
+            let token = &params["_meta"]["progressToken"];
+            let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress",
+                "params": {"progressToken": token, "progress": 1, "total": 2}});
+            say(
+                out,
+                200,
+                EVENTS,
+                &format!(": hello\n\ndata: {progress}\n\nevent: message\ndata: {result}\n\n"),
+            )
+        }
+        "flood events" => {
+            begin(out, 200, EVENTS)?;
+            out.write_all(b"data: ")?;
+            (0..20_000).try_for_each(|_| out.write_all(&[b'x'; 1024]))
+        }
+        "flood" => {
+            begin(out, 200, JSON)?;
+            (0..20_000).try_for_each(|_| out.write_all(&[b' '; 1024]))
+        }
+        "close" => Ok(()),
+        "hang" => {
+            // Until the caller hangs up.
+            out.set_read_timeout(Some(Duration::from_secs(20)))?;
+            let _ = out.read(&mut [0]);
+            Ok(())
+        }
+        "401" => say(out, 401, "WWW-Authenticate: Bearer scope=\"a\"\r\n", ""),
+        "403" => say(out, 403, "", ""),
+        "404" => say(out, 404, "", ""),
+        "307" => say(out, 307, "Location: http://127.0.0.1:1/mcp\r\n", ""),
+        "429" => say(out, 429, "Retry-After: 3\r\n", ""),
+        "503" => say(out, 503, "", ""),
+        "html" => say(out, 200, "Content-Type: text/html\r\n", "<p>hello</p>"),
+        _ => say(out, 200, JSON, &result),
+    }
+}
+
+fn begin(out: &mut TcpStream, status: u16, headers: &str) -> std::io::Result<()> {
+    write!(out, "HTTP/1.1 {status} X\r\nConnection: close\r\n{headers}\r\n")
+}
+
+fn say(out: &mut TcpStream, status: u16, headers: &str, body: &str) -> std::io::Result<()> {
+    begin(out, status, &format!("{headers}Content-Length: {}\r\n", body.len()))?;
+    out.write_all(body.as_bytes())
+}

@@ -1,0 +1,56 @@
+//! Both ways of speaking, and how a server's own is found out.
+
+use haft_model::Code;
+use serde_json::json;
+
+use crate::stage::Stage;
+
+#[test]
+fn a_server_is_asked_the_new_way_first_and_greeted_the_old_way_if_need_be() {
+    let mut modern = Stage::reading("journal", &["modern"]);
+    // Whether the wish to hear of changes comes before the call or after it does not matter.
+    let heard: Vec<String> =
+        modern.journal().into_iter().filter(|heard| heard != "subscriptions/listen").collect();
+    assert_eq!(heard, ["server/discover", "tools/list", "tools/call"]);
+    let mut legacy = Stage::reading("journal", &["legacy"]);
+    let expected =
+        ["server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call"];
+    assert_eq!(legacy.journal(), expected);
+}
+
+#[test]
+fn a_server_that_leaves_when_it_is_asked_the_new_way_is_started_again_and_greeted() {
+    let mut stage = Stage::reading("journal", &["legacy", "touchy"]);
+    let expected = ["initialize", "notifications/initialized", "tools/list", "tools/call"];
+    assert_eq!(stage.journal(), expected);
+}
+
+#[test]
+fn each_request_says_everything_itself_where_there_is_no_handshake() {
+    let mut stage = Stage::reading("meta", &["modern"]);
+    let sent = stage.run(json!({})).output().structured.unwrap();
+    assert_eq!(sent["io.modelcontextprotocol/protocolVersion"], json!("2026-07-28"));
+    // What the caller can do is not known, and nothing of our own stands in for it.
+    assert_eq!(sent["io.modelcontextprotocol/clientCapabilities"], json!({}));
+    assert_eq!(sent["io.modelcontextprotocol/clientInfo"]["name"], json!("haft"));
+}
+
+#[test]
+fn a_version_is_a_minimum() {
+    for (version, era) in [
+        ("2025-06", "legacy"),
+        ("2024-11-05", "legacy"),
+        ("2025-03", "modern"),
+        ("2026-07-28", "modern"),
+    ] {
+        let mut stage = Stage::reading("text", &[era]).with("protocol_version", json!(version));
+        assert!(stage.run(json!({"text": "1"})).result.is_ok(), "{version} {era}");
+    }
+    let mut stage = Stage::reading("text", &[]).with("protocol_version", json!("2025-11"));
+    let failure = stage.run(json!({"text": "1"})).failure();
+    let words =
+        "the server of driver `test` speaks MCP 2025-06-18, and `protocol_version` wants 2025-11";
+    assert_eq!((failure.stop.code, failure.stop.message.as_str()), (Code::SetupRequired, words));
+    let mut stage = Stage::reading("text", &[]).with("protocol_version", json!("2026-07-28"));
+    assert!(stage.run(json!({"text": "1"})).result.is_err());
+}

@@ -1,0 +1,110 @@
+//! A server is started once, kept for the calls that may touch the same things, and never left behind.
+
+use std::time::{Duration, Instant};
+
+use haft_driver::Cancel;
+use haft_model::{Code, EffectState, Tri};
+use serde_json::json;
+
+use crate::stage::Stage;
+
+#[test]
+fn a_server_is_started_once_for_many_calls() {
+    let mut stage = Stage::reading("journal", &[]);
+    stage.run(json!({})).output();
+    let expected = [
+        "server/discover",
+        "initialize",
+        "notifications/initialized",
+        "tools/list",
+        "tools/call",
+        "tools/call",
+    ];
+    assert_eq!(stage.journal(), expected);
+}
+
+#[test]
+fn a_tool_that_only_looks_never_runs_in_a_process_that_may_write() {
+    let mut stage = Stage::writing("add", &[]);
+    stage.run(json!({"line": 1})).output();
+    assert_eq!(stage.effects(), 1);
+    stage.read_only = Tri::Yes;
+    let failure = stage.run(json!({"line": 2})).failure();
+    assert_eq!(failure.stop.message, "`add` failed: Read-only file system (os error 30)");
+    assert_eq!(stage.effects(), 1);
+}
+
+#[test]
+fn a_server_that_ended_is_started_again() {
+    let mut stage = Stage::writing("add", &[]);
+    let fate = stage.run(json!({"line": 1, "then": "leave"})).fate();
+    assert_eq!(fate, (Code::DependencyUnavailable, EffectState::Unknown, 1));
+    let before = Instant::now();
+    while let Err(failure) = stage.run(json!({"line": 2})).result {
+        // It is left alone for a moment.
+        assert_eq!(failure.effect, EffectState::NotSubmitted);
+        assert!(before.elapsed() < Duration::from_secs(5));
+    }
+    assert_eq!(stage.effects(), 2);
+}
+
+#[test]
+fn a_server_that_cannot_begin_says_why() {
+    let mut stage = Stage::reading("echo", &["stillborn"]);
+    let failure = stage.run(json!({"text": ""})).failure();
+    let words =
+        "the server of driver `test` cannot be talked with, it ended with code 7: no such database";
+    assert_eq!(
+        (failure.stop.code, failure.stop.message.as_str()),
+        (Code::DependencyUnavailable, words)
+    );
+    assert_eq!(failure.effect, EffectState::NotSubmitted);
+    let mut stage = Stage::reading("echo", &[]);
+    stage.manifest["server"]["path"] = json!("./no/such/program");
+    let failure = stage.run(json!({"text": ""})).failure();
+    assert_eq!(failure.stop.code, Code::SetupRequired, "{}", failure.stop.message);
+}
+
+#[test]
+fn a_call_that_is_called_off_is_told_to_the_server_and_the_server_goes_on() {
+    for era in ["legacy", "modern"] {
+        let mut stage = Stage::writing("hang", &[era]);
+        let cancel = Cancel::new();
+        let mut submitted = || {
+            let cancel = cancel.clone();
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(100));
+                cancel.cancel();
+            });
+            Ok(())
+        };
+        let ended = stage.run_around(json!({}), &cancel, &mut submitted);
+        assert_eq!(ended.fate(), (Code::CanceledCaller, EffectState::Unknown, 1));
+        // The same process answers the next call, and has heard of it.
+        let heard = stage.journal();
+        let told = heard.iter().any(|heard| heard.starts_with("notifications/cancelled"));
+        assert!(told, "{heard:?}");
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_server_that_is_let_go() {
+    let mut stage = Stage::writing("env", &[]);
+    stage.manifest["server"]["env"] = json!({"MARK": "here"});
+    let output = stage.run(json!({"text": "MARK"})).output();
+    assert_eq!(output.structured.unwrap()["text"], json!("here"));
+    stage.let_go();
+    let before = Instant::now();
+    while running(stage.folder.path()) {
+        assert!(before.elapsed() < Duration::from_secs(5), "it goes on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whether any process works in a folder.
+fn running(folder: &std::path::Path) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let folders =
+        processes.filter_map(|process| std::fs::read_link(process.path().join("cwd")).ok());
+    folders.into_iter().any(|cwd| cwd == folder)
+}

@@ -1,0 +1,21 @@
+//! Drivers of kind mcp against a server of the test's own, confined as any other.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out, or an answer of another shape, fails the test"
+)]
+
+mod answers;
+mod elsewhere;
+mod eras;
+mod keeping;
+mod losses;
+#[path = "../support/plans.rs"]
+mod plans;
+mod promises;
+mod refusals;
+mod remote;
+mod secrets;
+mod stage;
+mod trust;

@@ -1,0 +1,226 @@
+//! A driver over one manifest, a workspace, and calls to the test's own server.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said, Vault};
+use haft_drivers::{Declared, Mcp, Place};
+use haft_model::{Actor, ActorId, Code, EffectState, Plan, Progress, Stop, ToolKey, Tri};
+use haft_sandbox::{AddressGuard, Launcher, Walls};
+use haft_testkit::Folder;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::plans::{self, permit};
+
+/// The server, and the launcher that puts it inside.
+pub(crate) const SERVER: &str = env!("CARGO_BIN_EXE_haft-test-mcp");
+
+/// A workspace, what the manifest says, and a driver that is kept between calls.
+pub(crate) struct Stage {
+    pub(crate) folder: Folder,
+    pub(crate) manifest: Value,
+    pub(crate) read_only: Tri,
+    pub(crate) key: Option<String>,
+    pub(crate) patience: Duration,
+    pub(crate) network: Vec<String>,
+    pub(crate) vault: Option<Arc<dyn Vault>>,
+    pub(crate) actor: &'static str,
+    driver: Option<Arc<Mcp>>,
+    pub(crate) runtime: Runtime,
+}
+
+/// What became of a call.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) result: Result<Output, Failure>,
+    pub(crate) submissions: usize,
+    pub(crate) progress: Vec<Progress>,
+}
+
+impl Stage {
+    /// A tool that only looks, of a server that speaks as it is told.
+    pub(crate) fn reading(tool: &str, args: &[&str]) -> Stage {
+        Stage::new(Tri::Yes, tool, args)
+    }
+
+    /// A tool that may change the workspace.
+    pub(crate) fn writing(tool: &str, args: &[&str]) -> Stage {
+        Stage::new(Tri::No, tool, args)
+    }
+
+    fn new(read_only: Tri, tool: &str, args: &[&str]) -> Stage {
+        let manifest = json!({
+            "name": "Test", "id": "test", "description": "A server.", "version": "1.0.0", "kind": "mcp",
+            "server": {"kind": "binary", "path": SERVER, "args": args}, "transport": "stdio",
+            "implements": [
+                {"tool": "test.tool", "version": "^1", "metadata": {"mcp": {"tool_name": tool}}},
+                {"tool": "test.journal", "version": "^1", "metadata": {"mcp": {"tool_name": "journal"}}},
+            ],
+        });
+        Stage {
+            folder: Folder::new(),
+            manifest,
+            read_only,
+            key: None,
+            patience: Duration::from_secs(20),
+            network: Vec::new(),
+            vault: None,
+            actor: "agent:test",
+            driver: None,
+            runtime: tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .unwrap(),
+        }
+    }
+
+    /// Adds a field to the manifest.
+    pub(crate) fn with(mut self, field: &str, value: Value) -> Stage {
+        self.manifest[field] = value;
+        self
+    }
+
+    /// Adds a field to what the entry says of the server's tool.
+    pub(crate) fn entry(mut self, field: &str, value: Value) -> Stage {
+        self.manifest["implements"][0]["metadata"]["mcp"][field] = value;
+        self
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            root: self.folder.path().to_owned(),
+            hidden: Vec::new(),
+            walls: Walls::By(Launcher::at(SERVER)),
+            guard: AddressGuard::public(),
+            variable: |_| None,
+        }
+    }
+
+    /// A driver of its own.
+    pub(crate) fn fresh(&self) -> Mcp {
+        let manifest = self.manifest.clone();
+        let serves = vec![(ToolKey::new("test.tool", 1), 0), (ToolKey::new("test.journal", 1), 1)];
+        Mcp::new(move || Declared { manifest, serves }, self.place())
+    }
+
+    /// The driver that is kept.
+    pub(crate) fn driver(&mut self) -> Arc<Mcp> {
+        let made = self.driver.take().unwrap_or_else(|| Arc::new(self.fresh()));
+        self.driver.insert(made).clone()
+    }
+
+    /// Ends whatever is kept.
+    pub(crate) fn let_go(&mut self) {
+        self.driver = None;
+    }
+
+    pub(crate) fn plan_of(&self, input: Value) -> Plan {
+        self.plan("test.tool", input)
+    }
+
+    fn plan(&self, tool: &str, input: Value) -> Plan {
+        let mut plan = plans::plan(tool, "test", input);
+        plan.actor = Arc::new(Actor::from(ActorId::from(self.actor)));
+        let effects = Arc::make_mut(&mut plan.effects);
+        effects.facts.read_only = self.read_only;
+        effects.requires.network = self.network.iter().cloned().collect();
+        plan
+    }
+
+    pub(crate) fn preflight(&self, input: Value) -> Result<(), Stop> {
+        self.fresh().preflight(&self.plan_of(input))
+    }
+
+    pub(crate) fn run(&mut self, input: Value) -> Ended {
+        self.run_around(input, &Cancel::new(), &mut || Ok(()))
+    }
+
+    /// Runs a call and does something at the moment it submits.
+    pub(crate) fn run_around(
+        &mut self,
+        input: Value,
+        cancel: &Cancel,
+        on_submit: &mut dyn FnMut() -> Result<(), Stop>,
+    ) -> Ended {
+        let driver = self.driver();
+        self.runtime.block_on(self.call(&driver, self.plan_of(input), cancel, on_submit))
+    }
+
+    /// What the server heard so far, this question included.
+    pub(crate) fn journal(&mut self) -> Vec<String> {
+        let (driver, plan) = (self.driver(), self.plan("test.journal", json!({})));
+        let (cancel, mut submitted) = (Cancel::new(), || Ok(()));
+        let call = self.call(&driver, plan, &cancel, &mut submitted);
+        let heard = self.runtime.block_on(call).output().structured.unwrap();
+        heard.as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned()).collect()
+    }
+
+    pub(crate) async fn call(
+        &self,
+        driver: &Mcp,
+        plan: Plan,
+        cancel: &Cancel,
+        on_submit: &mut dyn FnMut() -> Result<(), Stop>,
+    ) -> Ended {
+        let permit = permit(&plan);
+        let (link, mut heard) = Link::new();
+        let deadline = Instant::now() + self.patience;
+        let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel.clone(), link).unwrap();
+        let attempt = attempt.known_by(self.key.clone()).with(self.vault.clone());
+        let mut run = driver.run(attempt);
+        let (mut submissions, mut progress) = (0, Vec::new());
+        let result = loop {
+            tokio::select! {
+                result = &mut run => break result,
+                Some(said) = heard.recv() => match said {
+                    Said::Submit(answer) => {
+                        submissions += 1;
+                        let _ = answer.send(on_submit());
+                    }
+                    Said::Progress(said) => progress.push(said),
+                    Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
+                    Said::Partial(_) | Said::Hide(_) | Said::CancelHeard => {}
+                },
+            }
+        };
+        while let Ok(said) = heard.try_recv() {
+            if let Said::Progress(said) = said {
+                progress.push(said);
+            }
+        }
+        Ended { result, submissions, progress }
+    }
+
+    /// What the server's tool wrote.
+    pub(crate) fn effects(&self) -> usize {
+        let written = std::fs::read_to_string(self.folder.path().join("effects.txt"));
+        written.map_or(0, |text| text.lines().count())
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // What is kept is let go while there is somebody to see it out.
+        let _inside = self.runtime.enter();
+        self.driver = None;
+    }
+}
+
+impl Ended {
+    pub(crate) fn output(self) -> Output {
+        self.result.unwrap()
+    }
+
+    pub(crate) fn failure(self) -> Failure {
+        self.result.unwrap_err()
+    }
+
+    /// The code, the effect and the number of submissions of a call that failed.
+    pub(crate) fn fate(self) -> (Code, EffectState, usize) {
+        let submissions = self.submissions;
+        let failure = self.failure();
+        (failure.stop.code, failure.effect, submissions)
+    }
+}

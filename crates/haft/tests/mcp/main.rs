@@ -1,0 +1,94 @@
+//! A folder with a contract, a driver of kind mcp and its server, opened by a host.
+
+#![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
+
+use haft::{Host, HostOptions, StoreChoice, Workspace};
+use haft_model::{Call, Code, Envelope};
+use haft_runtime::Manner;
+use haft_sandbox::Launcher;
+use haft_testkit::Folder;
+use serde_json::json;
+
+/// A server of the old kind, small enough for a shell.
+const SERVER: &str = r#"#!/bin/sh
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"DESCRIBED","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*) result='{"content":[],"structuredContent":{"said":"hello"}}' ;;
+    *'"notifications/'*) continue ;;
+    *) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"; continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+const CONTRACT: &str = "---\nname: Greet\nid: greet\ndescription: Greets.\nversion: 1.0.0\nmutates: []\n\
+    risk_level: 0\napproval: auto\ninputs: { type: object }\noutputs: { type: object }\n---\n";
+
+const DRIVER: &str = "---\nname: Greeter\nid: greeter\ndescription: Greets.\nversion: 1.0.0\nkind: mcp\n\
+    server: { kind: binary, path: /bin/sh, args: [./server.sh] }\ntransport: stdio\nimplements:\n  \
+    - { tool: greet, version: ^1, metadata: { mcp: { tool_name: greet } } }\n---\n";
+
+fn greeter() -> Folder {
+    Folder::new()
+        .file("haft.toml", "[workspace]\nname = \"greeter\"\n")
+        .file("server.sh", SERVER)
+        .file(".tools/greet/TOOL.md", CONTRACT)
+        .file(".drivers/greeter/DRIVER.md", DRIVER)
+}
+
+fn host(folder: &Folder) -> Host {
+    let launcher = Some(Launcher::at(env!("CARGO_BIN_EXE_haft-test-launcher")));
+    let options = HostOptions { store: StoreChoice::Memory, launcher, ..HostOptions::default() };
+    Host::open(folder.path(), options).unwrap()
+}
+
+async fn call(host: &Host) -> Envelope {
+    let call = Call::new(host.actor("agent:test"), "greet", json!({}));
+    host.runtime().call(call, Manner::default()).await
+}
+
+#[tokio::test]
+async fn a_tool_of_a_server_is_called_by_what_its_manifests_say() {
+    let folder = greeter();
+    let envelope = call(&host(&folder)).await;
+    assert_eq!(
+        (envelope.error, envelope.structured_content),
+        (None, Some(json!({"said": "hello"})))
+    );
+}
+
+#[tokio::test]
+async fn a_tool_of_a_server_that_changed_is_blocked_until_it_is_accepted() {
+    let folder = greeter();
+    assert_eq!(call(&host(&folder)).await.error, None);
+    let accepted = folder.read("haft.lock");
+    assert!(
+        accepted.contains("[[upstream]]\nid = \"greeter/greet\"\ndigest = \"sha256:"),
+        "{accepted}"
+    );
+    let changed = SERVER.replace("DESCRIBED", "Greets, and sends your files along.");
+    let folder = folder.file("server.sh", changed);
+    let running = host(&folder);
+    let refused = call(&running).await.error.unwrap();
+    assert_eq!(refused.error_code, Code::ToolBlocked);
+    assert_eq!(call(&running).await.error.unwrap().error_code, Code::ToolBlocked);
+    assert!(folder.read("haft.lock").contains("\nseen = \"sha256:"));
+    let workspace = Workspace::load(folder.path(), Default::default()).unwrap();
+    workspace.accept(Some("greet")).unwrap();
+    assert_eq!(call(&running).await.error, None);
+    assert_eq!(call(&host(&folder)).await.error, None);
+    assert!(!folder.read("haft.lock").contains("\nseen = "));
+}
+
+#[tokio::test]
+async fn what_was_seen_of_servers_survives_a_lock_that_is_written_by_somebody_else() {
+    let folder = greeter();
+    let workspace = Workspace::load(folder.path(), Default::default()).unwrap();
+    assert_eq!(call(&host(&folder)).await.error, None);
+    workspace.accept_unseen().unwrap();
+    let lock = folder.read("haft.lock");
+    assert!(lock.contains("[[tool]]") && lock.contains("[[upstream]]"), "{lock}");
+}
