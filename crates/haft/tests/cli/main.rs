@@ -7,9 +7,11 @@
 )]
 
 use std::process::Command;
+use std::sync::Arc;
 
 use haft::{Host, HostOptions, Launcher, StoreChoice};
-use haft_model::{Call, Code, EffectState, Envelope, Event, ResultStatus};
+use haft_driver::{Asked, BoxFuture, Opened, Vault, Withheld};
+use haft_model::{Call, Code, EffectState, Envelope, Event, ResultStatus, Secret};
 use haft_runtime::{Answered, Manner, Patience, Reader, Reply};
 use haft_testkit::Folder;
 use serde_json::{Value, json};
@@ -180,4 +182,48 @@ async fn what_a_contract_does_not_let_change_is_not_changed() {
         "{error:?}"
     );
     assert_eq!(git(&folder, &["log", "--format=%s"]), "first\n");
+}
+
+/// A vault with one value, whatever is asked for.
+struct Drawer;
+
+const HELD: &str = "held-4711-in-the-drawer";
+
+impl Vault for Drawer {
+    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>> {
+        let slug = asked.name.to_ascii_lowercase().replace('_', "-");
+        Box::pin(std::future::ready(Ok(Opened { slug, value: Secret::new(HELD.to_owned()) })))
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_tells_its_secret_tells_nobody() {
+    let driver = "---\nname: Demo\nid: demo\ndescription: A program.\nversion: 1.0.0\nkind: cli\nbin: sh\n\
+        auth: { state: { env: [DEMO_TOKEN] } }\nimplements:\n  - tool: demo.run\n    version: ^1\n    \
+        metadata: { cli: { argv: [\"-c\", 'echo token $DEMO_TOKEN; echo again $DEMO_TOKEN >&2; exit $1', sh, \"${input.code}\"] } }\n---\n";
+    let effects =
+        format!("{}requires: {{ secrets: [demo-token] }}\n", READ.replace("requires: {}\n", ""));
+    let folder = Folder::new()
+        .file("haft.toml", "[workspace]\nname = \"demo\"\n")
+        .file(
+            ".tools/demo.run/TOOL.md",
+            contract("demo.run", &effects, "code: { type: integer }", "code"),
+        )
+        .file(".drivers/demo/DRIVER.md", driver);
+    let options = HostOptions {
+        store: StoreChoice::Memory,
+        vault: Some(Arc::new(Drawer)),
+        launcher: Some(Launcher::at(env!("CARGO_BIN_EXE_haft-test-launcher"))),
+        ..HostOptions::default()
+    };
+    let host = Host::open(folder.path(), options).unwrap();
+    for code in [0, 3] {
+        let envelope = call(&host, "demo.run", json!({"code": code})).await;
+        assert_eq!(envelope.error.is_some(), code != 0, "{:?}", envelope.error);
+        let told = serde_json::to_string(&envelope).unwrap();
+        assert!(told.contains(if code == 0 { "token" } else { "again" }), "{told}");
+        let story = host.runtime().reader().story(&envelope.invocation_id).await.unwrap();
+        let lines: String = story.into_iter().map(|entry| entry.line).collect();
+        assert!(!told.contains(HELD) && !lines.contains(HELD), "{told}{lines}");
+    }
 }
