@@ -131,7 +131,9 @@ impl Sdk {
         let mut confined = opening.confined(&program, args, &self.place);
         confined.program = by.program;
         let of_package = opening.root.join(package.path.as_deref().unwrap_or(of_package));
+        // A path or a link that leads out of the workspace opens nothing.
         let of_package = std::fs::canonicalize(of_package).ok();
+        let of_package = of_package.filter(|path| path.starts_with(&opening.root));
         for path in by.needs.into_iter().chain(of_package) {
             let is_shown = confined.shown.iter().any(|shown| path.starts_with(&shown.path));
             if !is_shown {

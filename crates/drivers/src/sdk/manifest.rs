@@ -127,8 +127,9 @@ struct Entry {
 #[derive(Default, Deserialize)]
 struct Haft {
     client_options: Option<Value>,
+    /// Names; other kinds of drivers write numbers.
     #[serde(default)]
-    not_committed: Vec<String>,
+    not_committed: Vec<Value>,
 }
 
 impl Package {
@@ -175,6 +176,10 @@ impl Install {
 /// Whether an entrypoint of Python's is a file or folder, and not the name of a module.
 fn is_file(place: &str) -> bool {
     place.contains('/') || place.ends_with(".py")
+}
+
+fn owned(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 fn runtime(written: &Written, driver: &str) -> Result<Runtime, Stop> {
@@ -237,7 +242,7 @@ impl Function {
             args: entry.args_template,
             client,
             calls_back: streaming.as_deref() == Some("callback"),
-            not_committed: haft.not_committed,
+            not_committed: haft.not_committed.iter().filter_map(owned).collect(),
             expired: expired.and_then(|text| Some(text.strip_prefix("exception:")?.to_owned())),
             variables: written
                 .auth

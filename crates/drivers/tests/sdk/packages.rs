@@ -4,6 +4,7 @@ use std::fs;
 
 use haft_driver::Driver as _;
 use haft_sandbox::Walls;
+use haft_testkit::Folder;
 use serde_json::{Value, json};
 
 use crate::stage::{BOTH, Language, Stage};
@@ -174,6 +175,22 @@ async fn a_function_or_file_that_is_not_there_is_named() {
     };
     let expected = "setup.required: package `acme-pair` cannot be loaded: ModuleNotFoundError: No module named 'not_there'";
     assert_eq!(broken.run(json!({})).await.words(), expected);
+}
+
+#[tokio::test]
+async fn an_entrypoint_outside_of_the_workspace_is_not_there() {
+    for (language, file) in [(Language::Node, "odd.mjs"), (Language::Python, "odd.py")] {
+        let outside = Folder::new().file(file, "export const who = () => 1;");
+        let path = outside.path().join(file);
+        // Folders of tests lie side by side.
+        let beside = path.strip_prefix(outside.path().parent().unwrap()).unwrap();
+        let climbing = format!("../{}", beside.display());
+        for entrypoint in [path.display().to_string(), climbing] {
+            let stage = Stage::reading(language, "who").with("entrypoint", json!(entrypoint));
+            let expected = "setup.required: package `odd` is not in the workspace";
+            assert_eq!(stage.run(json!({})).await.words(), expected, "{entrypoint}");
+        }
+    }
 }
 
 #[tokio::test]
