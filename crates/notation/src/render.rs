@@ -40,7 +40,8 @@ pub fn fill(value: &Value, scope: &Value) -> Result<Value, Fault> {
 }
 
 impl Expression {
-    fn value(&self, scope: &Value) -> Result<Value, Fault> {
+    /// What it finds in a scope.
+    pub fn value(&self, scope: &Value) -> Result<Value, Fault> {
         let found = self.path.iter().try_fold(scope, |value, name| value.get(name));
         let mut value = found.filter(|value| !value.is_null()).cloned();
         for filter in &self.filters {
