@@ -16,6 +16,7 @@ mod plans;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use haft_driver::{Attempt, Cancel, Driver as _, Link, Said};
@@ -31,7 +32,10 @@ const REQUESTS: usize = 3_000;
 const ROUNDS: usize = 9;
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 27\r\n\r\n\
-                      {\"id\":\"o-1\",\"state\":\"done\"}\n";
+                      {\"id\":\"o-1\",\"state\":\"done\"}";
+
+/// How many connections were taken.
+static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
 
 fn main() {
     let host = serve();
@@ -52,6 +56,7 @@ fn serve() -> String {
     let host = listener.local_addr().expect("an address").to_string();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
+            CONNECTIONS.fetch_add(1, Ordering::Relaxed);
             std::thread::spawn(move || while answer(&stream).is_some() {});
         }
     });
@@ -152,8 +157,10 @@ async fn compare(what: &str, method: Method, host: &str) {
         }
     }
     let (bare, ours) = (median(bare), median(ours));
+    let connections = CONNECTIONS.swap(0, Ordering::Relaxed);
     println!(
-        "{what}: {bare:.1} µs by the client alone, {ours:.1} µs by the driver, {:.2} of its rate",
+        "{what}: {bare:.1} µs by the client alone, {ours:.1} µs by the driver, {:.2} of its rate, \
+         over {connections} connections",
         bare / ours
     );
 }

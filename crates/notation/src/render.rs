@@ -98,7 +98,8 @@ pub fn fill(value: &Value, scope: &Value) -> Result<Value, Fault> {
 }
 
 impl Expression {
-    fn value(&self, scope: &Value) -> Result<Value, Fault> {
+    /// What it finds in a scope.
+    pub fn value(&self, scope: &Value) -> Result<Value, Fault> {
         self.filtered(scope, &self.filters)?.ok_or_else(|| {
             Fault::new(format!("`{}` has no value", self.path.join(".")))
                 .help("give the input, or write `| default('…')`")

@@ -2,7 +2,7 @@
 
 use haft_driver::{Failure, Output};
 use haft_model::{Code, EffectState, Stop};
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value, json};
 
 use super::exchange::{Exchange, is_success};
@@ -15,8 +15,13 @@ use crate::web::Answer;
 const MOST_WORDS: usize = 4096;
 
 /// Headers by which backends know a request.
-const REQUEST_IDS: [&str; 5] =
-    ["x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid", "x-trace-id"];
+static REQUEST_IDS: [HeaderName; 5] = [
+    HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("request-id"),
+    HeaderName::from_static("x-correlation-id"),
+    HeaderName::from_static("x-amzn-requestid"),
+    HeaderName::from_static("x-trace-id"),
+];
 
 /// An answer that says that the call went well, read whole.
 pub(super) struct Page {
@@ -92,10 +97,10 @@ fn native(status: u16, headers: &HeaderMap) -> Value {
     let mut native = Map::new();
     native.insert("source".to_owned(), json!("http"));
     native.insert("status".to_owned(), json!(status));
-    for name in REQUEST_IDS {
+    for name in &REQUEST_IDS {
         let value = headers.get(name).and_then(|value| value.to_str().ok());
         if let Some(value) = value.filter(|value| value.len() <= 200) {
-            native.insert(name.to_owned(), json!(value));
+            native.insert(name.to_string(), json!(value));
         }
     }
     Value::Object(native)

@@ -117,7 +117,10 @@ impl Entry {
             meanings: self.meanings()?,
             basic: self.haft.basic.clone(),
             secrets: Default::default(),
+            roots: Default::default(),
         };
+        let roots = operation.expressions();
+        operation.roots = roots.iter().map(|expression| expression.root().to_owned()).collect();
         operation.secrets = secrets::wanted(&operation, &self.driver, written.auth.is_some())?;
         Ok(operation)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use haft_notation::{Path, Template};
+use haft_notation::{Expression, Path, Template};
 use reqwest::Method;
 use reqwest::header::HeaderName;
 use serde_json::Value;
@@ -37,4 +37,28 @@ pub(super) struct Operation {
     pub(super) basic: Option<Basic>,
     /// The names of the secrets that it is made of.
     pub(super) secrets: BTreeSet<String>,
+    /// What its templates look at: `input`, `context`, `secrets`, or bare names.
+    pub(super) roots: BTreeSet<String>,
+}
+
+impl Operation {
+    /// Every placeholder of the request.
+    pub(super) fn expressions(&self) -> Vec<Expression> {
+        let headers = self.headers.iter().map(|(_, template)| template);
+        let query = self.query.iter().map(|(_, template)| template);
+        let mut texts = Vec::new();
+        collect(self.body.as_ref().unwrap_or_default(), &mut texts);
+        let templates = std::iter::once(&self.endpoint).chain(headers).chain(query).chain(&texts);
+        templates.flat_map(Template::expressions).cloned().collect()
+    }
+}
+
+/// Every template inside a value.
+fn collect(value: &Value, found: &mut Vec<Template>) {
+    match value {
+        Value::String(text) => found.extend(Template::parse(text)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        Value::Object(fields) => fields.values().for_each(|item| collect(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

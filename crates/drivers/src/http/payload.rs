@@ -1,6 +1,6 @@
 //! What a request carries: JSON, a form, a text, or parts of which some are files of the workspace.
 
-use haft_model::{Code, Stop};
+use haft_model::{Code, Plan, Stop};
 use haft_notation::{Template, fill};
 use reqwest::Method;
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub(super) struct Sent {
 
 impl Payload {
     /// What the template says, or the input as the backend names its fields.
-    pub(super) fn of(operation: &Operation, scope: &Value, input: Value) -> Result<Payload, Stop> {
+    pub(super) fn of(operation: &Operation, scope: &Value, plan: &Plan) -> Result<Payload, Stop> {
         let bodiless = operation.method == Method::GET || operation.method == Method::DELETE;
         let template = operation.body.as_ref();
         if template.is_none() && bodiless {
@@ -50,14 +50,14 @@ impl Payload {
         if operation.form == Writing::Multipart {
             return Ok(Payload::Parts(match template {
                 Some(template) => Part::of_template(template, scope)?,
-                None => Part::of_input(&input)?,
+                None => Part::of_input(&plan.mapped())?,
             }));
         }
         let body = match template {
             Some(template) => {
                 fill(template, scope).map_err(|fault| unfilled(&fault, "body_template"))?
             }
-            None => input,
+            None => plan.mapped(),
         };
         let bytes = match operation.form {
             Writing::Form => form(operation, &body)?,

@@ -6,7 +6,7 @@ use haft_sandbox::CheckedUrl;
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::manifest::Manifest;
 use super::operation::Operation;
@@ -15,7 +15,6 @@ use super::reach;
 use super::secrets::{self, Secrets};
 use super::style::{encoded, simple};
 use crate::builtin::Root;
-use crate::filling;
 use crate::web::Outgoing;
 
 /// What a call gives to its request.
@@ -58,10 +57,9 @@ impl Draft {
         operation: &Operation,
         given: &Given<'_>,
     ) -> Result<Draft, Stop> {
-        let mapped = given.plan.mapped();
-        let scope = scope(given, operation, &mapped);
+        let scope = scope(given, operation);
         let url = url(manifest, operation, &scope, given.asked)?;
-        let payload = Payload::of(operation, &scope, mapped)?;
+        let payload = Payload::of(operation, &scope, given.plan)?;
         let headers = headers(operation, &scope, given)?;
         Ok(Draft { operation: (operation.method.clone(), operation.form), url, headers, payload })
     }
@@ -81,12 +79,21 @@ impl Draft {
 
 /// What templates can look at: the input, the context and secrets, and bare names as the backend has
 /// them.
-fn scope(given: &Given<'_>, operation: &Operation, mapped: &Value) -> Value {
-    let mut scope = filling::scope(given.plan, mapped);
-    if let Value::Object(fields) = &mut scope {
-        fields.insert("secrets".to_owned(), given.secrets.scope(operation));
+fn scope(given: &Given<'_>, operation: &Operation) -> Value {
+    let own = ["input", "context", "secrets"];
+    let mut scope = match operation.roots.iter().all(|root| own.contains(&root.as_str())) {
+        true => Map::new(),
+        false => given.plan.mapped().as_object().cloned().unwrap_or_default(),
+    };
+    for root in own.into_iter().filter(|root| operation.roots.contains(*root)) {
+        let value = match root {
+            "input" => given.plan.input.clone(),
+            "context" => given.plan.context.clone(),
+            _ => given.secrets.scope(operation),
+        };
+        scope.insert(root.to_owned(), value);
     }
-    scope
+    Value::Object(scope)
 }
 
 /// The address: the base, the path and the query, or where the page before says that this one is.
@@ -125,9 +132,9 @@ fn path(endpoint: &Template, scope: &Value) -> Result<String, Stop> {
         match piece {
             Piece::Literal(literal) => path.push_str(literal),
             Piece::Expression(expression) => {
-                let lone = Template { pieces: vec![Piece::Expression(expression.clone())] };
                 let name = expression.path.join(".");
-                let parts = simple(&name, &rendered(&lone, scope, "endpoint")?)?;
+                let value = expression.value(scope).map_err(|fault| unfilled(&fault, "endpoint"));
+                let parts = simple(&name, &value?)?;
                 let whole = parts.concat();
                 if whole.is_empty() || whole.contains(['/', '\\']) {
                     let words = format!("`{name}` cannot be one segment of a path");
@@ -193,8 +200,8 @@ fn headers(operation: &Operation, scope: &Value, given: &Given<'_>) -> Result<He
 /// No value of a cookie may begin another.
 fn one_cookie_each(template: &Template, scope: &Value) -> Result<(), Stop> {
     for expression in template.expressions() {
-        let lone = Template { pieces: vec![Piece::Expression(expression.clone())] };
-        if text(rendered(&lone, scope, "headers")?).contains(';') {
+        let value = expression.value(scope).map_err(|fault| unfilled(&fault, "headers"))?;
+        if text(value).contains(';') {
             let words = format!("`{}` cannot be one cookie", expression.path.join("."));
             return Err(wrong(words, expression.field()));
         }

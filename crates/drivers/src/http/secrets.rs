@@ -101,13 +101,8 @@ pub(super) fn wanted(
     driver: &str,
     has_login: bool,
 ) -> Result<BTreeSet<String>, Stop> {
-    let headers = operation.headers.iter().map(|(_, template)| template);
-    let query = operation.query.iter().map(|(_, template)| template);
-    let mut texts = Vec::new();
-    collect(operation.body.as_ref().unwrap_or_default(), &mut texts);
-    let templates = std::iter::once(&operation.endpoint).chain(headers).chain(query).chain(&texts);
     let mut names = BTreeSet::new();
-    for expression in templates.flat_map(Template::expressions).filter(|used| is_secret(used)) {
+    for expression in operation.expressions().iter().filter(|used| is_secret(used)) {
         let [_, name] = &expression.path[..] else {
             let written = expression.path.join(".");
             let words = format!("driver `{driver}`: `{written}` names no secret");
@@ -129,14 +124,4 @@ fn left_out(driver: &str) -> Stop {
     let words = format!("driver `{driver}` declares a login, and this request carries none of it");
     Stop::new(Code::CredentialMissing, words)
         .help("write `${secrets.NAME}` where it belongs, or say `metadata.haft.basic`")
-}
-
-/// Every template inside a value.
-fn collect(value: &Value, found: &mut Vec<Template>) {
-    match value {
-        Value::String(text) => found.extend(Template::parse(text)),
-        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
-        Value::Object(fields) => fields.values().for_each(|item| collect(item, found)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }

@@ -24,7 +24,6 @@ struct Driven {
 const SECRET: (&str, &str) = ("KEY", "open-sesame");
 
 impl Driven {
-    #[expect(clippy::panic, reason = "that is what one of them does")]
     async fn act(&self, attempt: Attempt<'_>) -> Result<Output, Failure> {
         let key = attempt.safe.open("KEY").await?;
         let failure =
