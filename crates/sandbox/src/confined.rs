@@ -233,6 +233,16 @@ pub enum Refused {
     Broken(String),
 }
 
+impl Refused {
+    /// Of a launcher that did not say how it went, whose last words to people are these.
+    fn wordless(last: String) -> Refused {
+        match last.strip_prefix("bwrap: ") {
+            Some(why) => Refused::Unenforced(format!("bubblewrap builds no walls: {why}")),
+            None => Refused::Broken(last),
+        }
+    }
+}
+
 impl Confined {
     /// Runs the program until it ends, time runs out or somebody calls it off. Whichever it is,
     /// nothing that it started is left when this returns, nor when it is dropped.
@@ -265,7 +275,7 @@ impl Confined {
         };
         stop.spent();
         let told = told.transpose()?.unwrap_or_default();
-        let end = by.or(told.end).ok_or_else(|| Refused::Broken(err.last_line()))?;
+        let end = by.or(told.end).ok_or_else(|| Refused::wordless(err.last_line()))?;
         let truncated = out.is_cut() || err.is_cut();
         Ok(Ended { truncated, stdout: out.bytes(), stderr: err.bytes(), ..told.ended(end) })
     }

@@ -95,6 +95,26 @@ async fn without_a_launcher_nothing_runs() {
 }
 
 #[tokio::test]
+async fn what_bubblewrap_cannot_do_is_refused_in_its_words() {
+    let folder =
+        Folder::new().file("bwrap", "#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n");
+    executable(&folder, "bwrap");
+    let launcher = Launcher::at(env!("CARGO_BIN_EXE_haft-sandbox"));
+    let walls = Walls::Bubblewrap(root(&folder).join("bwrap"), launcher.clone());
+    let refused = script(&folder, "exit 0").run(&walls, late(), pending()).await;
+    let why = "bubblewrap builds no walls: No permissions".to_owned();
+    assert_eq!(refused, Err(Refused::Unenforced(why)));
+    let real = PathBuf::from("/usr/bin/bwrap");
+    if !real.exists() || !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: bubblewrap is not installed, or the tests do not run as root");
+        return;
+    }
+    let walls = Walls::Bubblewrap(real, launcher);
+    let refused = script(&folder, "exit 0").run(&walls, late(), pending()).await;
+    assert!(matches!(&refused, Err(Refused::Unenforced(why)) if why.contains("ordinary user")));
+}
+
+#[tokio::test]
 async fn what_cannot_be_shown_is_refused() {
     let folder = Folder::new();
     for path in ["/", "/proc", "/dev/null", "relative", "/no/such/place", "/usr/../etc"] {

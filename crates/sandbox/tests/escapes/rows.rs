@@ -95,8 +95,8 @@ pub(crate) const ROWS: &[Row] = &[
     row("a file that was left open", Sh("grep -q secret /proc/self/fd/{leaked}"), Escapes),
     row("the line to Haft", Sh("ls -l /proc/self/fd | grep -q socket"), None("without walls there is no line")),
     // Staying.
-    row("a daemon", Stays("setsid sh -c ': {mark}; trap \"\" TERM HUP; sleep 60; :' </dev/null >/dev/null 2>&1 & echo held"), Escapes),
-    row("a daemon of a daemon", Stays("(setsid setsid sh -c '(sh -c \": {mark}; sleep 60; :\" &) ' </dev/null >/dev/null 2>&1 &); sleep 0.2; echo held"), Escapes),
+    row("a daemon", Stays("setsid sh -c ': {mark}; trap \"\" TERM HUP; touch open/up; sleep 60; :' </dev/null >/dev/null 2>&1 & until test -e open/up; do sleep 0.02; done; echo held"), Escapes),
+    row("a daemon of a daemon", Stays("(setsid setsid sh -c '(sh -c \": {mark}; touch open/up; sleep 60; :\" &) ' </dev/null >/dev/null 2>&1 &); until test -e open/up; do sleep 0.02; done; echo held"), Escapes),
     // Rights.
     row("a program that gives root away", Sh("grep -q 'NoNewPrivs:.0' /proc/self/status"), Escapes),
     row("rights that could be had again", Sh("! grep -q 'CapPrm:.0000000000000000' /proc/self/status || ! grep -q 'NoNewPrivs:.1' /proc/self/status"), Escapes),
