@@ -82,10 +82,13 @@ struct Expiry {
 }
 
 impl AuthBlock {
-    /// The block of a manifest; none where nobody has to log in, or it cannot be read.
+    /// The block of a manifest; none where nobody has to log in. One that cannot be read wants a
+    /// login that nobody can go through.
     pub fn of(manifest: &Value) -> Option<AuthBlock> {
         let block = manifest.get("auth").filter(|block| !block.is_null())?;
-        AuthBlock::deserialize(block).ok()
+        let unreadable =
+            || AuthBlock { login: Some(LoginBlock::default()), ..AuthBlock::default() };
+        Some(AuthBlock::deserialize(block).unwrap_or_else(|_| unreadable()))
     }
 
     /// The variables that hold a login.

@@ -50,7 +50,9 @@ impl Callback {
     pub async fn visited(self, within: Duration) -> Result<Option<Secret>, Stop> {
         let waiting = async {
             loop {
-                let Ok((stream, _)) = self.listener.accept().await else { continue };
+                let (stream, _) = self.listener.accept().await.map_err(|fault| {
+                    failed(Reason::Callback, format!("nobody can come back here: {fault}"))
+                })?;
                 let answer = tokio::time::timeout(PATIENCE, self.answer(stream)).await;
                 if let Ok(Some(outcome)) = answer {
                     return outcome;
