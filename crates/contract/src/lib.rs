@@ -18,7 +18,7 @@ mod effects;
 mod extras;
 mod foreign;
 pub mod governance;
-mod host;
+pub mod host;
 mod inherit;
 mod io;
 mod lock;
@@ -49,6 +49,7 @@ pub use extras::{
     Compensation, Concurrency, Extras, Idempotency, Imported, StatedFacts, StatusQuery,
 };
 pub use governance::GovernanceFile;
+pub use haft_notation::inspect as schema_faults;
 pub use inherit::inherit;
 pub use io::check_io;
 pub use lock::{Accepted, Lock, Standing};

@@ -4,6 +4,7 @@
 //! Must never know the runtime; only the wiring names both. Start with [`Builtin`].
 
 mod builtin;
+mod download;
 mod ending;
 mod hooks;
 mod http;
@@ -11,5 +12,6 @@ mod watch;
 mod web;
 
 pub use builtin::Builtin;
+pub use download::download;
 pub use hooks::{Concern, HttpHook, Place, Post, ProgramHook};
 pub use http::{Declared, Http};

@@ -271,6 +271,12 @@ pub static IMPORTED: Shape = Shape {
         ),
         required("source", "", Formed(&FILLED), "Which one."),
         optional("name", "", Formed(&FILLED), "What it is called there."),
+        optional(
+            "effects",
+            "",
+            Word(&["vouched"]),
+            "Somebody here vouches for the effects that the contract states.",
+        ),
     ],
     moved: &[],
 };
@@ -296,11 +302,45 @@ pub static ENTRY: Shape = Shape {
         optional(
             "body",
             "E043",
-            Word(&["json", "form", "multipart"]),
+            Word(&["json", "form", "multipart", "text"]),
             "How an HTTP body is written.",
         ),
         optional("pagination", "E044", Map(&PAGINATION), "How a backend gives the next page."),
         optional("status_map", "E045", Names(None, &Formed(&FILLED)), "HTTP status to error code."),
+        optional(
+            "query_style",
+            "E047",
+            Names(None, &Map(&QUERY_STYLE)),
+            "How lists and objects in the query are written, by the name of the parameter.",
+        ),
+        optional(
+            "body_inputs",
+            "E048",
+            Either(&[Formed(&FILLED), Set(&Formed(&FILLED))]),
+            "The input that is the body, or the inputs that its fields are; an empty list is no body.",
+        ),
+        optional("cookies", "E049", Names(None, &Formed(&TEMPLATE)), "Cookies of the request."),
+        optional(
+            "wrap",
+            "E059",
+            Formed(&FILLED),
+            "The name under which the answer stands in the output, where it is no object.",
+        ),
+    ],
+    moved: &[],
+};
+
+static QUERY_STYLE: Shape = Shape {
+    title: "a query style",
+    strangers: Refused(""),
+    fields: &[
+        required(
+            "style",
+            "",
+            Word(&["form", "spaceDelimited", "pipeDelimited", "deepObject"]),
+            "How the values are joined.",
+        ),
+        optional("explode", "", Flag, "Whether each value is a parameter of its own."),
     ],
     moved: &[],
 };
