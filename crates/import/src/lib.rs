@@ -13,6 +13,7 @@ mod manifest;
 pub mod mcp;
 mod merge;
 pub mod openapi;
+mod schema;
 mod secret;
 mod text;
 mod yaml;

@@ -2,14 +2,10 @@
 
 mod answer;
 mod body;
-mod cut;
 mod document;
 mod driver;
-mod keyword;
 mod operation;
 mod parameter;
-mod polymorphism;
-mod schema;
 mod security;
 mod server;
 mod tool;
@@ -77,13 +73,9 @@ pub fn import(document: &Value, options: &Options) -> Result<Import, Error> {
 pub fn name(document: &Value, options: &Options) -> Result<String, Error> {
     let document = Document::read(document)?;
     if let Some(id) = &options.id {
-        let fits = !id.is_empty() && id.len() <= 40 && *id == text::slug(id);
-        return fits.then(|| id.clone()).ok_or_else(|| Error::BadName(id.clone()));
+        return text::prefix(id).ok_or_else(|| Error::BadName(id.clone()));
     }
-    let title = text::slug(document.title().unwrap_or("api"));
-    let short: String = title.chars().take(40).collect();
-    let short = short.trim_end_matches('-');
-    Ok(if short.len() < 2 { "api".to_owned() } else { short.to_owned() })
+    Ok(text::shortened_prefix(document.title().unwrap_or_default(), "api"))
 }
 
 fn nothing(document: &Document<'_>, options: &Options) -> String {
@@ -94,6 +86,3 @@ fn nothing(document: &Document<'_>, options: &Options) -> String {
         _ => "the document has no operation that can be called".to_owned(),
     }
 }
-
-#[cfg(test)]
-mod tests;

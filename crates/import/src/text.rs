@@ -47,7 +47,8 @@ pub(crate) fn is_shown(letter: char) -> bool {
 
 /// Lowercase words with dashes: `listPetsByID` is `list-pets-by-id`.
 pub(crate) fn slug(text: &str) -> String {
-    let letters: Vec<char> = text.chars().collect();
+    // One word, whatever its capitals say.
+    let letters: Vec<char> = text.replace("OAuth", "Oauth").chars().collect();
     let mut slug = String::new();
     for (at, letter) in letters.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|at| letters.get(at)).copied().unwrap_or(' ');
@@ -65,6 +66,19 @@ pub(crate) fn slug(text: &str) -> String {
         }
     }
     slug.trim_end_matches('-').to_owned()
+}
+
+/// What somebody wants ids to begin with, if ids can.
+pub(crate) fn prefix(id: &str) -> Option<String> {
+    let fits = (2..=40).contains(&id.len()) && id == slug(id);
+    fits.then(|| id.to_owned())
+}
+
+/// What ids begin with where nobody says: a name as a slug, or another.
+pub(crate) fn shortened_prefix(name: &str, other: &str) -> String {
+    let short: String = slug(name).chars().take(40).collect();
+    let short = short.trim_end_matches('-');
+    if short.len() < 2 { other.to_owned() } else { short.to_owned() }
 }
 
 /// An id below a prefix: slashes and dots become namespaces.

@@ -66,3 +66,8 @@ fn settle(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> R
     report::show(context, wishes, import, &outcome)?;
     Ok(Exit::Done)
 }
+
+/// What an import of this name made last time.
+fn known(context: &Context, name: &str) -> Result<Base> {
+    Ok(Place::new(&context.directory)?.base(name)?.unwrap_or_default())
+}

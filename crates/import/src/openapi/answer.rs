@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::body::is_json;
 use super::document::Document;
-use super::schema::{Side, shaped};
+use crate::schema::{Side, shaped};
 use crate::text;
 
 /// What an operation gives back.
@@ -72,21 +72,15 @@ fn content<'d>(document: &Document<'d>, operation: &'d Value) -> Option<&'d Map<
 }
 
 fn structured<'d>(document: &Document<'d>, raw: Option<&'d Value>) -> Answer {
-    let shaped = shaped(document, raw.unwrap_or(&Value::Null), Side::Output);
-    let mut schema = shaped.schema;
-    let wrap = wrap(&schema);
+    let mut shaped = shaped(document, raw.unwrap_or(&Value::Null), Side::Output);
+    let wrap = wrap(&shaped.schema);
     if let Some(name) = wrap {
-        schema = json!({ "type": "object", "properties": { name: schema } });
+        shaped.schema = json!({ "type": "object", "properties": { name: shaped.schema } });
+    } else if shaped.schema == json!({}) {
+        shaped.schema = json!({ "type": "object" });
     }
-    if let Value::Object(fields) = &mut schema {
-        if wrap.is_none() && fields.is_empty() {
-            fields.insert("type".to_owned(), json!("object"));
-        }
-        if !shaped.definitions.is_empty() {
-            fields.insert("$defs".to_owned(), Value::Object(shaped.definitions));
-        }
-    }
-    Answer { outputs: schema, wrap, accept: None, unreadable: None, lost: shaped.lost }
+    let lost = std::mem::take(&mut shaped.lost);
+    Answer { outputs: shaped.whole(), wrap, accept: None, unreadable: None, lost }
 }
 
 /// The name under which an answer is put that is surely no object, or may be something else.

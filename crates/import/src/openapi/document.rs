@@ -1,18 +1,16 @@
-//! The document as it is, and where its references lead.
+//! The document as it is.
+
+use std::ops::Deref;
 
 use serde_json::{Map, Value};
 
 use crate::import::Error;
-
-/// How many references may lead to each other before somebody is going round in circles.
-const LONGEST_CHAIN: usize = 32;
+use crate::schema::Root;
 
 /// An OpenAPI document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Document<'d> {
-    root: &'d Value,
-    /// Whether schemas are those of 3.0, which are not quite JSON Schema.
-    pub(super) old_schemas: bool,
+    root: Root<'d>,
 }
 
 impl<'d> Document<'d> {
@@ -34,23 +32,23 @@ impl<'d> Document<'d> {
             let found = format!("it says `openapi: {version}`");
             return Err(Error::NotThis { wanted, found });
         }
-        Ok(Document { root, old_schemas: version.starts_with("3.0") })
+        Ok(Document { root: Root { value: root, old_schemas: version.starts_with("3.0") } })
     }
 
     pub(super) fn title(&self) -> Option<&'d str> {
-        self.root.pointer("/info/title").and_then(Value::as_str)
+        self.root.value.pointer("/info/title").and_then(Value::as_str)
     }
 
     pub(super) fn description(&self) -> Option<&'d str> {
-        self.root.pointer("/info/description").and_then(Value::as_str)
+        self.root.value.pointer("/info/description").and_then(Value::as_str)
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&'d Value> {
-        self.root.get(name)
+        self.root.value.get(name)
     }
 
     pub(super) fn paths(&self) -> impl Iterator<Item = (&'d String, &'d Value)> + use<'d> {
-        self.root.get("paths").and_then(Value::as_object).into_iter().flatten()
+        self.root.value.get("paths").and_then(Value::as_object).into_iter().flatten()
     }
 
     pub(super) fn has_operations(&self) -> bool {
@@ -58,51 +56,14 @@ impl<'d> Document<'d> {
     }
 
     pub(super) fn component(&self, kind: &str) -> Option<&'d Map<String, Value>> {
-        self.root.get("components")?.get(kind)?.as_object()
-    }
-
-    /// The value itself, or what its reference leads to; none where that is nothing in the document.
-    pub(super) fn resolved(&self, value: &'d Value) -> Option<&'d Value> {
-        let mut value = value;
-        for _ in 0..LONGEST_CHAIN {
-            match reference(value) {
-                Some(target) => value = self.target(target)?,
-                None => return Some(value),
-            }
-        }
-        None
-    }
-
-    /// What a reference leads to, which may be another reference.
-    pub(super) fn target(&self, reference: &str) -> Option<&'d Value> {
-        let fragment = reference.strip_prefix('#')?;
-        self.root.pointer(&unescaped(fragment))
+        self.root.value.get("components")?.get(kind)?.as_object()
     }
 }
 
-/// The reference that a value is, if it is one.
-pub(super) fn reference(value: &Value) -> Option<&str> {
-    value.get("$ref").and_then(Value::as_str)
-}
+impl<'d> Deref for Document<'d> {
+    type Target = Root<'d>;
 
-/// A fragment of an address without its `%XX`.
-fn unescaped(fragment: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = fragment.bytes();
-    while let Some(byte) = rest.next() {
-        match two_digits(rest.clone()).filter(|_| byte == b'%') {
-            Some(code) => {
-                bytes.push(code);
-                rest.nth(1);
-            }
-            None => bytes.push(byte),
-        }
+    fn deref(&self) -> &Root<'d> {
+        &self.root
     }
-    String::from_utf8(bytes).unwrap_or_else(|_| fragment.to_owned())
-}
-
-fn two_digits(mut ahead: std::str::Bytes<'_>) -> Option<u8> {
-    let high = char::from(ahead.next()?).to_digit(16)?;
-    let low = char::from(ahead.next()?).to_digit(16)?;
-    u8::try_from(high * 16 + low).ok()
 }

@@ -38,20 +38,21 @@ pub(super) fn of(document: &Document<'_>, item: &Value, raw: &Value, options: &O
 fn read(url: &str, server: Option<&Value>, source: &str) -> Server {
     let (filled, mut guessed) = fill(url, server);
     let whole = absolute(&filled, source).unwrap_or_else(|| {
-        guessed = Some("the document names no server".to_owned());
+        guessed.push("the document names no server".to_owned());
         format!("{NOWHERE}{}", path_of(&filled))
     });
     let host = host_of(&whole).unwrap_or("server.invalid").to_ascii_lowercase();
     let mut scheme = whole.split("://").next().unwrap_or("https").to_ascii_lowercase();
     if scheme != "https" && !(scheme == "http" && (is_loopback(&host) || is_private(&host))) {
-        guessed = Some(format!("the document says `{scheme}`, and nothing is sent unencrypted"));
+        guessed.push(format!("the document says `{scheme}`, and nothing is sent unencrypted"));
         scheme = "https".to_owned();
     }
+    let guessed = (!guessed.is_empty()).then(|| guessed.join("; "));
     Server { origin: format!("{scheme}://{host}"), path: path_of(&whole), host, guessed }
 }
 
 /// The address with its variables filled in, by their defaults.
-fn fill(url: &str, server: Option<&Value>) -> (String, Option<String>) {
+fn fill(url: &str, server: Option<&Value>) -> (String, Vec<String>) {
     let mut filled = String::new();
     let mut names = Vec::new();
     let mut rest = url.trim();
@@ -73,9 +74,9 @@ fn fill(url: &str, server: Option<&Value>) -> (String, Option<String>) {
         rest = after;
     }
     filled.push_str(rest);
-    let guessed =
+    let filled_in =
         (!names.is_empty()).then(|| format!("in the server's address {}", names.join(", ")));
-    (filled, guessed)
+    (filled, filled_in.into_iter().collect())
 }
 
 /// The address as it would be asked for, if it leads anywhere; what is relative begins at the source.

@@ -97,6 +97,10 @@ fn haft(
         });
         say("errors", errors.collect());
     }
+    let secrets = passwords(&request.inputs);
+    if !secrets.is_empty() {
+        say("data", json!({ "sensitive": secrets }));
+    }
     if operation.raw.get("deprecated") == Some(&json!(true)) {
         say("lifecycle", json!({ "state": "deprecated" }));
     }
@@ -109,6 +113,15 @@ fn haft(
     });
     say("imported", imported);
     haft
+}
+
+/// Inputs that no log should hold.
+fn passwords(inputs: &Value) -> Vec<String> {
+    let properties = inputs.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let secret = properties.filter(|(name, schema)| {
+        schema.get("format") == Some(&json!("password")) && !name.contains(['/', '~'])
+    });
+    secret.map(|(name, _)| format!("/{name}")).collect()
 }
 
 /// What the codes of a tool's own errors begin with.

@@ -1,17 +1,79 @@
-//! `haft add client`.
+//! `haft add client FILE|NAME`.
 
-use anyhow::Result;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use super::Wishes;
-use crate::Context;
+use anyhow::{Context as _, Result, bail};
+use haft_import::client::{self, CLIENTS, Listed};
+
+use super::{Wishes, mcp};
 use crate::exit::Exit;
+use crate::{Context, output};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
+    /// A file of settings, or claude-desktop, claude-code, cursor, vscode or codex.
+    #[arg(value_name = "FILE|NAME")]
+    source: String,
+    /// A folder with a saved answer to `tools/list` for each server, as `<server>.json`.
+    #[arg(long, value_name = "DIR")]
+    lists: Option<PathBuf>,
+    /// Only servers of these names.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
     #[command(flatten)]
     wishes: Wishes,
 }
 
-pub(super) fn run(_: &Context, _: Arguments) -> Result<Exit> {
-    anyhow::bail!("later")
+pub(super) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let Arguments { source, lists, only, wishes } = arguments;
+    if wishes.id.is_some() {
+        bail!("`--id` names one import, and settings hold several; `haft add mcp` takes it");
+    }
+    let file = found(&source, &context.directory)?;
+    let shown = file.display().to_string();
+    let text = fs::read_to_string(&file).with_context(|| format!("cannot read `{shown}`"))?;
+    let listed = client::servers(&shown, &text).with_context(|| format!("`{shown}`"))?;
+    let mut exit = Exit::Done;
+    for server in listed {
+        let ended = match server {
+            Ok(server) if !only.is_empty() && !only.contains(&server.name) => continue,
+            Ok(server) => one(context, &wishes, lists.as_deref(), &server),
+            Err(why) => Err(anyhow::anyhow!(why)),
+        };
+        if let Err(fault) = ended {
+            output::remark(format!("left out: {fault:#}"));
+            exit = Exit::FAILED;
+        }
+    }
+    Ok(exit)
+}
+
+fn one(context: &Context, wishes: &Wishes, lists: Option<&Path>, listed: &Listed) -> Result<()> {
+    let Listed { name, server } = listed;
+    let wishes = Wishes { id: Some(client::import_name(name)), ..wishes.clone() };
+    // The name is somebody else's: it may not lead out of the folder.
+    let file = lists.map(|folder| folder.join(format!("{}.json", client::import_name(name))));
+    mcp::add(context, &wishes, server, file.as_deref(), None)
+        .with_context(|| format!("`{name}`"))?;
+    Ok(())
+}
+
+/// The settings of a program that is known by name, or a file.
+fn found(source: &str, workspace: &Path) -> Result<PathBuf> {
+    let Some(client) = CLIENTS.iter().find(|client| client.name == source) else {
+        return Ok(PathBuf::from(source));
+    };
+    let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let places = client.places.iter().map(|place| match place.strip_prefix("~/") {
+        Some(below) => home.join(below),
+        None => workspace.join(place),
+    });
+    let places: Vec<PathBuf> = places.collect();
+    let there = places.iter().find(|place| place.is_file()).cloned();
+    there.with_context(|| {
+        let looked: Vec<&str> = client.places.to_vec();
+        format!("`{source}` has no settings here: looked for {}", looked.join(", "))
+    })
 }

@@ -48,7 +48,7 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         ..Default::default()
     };
     let name = openapi::name(&document, &options).with_context(|| format!("`{source}`"))?;
-    let known = super::Place::new(&context.directory)?.base(&name)?.unwrap_or_default();
+    let known = super::known(context, &name)?;
     options.known = known.files.keys().filter_map(|path| tool_of(path)).collect();
     options.server = options.server.or_else(|| known.options.get("server").cloned());
     let import = openapi::import(&document, &options).with_context(|| format!("`{source}`"))?;

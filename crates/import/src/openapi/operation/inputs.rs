@@ -8,7 +8,7 @@ use crate::import::Margin;
 use crate::openapi::body::{self, Body, Form};
 use crate::openapi::document::Document;
 use crate::openapi::parameter::{Parameter, Place, is_several};
-use crate::openapi::schema::{Shaper, Side};
+use crate::schema::{Shaper, Side};
 use crate::text::{self, Taken};
 
 /// What is collected.
@@ -155,12 +155,9 @@ impl<'a, 'd> Inputs<'a, 'd> {
                 format!("`{}` cannot be followed inside of the document", text::line(target, 200));
             margin.guess("inputs", "anything", &why, "edit the contract");
         }
-        let mut schema = shaped.schema;
+        let mut schema = shaped.whole();
         if let Some(fields) = schema.as_object_mut() {
             fields.insert("additionalProperties".to_owned(), json!(false));
-            if !shaped.definitions.is_empty() {
-                fields.insert("$defs".to_owned(), Value::Object(shaped.definitions));
-            }
         }
         schema
     }
@@ -170,7 +167,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
 /// in, and a change of something must not reset what its caller did not name.
 fn described(schema: Value, words: Option<&str>) -> Value {
     let Value::Object(mut fields) = schema else { return schema };
-    let default = fields.remove("default");
+    let default = fields.shift_remove("default");
     let own = fields.get("description").and_then(Value::as_str);
     let words = words.map(|words| text::prose(words, 1000)).filter(|words| !words.is_empty());
     let mut words = words.or_else(|| own.map(str::to_owned)).unwrap_or_default();

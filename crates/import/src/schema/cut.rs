@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::schema::Shaped;
+use super::Shaped;
 
 /// How many values the schema of a contract may have.
 const LARGEST: usize = 8_000;

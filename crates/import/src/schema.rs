@@ -3,12 +3,16 @@
 //! A schema that is used once is written where it is used. One that is used several times, or that
 //! leads back to itself, stands under `$defs` and is referred to.
 
+mod cut;
+mod keyword;
+mod polymorphism;
+mod root;
+
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use super::document::{Document, reference};
-use super::{cut, keyword, polymorphism};
+pub(crate) use root::{Root, reference};
 
 /// How deep schemas are followed; nothing that people write comes near.
 const DEEPEST: usize = 100;
@@ -18,39 +22,50 @@ const DEEPEST_REFERENCE: usize = 400;
 
 /// Which way the values go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Input,
     Output,
 }
 
 /// A schema by itself.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shaped {
-    pub(super) schema: Value,
+pub(crate) struct Shaped {
+    pub(crate) schema: Value,
     /// What it refers to, by name.
-    pub(super) definitions: Map<String, Value>,
+    pub(crate) definitions: Map<String, Value>,
     /// References that lead nowhere.
-    pub(super) lost: Vec<String>,
+    pub(crate) lost: Vec<String>,
 }
 
-/// Takes one schema out of the document.
-pub(super) fn shaped<'d>(document: &Document<'d>, raw: &'d Value, side: Side) -> Shaped {
-    let mut shaper = Shaper::new(document, side, &[raw]);
+/// Takes one schema out of its document.
+pub(crate) fn shaped<'d>(root: &Root<'d>, raw: &'d Value, side: Side) -> Shaped {
+    let mut shaper = Shaper::new(root, side, &[raw]);
     let schema = shaper.outermost(raw);
     shaper.finish(schema)
 }
 
+impl Shaped {
+    /// The schema with its definitions inside.
+    pub(crate) fn whole(self) -> Value {
+        let Value::Object(mut fields) = self.schema else { return self.schema };
+        if !self.definitions.is_empty() {
+            fields.insert("$defs".to_owned(), Value::Object(self.definitions));
+        }
+        Value::Object(fields)
+    }
+}
+
 /// How often each reference is used, and which lead back to themselves.
 struct Uses<'a, 'd> {
-    document: &'a Document<'d>,
+    root: &'a Root<'d>,
     counts: HashMap<&'d str, usize>,
     open: Vec<&'d str>,
     circular: HashSet<&'d str>,
 }
 
 impl<'a, 'd> Uses<'a, 'd> {
-    fn new(document: &'a Document<'d>) -> Uses<'a, 'd> {
-        Uses { document, counts: HashMap::new(), open: Vec::new(), circular: HashSet::new() }
+    fn new(root: &'a Root<'d>) -> Uses<'a, 'd> {
+        Uses { root, counts: HashMap::new(), open: Vec::new(), circular: HashSet::new() }
     }
 
     fn count(&mut self, raw: &'d Value, depth: usize) {
@@ -64,7 +79,7 @@ impl<'a, 'd> Uses<'a, 'd> {
             let count = self.counts.entry(target).or_default();
             *count += 1;
             if *count == 1
-                && let Some(found) = self.document.target(target)
+                && let Some(found) = self.root.target(target)
             {
                 self.open.push(target);
                 self.count(found, depth + 1);
@@ -85,7 +100,7 @@ impl<'a, 'd> Uses<'a, 'd> {
 
     /// What is no longer than a reference to it is written out each time.
     fn is_small(&self, target: &str) -> bool {
-        self.document.target(target).is_some_and(|found| below(found).next().is_none())
+        self.root.target(target).is_some_and(|found| below(found).next().is_none())
     }
 }
 
@@ -129,8 +144,8 @@ fn holds(word: &str) -> Holds {
 }
 
 /// Takes schemas out of the document that share their definitions.
-pub(super) struct Shaper<'a, 'd> {
-    document: &'a Document<'d>,
+pub(crate) struct Shaper<'a, 'd> {
+    root: &'a Root<'d>,
     side: Side,
     uses: Uses<'a, 'd>,
     /// References and the names that they have under `$defs`.
@@ -143,29 +158,29 @@ pub(super) struct Shaper<'a, 'd> {
 
 impl<'a, 'd> Shaper<'a, 'd> {
     /// A shaper for these schemas.
-    pub(super) fn new(document: &'a Document<'d>, side: Side, all: &[&'d Value]) -> Self {
-        let mut uses = Uses::new(document);
+    pub(crate) fn new(root: &'a Root<'d>, side: Side, all: &[&'d Value]) -> Self {
+        let mut uses = Uses::new(root);
         all.iter().for_each(|raw| uses.count(raw, 0));
         let (names, definitions) = (HashMap::new(), Map::new());
-        Shaper { document, side, uses, names, open: Vec::new(), definitions, lost: Vec::new() }
+        Shaper { root, side, uses, names, open: Vec::new(), definitions, lost: Vec::new() }
     }
 
     /// A schema that is written out even where it is a reference, since it has to say what it is.
-    pub(super) fn outermost(&mut self, raw: &'d Value) -> Value {
-        match self.document.resolved(raw) {
+    pub(crate) fn outermost(&mut self, raw: &'d Value) -> Value {
+        match self.root.resolved(raw) {
             Some(found) => self.written(found, 0),
             None => self.schema(raw, 0),
         }
     }
 
     /// A schema together with everything that it refers to.
-    pub(super) fn finish(mut self, schema: Value) -> Shaped {
+    pub(crate) fn finish(mut self, schema: Value) -> Shaped {
         self.define();
         cut::to_size(Shaped { schema, definitions: self.definitions, lost: self.lost })
     }
 
     /// What is defined so far, everything that is referred to included.
-    pub(super) fn define(&mut self) -> &Map<String, Value> {
+    pub(crate) fn define(&mut self) -> &Map<String, Value> {
         while let Some((name, found)) = self.open.pop() {
             let schema = self.schema(found, 0);
             self.definitions.insert(name, schema);
@@ -173,7 +188,7 @@ impl<'a, 'd> Shaper<'a, 'd> {
         &self.definitions
     }
 
-    pub(super) fn schema(&mut self, raw: &'d Value, depth: usize) -> Value {
+    pub(crate) fn schema(&mut self, raw: &'d Value, depth: usize) -> Value {
         match reference(raw) {
             _ if depth > DEEPEST => json!({}),
             Some(target) => self.referred(raw, target, depth),
@@ -182,7 +197,7 @@ impl<'a, 'd> Shaper<'a, 'd> {
     }
 
     fn referred(&mut self, raw: &'d Value, target: &'d str, depth: usize) -> Value {
-        let Some(found) = self.document.target(target) else {
+        let Some(found) = self.root.target(target) else {
             self.lost.push(target.to_owned());
             return json!({});
         };
@@ -192,7 +207,7 @@ impl<'a, 'd> Shaper<'a, 'd> {
             self.schema(found, depth + 1)
         };
         // 3.1 lets words stand beside a reference; in 3.0 they mean nothing.
-        let beside = raw.get("description").filter(|_| !self.document.old_schemas);
+        let beside = raw.get("description").filter(|_| !self.root.old_schemas);
         if let (Some(Value::String(words)), Some(fields)) = (beside, out.as_object_mut()) {
             fields.insert("description".to_owned(), crate::text::prose(words, 1000).into());
         }
@@ -231,7 +246,7 @@ impl<'a, 'd> Shaper<'a, 'd> {
         if self.side == Side::Input {
             polymorphism::tell_apart(fields, &mut out);
         }
-        let nullable = self.document.old_schemas && fields.get("nullable") == Some(&json!(true));
+        let nullable = self.root.old_schemas && fields.get("nullable") == Some(&json!(true));
         if nullable { or_null(out) } else { Value::Object(out) }
     }
 
@@ -261,19 +276,19 @@ impl<'a, 'd> Shaper<'a, 'd> {
         };
         let properties = raw.get("properties").and_then(Value::as_object).into_iter().flatten();
         let is_hidden = |value: &'d Value| {
-            let found = self.document.resolved(value);
+            let found = self.root.resolved(value);
             found.and_then(|found| found.get(word)) == Some(&json!(true))
         };
         for (name, _) in properties.filter(|(_, value)| is_hidden(value)) {
             if let Some(Value::Object(kept)) = out.get_mut("properties") {
-                kept.remove(name);
+                kept.shift_remove(name);
             }
             if let Some(Value::Array(names)) = out.get_mut("required") {
                 names.retain(|required| required.as_str() != Some(name));
             }
         }
         if out.get("required").and_then(Value::as_array).is_some_and(Vec::is_empty) {
-            out.remove("required");
+            out.shift_remove("required");
         }
     }
 }

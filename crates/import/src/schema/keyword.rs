@@ -109,7 +109,7 @@ fn kinds(value: &Value) -> Option<Value> {
 fn bound(raw: &Map<String, Value>, out: &mut Map<String, Value>, word: &str, other: &str) {
     match raw.get(word) {
         Some(Value::Bool(true)) => {
-            if let Some(number) = out.remove(other) {
+            if let Some(number) = out.shift_remove(other) {
                 out.insert(word.to_owned(), number);
             }
         }

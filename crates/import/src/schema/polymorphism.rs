@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::document::reference;
+use super::reference;
 
 /// Lets each of several schemas say which value of the discriminator is its own.
 ///
