@@ -7,6 +7,7 @@ mod answer;
 mod exchange;
 mod manifest;
 mod operation;
+mod parts;
 mod patience;
 mod reach;
 mod request;

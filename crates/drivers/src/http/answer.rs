@@ -77,7 +77,7 @@ async fn given(exchange: &Exchange<'_>, host: &str, mut head: Response) -> Resul
     let found = exchange.operation.extract.extract(&value).ok_or_else(|| {
         failed(Code::OutputInvalid, "and `response_extract` finds nothing in it".to_owned())
     })?;
-    Ok(Output { effect, ..Output::read(found) })
+    Ok(Output { effect, ..Output::read(exchange.operation.parts.wrapped(found)) })
 }
 
 /// A body as a value: JSON, or a text where the whole of it is wanted.

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::manifest::{Written, no_secrets, unsupported};
+use super::parts::Parts;
 use crate::web::Submitted;
 
 /// Headers that say how a request is framed or where it goes. They follow from the rest of it.
@@ -39,6 +40,8 @@ pub(super) struct Operation {
     pub(super) key_header: Option<HeaderName>,
     pub(super) submitted: Submitted,
     pub(super) meanings: BTreeMap<u16, Meaning>,
+    pub(super) cookies: Vec<(String, Template)>,
+    pub(super) parts: Parts,
 }
 
 /// What a status means, beyond what HTTP says of it.
@@ -85,6 +88,8 @@ struct Haft {
     pagination: Option<Value>,
     #[serde(default)]
     status_map: BTreeMap<String, String>,
+    #[serde(flatten)]
+    parts: Parts,
 }
 
 impl Entry {
@@ -107,6 +112,7 @@ impl Entry {
 
     pub(super) fn operation(self, written: &Written) -> Result<Operation, Stop> {
         self.supported()?;
+        let driver = self.driver.clone();
         let method = self.http.method.as_deref().or(written.default_method.as_deref());
         let method = method.unwrap_or("POST");
         let headers = written.default_headers.iter().chain(&self.http.headers);
@@ -130,9 +136,11 @@ impl Entry {
                 _ => Submitted::OnWrite,
             },
             meanings: self.meanings()?,
+            cookies: self.haft.parts.cookies().ok_or_else(|| self.wrong("cookies"))?,
+            parts: self.haft.parts,
         };
         match needs_secrets(&operation) {
-            true => Err(no_secrets(&self.driver)),
+            true => Err(no_secrets(&driver)),
             false => Ok(operation),
         }
     }
@@ -143,7 +151,10 @@ impl Entry {
             Some(body) => format!("a body of the form `{body}`"),
             None if self.http.streaming.is_some() => "`metadata.http.streaming`".to_owned(),
             None if self.haft.pagination.is_some() => "`metadata.haft.pagination`".to_owned(),
-            None => return Ok(()),
+            None => match self.haft.parts.unsupported() {
+                Some(what) => what.to_owned(),
+                None => return Ok(()),
+            },
         };
         Err(unsupported(&self.driver, &what))
     }
@@ -236,7 +247,8 @@ impl Meaning {
 
 fn needs_secrets(operation: &Operation) -> bool {
     let headers = operation.headers.iter().map(|(_, template)| template);
-    let query = operation.query.iter().map(|(_, template)| template);
+    let cookies = operation.cookies.iter().map(|(_, template)| template);
+    let query = operation.query.iter().map(|(_, template)| template).chain(cookies);
     let mut texts = Vec::new();
     collect(operation.body.as_ref().unwrap_or_default(), &mut texts);
     std::iter::once(&operation.endpoint)

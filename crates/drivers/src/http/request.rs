@@ -3,7 +3,7 @@
 use haft_model::{Code, Plan, Stop};
 use haft_notation::{Fault, Piece, Template, fill};
 use reqwest::Method;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::manifest::Manifest;
@@ -37,7 +37,7 @@ pub(super) fn build(
     };
     let url = manifest.guard.check_url(&format!("{base}{joint}{path}{mark}{query}"));
     let url = url.map_err(|forbidden| reach::refused(&forbidden))?;
-    let body = body(operation, &scope, mapped)?;
+    let body = body(operation, &scope, &given.plan.input, mapped)?;
     let headers = headers(operation, &scope, given.key, body.is_some())?;
     Ok(Outgoing { method: operation.method.clone(), url, headers, body })
 }
@@ -77,22 +77,38 @@ fn path(endpoint: &Template, scope: &Value) -> Result<String, Stop> {
 }
 
 fn query(operation: &Operation, scope: &Value) -> Result<String, Stop> {
-    let pairs = operation.query.iter().map(|(name, template)| {
-        let value = text(template, scope, "query_template")?;
-        Ok(format!("{}={}", encoded(name), encoded(&value)))
-    });
-    Ok(pairs.collect::<Result<Vec<_>, Stop>>()?.join("&"))
+    Ok(pairs(&operation.query, scope, "query_template")?.join("&"))
 }
 
-/// The JSON that is sent: what the template says, or the input as the backend names its fields.
-fn body(operation: &Operation, scope: &Value, mapped: Value) -> Result<Option<Vec<u8>>, Stop> {
+/// Names with their values; one whose value is null is left out.
+fn pairs(named: &[(String, Template)], scope: &Value, field: &str) -> Result<Vec<String>, Stop> {
+    let pair = |(name, template): &(String, Template)| {
+        let value = some_text(template, scope, field)?;
+        Ok(value.map(|value| format!("{}={}", encoded(name), encoded(&value))))
+    };
+    let pairs: Result<Vec<Option<String>>, Stop> = named.iter().map(pair).collect();
+    Ok(pairs?.into_iter().flatten().collect())
+}
+
+/// The JSON that is sent: what the template says, the inputs that are named, or the whole input as
+/// the backend names its fields.
+fn body(
+    operation: &Operation,
+    scope: &Value,
+    input: &Value,
+    mapped: Value,
+) -> Result<Option<Vec<u8>>, Stop> {
     let bodiless = operation.method == Method::GET || operation.method == Method::DELETE;
-    let body = match &operation.body {
-        Some(template) => {
+    let body = match (&operation.body, &operation.parts.body_inputs) {
+        (Some(template), _) => {
             fill(template, scope).map_err(|fault| unfilled(&fault, "body_template"))?
         }
-        None if bodiless => return Ok(None),
-        None => mapped,
+        (None, Some(inputs)) => match inputs.of(input) {
+            Some(body) => body,
+            None => return Ok(None),
+        },
+        (None, None) if bodiless => return Ok(None),
+        (None, None) => mapped,
     };
     let bytes = body.to_string().into_bytes();
     if bytes.len() > MOST_BYTES {
@@ -115,8 +131,15 @@ fn headers(
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
     for (name, template) in &operation.headers {
-        let value = text(template, scope, "headers")?;
-        headers.insert(name, header(name, &value)?);
+        if let Some(value) = some_text(template, scope, "headers")? {
+            headers.insert(name, header(name, &value)?);
+        }
+    }
+    let cookies = pairs(&operation.cookies, scope, "cookies")?;
+    if !cookies.is_empty() {
+        let before = headers.get(COOKIE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let all: Vec<String> = before.into_iter().chain(cookies).collect();
+        headers.insert(COOKIE, header(&COOKIE, &all.join("; "))?);
     }
     if let (Some(name), Some(key)) = (&operation.key_header, key) {
         headers.insert(name, header(name, key)?);
@@ -133,10 +156,16 @@ fn header(name: &HeaderName, value: &str) -> Result<HeaderValue, Stop> {
 
 /// A template as text.
 fn text(template: &Template, scope: &Value, field: &str) -> Result<String, Stop> {
+    Ok(some_text(template, scope, field)?.unwrap_or_else(|| Value::Null.to_string()))
+}
+
+/// A template as text; nothing where it comes to null, as `default(null)` does.
+fn some_text(template: &Template, scope: &Value, field: &str) -> Result<Option<String>, Stop> {
     let filled = template.render(scope).map_err(|fault| unfilled(&fault, field))?;
     Ok(match filled {
-        Value::String(text) => text,
-        other => other.to_string(),
+        Value::String(text) => Some(text),
+        Value::Null => None,
+        other => Some(other.to_string()),
     })
 }
 

@@ -36,6 +36,10 @@ fn what_cannot_be_run_is_refused_by_name() {
             Stage::writing(json!({})).haft(json!({"pagination": {"next": "a", "parameter": "b"}})),
             "`metadata.haft.pagination`",
         ),
+        (
+            Stage::writing(json!({})).haft(json!({"query_style": {"ids": {"style": "form"}}})),
+            "`metadata.haft.query_style`",
+        ),
     ] {
         let stop = stage.preflight(json!({})).unwrap_err();
         let words = format!("driver `shop` uses {what}, which this version cannot run");
