@@ -15,6 +15,7 @@ use crate::manifest::{fault, manifest};
 use crate::text::{self, Taken};
 
 pub use help::Help;
+use tool::Command;
 
 /// The first version of everything that is imported.
 const VERSION: &str = "1.0.0";
@@ -64,7 +65,8 @@ pub fn import(program: &str, pages: &[Page], options: &Options) -> Result<Import
         let id = text::tool_id(&name, &parts.join("/"));
         let id = taken.first_free(&[if id == name { format!("{name}.run") } else { id }]);
         let mut margin = Margin::new(&format!(".tools/{id}/TOOL.md"));
-        let made = tool::made(&help, page, &id, &called, options.effects, &mut margin);
+        let command = Command { id: &id, called: &called, effects: options.effects };
+        let made = tool::made(&command, &help, page, &mut margin);
         if let Some(fault) = fault(&margin.file, &made.text) {
             omissions.skip(called, format!("what was made of it is not a contract: {fault}"));
             continue;

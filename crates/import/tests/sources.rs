@@ -2,6 +2,8 @@
 //!
 //! With `HAFT_BLESS=1` the answers are written anew, for review.
 
+#![expect(clippy::unwrap_used, reason = "a fixture that cannot be read fails the test")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

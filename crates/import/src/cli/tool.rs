@@ -13,24 +13,24 @@ pub(super) struct Made {
     pub(super) argv: Vec<String>,
 }
 
+/// A command: its id here, what people type, and what it is known to do.
+pub(super) struct Command<'a> {
+    pub(super) id: &'a str,
+    pub(super) called: &'a str,
+    pub(super) effects: Effects,
+}
+
 /// Makes the contract of a command.
-pub(super) fn made(
-    help: &Help,
-    page: &Page,
-    id: &str,
-    called: &str,
-    effects: Effects,
-    margin: &mut Margin,
-) -> Made {
+pub(super) fn made(command: &Command<'_>, help: &Help, page: &Page, margin: &mut Margin) -> Made {
     let (inputs, argv) = inputs(help, page, margin);
-    let text = contract(help, id, called, effects, &inputs, margin);
+    let text = contract(command, help, &inputs, margin);
     Made { text, argv }
 }
 
 /// The inputs, and the arguments made of them.
 fn inputs(help: &Help, page: &Page, margin: &mut Margin) -> (Value, Vec<String>) {
     let mut argv: Vec<String> = page.command.clone();
-    let (mut properties, mut required) = (Map::new(), Vec::new());
+    let mut properties = Map::new();
     for flag in &help.flags {
         let name = &flag.input;
         if properties.contains_key(name) {
@@ -41,38 +41,7 @@ fn inputs(help: &Help, page: &Page, margin: &mut Margin) -> (Value, Vec<String>)
         let schema = flag.value.clone().unwrap_or_else(|| json!({ "type": "boolean" }));
         properties.insert(name.clone(), described(schema, &flag.about));
     }
-    let mut ended = false;
-    for positional in &help.positionals {
-        let taken = properties.contains_key(&positional.input);
-        let name =
-            if taken { format!("{}_argument", positional.input) } else { positional.input.clone() };
-        let schema = described(json!({ "type": "string", "minLength": 1 }), &positional.about);
-        if positional.required {
-            argv.push(format!("${{input.{name}}}"));
-            required.push(name.clone());
-        } else if !ended {
-            // Nothing but `--` can stand before a value that may be missing.
-            argv.push(format!("${{optional('--', input.{name})}}"));
-            let why = "the argument may be missing, and only `--` can stand before it";
-            margin.guess(
-                &format!("inputs.{name}"),
-                "behind `--`",
-                why,
-                "edit `argv` of the driver",
-            );
-            ended = true;
-        } else {
-            let why = "only one argument that may be missing can be told from the others";
-            margin.guess(
-                &format!("inputs.{name}"),
-                "left out",
-                why,
-                "edit the contract and the driver",
-            );
-            continue;
-        }
-        properties.insert(name, schema);
-    }
+    let required = positionals(help, &mut properties, &mut argv, margin);
     let mut schema = json!({ "type": "object", "properties": properties });
     if let Some(fields) = schema.as_object_mut() {
         if !required.is_empty() {
@@ -83,6 +52,39 @@ fn inputs(help: &Help, page: &Page, margin: &mut Margin) -> (Value, Vec<String>)
     (schema, argv)
 }
 
+/// Adds the arguments without names, and gives back those that must be there.
+fn positionals(
+    help: &Help,
+    properties: &mut Map<String, Value>,
+    argv: &mut Vec<String>,
+    margin: &mut Margin,
+) -> Vec<String> {
+    let mut required = Vec::new();
+    let mut ended = false;
+    for positional in &help.positionals {
+        let taken = properties.contains_key(&positional.input);
+        let mark = if taken { "_argument" } else { "" };
+        let name = format!("{}{mark}", positional.input);
+        let schema = described(json!({ "type": "string", "minLength": 1 }), &positional.about);
+        let field = format!("inputs.{name}");
+        if positional.required {
+            argv.push(format!("${{input.{name}}}"));
+            required.push(name.clone());
+        } else if !ended {
+            argv.push(format!("${{optional('--', input.{name})}}"));
+            let why = "the argument may be missing, and only `--` can stand before it";
+            margin.guess(&field, "behind `--`", why, "edit `argv` of the driver");
+            ended = true;
+        } else {
+            let why = "only one argument that may be missing can be told from the others";
+            margin.guess(&field, "left out", why, "edit the contract and the driver");
+            continue;
+        }
+        properties.insert(name, schema);
+    }
+    required
+}
+
 fn described(mut schema: Value, about: &str) -> Value {
     if let (false, Some(fields)) = (about.is_empty(), schema.as_object_mut()) {
         fields.insert("description".to_owned(), json!(about));
@@ -90,14 +92,8 @@ fn described(mut schema: Value, about: &str) -> Value {
     schema
 }
 
-fn contract(
-    help: &Help,
-    id: &str,
-    called: &str,
-    effects: Effects,
-    inputs: &Value,
-    margin: &mut Margin,
-) -> String {
+fn contract(command: &Command<'_>, help: &Help, inputs: &Value, margin: &mut Margin) -> String {
+    let Command { id, called, effects } = *command;
     let reads = effects == Effects::ReadOnly;
     let (value, why) = match effects {
         Effects::ReadOnly => ("reads only, risk 0, runs without asking", "`--read-only` says so"),

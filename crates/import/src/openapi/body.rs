@@ -8,7 +8,7 @@ use super::document::Document;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Json,
-    Form,
+    Urlencoded,
     Multipart,
     Text,
 }
@@ -17,7 +17,7 @@ impl Form {
     pub(super) fn name(self) -> &'static str {
         match self {
             Form::Json => "json",
-            Form::Form => "form",
+            Form::Urlencoded => "form",
             Form::Multipart => "multipart",
             Form::Text => "text",
         }
@@ -68,14 +68,14 @@ pub(super) fn is_special(media: &str, form: Form) -> bool {
     match form {
         Form::Json => media.ends_with("+json"),
         Form::Text => media != "text/plain" && !media.contains('*'),
-        Form::Form | Form::Multipart => false,
+        Form::Urlencoded | Form::Multipart => false,
     }
 }
 
 fn form(media: &str) -> Form {
     match bare(media) {
         media if is_json(media) => Form::Json,
-        "application/x-www-form-urlencoded" => Form::Form,
+        "application/x-www-form-urlencoded" => Form::Urlencoded,
         media if media.starts_with("multipart/") => Form::Multipart,
         _ => Form::Text,
     }
@@ -85,7 +85,7 @@ fn preference(media: &str) -> u8 {
     match (bare(media), form(media)) {
         ("application/json", _) => 0,
         (_, Form::Json) => 1,
-        (_, Form::Form) => 2,
+        (_, Form::Urlencoded) => 2,
         (_, Form::Multipart) => 3,
         (media, Form::Text) if media.starts_with("text/") => 4,
         (_, Form::Text) => 5,

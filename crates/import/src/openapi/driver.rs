@@ -123,12 +123,7 @@ impl<'a> Drivers<'a> {
         say("base_url", json!(base));
         say("network", json!({ "egress": [server.host] }));
         let shared = shared_login(part);
-        let mut variables: Vec<String> = Vec::new();
-        for variable in part.iter().flat_map(|(_, entry)| &entry.variables) {
-            if !variables.contains(variable) {
-                variables.push(variable.clone());
-            }
-        }
+        let variables = variables(part);
         if !variables.is_empty() {
             let mut auth = secret::auth(self.import, &variables);
             auth.as_object_mut().map(|auth| {
@@ -215,6 +210,17 @@ impl Entry {
     }
 }
 
+/// The variables that carry the secrets of all entries.
+fn variables(part: &[(Value, &Entry)]) -> Vec<String> {
+    let mut variables: Vec<String> = Vec::new();
+    for variable in part.iter().flat_map(|(_, entry)| &entry.variables) {
+        if !variables.contains(variable) {
+            variables.push(variable.clone());
+        }
+    }
+    variables
+}
+
 fn in_query(login: &Login) -> Option<(String, Value)> {
     match &login.carrier {
         Carrier::Query(name) => {
@@ -256,7 +262,9 @@ fn with_headers(mut entry: Value, login: &Map<String, Value>) -> Value {
         (login.is_empty(), entry.pointer_mut("/metadata/http"))
     {
         let headers = http.entry("headers").or_insert_with(|| json!({}));
-        headers.as_object_mut().map(|headers| headers.extend(login.clone()));
+        if let Value::Object(headers) = headers {
+            headers.extend(login.clone());
+        }
     }
     entry
 }

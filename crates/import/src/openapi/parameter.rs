@@ -150,10 +150,8 @@ impl<'d> Parameter<'d> {
 
     /// How several values of it are written in a query.
     pub(super) fn query_style(&self) -> Value {
-        let style = match self.style {
-            Some(known @ ("spaceDelimited" | "pipeDelimited" | "deepObject")) => known,
-            _ => "form",
-        };
+        const STYLES: [&str; 3] = ["spaceDelimited", "pipeDelimited", "deepObject"];
+        let style = self.style.filter(|style| STYLES.contains(style)).unwrap_or("form");
         let explode = self.explode.unwrap_or(style == "form" || style == "deepObject");
         json!({ "style": style, "explode": explode })
     }

@@ -88,7 +88,7 @@ fn absolute(url: &str, source: &str) -> Option<String> {
         let host = host_of(url)?;
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
         let plain = host.chars().all(fits) && !host.starts_with(['.', ':']);
-        return (plain && haft_model::host::name_of(host) != "").then(|| url.to_owned());
+        return (plain && !haft_model::host::name_of(host).is_empty()).then(|| url.to_owned());
     }
     let host = host_of(source).filter(|_| source.starts_with("http"))?;
     let scheme = source.split("://").next()?;

@@ -78,17 +78,8 @@ fn haft(
     if let Some(class) = effects.class {
         say("class", json!([class]));
     }
-    match &request.key {
-        Some((_, true)) => {
-            say("idempotency", json!({ "mode": "required" }));
-        }
-        Some((_, false)) => {
-            say("idempotency", json!({ "mode": "optional" }));
-        }
-        None if effects.changes && effects.idempotent => {
-            say("idempotency", json!({ "mode": "natural" }));
-        }
-        None => {}
+    if let Some(mode) = mode(request, effects) {
+        say("idempotency", json!({ "mode": mode }));
     }
     if !request.refusals.is_empty() {
         let prefix = prefix(&operation.id);
@@ -113,6 +104,15 @@ fn haft(
     });
     say("imported", imported);
     haft
+}
+
+/// How a repeated call is recognised: by a key in a header, or because HTTP says it does no harm.
+fn mode(request: &Request, effects: &Effects) -> Option<&'static str> {
+    match &request.key {
+        Some((_, true)) => Some("required"),
+        Some((_, false)) => Some("optional"),
+        None => (effects.changes && effects.idempotent).then_some("natural"),
+    }
 }
 
 /// Inputs that no log should hold.

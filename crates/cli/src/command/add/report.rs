@@ -40,45 +40,35 @@ fn machine(wishes: &Wishes, import: &Import, outcome: &Outcome) -> Value {
 
 fn people(context: &Context, wishes: &Wishes, import: &Import, outcome: &Outcome) -> Result<()> {
     let word = if wishes.dry_run { "would write" } else { "wrote" };
-    for file in outcome.writes.iter().take(MOST_NAMED) {
-        output::line(format!("{word} {}", file.path))?;
-    }
-    more(outcome.writes.len())?;
-    for path in &outcome.removals {
-        output::line(format!("removed {path}"))?;
-    }
-    for kept in outcome.kept.iter().take(MOST_NAMED) {
-        output::line(format!("kept  {}: {}", kept.file, kept.why))?;
-    }
-    more(outcome.kept.len())?;
-    for skipped in import.skipped.iter().take(MOST_NAMED) {
-        output::line(format!(
-            "left out {}: {}",
-            output::visible(&skipped.what),
-            output::visible(&skipped.why)
-        ))?;
-    }
-    more(import.skipped.len())?;
+    list(outcome.writes.iter().map(|file| format!("{word} {}", file.path)))?;
+    list(outcome.removals.iter().map(|path| format!("removed {path}")))?;
+    list(outcome.kept.iter().map(|kept| format!("kept  {}: {}", kept.file, kept.why)))?;
+    list(
+        import.skipped.iter().map(|skipped| format!("left out {}: {}", skipped.what, skipped.why)),
+    )?;
     guesses(&import.guesses)?;
-    outcome.conflicts.iter().try_for_each(conflict)?;
-    for secret in &import.secrets {
-        output::line(format!(
-            "needs {} as {}: `haft secrets set {}`",
-            secret.slug, secret.variable, secret.slug
-        ))?;
-    }
-    let place = context.directory.display();
-    let unchanged = outcome.writes.is_empty() && outcome.removals.is_empty();
-    if unchanged {
+    list(outcome.conflicts.iter().map(conflict))?;
+    list(import.secrets.iter().map(|secret| {
+        let (slug, variable) = (&secret.slug, &secret.variable);
+        format!("needs {slug} as {variable}: `haft secrets set {slug}`")
+    }))?;
+    if outcome.writes.is_empty() && outcome.removals.is_empty() {
         output::line("nothing to write")?;
     }
-    if !wishes.dry_run {
-        output::line(format!(
-            "next: `haft -C {place} check`; keep {} with the rest",
-            remembered(&import.name)
-        ))?;
+    let (place, base) = (context.directory.display(), remembered(&import.name));
+    match wishes.dry_run {
+        true => Ok(()),
+        false => output::line(format!("next: `haft -C {place} check`; keep {base} with the rest")),
     }
-    Ok(())
+}
+
+/// Prints lines, the first of them one by one.
+fn list(lines: impl ExactSizeIterator<Item = String>) -> Result<()> {
+    let all = lines.len();
+    for line in lines.take(MOST_NAMED) {
+        output::line(output::visible(&line))?;
+    }
+    more(all)
 }
 
 fn more(all: usize) -> Result<()> {
@@ -113,9 +103,7 @@ fn guesses(guesses: &[Guess]) -> Result<()> {
     more(groups.len())
 }
 
-fn conflict(conflict: &Conflict) -> Result<()> {
+fn conflict(conflict: &Conflict) -> String {
     let Conflict { file, field, yours, theirs } = conflict;
-    let words =
-        format!("conflict in {file}, {field}: yours {yours} stands, the source says {theirs}");
-    output::line(output::visible(&words))
+    format!("conflict in {file}, {field}: yours {yours} stands, the source says {theirs}")
 }
