@@ -49,7 +49,6 @@ pub use extras::{
     Compensation, Concurrency, Extras, Idempotency, Imported, StatedFacts, StatusQuery,
 };
 pub use governance::GovernanceFile;
-pub use haft_notation::inspect as schema_faults;
 pub use inherit::inherit;
 pub use io::check_io;
 pub use lock::{Accepted, Lock, Standing};

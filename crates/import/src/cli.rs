@@ -85,7 +85,7 @@ pub fn import(program: &str, pages: &[Page], options: &Options) -> Result<Import
         )));
     }
     files.push(driver(program, &name, entries, options.effects, &mut guesses));
-    Ok(Import { name, files, guesses, skipped: omissions.0, secrets: Vec::new() })
+    Import { name, files, guesses, skipped: omissions.0, secrets: Vec::new() }.sound()
 }
 
 /// What an import of a program is called.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::manifest::fault;
 use crate::secret::Secret;
 
 /// Files that were made of one source.
@@ -17,6 +18,19 @@ pub struct Import {
     pub skipped: Vec<Skipped>,
     /// Secrets that have to be set before anything can be called.
     pub secrets: Vec<Secret>,
+}
+
+impl Import {
+    /// The import, if its drivers and inventories can be read. Contracts were looked at one by one.
+    pub(crate) fn sound(self) -> Result<Import, Error> {
+        let shared = self.files.iter().filter(|file| !file.path.ends_with("/TOOL.md"));
+        let fault = shared.map(|file| (file, fault(&file.path, &file.text)));
+        let fault = fault.filter_map(|(file, fault)| Some((file.path.clone(), fault?))).next();
+        match fault {
+            Some((file, fault)) => Err(Error::Unsound { file, fault }),
+            None => Ok(self),
+        }
+    }
 }
 
 /// One file.
@@ -69,6 +83,14 @@ pub enum Error {
     /// There is nothing in it.
     #[error("there is nothing to import: {0}")]
     Empty(String),
+    /// What was made of it is wrong.
+    #[error("`{file}` would not be right: {fault}")]
+    Unsound {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        fault: String,
+    },
     /// A name cannot be used.
     #[error("`{0}` cannot begin an id: use lowercase letters, digits and dashes")]
     BadName(String),

@@ -91,7 +91,7 @@ pub fn import(list: &Value, server: &Server, options: &Options) -> Result<Import
         launch.secrets.iter().map(|secret| (secret.clone(), users.clone())).collect();
     files.extend(secret::inventory(&name, &secrets));
     let secrets = launch.secrets.clone();
-    Ok(Import { name, files, guesses, skipped: omissions.0, secrets })
+    Import { name, files, guesses, skipped: omissions.0, secrets }.sound()
 }
 
 /// What an import of a server is called: as its options say, as the server calls itself, or after

@@ -66,7 +66,7 @@ pub fn import(document: &Value, options: &Options) -> Result<Import, Error> {
     files.extend(drivers.files(&mut guesses));
     files.extend(secret::inventory(&name, &secrets));
     let secrets = secrets.into_iter().map(|(secret, _)| secret).collect();
-    Ok(Import { name, files, guesses, skipped: omissions.0, secrets })
+    Import { name, files, guesses, skipped: omissions.0, secrets }.sound()
 }
 
 /// What an import is called: as its options say, or after the document's title.

@@ -11,10 +11,11 @@ mod uses;
 
 use std::collections::HashMap;
 
+use haft_notation::keywords::{Holds, holds};
 use serde_json::{Map, Value, json};
 
 pub(crate) use root::{Root, reference};
-use uses::{Holds, Uses, holds};
+use uses::Uses;
 
 /// How deep schemas are followed; nothing that people write comes near.
 const DEEPEST: usize = 100;
@@ -164,18 +165,18 @@ impl<'a, 'd> Shaper<'a, 'd> {
     fn nested(&mut self, word: &str, value: &'d Value, depth: usize) -> Option<Value> {
         let mut each = |value: &'d Value| self.schema(value, depth + 1);
         match (holds(word), value) {
-            (Holds::One, Value::Object(_) | Value::Bool(_)) => Some(each(value)),
-            (Holds::List, Value::Array(items)) if !items.is_empty() => {
+            (Holds::Part | Holds::Same, Value::Object(_) | Value::Bool(_)) => Some(each(value)),
+            (Holds::PartList | Holds::SameList, Value::Array(items)) if !items.is_empty() => {
                 Some(items.iter().map(each).collect())
             }
-            (Holds::Named, Value::Object(named)) => {
+            (Holds::NamedParts | Holds::NamedSame, Value::Object(named)) => {
                 let fits = |name: &str| {
                     word != "patternProperties" || keyword::is_pattern(&Value::from(name))
                 };
                 let named = named.iter().filter(|(name, _)| fits(name));
                 Some(Value::Object(named.map(|(name, one)| (name.clone(), each(one))).collect()))
             }
-            (Holds::One | Holds::List | Holds::Named | Holds::Nothing, _) => None,
+            _ => None,
         }
     }
 

@@ -8,7 +8,7 @@ mod place;
 mod report;
 
 use anyhow::Result;
-use haft_import::{Base, Import, Prune, merge};
+use haft_import::{Base, Import, Outcome, Prune, merge};
 
 use crate::Context;
 use crate::exit::Exit;
@@ -54,6 +54,13 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
 
 /// Joins an import with what is there, writes it, and tells what was done.
 fn settle(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> Result<Exit> {
+    let outcome = join(context, wishes, import, fresh)?;
+    report::show(context, wishes, import, &outcome)?;
+    Ok(Exit::Done)
+}
+
+/// Joins an import with what is there, and writes it.
+fn join(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> Result<Outcome> {
     let place = Place::new(&context.directory)?;
     let known = place.base(&import.name)?.unwrap_or_default();
     let disk = place.disk(import, &known)?;
@@ -63,8 +70,7 @@ fn settle(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> R
     if !wishes.dry_run {
         place.write(&import.name, &outcome)?;
     }
-    report::show(context, wishes, import, &outcome)?;
-    Ok(Exit::Done)
+    Ok(outcome)
 }
 
 /// What an import of this name made last time.

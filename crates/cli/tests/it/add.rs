@@ -203,6 +203,7 @@ fn tools_of_a_server_and_settings_of_a_client_are_imported_without_their_secrets
     let (settings, lists) = (at("settings.json"), at("lists"));
     // One of the two servers has no list, and is left out.
     let (exit, told) = json(&folder, &format!("add client {settings} --lists {lists} --json"));
+    let told = &told["imports"][0];
     assert_eq!((exit, &told["import"]), (1, &json!("lost-things")));
     let secrets: Vec<&Value> =
         told["secrets"].as_array().unwrap().iter().map(|one| &one["variable"]).collect();

@@ -143,5 +143,5 @@ fn required(raw: &Map<String, Value>) -> Option<Value> {
 /// Whether a pattern is one that Haft can hold a value against.
 pub(super) fn is_pattern(pattern: &Value) -> bool {
     pattern.is_string()
-        && haft_contract::schema_faults(&serde_json::json!({ "pattern": pattern })).is_empty()
+        && haft_notation::inspect(&serde_json::json!({ "pattern": pattern })).is_empty()
 }

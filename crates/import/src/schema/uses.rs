@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use haft_notation::keywords::{Holds, holds};
 use serde_json::Value;
 
 use super::{Root, reference};
@@ -58,41 +59,17 @@ impl<'a, 'd> Uses<'a, 'd> {
     }
 }
 
-/// Every schema right below one.
+/// Every schema right below one. Definitions count where something refers to them.
 fn below(raw: &Value) -> impl Iterator<Item = &Value> {
     let fields = raw.as_object().into_iter().flatten();
     fields.flat_map(|(word, value)| -> Box<dyn Iterator<Item = &Value>> {
         match (holds(word), value) {
-            (Holds::One, _) => Box::new(std::iter::once(value)),
-            (Holds::List, Value::Array(items)) => Box::new(items.iter()),
-            (Holds::Named, Value::Object(named)) => Box::new(named.values()),
-            (Holds::List | Holds::Named | Holds::Nothing, _) => Box::new(std::iter::empty()),
+            (Holds::Part | Holds::Same, _) => Box::new(std::iter::once(value)),
+            (Holds::PartList | Holds::SameList, Value::Array(items)) => Box::new(items.iter()),
+            (Holds::NamedParts | Holds::NamedSame, Value::Object(named)) => {
+                Box::new(named.values())
+            }
+            _ => Box::new(std::iter::empty()),
         }
     })
-}
-
-/// How a word holds other schemas.
-pub(super) enum Holds {
-    One,
-    List,
-    Named,
-    Nothing,
-}
-
-pub(super) fn holds(word: &str) -> Holds {
-    match word {
-        "items"
-        | "contains"
-        | "additionalProperties"
-        | "propertyNames"
-        | "unevaluatedItems"
-        | "unevaluatedProperties"
-        | "not"
-        | "if"
-        | "then"
-        | "else" => Holds::One,
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::List,
-        "properties" | "patternProperties" | "dependentSchemas" => Holds::Named,
-        _ => Holds::Nothing,
-    }
 }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use haft_import::client::{self, CLIENTS, Listed};
+use haft_import::{Import, Outcome};
 
-use super::{Wishes, mcp};
+use super::{Wishes, join, mcp, report};
+use crate::Context;
 use crate::exit::Exit;
-use crate::{Context, output};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -35,29 +36,38 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let shown = file.display().to_string();
     let text = fs::read_to_string(&file).with_context(|| format!("cannot read `{shown}`"))?;
     let listed = client::servers(&shown, &text).with_context(|| format!("`{shown}`"))?;
-    let mut exit = Exit::Done;
+    let (mut added, mut left_out) = (Vec::new(), Vec::new());
     for server in listed {
         let ended = match server {
             Ok(server) if !only.is_empty() && !only.contains(&server.name) => continue,
             Ok(server) => one(context, &wishes, lists.as_deref(), &server),
             Err(why) => Err(anyhow::anyhow!(why)),
         };
-        if let Err(fault) = ended {
-            output::remark(format!("left out: {fault:#}"));
-            exit = Exit::FAILED;
+        match ended {
+            Ok(done) => added.push(done),
+            Err(fault) => left_out.push(format!("{fault:#}")),
         }
     }
-    Ok(exit)
+    report::show_all(context, &wishes, &added, &left_out)?;
+    Ok(if left_out.is_empty() { Exit::Done } else { Exit::FAILED })
 }
 
-fn one(context: &Context, wishes: &Wishes, lists: Option<&Path>, listed: &Listed) -> Result<()> {
-    let Listed { name, server } = listed;
-    let wishes = Wishes { id: Some(client::import_name(name)), ..wishes.clone() };
-    // The name is somebody else's: it may not lead out of the folder.
-    let file = lists.map(|folder| folder.join(format!("{}.json", client::import_name(name))));
-    mcp::add(context, &wishes, server, file.as_deref(), None)
-        .with_context(|| format!("`{name}`"))?;
-    Ok(())
+fn one(
+    context: &Context,
+    wishes: &Wishes,
+    lists: Option<&Path>,
+    listed: &Listed,
+) -> Result<(Import, Outcome)> {
+    let name = client::import_name(&listed.name);
+    // The name is somebody else's: as a slug it cannot lead out of the folder.
+    let file = lists.map(|folder| folder.join(format!("{name}.json")));
+    let options = haft_import::mcp::Options { id: Some(name), only: None };
+    let added =
+        mcp::imported(&listed.server, file.as_deref(), &options).and_then(|(import, base)| {
+            let outcome = join(context, wishes, &import, base)?;
+            Ok((import, outcome))
+        });
+    added.with_context(|| format!("`{}`", listed.name))
 }
 
 /// The settings of a program that is known by name, or a file.

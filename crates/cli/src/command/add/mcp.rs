@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use haft_import::mcp::{self, Server};
-use haft_import::{Base, read_document};
+use haft_import::{Base, Import, read_document};
 use haft_model::Glob;
 use serde_json::Value;
 
@@ -46,30 +46,28 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         }
         command => Server::Program { command: command.to_vec(), env: variables(&env)? },
     };
-    let only = only.as_deref().map(Glob::new);
-    add(context, &wishes, &server, list.as_deref(), only)
+    let options = mcp::Options { id: wishes.id.clone(), only: only.as_deref().map(Glob::new) };
+    let (import, base) = imported(&server, list.as_deref(), &options)?;
+    settle(context, &wishes, &import, base)
 }
 
-/// Imports a server whose tools are in a file, or are asked for.
-pub(super) fn add(
-    context: &Context,
-    wishes: &Wishes,
+/// The import of a server whose tools are in a file, or are asked for.
+pub(super) fn imported(
     server: &Server,
     list: Option<&Path>,
-    only: Option<Glob>,
-) -> Result<Exit> {
+    options: &mcp::Options,
+) -> Result<(Import, Base)> {
     let answer = match list {
         Some(file) => saved(file)?,
         None => tools_of(server)?,
     };
-    let options = mcp::Options { id: wishes.id.clone(), only };
-    let import = mcp::import(&answer, server, &options)?;
+    let import = mcp::import(&answer, server, options)?;
     let base = Base::of("mcp", &import.name, answer.to_string().as_bytes());
-    settle(context, wishes, &import, base)
+    Ok((import, base))
 }
 
 /// An answer to `tools/list` that somebody saved.
-pub(super) fn saved(file: &Path) -> Result<Value> {
+fn saved(file: &Path) -> Result<Value> {
     let shown = file.display();
     let text = fs::read_to_string(file).with_context(|| format!("cannot read `{shown}`"))?;
     read_document(&shown.to_string(), &text).with_context(|| format!("`{shown}`"))

@@ -23,6 +23,24 @@ pub(super) fn show(
     }
 }
 
+/// What several imports did, and why others did nothing.
+pub(super) fn show_all(
+    context: &Context,
+    wishes: &Wishes,
+    added: &[(Import, Outcome)],
+    left_out: &[String],
+) -> Result<()> {
+    if context.json {
+        let machine = added.iter().map(|(import, outcome)| machine(wishes, import, outcome));
+        let imports: Vec<Value> = machine.collect();
+        return output::json(&json!({ "imports": imports, "left_out": left_out }));
+    }
+    for (import, outcome) in added {
+        people(context, wishes, import, outcome)?;
+    }
+    left_out.iter().try_for_each(|why| output::line(output::visible(&format!("left out {why}"))))
+}
+
 fn machine(wishes: &Wishes, import: &Import, outcome: &Outcome) -> Value {
     let wrote: Vec<&str> = outcome.writes.iter().map(|file| file.path.as_str()).collect();
     json!({
