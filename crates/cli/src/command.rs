@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod accept;
+pub(crate) mod add;
 pub(crate) mod approvals;
 pub(crate) mod approve;
 pub(crate) mod audit;

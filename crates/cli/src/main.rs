@@ -17,8 +17,9 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use command::{
-    accept, approvals, approve, audit, batch, call, cancel, check, compensate, events, explain,
-    export, init, login, runs, schema, secrets, settle, setup, show, test, tools, trace, why,
+    accept, add, approvals, approve, audit, batch, call, cancel, check, compensate, events,
+    explain, export, init, login, runs, schema, secrets, settle, setup, show, test, tools, trace,
+    why,
 };
 use exit::Exit;
 
@@ -44,6 +45,9 @@ struct Cli {
 enum Command {
     /// Make a workspace that works at once.
     Init(init::Arguments),
+    /// Write manifests from what other people wrote.
+    #[command(subcommand)]
+    Add(add::Arguments),
     /// Read every manifest and say what is wrong.
     Check(check::Arguments),
     /// List the catalog, or search in it.
@@ -123,6 +127,7 @@ fn main() -> ExitCode {
 fn run(context: &Context, command: Command) -> Result<Exit> {
     match command {
         Command::Init(arguments) => init::run(context, arguments),
+        Command::Add(arguments) => wait(add::run(context, arguments)),
         Command::Check(arguments) => check::run(context, arguments),
         Command::Tools(arguments) => tools::run(context, arguments),
         Command::Show(arguments) => show::run(context, arguments),

@@ -189,7 +189,9 @@ impl Finding {
         let root = crate::source::parse(source, syntax, &mut scratch);
         let span = root.map_or(0..0, |root| match syntax {
             Syntax::Json => foreign::nearest(&root, &self.pointer).span.clone(),
-            Syntax::Markdown | Syntax::Toml => root.nearest(&self.pointer).span.clone(),
+            Syntax::Markdown | Syntax::Toml | Syntax::Foreign => {
+                root.nearest(&self.pointer).span.clone()
+            }
         });
         let (line, column) = source.position(span.start);
         let mut report = Report::new(source);

@@ -18,7 +18,7 @@ pub(crate) fn derive(tool: &Tool, action: Option<&Action>) -> EffectProfile {
     let stated = Stated {
         mutates: mutates.as_ref(),
         risk: tool.risk.max(action.and_then(|action| action.risk)),
-        trusted: tool.extras.imported.is_none(),
+        trusted: tool.extras.imported.as_ref().is_none_or(|imported| imported.vouched),
         tool,
     };
     let requires = requires(tool, action);

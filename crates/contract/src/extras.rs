@@ -149,6 +149,8 @@ pub struct Imported {
     pub source: String,
     /// What the tool is called there.
     pub name: Option<String>,
+    /// Whether somebody here vouches for the effects that the contract states.
+    pub vouched: bool,
 }
 
 impl Extras {
@@ -244,6 +246,7 @@ impl Imported {
             from: owned(node, "from")?,
             source: owned(node, "source")?,
             name: owned(node, "name"),
+            vouched: text(node, "effects") == Some("vouched"),
         })
     }
 }

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use haft_model::host::name_of;
+use haft_model::host::{is_internal, name_of};
 
 /// The host of a URL, with its port.
-pub(crate) fn host_of(url: &str) -> Option<&str> {
+pub fn host_of(url: &str) -> Option<&str> {
     let rest = url.split_once("://")?.1;
     // Web clients read a backslash as a slash; so must we, or a host could hide behind one.
     let authority = rest.split(['/', '\\', '?', '#']).next()?;
@@ -13,11 +13,21 @@ pub(crate) fn host_of(url: &str) -> Option<&str> {
 }
 
 /// Whether a host, with or without a port, is this machine.
-pub(crate) fn is_loopback(host: &str) -> bool {
+pub fn is_loopback(host: &str) -> bool {
     let name = name_of(host);
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     name.eq_ignore_ascii_case("localhost")
         || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether a host, with or without a port, has a private address or a name without dots.
+pub fn is_private(host: &str) -> bool {
+    let name = name_of(host);
+    let second = name.split('.').nth(1).and_then(|part| part.parse::<u8>().ok());
+    is_internal(name)
+        || name.starts_with("10.")
+        || name.starts_with("192.168.")
+        || (name.starts_with("172.") && second.is_some_and(|second| (16..=31).contains(&second)))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod effects;
 mod extras;
 mod foreign;
 pub mod governance;
-mod host;
+pub mod host;
 mod inherit;
 mod io;
 mod lock;

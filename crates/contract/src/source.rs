@@ -22,6 +22,8 @@ pub enum Syntax {
     Json,
     /// TOML.
     Toml,
+    /// One document of YAML or JSON that is no manifest, and may be as large as such documents are.
+    Foreign,
 }
 
 /// Reads a source into a tree. What cannot be read is reported, and what could be is kept.
@@ -33,6 +35,7 @@ pub fn parse(source: &Source, syntax: Syntax, report: &mut Report) -> Option<Nod
         }
         Syntax::Json => json::parse(source, report),
         Syntax::Toml => parse_toml(source, 0..source.text().len(), report),
+        Syntax::Foreign => yaml::parse_foreign(source, report),
     }
 }
 

@@ -4,6 +4,7 @@
 //! what fails before was not sent, and what fails after is told apart by the answer alone.
 
 mod answer;
+mod beyond;
 mod entry;
 mod exchange;
 mod manifest;

@@ -6,6 +6,7 @@
 mod builtin;
 mod cli;
 mod declared;
+mod download;
 mod ending;
 mod filling;
 mod health;
@@ -26,6 +27,7 @@ mod words;
 pub use builtin::Builtin;
 pub use cli::Cli;
 pub use declared::Declared;
+pub use download::download;
 pub use health::{Checkup, probe};
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;

@@ -86,3 +86,12 @@ fn nothing_is_read_only_by_saying_so() {
     );
     assert!(!effects("metadata: {haft: {class: [read-only]}}").contains("· read-only ·"));
 }
+
+#[test]
+fn what_somebody_here_vouches_for_is_taken_at_its_word() {
+    let imported = "metadata: {haft: {imported: {from: openapi, source: s, effects: vouched}}}";
+    assert_eq!(
+        effects(&format!("mutates: []\nrisk_level: 0\nrequires: {{}}\n{imported}")),
+        "risk 0 · read_only Yes · destructive No · open_world No · read-only · inferred class"
+    );
+}

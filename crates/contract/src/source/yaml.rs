@@ -11,27 +11,44 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
 use crate::source::{Entry, Node, Source, Span, Value, scalar};
 use crate::{Report, rules};
 
-/// Nodes a document may have once its aliases are expanded.
-const MOST_NODES: usize = 50_000;
+/// What a document may cost: the values it has once its aliases are expanded, and how deep maps and
+/// lists nest.
+#[derive(Clone, Copy)]
+struct Budget {
+    nodes: usize,
+    depth: usize,
+}
+
+/// No manifest needs more.
+const MANIFEST: Budget = Budget { nodes: 50_000, depth: 64 };
+
+/// Descriptions of whole services have a million values.
+const FOREIGN: Budget = Budget { nodes: 5_000_000, depth: 128 };
 
 /// How long a name may be: JSON knows no limit, and YAML's 1024 characters would refuse some of it.
 const LONGEST_KEY: usize = 65_536;
 
-/// How deep maps and lists may nest.
-const DEEPEST: usize = 64;
-
 /// Reads one document out of a stretch of a source.
 pub(super) fn parse(source: &Source, block: Span, report: &mut Report) -> Option<Node> {
+    parse_within(source, block, MANIFEST, report)
+}
+
+/// Reads a whole source that is no manifest.
+pub(super) fn parse_foreign(source: &Source, report: &mut Report) -> Option<Node> {
+    parse_within(source, 0..source.text().len(), FOREIGN, report)
+}
+
+fn parse_within(source: &Source, block: Span, budget: Budget, report: &mut Report) -> Option<Node> {
     let text = source.text().get(block.clone())?;
     let options = granit_parser::options! {
-        flow_nesting_limit: DEEPEST,
-        block_nesting_limit: DEEPEST,
+        flow_nesting_limit: budget.depth,
+        block_nesting_limit: budget.depth,
         emit_unresolved_aliases: true,
         simple_key_max_lookahead: LONGEST_KEY,
         emit_comments: false,
     };
     let lines_before = source.position(block.start).0 - 1;
-    let mut tree = Tree::new(report, block);
+    let mut tree = Tree::new(report, block, budget);
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = match event {
             Ok((event, span)) => {
@@ -53,6 +70,7 @@ pub(super) fn parse(source: &Source, block: Span, report: &mut Report) -> Option
 /// What is being built: finished on the left, open on the right.
 struct Tree<'a> {
     report: &'a mut Report,
+    budget: Budget,
     base: usize,
     end: usize,
     /// The line of the newest event: to count lines for each repeated name would take too long.
@@ -89,9 +107,10 @@ impl Holds {
 }
 
 impl<'a> Tree<'a> {
-    fn new(report: &'a mut Report, block: Span) -> Tree<'a> {
+    fn new(report: &'a mut Report, block: Span, budget: Budget) -> Tree<'a> {
         Tree {
             report,
+            budget,
             base: block.start,
             end: block.end,
             line: 1,
@@ -142,13 +161,10 @@ impl<'a> Tree<'a> {
             }
             _ => {}
         }
-        if self.nodes > MOST_NODES {
+        let most = self.budget.nodes;
+        if self.nodes > most {
             let at = self.open.last().map_or(self.base..self.base, |open| open.span.clone());
-            self.report.add(
-                &rules::Y008,
-                at,
-                format!("the document has more than {MOST_NODES} values"),
-            );
+            self.report.add(&rules::Y008, at, format!("the document has more than {most} values"));
             self.report.cut_short();
             return false;
         }
@@ -183,12 +199,13 @@ impl<'a> Tree<'a> {
             return true;
         };
         let (mut node, size) = (node.clone(), *size);
-        if self.nodes + size > MOST_NODES {
+        let most = self.budget.nodes;
+        if self.nodes + size > most {
             self.report
                 .add(
                     &rules::Y007,
                     span,
-                    format!("this alias would expand the document beyond {MOST_NODES} values"),
+                    format!("this alias would expand the document beyond {most} values"),
                 )
                 .help("write the value out, or leave it out");
             self.report.cut_short();
@@ -254,8 +271,9 @@ impl<'a> Tree<'a> {
         self.report.cut_short();
         match fault.kind() {
             ErrorKind::RecursionLimitExceeded => {
+                let deepest = self.budget.depth;
                 self.report
-                    .add(&rules::Y008, at, format!("maps and lists nest more than {DEEPEST} deep"))
+                    .add(&rules::Y008, at, format!("maps and lists nest more than {deepest} deep"))
                     .help("no manifest needs that; flatten it");
             }
             _ => {

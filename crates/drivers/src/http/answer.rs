@@ -43,7 +43,8 @@ impl Page {
             return Ok(Output { structured: None, effect, native, ..Output::read(Value::Null) });
         }
         if exchange.operation.takes_all {
-            return Ok(Output { effect, native, ..Output::read(self.value) });
+            let value = exchange.operation.beyond.wrapped(self.value);
+            return Ok(Output { effect, native, ..Output::read(value) });
         }
         let Some(found) = exchange.operation.extract.extract(&self.value) else {
             let (host, status) = (&self.host, self.status);
@@ -51,6 +52,7 @@ impl Page {
                 format!("`{host}` answered {status}, and `response_extract` finds nothing in it");
             return Err(self.failed(exchange, Stop::new(Code::OutputInvalid, words)));
         };
+        let found = exchange.operation.beyond.wrapped(found);
         Ok(Output { effect, native, ..Output::read(found) })
     }
 

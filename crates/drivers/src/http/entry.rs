@@ -9,6 +9,7 @@ use reqwest::header::HeaderName;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::beyond::Beyond;
 use super::manifest::Written;
 use super::meaning::Meaning;
 use super::operation::Operation;
@@ -66,6 +67,8 @@ struct Haft {
     events: Events,
     #[serde(default)]
     status_map: BTreeMap<String, String>,
+    #[serde(flatten)]
+    beyond: Beyond,
 }
 
 impl Entry {
@@ -116,6 +119,8 @@ impl Entry {
             },
             meanings: self.meanings()?,
             basic: self.haft.basic.clone(),
+            cookies: self.haft.beyond.cookies().ok_or_else(|| self.wrong("cookies"))?,
+            beyond: self.haft.beyond.clone(),
             secrets: Default::default(),
             roots: Default::default(),
         };

@@ -7,6 +7,7 @@ use reqwest::Method;
 use reqwest::header::HeaderName;
 use serde_json::Value;
 
+use super::beyond::Beyond;
 use super::meaning::Meaning;
 use super::pages::Pages;
 use super::payload::Writing;
@@ -35,6 +36,8 @@ pub(super) struct Operation {
     pub(super) submitted: Submitted,
     pub(super) meanings: BTreeMap<u16, Meaning>,
     pub(super) basic: Option<Basic>,
+    pub(super) cookies: Vec<(String, Template)>,
+    pub(super) beyond: Beyond,
     /// The names of the secrets that it is made of.
     pub(super) secrets: BTreeSet<String>,
     /// What its templates look at: `input`, `context`, `secrets`, or bare names.
@@ -45,10 +48,10 @@ impl Operation {
     /// Every placeholder of the request.
     pub(super) fn expressions(&self) -> Vec<Expression> {
         let headers = self.headers.iter().map(|(_, template)| template);
-        let query = self.query.iter().map(|(_, template)| template);
+        let named = self.query.iter().chain(&self.cookies).map(|(_, template)| template);
         let mut texts = Vec::new();
         collect(self.body.as_ref().unwrap_or_default(), &mut texts);
-        let templates = std::iter::once(&self.endpoint).chain(headers).chain(query).chain(&texts);
+        let templates = std::iter::once(&self.endpoint).chain(headers).chain(named).chain(&texts);
         templates.flat_map(Template::expressions).cloned().collect()
     }
 }

@@ -40,24 +40,29 @@ pub(super) struct Sent {
 }
 
 impl Payload {
-    /// What the template says, or the input as the backend names its fields.
+    /// What the template says, the inputs that are named, or the input as the backend names its fields.
     pub(super) fn of(operation: &Operation, scope: &Value, plan: &Plan) -> Result<Payload, Stop> {
         let bodiless = operation.method == Method::GET || operation.method == Method::DELETE;
         let template = operation.body.as_ref();
-        if template.is_none() && bodiless {
+        let input = match &operation.beyond.body_inputs {
+            Some(inputs) => inputs.of(&plan.input),
+            None => (!bodiless).then(|| plan.mapped()),
+        };
+        if template.is_none() && input.is_none() {
             return Ok(Payload::Nothing);
         }
+        let input = input.unwrap_or_default();
         if operation.form == Writing::Multipart {
             return Ok(Payload::Parts(match template {
                 Some(template) => Part::of_template(template, scope)?,
-                None => Part::of_input(&plan.mapped())?,
+                None => Part::of_input(&input)?,
             }));
         }
         let body = match template {
             Some(template) => {
                 fill(template, scope).map_err(|fault| unfilled(&fault, "body_template"))?
             }
-            None => plan.mapped(),
+            None => input,
         };
         let bytes = match operation.form {
             Writing::Form => form(operation, &body)?,

@@ -191,10 +191,29 @@ fn headers(operation: &Operation, scope: &Value, given: &Given<'_>) -> Result<He
         let value = if secrets::are_in(template) { secrets::sensitive(value) } else { value };
         headers.insert(name, value);
     }
+    let cookies = cookies(operation, scope)?;
+    if !cookies.is_empty() {
+        let before = headers.get(COOKIE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let all: Vec<String> = before.into_iter().chain(cookies).collect();
+        let value = header(&COOKIE, &all.join("; "))?;
+        headers.insert(COOKIE, secrets::sensitive(value));
+    }
     if let (Some(name), Some(key)) = (&operation.key_header, given.key) {
         headers.insert(name, header(name, key)?);
     }
     Ok(headers)
+}
+
+/// The cookies that have values.
+fn cookies(operation: &Operation, scope: &Value) -> Result<Vec<String>, Stop> {
+    let mut cookies = Vec::new();
+    for (name, template) in &operation.cookies {
+        let value = rendered(template, scope, "cookies")?;
+        if !value.is_null() {
+            cookies.push(format!("{}={}", encoded(name), encoded(&text(value))));
+        }
+    }
+    Ok(cookies)
 }
 
 /// No value of a cookie may begin another.

@@ -49,6 +49,14 @@ fn bodies_are_read_by_their_type_and_extracted_by_their_path() {
 }
 
 #[test]
+fn an_answer_that_is_no_object_stands_in_one_under_its_name() {
+    let stage = Stage::reading(json!({})).haft(json!({"wrap": "items"}));
+    let headers = "Content-Type: application/json\r\n";
+    stage.backend.will(Act::commits(Then::Answer(200, headers, b"[1,2]".to_vec())));
+    assert_eq!(stage.run(json!({})).output().structured, Some(json!({"items": [1, 2]})));
+}
+
+#[test]
 fn an_empty_answer_has_no_value() {
     let stage = Stage::writing(json!({}));
     stage.backend.will(Act::commits(Then::status(204)));

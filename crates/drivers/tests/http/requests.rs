@@ -74,6 +74,38 @@ fn a_header_cannot_be_split_by_a_value() {
 }
 
 #[test]
+fn what_is_absent_is_left_out_and_what_is_named_is_the_body() {
+    let stage = Stage::writing(json!({
+        "endpoint": "/orders/${input.order}",
+        "query_template": {"q": "${input.q | default(null)}", "n": "${input.n | default(null)}"},
+        "headers": {"X-Note": "${input.note | default(null)}", "Cookie": "fixed=1"},
+    }))
+    .haft(json!({
+        "body_inputs": ["amount", "note", "gone"],
+        "cookies": {"seen": "${input.seen | default(null)}", "gone": "${input.gone | default(null)}"},
+    }));
+    let input = json!({"order": "o1", "n": 2, "amount": 5, "note": null, "seen": "a b;c"});
+    let expected = [JSON, BODY, ("cookie", "fixed=1; seen=a%20b%3Bc")];
+    let body = json!({"amount": 5, "note": null});
+    assert_eq!(
+        sent(&stage, input),
+        ("POST".to_owned(), "/orders/o1?n=2".to_owned(), headers(&expected), body)
+    );
+}
+
+#[test]
+fn one_input_is_the_body_or_none_is() {
+    for (made_of, input, body) in [
+        (json!("list"), json!({"order": "o1", "list": [1]}), json!([1])),
+        (json!("list"), json!({"order": "o1"}), Value::Null),
+        (json!([]), json!({"order": "o1"}), Value::Null),
+    ] {
+        let stage = Stage::writing(json!({})).haft(json!({"body_inputs": made_of}));
+        assert_eq!(sent(&stage, input).3, body, "{made_of}");
+    }
+}
+
+#[test]
 fn without_a_template_the_input_is_sent_under_the_backends_names() {
     let input = json!({"order": "o1", "amount": 5});
     let (method, path, given, body) = sent(&Stage::writing(json!({})), input.clone());

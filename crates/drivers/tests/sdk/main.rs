@@ -13,5 +13,6 @@ mod packages;
 #[path = "../support/plans.rs"]
 mod plans;
 mod promises;
+mod reaching;
 mod secrets;
 mod stage;

@@ -1,8 +1,8 @@
 //! Rules of `kind: http` (AIP-31).
 
-use haft_model::host::{covers, is_internal, name_of};
+use haft_model::host::{covers, name_of};
 
-use crate::host::{host_of, is_loopback};
+use crate::host::{host_of, is_loopback, is_private};
 use crate::source::Node;
 use crate::{Driver, Report, rules};
 
@@ -62,16 +62,8 @@ fn credentials(node: &Node, report: &mut Report) {
     }
 }
 
-/// Whether a host without dots or with a private address is named outright.
+/// Whether a host of one's own network is named outright.
 fn names_private(driver: &Driver, host: &str) -> bool {
-    let name = name_of(host);
-    let private_address = name.starts_with("10.")
-        || name.starts_with("192.168.")
-        || name
-            .split('.')
-            .nth(1)
-            .and_then(|part| part.parse::<u8>().ok())
-            .is_some_and(|second| name.starts_with("172.") && (16..=31).contains(&second));
-    (private_address || is_internal(name))
-        && driver.egress.iter().any(|allowed| allowed == host || allowed == name)
+    is_private(host)
+        && driver.egress.iter().any(|allowed| allowed == host || allowed == name_of(host))
 }

@@ -271,6 +271,12 @@ pub static IMPORTED: Shape = Shape {
         ),
         required("source", "", Formed(&FILLED), "Which one."),
         optional("name", "", Formed(&FILLED), "What it is called there."),
+        optional(
+            "effects",
+            "",
+            Word(&["vouched"]),
+            "Somebody here vouches for the effects that the contract states.",
+        ),
     ],
     moved: &[],
 };
@@ -334,6 +340,19 @@ pub static ENTRY: Shape = Shape {
             "Which events of a stream the result is made of.",
         )
         .or("all"),
+        optional(
+            "body_inputs",
+            "E065",
+            Either(&[Formed(&FILLED), Set(&Formed(&FILLED))]),
+            "The input that is the body, or the inputs that its fields are; an empty list is no body.",
+        ),
+        optional("cookies", "E066", Names(None, &Formed(&TEMPLATE)), "Cookies of the request."),
+        optional(
+            "wrap",
+            "E067",
+            Formed(&FILLED),
+            "The name under which the answer stands in the output, where it is no object.",
+        ),
     ],
     moved: &[],
 };

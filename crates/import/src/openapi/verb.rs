@@ -1,0 +1,79 @@
+//! What HTTP says of its methods, which is the most that is known of an operation's effects.
+
+/// A method that a driver of kind http can send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+/// What a contract says because of its method.
+pub(super) struct Effects {
+    pub(super) changes: bool,
+    pub(super) risk: u8,
+    pub(super) approval: &'static str,
+    /// Whether sending it twice does no more than once.
+    pub(super) idempotent: bool,
+    pub(super) class: Option<&'static str>,
+    pub(super) why: &'static str,
+}
+
+impl Verb {
+    pub(super) const ALL: [Verb; 5] = [Verb::Get, Verb::Post, Verb::Put, Verb::Patch, Verb::Delete];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Verb::Get => "GET",
+            Verb::Post => "POST",
+            Verb::Put => "PUT",
+            Verb::Patch => "PATCH",
+            Verb::Delete => "DELETE",
+        }
+    }
+
+    /// The field of a path that holds the operation.
+    pub(super) fn field(self) -> String {
+        self.name().to_ascii_lowercase()
+    }
+
+    pub(super) fn effects(self) -> Effects {
+        let (idempotent, approval, class) = (true, "on-mutate", None);
+        match self {
+            Verb::Get => Effects {
+                changes: false,
+                risk: 0,
+                approval: "auto",
+                idempotent,
+                class: Some("read-only"),
+                why: "HTTP says that GET only reads",
+            },
+            Verb::Put => Effects {
+                changes: true,
+                risk: 2,
+                approval,
+                idempotent,
+                class,
+                why: "PUT writes, and HTTP says that twice is as good as once",
+            },
+            Verb::Delete => Effects {
+                changes: true,
+                risk: 3,
+                approval: "always",
+                idempotent,
+                class: Some("irreversible"),
+                why: "DELETE takes something away, and nothing says that it can be had back",
+            },
+            Verb::Post | Verb::Patch => Effects {
+                changes: true,
+                risk: 2,
+                approval,
+                idempotent: false,
+                class,
+                why: "POST and PATCH write, and twice may be more than once",
+            },
+        }
+    }
+}

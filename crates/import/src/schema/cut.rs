@@ -1,0 +1,104 @@
+//! Schemas that are larger than a contract can hold lose their depths, and say so.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::Shaped;
+
+/// How many values the schema of a contract may have.
+const LARGEST: usize = 8_000;
+
+/// How deep it may nest: the reader of manifests stops at 64, and the rest of a contract needs some.
+const DEEPEST: usize = 48;
+
+/// The schema, with as much of its depth as fits.
+pub(super) fn to_size(mut shaped: Shaped) -> Shaped {
+    let all = |shaped: &Shaped| {
+        size(&shaped.schema) + shaped.definitions.values().map(size).sum::<usize>()
+    };
+    let deepest = |shaped: &Shaped| {
+        shaped.definitions.values().map(depth).max().unwrap_or(0).max(depth(&shaped.schema))
+    };
+    let mut levels = DEEPEST;
+    if all(&shaped) <= LARGEST && deepest(&shaped) <= DEEPEST {
+        return shaped;
+    }
+    shaped.lost.push(String::from("what lies too deep"));
+    while levels > 2 {
+        shaped.schema = shallow(&shaped.schema, levels);
+        for schema in shaped.definitions.values_mut() {
+            *schema = shallow(schema, levels);
+        }
+        forget_unused(&mut shaped);
+        if all(&shaped) <= LARGEST {
+            return shaped;
+        }
+        levels = levels * 2 / 3;
+    }
+    // Whatever is left is wide and not deep; its references are its last riches.
+    let roots = shaped.schema.as_object().cloned().unwrap_or_default();
+    let kept =
+        roots.into_iter().filter(|(word, _)| ["type", "description"].contains(&word.as_str()));
+    Shaped { schema: Value::Object(kept.collect()), definitions: Map::new(), lost: shaped.lost }
+}
+
+fn size(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(fields) => fields.values().map(size).sum(),
+        _ => 0,
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// A schema of which only so many levels are left; below, only types are told.
+fn shallow(value: &Value, levels: usize) -> Value {
+    match value {
+        Value::Object(fields) if levels == 0 => {
+            let kind = fields.get("type").map(|kind| (String::from("type"), kind.clone()));
+            Value::Object(kind.into_iter().filter(|(_, kind)| !kind.is_object()).collect())
+        }
+        Value::Object(fields) => {
+            let below = levels - 1;
+            Value::Object(fields.iter().map(|(k, v)| (k.clone(), shallow(v, below))).collect())
+        }
+        Value::Array(items) => {
+            let below = levels.saturating_sub(1);
+            Value::Array(items.iter().map(|item| shallow(item, below)).collect())
+        }
+        _ => value.clone(),
+    }
+}
+
+/// Drops definitions that nothing leads to any more.
+pub(super) fn forget_unused(shaped: &mut Shaped) {
+    let mut used = BTreeSet::new();
+    let mut open = Vec::new();
+    references(&shaped.schema, &mut open);
+    while let Some(name) = open.pop() {
+        if let (true, Some(schema)) = (used.insert(name.clone()), shaped.definitions.get(&name)) {
+            references(schema, &mut open);
+        }
+    }
+    shaped.definitions.retain(|name, _| used.contains(name));
+}
+
+fn references(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Object(fields) => {
+            let target = fields.get("$ref").and_then(Value::as_str);
+            found.extend(target.and_then(|t| t.strip_prefix("#/$defs/")).map(str::to_owned));
+            fields.values().for_each(|value| references(value, found));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,61 @@
+//! A document that schemas stand in, and where its references lead.
+
+use serde_json::Value;
+
+/// How many references may lead to each other before somebody is going round in circles.
+const LONGEST_CHAIN: usize = 32;
+
+/// The document that references begin at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Root<'d> {
+    pub(crate) value: &'d Value,
+    /// Whether schemas are those of OpenAPI 3.0, which are not quite JSON Schema.
+    pub(crate) old_schemas: bool,
+}
+
+impl<'d> Root<'d> {
+    /// The value itself, or what its reference leads to; none where that is nothing in the document.
+    pub(crate) fn resolved(&self, value: &'d Value) -> Option<&'d Value> {
+        let mut value = value;
+        for _ in 0..LONGEST_CHAIN {
+            match reference(value) {
+                Some(target) => value = self.target(target)?,
+                None => return Some(value),
+            }
+        }
+        None
+    }
+
+    /// What a reference leads to, which may be another reference.
+    pub(crate) fn target(&self, reference: &str) -> Option<&'d Value> {
+        let fragment = reference.strip_prefix('#')?;
+        self.value.pointer(&unescaped(fragment))
+    }
+}
+
+/// The reference that a value is, if it is one.
+pub(crate) fn reference(value: &Value) -> Option<&str> {
+    value.get("$ref").and_then(Value::as_str)
+}
+
+/// A fragment of an address without its `%XX`.
+fn unescaped(fragment: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = fragment.bytes();
+    while let Some(byte) = rest.next() {
+        match two_digits(rest.clone()).filter(|_| byte == b'%') {
+            Some(code) => {
+                bytes.push(code);
+                rest.nth(1);
+            }
+            None => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| fragment.to_owned())
+}
+
+fn two_digits(mut ahead: std::str::Bytes<'_>) -> Option<u8> {
+    let high = char::from(ahead.next()?).to_digit(16)?;
+    let low = char::from(ahead.next()?).to_digit(16)?;
+    u8::try_from(high * 16 + low).ok()
+}

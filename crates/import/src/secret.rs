@@ -1,0 +1,58 @@
+//! Secrets that imported drivers need: their names in a `SECRETS.md`, never their values.
+
+use serde_json::{Map, Value, json};
+
+use crate::import::File;
+use crate::manifest::manifest;
+
+/// One secret that has to be set before calls can be made.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Secret {
+    /// Its name in the inventory.
+    pub slug: String,
+    /// The variable that carries it to a driver.
+    pub variable: String,
+    /// Its name for people.
+    pub name: String,
+    /// What it opens, and in what form it is kept.
+    pub description: String,
+}
+
+/// The inventory of an import's secrets, each with the tools that use it.
+pub(crate) fn inventory(import: &str, secrets: &[(Secret, Vec<String>)]) -> Option<File> {
+    if secrets.is_empty() {
+        return None;
+    }
+    let entries: Vec<Value> = secrets.iter().map(|(secret, tools)| entry(secret, tools)).collect();
+    let mut fields = Map::new();
+    fields.insert("secrets".to_owned(), Value::Array(entries));
+    let body = "Names of secrets, and which tools have them put into their requests.\n\
+                The values are kept elsewhere: set each with `haft secrets set`.\n";
+    Some(File { path: place(import), text: manifest(&fields, body) })
+}
+
+/// Where the inventory of an import lies.
+pub(crate) fn place(import: &str) -> String {
+    format!(".secrets/{import}/SECRETS.md")
+}
+
+/// What a driver says to use secrets: where the inventory is, and the variables.
+pub(crate) fn auth(import: &str, variables: &[String]) -> Value {
+    json!({
+        "ref": format!("../../{}", place(import)),
+        "state": { "env": variables },
+    })
+}
+
+fn entry(secret: &Secret, tools: &[String]) -> Value {
+    let bind: Vec<Value> = tools.iter().map(|tool| json!({ "tool": tool })).collect();
+    json!({
+        "slug": secret.slug,
+        "name": secret.name,
+        "description": secret.description,
+        "kind": "opaque",
+        "access": { "bind": bind, "rotate": [{ "role": "admin" }] },
+        "audit": { "classification": ["credential"] },
+        "exposures": [{ "kind": "env", "name": secret.variable, "field": "value" }],
+    })
+}

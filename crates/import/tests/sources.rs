@@ -1,0 +1,185 @@
+//! Sources in, whole imports out: each file in `fixtures` has what becomes of it beside it.
+//!
+//! With `HAFT_BLESS=1` the answers are written anew, for review.
+
+#![expect(clippy::unwrap_used, reason = "a fixture that cannot be read fails the test")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use haft_contract::{Report, Source, read};
+use haft_import::cli::{self, Effects, Page};
+use haft_import::mcp::{self, Server};
+use haft_import::{Import, openapi, read_document};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
+}
+
+fn text(name: &str) -> String {
+    fs::read_to_string(fixture(name)).unwrap()
+}
+
+/// Compares everything that an import is with the answer beside its source.
+#[track_caller]
+fn check(answer: &str, import: &Import) {
+    for file in &import.files {
+        let source = Source::new(file.path.as_str(), file.text.as_str());
+        let reading = read(&source, Report::new(&source));
+        assert!(reading.diagnostics.is_empty(), "{} {:#?}", file.path, reading.diagnostics);
+    }
+    let told = told(import);
+    if std::env::var_os("HAFT_BLESS").is_some() {
+        return fs::write(fixture(answer), told).unwrap();
+    }
+    assert_eq!(told, text(answer), "HAFT_BLESS=1 writes the answer anew; read what changed");
+}
+
+fn told(import: &Import) -> String {
+    let mut out = format!("import {}\n", import.name);
+    for file in &import.files {
+        out.push_str(&format!("\n=== {}\n{}", file.path, file.text));
+    }
+    out.push_str("\n=== guessed\n");
+    for guess in &import.guesses {
+        let (file, field, value, why) = (&guess.file, &guess.field, &guess.value, &guess.why);
+        out.push_str(&format!("{file} {field}: {value} ({why}); {}\n", guess.change));
+    }
+    out.push_str("\n=== left out\n");
+    for skipped in &import.skipped {
+        out.push_str(&format!("{}: {}\n", skipped.what, skipped.why));
+    }
+    out.push_str("\n=== secrets\n");
+    for secret in &import.secrets {
+        out.push_str(&format!("{} {}: {}\n", secret.slug, secret.variable, secret.description));
+    }
+    out
+}
+
+fn open(name: &str, options: openapi::Options) -> Import {
+    let document = read_document(name, &text(name)).unwrap();
+    openapi::import(&document, &options).unwrap()
+}
+
+#[test]
+fn an_openapi_document_of_3_0_becomes_contracts_and_drivers() {
+    let options = openapi::Options { source: "library.yaml".into(), ..Default::default() };
+    check("openapi/library.expected", &open("openapi/library.yaml", options));
+}
+
+#[test]
+fn an_openapi_document_of_3_1_becomes_contracts_and_drivers() {
+    let source = "https://ferries.example/docs/openapi.json".to_owned();
+    let options = openapi::Options { source, ..Default::default() };
+    check("openapi/ferries.expected", &open("openapi/ferries.json", options));
+}
+
+#[test]
+fn only_what_is_wanted_and_what_was_there_before_is_imported() {
+    let only = |glob: &str, known: &[&str]| {
+        let options = openapi::Options {
+            only: Some(haft_model::Glob::new(glob)),
+            known: known.iter().map(|id| (*id).to_owned()).collect(),
+            ..Default::default()
+        };
+        let files = open("openapi/library.yaml", options).files;
+        let tools = files.into_iter().filter_map(|file| {
+            Some(file.path.strip_prefix(".tools/")?.strip_suffix("/TOOL.md")?.to_owned())
+        });
+        tools.collect::<Vec<_>>()
+    };
+    assert_eq!(only("listBooks", &[]), ["town-library.list-books"]);
+    assert_eq!(
+        only("*.lend", &["town-library.remove-book"]),
+        ["town-library.remove-book", "town-library.lend"]
+    );
+    assert_eq!(only("DELETE *", &[]), ["town-library.remove-book"]);
+}
+
+#[test]
+fn a_server_that_is_named_wins_over_the_document() {
+    let options = openapi::Options {
+        id: Some("lib".into()),
+        server: Some("http://127.0.0.1:8080/x/".into()),
+        ..Default::default()
+    };
+    let import = open("openapi/library.yaml", options);
+    let drivers: Vec<&str> = import
+        .files
+        .iter()
+        .filter(|file| file.path.ends_with("DRIVER.md"))
+        .flat_map(|file| file.text.lines())
+        .filter(|line| line.starts_with("base_url") || line.starts_with("id"))
+        .collect();
+    assert_eq!(drivers, ["id: lib", "base_url: http://127.0.0.1:8080/x"]);
+}
+
+#[test]
+fn what_is_no_openapi_document_is_refused_with_its_reason() {
+    let refused = |text: &str| {
+        let document = read_document("x", text);
+        let ended = document.and_then(|document| openapi::import(&document, &Default::default()));
+        ended.unwrap_err().to_string()
+    };
+    let wanted = "this is not an OpenAPI document of version 3.0 or 3.1:";
+    assert_eq!(
+        refused("swagger: '2.0'"),
+        format!("{wanted} it is Swagger 2.0; convert it to OpenAPI 3 first")
+    );
+    assert_eq!(refused("openapi: 4.0.0"), format!("{wanted} it says `openapi: 4.0.0`"));
+    assert_eq!(refused("{}"), format!("{wanted} it does not say `openapi: 3.…`"));
+    assert_eq!(refused("[]"), format!("{wanted} it does not say `openapi: 3.…`"));
+    assert_eq!(refused("a: [1"), "this cannot be read: line 1: unclosed bracket '['");
+    assert_eq!(
+        refused("openapi: 3.1.0"),
+        "there is nothing to import: the document has no operation that can be called"
+    );
+}
+
+#[test]
+fn tools_of_a_server_become_contracts_that_nobody_vouches_for() {
+    let list = read_document("x", &text("mcp/notes.json")).unwrap();
+    let command =
+        ["npx", "-y", "@notes/server@1.2.0", "--folder", "notes", "--api-key", "not-a-real-one"];
+    let server = Server::Program {
+        command: command.map(str::to_owned).to_vec(),
+        env: BTreeMap::from([
+            ("NOTES_TOKEN".to_owned(), "not a real one either".to_owned()),
+            ("LOG_LEVEL".to_owned(), "debug".to_owned()),
+        ]),
+    };
+    check("mcp/notes.expected", &mcp::import(&list, &server, &Default::default()).unwrap());
+}
+
+#[test]
+fn a_server_elsewhere_is_reached_at_its_address_and_its_key_is_not_written_down() {
+    let list = read_document("x", r#"{"result":{"tools":[{"name":"go"}]}}"#).unwrap();
+    let server = Server::Remote {
+        url: "https://mcp.example/v1?key=not-a-real-one".into(),
+        headers: BTreeMap::from([("Authorization".into(), "Bearer not-a-real-one".into())]),
+        sse: false,
+    };
+    let options = mcp::Options { id: Some("far".into()), only: None };
+    let import = mcp::import(&list, &server, &options).unwrap();
+    assert!(import.files.iter().all(|file| !file.text.contains("not-a-real-one")));
+    check("mcp/far.expected", &import);
+}
+
+#[test]
+fn help_in_each_of_five_styles_becomes_a_contract() {
+    for style in ["clap", "argparse", "gnu", "git"] {
+        let page = Page { command: vec![], text: text(&format!("cli/{style}.txt")) };
+        let import = cli::import(style, &[page], &Default::default()).unwrap();
+        check(&format!("cli/{style}.expected"), &import);
+    }
+    let pages = [
+        Page { command: vec![], text: text("cli/cobra.txt") },
+        Page { command: vec!["sail".into()], text: text("cli/cobra-sail.txt") },
+    ];
+    let options = cli::Options { id: None, effects: Effects::ReadOnly };
+    check("cli/cobra.expected", &cli::import("ship", &pages, &options).unwrap());
+    let listed = cli::Help::read(&text("cli/cobra.txt")).subcommands;
+    let names: Vec<&str> = listed.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["load", "sail"]);
+}
