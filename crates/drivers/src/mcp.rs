@@ -11,6 +11,7 @@ mod ear;
 mod era;
 mod given;
 mod heard;
+mod login;
 mod manifest;
 mod program;
 mod reached;
@@ -28,6 +29,7 @@ use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, Safe};
 use haft_model::{Code, EffectProfile, Facts, Plan, Requires, Risk, Stop, Tri};
 use serde_json::{Value, json};
 
+pub use login::{Asked, Login, Wish};
 pub use tools::{Seen, Sight, Witness};
 
 use crate::ending::{unsent, while_running};

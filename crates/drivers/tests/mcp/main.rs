@@ -10,6 +10,7 @@ mod answers;
 mod elsewhere;
 mod eras;
 mod keeping;
+mod login;
 mod losses;
 #[path = "../support/plans.rs"]
 mod plans;
