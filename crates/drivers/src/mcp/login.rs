@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use haft_model::host::is_own;
 use haft_model::{Code, Secret, Stop};
 use haft_sandbox::AddressGuard;
 use rmcp::transport::auth::{
@@ -15,8 +16,8 @@ use rmcp::transport::auth::{
 };
 
 use super::tools::one_line;
-use crate::http::reach;
-use crate::web::{self, Lookup, Outgoing, Sending, Submitted, Way, look_up};
+
+use crate::web::{Lookup, Outgoing, Sending, Submitted, Way, look_up};
 
 /// The largest answer of whoever gives out logins.
 const MOST_BYTES: usize = 1 << 20;
@@ -158,7 +159,7 @@ impl OAuthHttpClient for Guarded {
         Box::pin(async move {
             let (parts, body) = asked.request.into_parts();
             let url = self.guard.check_url(&parts.uri.to_string())?;
-            if url.is_plain() && !reach::is_own(url.host()) {
+            if url.is_plain() && !is_own(url.host()) {
                 return Err(format!("`{}` is not encrypted", url.host()).into());
             }
             let (method, headers) = (parts.method, parts.headers);
@@ -173,14 +174,14 @@ impl OAuthHttpClient for Guarded {
             };
             let unanswered =
                 |_| OAuthHttpClientError::from("whoever gives out logins cannot be reached");
-            let mut answer = way.send(request).await.map_err(unanswered)?;
-            let read = web::body(&mut answer, MOST_BYTES).await.map_err(unanswered)?;
+            let mut answer = way.send(&request).await.map_err(unanswered)?;
+            let read = answer.body(MOST_BYTES).await.map_err(unanswered)?;
             if read.cut {
                 return Err("the answer of whoever gives out logins is too large".into());
             }
             let mut response = http::Response::new(read.bytes);
             *response.status_mut() = answer.status();
-            *response.headers_mut() = answer.headers().clone();
+            *response.headers_mut() = answer.head.headers().clone();
             Ok(response)
         })
     }
