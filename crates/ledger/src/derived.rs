@@ -12,7 +12,7 @@ use haft_model::{
 
 use crate::{OpenUndoing, Run};
 
-pub(crate) use state::{State, bare, most};
+pub(crate) use state::{Bound, State, bare, most};
 
 /// What an entry changes.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use haft_model::{
-    Digest, EffectState, Intent, InvocationId, KeySource, QuestionState, StandingAnswer, Timestamp,
+    Digest, EffectState, InvocationId, KeySource, QuestionState, StandingAnswer, Timestamp,
 };
 use tokio::sync::watch;
 
 use crate::chain::{Head, Loose};
-use crate::derived::{Change, Changes, State};
+use crate::derived::{Bound, Change, Changes, State};
 use crate::draft::checked;
 use crate::{
     BoxFuture, Draft, Entry, Error, Fence, Guard, IntentRecord, Lease, OpenUndoing, QuestionFilter,
@@ -33,7 +33,7 @@ struct Kept {
     payloads: HashMap<(InvocationId, Digest), Vec<u8>>,
     leases: HashMap<InvocationId, Lease>,
     /// Intents without a key, for as long as nobody has the answer.
-    unanswered: HashMap<Digest, (InvocationId, Intent)>,
+    unanswered: HashMap<Digest, Bound>,
     token: u64,
 }
 
@@ -103,7 +103,7 @@ impl Kept {
         }
         let seq = self.link(loose, draft.invocation.as_ref());
         self.state.apply(seq, draft.invocation.as_ref(), changes);
-        self.meant(draft.invocation.as_ref(), changes);
+        self.meant(seq, draft.invocation.as_ref(), changes);
         let id = draft.invocation.unwrap_or_else(house);
         for blob in draft.blobs {
             self.payloads.insert((id.clone(), blob.digest), blob.bytes);
@@ -120,24 +120,24 @@ impl Kept {
         let run = self.state.run(id);
         if run.is_some_and(|run| run.ended_at.is_some() && run.effect_state != EffectState::Unknown)
         {
-            self.unanswered.retain(|_, (holder, _)| holder != id);
+            self.unanswered.retain(|_, bound| bound.invocation != *id);
         }
     }
 
     /// Keeps what was meant while nobody has the answer, and forgets what came to nothing.
-    fn meant(&mut self, id: Option<&InvocationId>, changes: &Changes) {
+    fn meant(&mut self, seq: u64, id: Option<&InvocationId>, changes: &Changes) {
         for change in &changes.others {
             if let Change::Bound(id, intent) = change
                 && intent.source == KeySource::Intent
             {
-                let bound = (id.clone(), intent.as_ref().clone());
+                let bound = Bound { seq, invocation: id.clone(), intent: intent.as_ref().clone() };
                 self.unanswered.insert(intent.intent.clone(), bound);
             }
         }
         let ended = changes.run.as_ref().filter(|run| run.ended.is_some());
         let nothing = [EffectState::NotSubmitted, EffectState::NotCommitted];
         if ended.and_then(|run| run.effect).is_some_and(|effect| nothing.contains(&effect)) {
-            self.unanswered.retain(|_, (holder, _)| Some(&*holder) != id);
+            self.unanswered.retain(|_, bound| Some(&bound.invocation) != id);
         }
     }
 
@@ -173,11 +173,8 @@ impl Kept {
             Guard::NewDeclaration { tool, digest } => self.state.declared.get(tool) != Some(digest),
             Guard::Stands(id) => self.state.standing.contains_key(id),
             Guard::Intent { intent, source, holder } => {
-                let found = match source {
-                    KeySource::Intent => self.unanswered.get(intent),
-                    KeySource::Caller | KeySource::Contract => self.state.intents.get(intent),
-                };
-                found.is_none_or(|(found, _)| Some(found) == holder.as_ref() || Some(found) == id)
+                let found = self.bound(intent, *source).map(|bound| &bound.invocation);
+                found.is_none() || found == holder.as_ref() || found == id
             }
             Guard::Unchanged(seq) => {
                 let last = id.and_then(|id| self.stories.get(id)).and_then(|at| at.last());
@@ -210,12 +207,17 @@ impl Kept {
 
 impl Kept {
     fn intent(&self, intent: &Digest, source: KeySource) -> Option<IntentRecord> {
-        let (id, intent) = match source {
-            KeySource::Intent => self.unanswered.get(intent)?,
-            KeySource::Caller | KeySource::Contract => self.state.intents.get(intent)?,
-        };
-        let run = self.state.run(id)?.clone();
-        Some(IntentRecord { intent: intent.clone(), run, lease: self.leases.get(id).cloned() })
+        let Bound { invocation, intent, .. } = self.bound(intent, source)?;
+        let run = self.state.run(invocation)?.clone();
+        let lease = self.leases.get(invocation).cloned();
+        Some(IntentRecord { intent: intent.clone(), run, lease })
+    }
+
+    fn bound(&self, intent: &Digest, source: KeySource) -> Option<&Bound> {
+        match source {
+            KeySource::Intent => self.unanswered.get(intent),
+            KeySource::Caller | KeySource::Contract => self.state.intents.get(intent),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use haft_model::{Digest, InvocationId, KeySource, StandingAnswer, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
+pub(crate) use self::apply::found_by;
 use self::placing::Placing;
 use self::readers::Readers;
 use self::task::{Answer, Ready, Task};

@@ -41,6 +41,13 @@ impl Digest {
         Digest(text)
     }
 
+    /// The first half of the hash, as unlikely to meet another as a UUID; none where this was never
+    /// made by hashing.
+    pub fn half(&self) -> Option<u128> {
+        let hex = self.0.strip_prefix("sha256:")?.get(..32)?;
+        u128::from_str_radix(hex, 16).ok()
+    }
+
     /// The digest as it is written.
     pub fn as_str(&self) -> &str {
         &self.0

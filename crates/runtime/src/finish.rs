@@ -31,7 +31,7 @@ impl Walk<'_> {
             Err(Halt::Answered(envelope)) => return self.superseded(*envelope).await,
         };
         let envelope = self.conclude(outcome).await;
-        if let Some(carrying) = &self.carrying {
+        if let Some(carrying) = self.carrying.take() {
             carrying.answered(&envelope);
         }
         envelope

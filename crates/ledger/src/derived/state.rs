@@ -25,11 +25,20 @@ pub(crate) struct State {
     pub(crate) standing: BTreeMap<QuestionId, StandingAnswer>,
     pub(crate) declared: BTreeMap<String, Digest>,
     /// The calls that carry out intents, by what those are found by.
-    pub(crate) intents: BTreeMap<Digest, (InvocationId, Intent)>,
+    pub(crate) intents: BTreeMap<Digest, Bound>,
     /// The calls that undo others and did not tell them yet, by those.
     pub(crate) undoings: BTreeMap<InvocationId, InvocationId>,
     /// In the order of the log.
     pub(crate) uses: Vec<Use>,
+}
+
+/// An intent, and the call that carries it out.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bound {
+    /// The entry that says so.
+    pub(crate) seq: u64,
+    pub(crate) invocation: InvocationId,
+    pub(crate) intent: Intent,
 }
 
 impl State {
@@ -50,7 +59,7 @@ impl State {
             changes.starts.iter().for_each(|start| self.apply_start(seq, id, start));
         }
         for change in &changes.others {
-            self.apply_other(change);
+            self.apply_other(seq, change);
         }
     }
 
@@ -82,7 +91,7 @@ impl State {
         });
     }
 
-    fn apply_other(&mut self, change: &Change) {
+    fn apply_other(&mut self, seq: u64, change: &Change) {
         match change {
             Change::Asked(question) => {
                 if !self.question_at.contains_key(&question.id) {
@@ -120,7 +129,7 @@ impl State {
             // Whether it was answered is in no fact, so no list that follows from facts has it.
             Change::Bound(_, intent) if intent.source == KeySource::Intent => {}
             Change::Bound(id, intent) => {
-                let bound = (id.clone(), intent.as_ref().clone());
+                let bound = Bound { seq, invocation: id.clone(), intent: intent.as_ref().clone() };
                 self.intents.insert(intent.intent.clone(), bound);
             }
             Change::Undoing(OpenUndoing { original, by }) => {

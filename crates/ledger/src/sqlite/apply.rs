@@ -1,8 +1,9 @@
 //! What one entry does to the tables, and what the tables say to its guards.
 
-use haft_model::{EffectState, InvocationId, KeySource, QuestionState, Status, Timestamp};
+use haft_model::{Digest, EffectState, InvocationId, KeySource, QuestionState, Status, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
+use super::lists;
 use crate::derived::{Change, Changes, RunChange, Start, bare};
 use crate::line::Line;
 use crate::{Guard, OpenUndoing, Run};
@@ -12,6 +13,12 @@ use crate::{Guard, OpenUndoing, Run};
 pub(crate) fn nanos(at: Timestamp) -> i64 {
     let nanos = at.as_nanosecond();
     i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// What an intent is found by in the tables. Half a hash will do, and makes rows short.
+pub(crate) fn found_by(intent: &Digest) -> [u8; 16] {
+    let half = intent.half().or_else(|| Digest::of_bytes(intent.as_str().as_bytes()).half());
+    half.unwrap_or_default().to_be_bytes()
 }
 
 /// Whether a guard holds for an entry of this invocation.
@@ -42,19 +49,12 @@ pub(crate) fn holds(db: &Connection, id: Option<&InvocationId>, guard: &Guard) -
             db.prepare_cached("SELECT 1 FROM standing WHERE id = ?1")?.exists([id.as_str()])
         }
         Guard::Intent { intent, source, holder } => {
-            let text = match source {
-                KeySource::Intent => {
-                    "SELECT 1 FROM unanswered
-                    WHERE intent = ?1 AND invocation IS NOT ?2 AND invocation IS NOT ?3"
-                }
-                KeySource::Caller | KeySource::Contract => {
-                    "SELECT 1 FROM intents
-                    WHERE intent = ?1 AND invocation IS NOT ?2 AND invocation IS NOT ?3"
-                }
-            };
+            let Some(seq) = lists::bound_at(db, intent, *source)? else { return Ok(true) };
+            let text = "SELECT invocation FROM entries WHERE seq = ?1";
+            let found: Option<String> =
+                db.prepare_cached(text)?.query_row([seq], |row| row.get(0))?;
             let holder = holder.as_ref().map(InvocationId::as_str);
-            let others = params![intent.as_str(), holder, id];
-            db.prepare_cached(text)?.exists(others).map(|others| !others)
+            Ok([holder, id].contains(&found.as_deref()))
         }
         Guard::Unchanged(seq) => {
             let text = "SELECT max(seq) FROM entries WHERE invocation = ?1";
@@ -83,7 +83,7 @@ pub(crate) fn apply(
     if let Some(id) = id {
         starts(db, seq, id, &changes.starts)?;
     }
-    changes.others.iter().try_for_each(|change| other(db, change))
+    changes.others.iter().try_for_each(|change| other(db, seq, change))
 }
 
 /// Inserts a run, with all that its first entry says; false when there is one already.
@@ -177,12 +177,12 @@ pub(crate) fn listed_again(db: &Connection) -> Result<()> {
         }
         let undoing =
             |change: &&Change| matches!(change, Change::Undoing(_) | Change::UndoingOver(_));
-        changes.others.iter().filter(undoing).try_for_each(|change| other(db, change))?;
+        changes.others.iter().filter(undoing).try_for_each(|change| other(db, line.seq, change))?;
     }
     Ok(())
 }
 
-fn other(db: &Connection, change: &Change) -> Result<()> {
+fn other(db: &Connection, seq: u64, change: &Change) -> Result<()> {
     match change {
         Change::Asked(question) => {
             let text = "INSERT OR IGNORE INTO questions
@@ -225,15 +225,13 @@ fn other(db: &Connection, change: &Change) -> Result<()> {
         }
         Change::Bound(id, intent) if intent.source == KeySource::Intent => {
             // What is left of an earlier one goes with its own answer; the last one counts.
-            let text = "INSERT INTO unanswered(invocation, intent, bound) VALUES (?1, ?2, ?3)";
-            let bound = json(intent)?;
-            db.prepare_cached(text)?.execute([id.as_str(), intent.intent.as_str(), &bound])
+            let text = "INSERT INTO unanswered(invocation, intent, seq) VALUES (?1, ?2, ?3)";
+            let row = params![id.as_str(), found_by(&intent.intent), seq as i64];
+            db.prepare_cached(text)?.execute(row)
         }
-        Change::Bound(id, intent) => {
-            let text =
-                "INSERT OR REPLACE INTO intents(intent, invocation, bound) VALUES (?1, ?2, ?3)";
-            let bound = json(intent)?;
-            db.prepare_cached(text)?.execute([intent.intent.as_str(), id.as_str(), &bound])
+        Change::Bound(_, intent) => {
+            let text = "INSERT OR REPLACE INTO intents(intent, seq) VALUES (?1, ?2)";
+            db.prepare_cached(text)?.execute(params![found_by(&intent.intent), seq as i64])
         }
         Change::Undoing(OpenUndoing { original, by }) => {
             let text = "INSERT OR REPLACE INTO undoings(original, undoing) VALUES (?1, ?2)";

@@ -5,13 +5,17 @@ mod runs;
 mod tests;
 pub(crate) mod uses;
 
+use std::collections::BTreeMap;
+
 use haft_model::{
-    Answer, Digest, EffectState, Intent, InvocationId, KeySource, QuestionState, StandingAnswer,
-    Timestamp,
+    Answer, Digest, EffectState, Event, Intent, InvocationId, KeySource, QuestionState,
+    StandingAnswer, Timestamp,
 };
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
 
+use super::apply::found_by;
+use crate::line::Line;
 use crate::{
     Entry, Fence, IntentRecord, Lease, OpenUndoing, QuestionFilter, QuestionRecord, RunFilter,
 };
@@ -128,15 +132,27 @@ pub(crate) fn declared(db: &Connection) -> Result<Vec<(String, Digest)>> {
     db.prepare_cached(text)?.query_map([], pair)?.collect()
 }
 
-/// The intents on record, with the calls that carry them out.
-pub(crate) fn intents(db: &Connection) -> Result<Vec<(Digest, (InvocationId, Intent))>> {
-    let text = "SELECT invocation, bound FROM intents";
-    let bound = |row: &Row<'_>| {
-        let intent: Intent = json(row, 1)?;
-        let id = InvocationId::from(row.get::<_, String>(0)?.as_str());
-        Ok((intent.intent.clone(), (id, intent)))
+/// The intents under a key, by what they are found by, and the entries that bound them.
+pub(crate) fn intents(db: &Connection) -> Result<BTreeMap<[u8; 16], u64>> {
+    let bound = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64));
+    db.prepare("SELECT intent, seq FROM intents")?.query_map([], bound)?.collect()
+}
+
+/// Where an intent without a key was bound, and where one with a key. Every write asks for it, and
+/// SQLite prepares a statement that says more anew for every value.
+const UNANSWERED: &str = "SELECT seq FROM unanswered WHERE intent = ?1";
+const INTENT: &str = "SELECT seq FROM intents WHERE intent = ?1";
+
+/// The last entry that bound an intent. What is left of an earlier one without a key goes with its
+/// own answer, and does not count any more.
+pub(crate) fn bound_at(db: &Connection, intent: &Digest, source: KeySource) -> Result<Option<i64>> {
+    let text = match source {
+        KeySource::Intent => UNANSWERED,
+        KeySource::Caller | KeySource::Contract => INTENT,
     };
-    db.prepare(text)?.query_map([], bound)?.collect()
+    let mut statement = db.prepare_cached(text)?;
+    let rows = statement.query_map([found_by(intent)], |row| row.get::<_, i64>(0))?;
+    rows.into_iter().try_fold(None, |last, seq| Ok(last.max(Some(seq?))))
 }
 
 /// An intent, its call and its lease.
@@ -145,27 +161,29 @@ pub(crate) fn intent(
     intent: &Digest,
     source: KeySource,
 ) -> Result<Option<IntentRecord>> {
-    let text = match source {
-        KeySource::Intent => {
-            "SELECT invocation, bound FROM unanswered WHERE intent = ?1
-                ORDER BY invocation DESC LIMIT 1"
-        }
-        KeySource::Caller | KeySource::Contract => {
-            "SELECT invocation, bound FROM intents WHERE intent = ?1"
-        }
-    };
-    let bound = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, json(row, 1)?));
-    let found = db.prepare_cached(text)?.query_row([intent.as_str()], bound).optional()?;
-    let Some((id, intent)) = found else { return Ok(None) };
-    let filter = RunFilter { id: Some(InvocationId::from(id.as_str())), ..RunFilter::default() };
+    let Some(seq) = bound_at(db, intent, source)? else { return Ok(None) };
+    let Some((id, intent)) = bound_by(db, seq)? else { return Ok(None) };
+    let filter = RunFilter { id: Some(id.clone()), ..RunFilter::default() };
     let Some(run) = runs(db, &filter)?.pop() else { return Ok(None) };
     let text = "SELECT owner, until, token FROM leases WHERE invocation = ?1";
     let lease = |row: &Row<'_>| {
         let fence = Fence(row.get::<_, i64>(2)? as u64);
         Ok(Lease { owner: row.get(0)?, until: time(1, row.get(1)?)?, fence })
     };
-    let lease = db.prepare_cached(text)?.query_row([&id], lease).optional()?;
+    let lease = db.prepare_cached(text)?.query_row([id.as_str()], lease).optional()?;
     Ok(Some(IntentRecord { intent, run, lease }))
+}
+
+/// The intent that an entry bound to its call.
+fn bound_by(db: &Connection, seq: i64) -> Result<Option<(InvocationId, Intent)>> {
+    let text = "SELECT line FROM entries WHERE seq = ?1";
+    let line: String = db.prepare_cached(text)?.query_row([seq], |row| row.get(0))?;
+    let line = Line::parse(&line).map_err(|fault| unreadable(0, Box::new(fault)))?;
+    let intents = line.facts.into_iter().rev().filter_map(|fact| match fact.event {
+        Event::IntentBound(intent) => Some(*intent),
+        _ => None,
+    });
+    Ok(line.invocation.zip(intents.into_iter().next()))
 }
 
 /// The calls that undo others and did not tell them yet.

@@ -55,13 +55,14 @@ const MIGRATIONS: [&str; 2] = [
     CREATE TABLE marks(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 ",
     "
-    CREATE TABLE intents(
-        intent TEXT PRIMARY KEY, invocation TEXT NOT NULL, bound TEXT NOT NULL) WITHOUT ROWID;
+    -- Each intent under a key, with the last entry that bound it; what it is bound to stands there.
+    -- The keys lie in no order, so every row costs a page, and short rows are few pages.
+    CREATE TABLE intents(intent BLOB PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
     -- Intents without a key, for as long as nobody has the answer. In no list that follows from facts:
     -- whether an answer was handed over is no fact. A short table, so that writing to it is cheap.
     CREATE TABLE unanswered(
-        invocation TEXT PRIMARY KEY, intent TEXT NOT NULL, bound TEXT NOT NULL) WITHOUT ROWID;
-    CREATE INDEX unanswered_of ON unanswered(intent, invocation);
+        invocation TEXT PRIMARY KEY, intent BLOB NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX unanswered_of ON unanswered(intent, seq);
     -- Each attempt that reached a driver. `place` tells those of one entry apart.
     CREATE TABLE uses(
         seq INTEGER NOT NULL, place INTEGER NOT NULL, invocation TEXT NOT NULL,

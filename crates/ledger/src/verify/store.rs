@@ -14,7 +14,7 @@ use crate::derived::{Changes, State};
 use crate::head::{HEAD, Keyring, SignedHead};
 use crate::line::Line;
 use crate::sqlite::payloads::{Files, SEAL, Stored, unpack};
-use crate::sqlite::{SqliteOptions, lists, schema};
+use crate::sqlite::{SqliteOptions, found_by, lists, schema};
 
 /// Checks a store: SQLite's own pages, every link of the chain, every payload, the signed ends, and
 /// whether the lists are those that follow from the log. Others may write to it meanwhile.
@@ -214,13 +214,23 @@ impl<'a> Check<'a> {
         Ok(listed == self.filed)
     }
 
+    /// Compares the list of intents with the entries that bound them.
+    fn check_intents(&mut self) -> rusqlite::Result<bool> {
+        let bound = self.state.intents.iter().map(|(intent, bound)| (found_by(intent), bound.seq));
+        Ok(lists::intents(self.db)? == bound.collect())
+    }
+
     /// Compares the lists with those that follow from the log.
     fn check_lists(&mut self) {
         let stored = stored_state(self.db);
-        match stored.and_then(|stored| Ok((stored, self.check_files()?))) {
-            Ok((stored, same_files)) => {
+        let checked =
+            stored.and_then(|stored| Ok((stored, self.check_files()?, self.check_intents()?)));
+        match checked {
+            Ok((stored, same_files, same_intents)) => {
                 let files = (!same_files).then_some("files");
-                for what in differences(&stored, &self.state).into_iter().chain(files) {
+                let intents = (!same_intents).then_some("intents");
+                let lists = differences(&stored, &self.state);
+                for what in lists.into_iter().chain(files).chain(intents) {
                     let message = format!("the {what} are not those that follow from the log");
                     self.walk.report(Finding::of_all("lists.differ", message));
                 }
@@ -239,7 +249,6 @@ fn differences(stored: &State, rebuilt: &State) -> Vec<&'static str> {
         (stored.questions == rebuilt.questions, "questions"),
         (stored.standing == rebuilt.standing, "standing answers"),
         (stored.declared == rebuilt.declared, "declarations"),
-        (stored.intents == rebuilt.intents, "intents"),
         (stored.undoings == rebuilt.undoings, "open undoings"),
         (stored.uses == rebuilt.uses, "attempts that limits count"),
     ];
@@ -254,7 +263,6 @@ fn stored_state(db: &Connection) -> rusqlite::Result<State> {
     let standing = lists::standing(db, None)?;
     state.standing = standing.into_iter().map(|answer| (answer.id.clone(), answer)).collect();
     state.declared = lists::declared(db)?.into_iter().collect();
-    state.intents = lists::intents(db)?.into_iter().collect();
     let undoings = lists::undoings(db)?.into_iter();
     state.undoings = undoings.map(|open| (open.original, open.by)).collect();
     state.uses = lists::uses::all(db)?;

@@ -141,4 +141,9 @@ pub(crate) async fn an_intent_without_a_key_is_known_until_its_answer_is_handed_
     assert!(matches!(refused(store, plain(4, None)).await, Guard::Intent { .. }));
     add(store, plain(4, Some(3))).await;
     assert_eq!(holder().await, Some(id(4)));
+    // Nobody knows of this one either, and the first of the two is not in the way of the next.
+    add(store, draft(4, vec![ended(8, Status::Failed, EffectState::Unknown)])).await;
+    store.release(&id(4), fence().await).await.unwrap();
+    add(store, plain(5, Some(4))).await;
+    assert_eq!(holder().await, Some(id(5)));
 }

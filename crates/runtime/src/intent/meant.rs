@@ -24,11 +24,13 @@ pub(super) fn meant(
     if !entry.contract.effects.may_mutate() || call.compensates.is_some() {
         return Ok(None);
     }
-    let spec = entry.contract.tool.extras.idempotency.clone().unwrap_or_default();
-    let scope = json!({ "input": input, "context": call.context });
-    let (source, key) = match (&call.key, &spec.key, spec.mode.as_deref()) {
+    let extras = &entry.contract.tool.extras;
+    let spec = extras.idempotency.as_ref();
+    let scope = || json!({ "input": input, "context": call.context });
+    let mode = spec.and_then(|spec| spec.mode.as_deref());
+    let (source, key) = match (&call.key, spec.and_then(|spec| spec.key.as_ref()), mode) {
         (Some(key), _, _) => (KeySource::Caller, key.clone()),
-        (None, Some(template), _) => (KeySource::Contract, rendered("key", template, &scope)?),
+        (None, Some(template), _) => (KeySource::Contract, rendered("key", template, &scope())?),
         (None, None, Some("required")) => return Err(keyless(entry)),
         (None, None, Some("none" | "natural")) => return Ok(None),
         (None, None, _) => (KeySource::Intent, String::new()),
@@ -37,8 +39,8 @@ pub(super) fn meant(
         return Err(Stop::new(Code::InputValue, "the idempotency key is empty")
             .help("leave it out, or give one that says which calls are the same"));
     }
-    let resource = match &entry.contract.tool.extras.resource {
-        Some(template) => rendered("resource", template, &scope)?,
+    let resource = match &extras.resource {
+        Some(template) => rendered("resource", template, &scope())?,
         None => String::new(),
     };
     let operation = entry.contract.key().to_string();
@@ -67,8 +69,8 @@ pub(super) fn meant(
         KeySource::Caller | KeySource::Contract => backend_key(&[binding.as_str(), &key]),
     };
     let (lasts, usual) = match source {
-        KeySource::Intent => (spec.window, WINDOW),
-        KeySource::Caller | KeySource::Contract => (spec.ttl, TTL),
+        KeySource::Intent => (spec.and_then(|spec| spec.window), WINDOW),
+        KeySource::Caller | KeySource::Contract => (spec.and_then(|spec| spec.ttl), TTL),
     };
     let lasts = lasts.unwrap_or_else(|| Span::new().hours(usual.0).minutes(usual.1));
     let until = after(now, lasts).unwrap_or(Timestamp::MAX);
@@ -79,10 +81,7 @@ pub(super) fn meant(
 /// form of a UUID, which every backend takes.
 pub(crate) fn backend_key(parts: &[&str]) -> String {
     let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
-    let digest = Digest::of_parts(&parts);
-    let hex = digest.as_str().trim_start_matches("sha256:");
-    let number = hex.get(..32).and_then(|half| u128::from_str_radix(half, 16).ok());
-    let bytes = number.unwrap_or_default().to_be_bytes();
+    let bytes = Digest::of_parts(&parts).half().unwrap_or_default().to_be_bytes();
     uuid::Builder::from_random_bytes(bytes).into_uuid().hyphenated().to_string()
 }
 

@@ -24,7 +24,8 @@ pub(crate) struct Other {
 /// The right of one call to carry an intent out in this process; it ends when this is dropped.
 pub(crate) struct Carrying {
     under_way: Arc<UnderWay>,
-    intent: Digest,
+    /// Which; none once it was answered.
+    intent: Option<Digest>,
     answer: watch::Sender<Answer>,
 }
 
@@ -44,7 +45,8 @@ impl UnderWay {
             Entry::Vacant(place) => {
                 let (tell, answer) = watch::channel(None);
                 place.insert(Other { id: id.clone(), binding: meant.binding.clone(), answer });
-                Ok(Carrying { under_way: self.clone(), intent: meant.intent.clone(), answer: tell })
+                let intent = Some(meant.intent.clone());
+                Ok(Carrying { under_way: self.clone(), intent, answer: tell })
             }
         }
     }
@@ -59,15 +61,20 @@ impl Other {
 }
 
 impl Carrying {
-    /// Gives its answer to all who wait for it.
-    pub(crate) fn answered(&self, envelope: &Envelope) {
-        // Whoever asks from here on may hold on to this end for a moment longer than the call lasts.
-        self.answer.send_replace(Some(Arc::new(envelope.clone())));
+    /// Gives its answer to all who wait for it. Whoever asks from here on finds it on record.
+    pub(crate) fn answered(mut self, envelope: &Envelope) {
+        let listed = self.intent.take().and_then(|intent| self.under_way.all().remove(&intent));
+        // Out of the list, nobody begins to wait any more; one end is that of the list.
+        if listed.is_some() && self.answer.receiver_count() > 1 {
+            self.answer.send_replace(Some(Arc::new(envelope.clone())));
+        }
     }
 }
 
 impl Drop for Carrying {
     fn drop(&mut self) {
-        self.under_way.all().remove(&self.intent);
+        if let Some(intent) = &self.intent {
+            self.under_way.all().remove(intent);
+        }
     }
 }

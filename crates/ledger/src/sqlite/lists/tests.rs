@@ -5,11 +5,11 @@ use haft_model::{
     Started, Status, Timestamp,
 };
 use haft_testkit::Folder;
-use rusqlite::params_from_iter;
+use rusqlite::{StatementStatus, params_from_iter};
 
 use super::runs::queries;
 use super::uses::query;
-use super::{PACKED, STORY};
+use super::{INTENT, PACKED, STORY, UNANSWERED};
 use crate::chain::Loose;
 use crate::sqlite::schema;
 use crate::{Draft, OpenUndoing, RunFilter, UseFilter};
@@ -84,6 +84,21 @@ fn stories_counts_and_payloads_are_read_from_an_index() {
         let mut rows = statement.raw_query();
         let plan: String = rows.next().unwrap().unwrap().get(3).unwrap();
         assert_eq!(plan, expected, "{text}");
+    }
+}
+
+#[test]
+fn what_every_write_asks_is_prepared_once() {
+    let folder = Folder::new();
+    let db = schema::writer(&folder.path().join("ledger.db")).unwrap();
+    for text in [UNANSWERED, INTENT] {
+        let mut statement = db.prepare(text).unwrap();
+        for number in 0..3_u8 {
+            statement.raw_bind_parameter(1, [number; 16]).unwrap();
+            assert!(statement.raw_query().next().unwrap().is_none());
+            statement.clear_bindings();
+        }
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0, "{text}");
     }
 }
 
