@@ -5,6 +5,7 @@
 //! Start with [`Host::open`], or with [`Workspace::load`] to look and not to call; contracts and
 //! drivers of your own begin with [`Tool::builder`] and [`define_driver`].
 
+mod asked;
 mod builtin;
 mod define;
 mod error;
@@ -15,6 +16,7 @@ mod published;
 mod readiness;
 mod workspace;
 
+pub use asked::tools_of;
 pub use builtin::BUILTIN_DRIVER;
 pub use define::{
     Args, DefineError, Definitions, DriverBuilder, DriverHandle, Tool, ToolBuilder, ToolDefinition,

@@ -53,6 +53,27 @@ pub struct Options {
     pub only: Option<Glob>,
 }
 
+/// A driver as far as it says where a server is, for whoever asks it for its tools. It holds what was
+/// given as it was given, and is written nowhere; none where a secret stands in a command line or an
+/// address, which nothing here repeats.
+pub fn asked(server: &Server) -> Option<Value> {
+    let launch = Launch::of(server, "asked");
+    let mut block = launch.server.clone();
+    let (field, given) = match server {
+        Server::Program { env, .. } => ("env", env),
+        Server::Remote { headers, .. } => ("headers", headers),
+    };
+    if let (false, Some(fields)) = (given.is_empty(), block.as_object_mut()) {
+        fields.insert(field.to_owned(), json!(given));
+    }
+    let repeats = block.to_string().contains("${secrets.");
+    let manifest = json!({
+        "id": "asked", "kind": "mcp", "server": block, "transport": launch.transport,
+        "network": { "egress": launch.hosts },
+    });
+    (!repeats).then_some(manifest)
+}
+
 /// Makes manifests of a server's answer to `tools/list`. The answer may be the bare result, the
 /// whole message, or the list alone; `serverInfo` may stand beside it.
 pub fn import(list: &Value, server: &Server, options: &Options) -> Result<Import, Error> {

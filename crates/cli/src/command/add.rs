@@ -46,9 +46,9 @@ pub(crate) struct Wishes {
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     match arguments {
         Arguments::Openapi(arguments) => openapi::run(context, arguments).await,
-        Arguments::Mcp(arguments) => mcp::run(context, arguments),
+        Arguments::Mcp(arguments) => mcp::run(context, arguments).await,
         Arguments::Cli(arguments) => cli::run(context, arguments).await,
-        Arguments::Client(arguments) => client::run(context, arguments),
+        Arguments::Client(arguments) => client::run(context, arguments).await,
     }
 }
 

@@ -70,7 +70,7 @@ impl Launch {
                     .map(|(name, value)| (name.clone(), json!(vault.header(name, value))))
                     .collect();
                 if let (false, Some(fields)) = (headers.is_empty(), server.as_object_mut()) {
-                    fields.insert("auth".to_owned(), json!({ "headers": headers }));
+                    fields.insert("headers".to_owned(), Value::Object(headers));
                 }
                 let shown = host.clone();
                 let transport = if *sse { "sse" } else { "http" };

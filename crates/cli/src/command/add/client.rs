@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     wishes: Wishes,
 }
 
-pub(super) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let Arguments { source, lists, only, wishes } = arguments;
     if wishes.id.is_some() {
         bail!("`--id` names one import, and settings hold several; `haft add mcp` takes it");
@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     for server in listed {
         let ended = match server {
             Ok(server) if !only.is_empty() && !only.contains(&server.name) => continue,
-            Ok(server) => one(context, &wishes, lists.as_deref(), &server),
+            Ok(server) => one(context, &wishes, lists.as_deref(), &server).await,
             Err(why) => Err(anyhow::anyhow!(why)),
         };
         match ended {
@@ -52,7 +52,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     Ok(if left_out.is_empty() { Exit::Done } else { Exit::FAILED })
 }
 
-fn one(
+async fn one(
     context: &Context,
     wishes: &Wishes,
     lists: Option<&Path>,
@@ -62,12 +62,11 @@ fn one(
     // The name is somebody else's: as a slug it cannot lead out of the folder.
     let file = lists.map(|folder| folder.join(format!("{name}.json")));
     let options = haft_import::mcp::Options { id: Some(name), only: None };
-    let added =
-        mcp::imported(&listed.server, file.as_deref(), &options).and_then(|(import, base)| {
-            let outcome = join(context, wishes, &import, base)?;
-            Ok((import, outcome))
-        });
-    added.with_context(|| format!("`{}`", listed.name))
+    let named = || format!("`{}`", listed.name);
+    let imported = mcp::imported(context, &listed.server, file.as_deref(), &options).await;
+    let (import, base) = imported.with_context(named)?;
+    let outcome = join(context, wishes, &import, base).with_context(named)?;
+    Ok((import, outcome))
 }
 
 /// The settings of a program that is known by name, or a file.

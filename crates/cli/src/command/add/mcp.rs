@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use haft_import::mcp::{self, Server};
 use haft_import::{Base, Import, read_document};
 use haft_model::Glob;
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     server: Vec<String>,
 }
 
-pub(super) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let Arguments { list, only, env, wishes, server } = arguments;
     let server = match server.as_slice() {
         [url] if is_address(url) => {
@@ -47,19 +47,20 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         command => Server::Program { command: command.to_vec(), env: variables(&env)? },
     };
     let options = mcp::Options { id: wishes.id.clone(), only: only.as_deref().map(Glob::new) };
-    let (import, base) = imported(&server, list.as_deref(), &options)?;
+    let (import, base) = imported(context, &server, list.as_deref(), &options).await?;
     settle(context, &wishes, &import, base)
 }
 
 /// The import of a server whose tools are in a file, or are asked for.
-pub(super) fn imported(
+pub(super) async fn imported(
+    context: &Context,
     server: &Server,
     list: Option<&Path>,
     options: &mcp::Options,
 ) -> Result<(Import, Base)> {
     let answer = match list {
         Some(file) => saved(file)?,
-        None => tools_of(server)?,
+        None => tools_of(context, server).await?,
     };
     let import = mcp::import(&answer, server, options)?;
     let base = Base::of("mcp", &import.name, answer.to_string().as_bytes());
@@ -74,10 +75,17 @@ fn saved(file: &Path) -> Result<Value> {
 }
 
 /// Starts a server and asks it for its tools.
-fn tools_of(_: &Server) -> Result<Value> {
-    bail!(
-        "this version cannot ask a server for its tools: save its answer to `tools/list` and give it with `--list FILE`"
-    )
+async fn tools_of(context: &Context, server: &Server) -> Result<Value> {
+    let Some(manifest) = mcp::asked(server) else {
+        bail!(
+            "a secret stands in the command line or the address, so the server is not asked: give the secret by a variable, or save its answer to `tools/list` and give it with `--list FILE`"
+        )
+    };
+    let answer = haft::tools_of(&context.directory, manifest).await;
+    answer.map_err(|stop| {
+        let help = stop.help.map(|help| format!("; {help}")).unwrap_or_default();
+        anyhow!("the server could not be asked for its tools: {}{help}", stop.message)
+    })
 }
 
 fn variables(given: &[String]) -> Result<BTreeMap<String, String>> {
