@@ -9,6 +9,7 @@
 #[path = "../tests/support/plans.rs"]
 mod plans;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -84,21 +85,19 @@ fn walls() -> Walls {
 
 /// The library alone, over the same kind of process.
 async fn theirs() -> Arc<RunningService<RoleClient, ()>> {
-    let folder = std::env::temp_dir();
+    let folder = Folder::new();
+    let shown = |path: &Path| Shown { path: path.to_owned(), access: Access::Read };
     let confined = Confined {
         program: SERVER.into(),
-        shown: vec![
-            Shown { path: SERVER.into(), access: Access::Read },
-            Shown { path: folder.clone(), access: Access::Read },
-        ],
-        cwd: folder,
+        shown: vec![shown(Path::new(SERVER)), shown(folder.path())],
+        cwd: folder.path().to_owned(),
         ..Confined::default()
     };
     let mut running = confined.start(&walls()).unwrap();
     let ends = (std::mem::take(&mut running.stdout), running.stdin.take().unwrap());
     let service = ().serve(ends).await.unwrap();
     // It goes on until the benchmark ends.
-    std::mem::forget(running);
+    std::mem::forget((running, folder));
     Arc::new(service)
 }
 

@@ -15,18 +15,20 @@ mod login;
 mod manifest;
 mod program;
 mod reached;
+mod recent;
 mod remote;
 mod stream;
 mod tools;
 mod wire;
 
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, Safe};
-use haft_model::{Code, EffectProfile, Facts, Plan, Requires, Risk, Stop, Tri};
+use haft_model::{Code, EffectProfile, Facts, Plan, Requires, Risk, Stop, ToolKey, Tri};
 use serde_json::{Value, json};
 
 pub use login::{Asked, Login, Wish};
@@ -43,7 +45,8 @@ use call::Call;
 use connection::{Connection, Wanted};
 use era::Known;
 use manifest::{Entry, Server, Written};
-use reached::Meant;
+use reached::{Inside, Meant};
+use recent::Recent;
 
 /// How long a server is kept that nobody calls.
 const IDLE: Duration = Duration::from_secs(300);
@@ -58,12 +61,15 @@ pub struct Mcp {
     lookup: Lookup,
     witness: Witness,
     known: Known,
+    inside: Recent<Inside>,
     kept: Kept<Connection>,
 }
 
 struct Manifest {
     declared: Declared,
     written: Result<Written, Stop>,
+    /// What serves each contract that was called.
+    entries: Mutex<HashMap<ToolKey, Arc<Entry>>>,
 }
 
 impl Mcp {
@@ -71,7 +77,9 @@ impl Mcp {
     pub fn new(declared: impl FnOnce() -> Declared + Send + 'static, place: Place) -> Mcp {
         let read: Read = Box::new(move || {
             let declared = declared();
-            Manifest { written: Written::read(&declared.manifest), declared }
+            let written = Written::read(&declared.manifest);
+            let written = written.and_then(|written| reached::sound(&written).map(|()| written));
+            Manifest { written, declared, entries: Mutex::default() }
         });
         Mcp {
             manifest: LazyLock::new(read),
@@ -79,6 +87,7 @@ impl Mcp {
             lookup: look_up,
             witness: tools::forgetful(),
             known: Known::default(),
+            inside: Recent::default(),
             kept: Kept::new(IDLE),
         }
     }
@@ -98,9 +107,15 @@ impl Mcp {
         self.manifest.written.as_ref().map_err(Stop::clone)
     }
 
-    fn entry(&self, plan: &Plan) -> Result<Entry, Stop> {
+    fn entry(&self, plan: &Plan) -> Result<Arc<Entry>, Stop> {
         self.written()?;
-        Entry::of(&self.manifest.declared, plan)
+        let mut known = self.manifest.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = known.get(&plan.tool) {
+            return Ok(entry.clone());
+        }
+        let entry = Arc::new(Entry::of(&self.manifest.declared, plan)?);
+        known.insert(plan.tool.clone(), entry.clone());
+        Ok(entry)
     }
 
     /// A connection for a call, and what it is kept under. One that broke while nobody looked is made
@@ -110,8 +125,13 @@ impl Mcp {
         attempt: &Attempt<'_>,
     ) -> Result<(String, Arc<Connection>), Failure> {
         let plan = attempt.plan;
-        let opening = |manifest: &Value| Opening::of(manifest, plan, &self.place);
-        let meant = self.meant(opening, Some(&attempt.safe)).await?;
+        let inside = || {
+            self.inside.get(plan, || {
+                let opening = Opening::of(&self.manifest.declared.manifest, plan, &self.place)?;
+                Inside::new(self.written()?, &opening, &self.place)
+            })
+        };
+        let meant = self.meant(inside, Some(&attempt.safe)).await?;
         let mut key = meant.key.clone();
         if meant.personal {
             key = format!("{key} {} {}", plan.actor.tenant, plan.actor.id);
@@ -128,15 +148,14 @@ impl Mcp {
     /// Where the server is, for a call that opens so much.
     async fn meant(
         &self,
-        opening: impl FnOnce(&Value) -> Result<Opening, Stop>,
+        inside: impl FnOnce() -> Result<Arc<Inside>, Stop>,
         safe: Option<&Safe<'_>>,
     ) -> Result<Meant, Failure> {
         let written = self.written().map_err(stopped)?;
         match written.server {
             Server::Remote { .. } => Meant::remote(written, &self.place, safe).await,
             Server::Binary { .. } | Server::Npm { .. } | Server::Docker {} => {
-                let opening = opening(&self.manifest.declared.manifest).map_err(stopped)?;
-                Meant::program(written, &opening, &self.place, safe).await
+                Meant::program(written, inside().map_err(stopped)?, safe).await
             }
         }
     }
@@ -161,7 +180,6 @@ impl Driver for Mcp {
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
         self.entry(plan)?;
         let written = self.written()?;
-        reached::sound(written)?;
         match written.server {
             Server::Remote { .. } => {
                 let (url, _) = reached::address(written, &self.place)?;
@@ -198,8 +216,12 @@ pub async fn list(manifest: Value, place: Place, timeout: Duration) -> Result<Va
     let listing = async {
         let written = mcp.written()?;
         let effects = looking(written);
-        let opening = |manifest: &Value| Opening::within(manifest, &effects, &mcp.place);
-        let meant = mcp.meant(opening, None).await.map_err(|failure| failure.stop)?;
+        let inside = || {
+            let manifest = &mcp.manifest.declared.manifest;
+            let opening = Opening::within(manifest, &effects, &mcp.place)?;
+            Inside::new(written, &opening, &mcp.place).map(Arc::new)
+        };
+        let meant = mcp.meant(inside, None).await.map_err(|failure| failure.stop)?;
         let connection = mcp.connect(&meant).await?;
         let (tools, _) = tools::all(connection.peer()).await?;
         let about = connection.about();

@@ -33,13 +33,13 @@ const KEY: &str = "dev.haft/idempotency-key";
 pub(super) struct Call<'a> {
     mcp: &'a Mcp,
     attempt: &'a Attempt<'a>,
-    entry: Entry,
+    entry: Arc<Entry>,
     arguments: Map<String, Value>,
     sending: Arc<Sending>,
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(mcp: &'a Mcp, entry: Entry, attempt: &'a Attempt<'a>) -> Call<'a> {
+    pub(super) fn new(mcp: &'a Mcp, entry: Arc<Entry>, attempt: &'a Attempt<'a>) -> Call<'a> {
         let sending = match attempt.plan.effects.may_mutate() {
             true => Sending::announced(attempt.link.clone()),
             false => Sending::silent(),

@@ -37,7 +37,7 @@ pub(super) struct Meant {
 }
 
 enum Way {
-    Program(Box<Confined>),
+    Program(Arc<Inside>, Values),
     Remote(Box<Elsewhere>),
 }
 
@@ -47,32 +47,52 @@ struct Elsewhere {
     headers: HeaderMap,
 }
 
-impl Meant {
-    /// A program inside what a call opens.
-    pub(super) async fn program(
-        written: &Written,
-        opening: &Opening,
-        place: &Place,
-        safe: Option<&Safe<'_>>,
-    ) -> Result<Meant, Failure> {
-        let (program, given) = match &written.server {
-            Server::Npm { package, given } => {
-                (Program::npm(package, given, &opening.root).map_err(unsent)?, given)
-            }
-            Server::Binary { path, given } => (Program::binary(path, given), given),
+/// A program inside what a call opens, before it is given anything.
+pub(super) struct Inside {
+    confined: Confined,
+    key: String,
+}
+
+impl Inside {
+    pub(super) fn new(written: &Written, opening: &Opening, place: &Place) -> Result<Inside, Stop> {
+        let program = match &written.server {
+            Server::Npm { package, given } => Program::npm(package, given, &opening.root)?,
+            Server::Binary { path, given } => Program::binary(path, given),
             Server::Docker {} | Server::Remote { .. } => {
-                return Err(unsent(Stop::new(Code::Internal, "this server is no program")));
+                return Err(Stop::new(Code::Internal, "this server is no program"));
             }
         };
-        let env = Values::fill(&given.env, &written.id, safe).await?;
-        let personal = !env.secret.is_empty();
         let mut confined = opening.confined(&program.program, program.args, place);
         let modules = program.shown.filter(|path| !covered(&confined.shown, path));
         confined.shown.extend(modules.map(|path| Shown { path, access: Access::Read }));
-        confined.env.extend(env.plain);
-        confined.secret_env = env.secret;
-        let key = format!("{opening:?} {}", fingerprint(&confined.secret_env));
-        Ok(Meant { way: Way::Program(Box::new(confined)), key, personal })
+        let key = Digest::of_bytes(format!("{opening:?}").as_bytes()).to_string();
+        Ok(Inside { confined, key })
+    }
+
+    fn given(&self, env: &Values) -> Confined {
+        let mut confined = self.confined.clone();
+        confined.env.extend(env.plain.clone());
+        confined.secret_env = env.secret.clone();
+        confined
+    }
+}
+
+impl Meant {
+    /// A program, with its environment.
+    pub(super) async fn program(
+        written: &Written,
+        inside: Arc<Inside>,
+        safe: Option<&Safe<'_>>,
+    ) -> Result<Meant, Failure> {
+        let env = match &written.server {
+            Server::Npm { given, .. } | Server::Binary { given, .. } => {
+                Values::fill(&given.env, &written.id, safe).await?
+            }
+            Server::Docker {} | Server::Remote { .. } => Values::default(),
+        };
+        let key = format!("{}{}", inside.key, fingerprint(&env.secret));
+        let personal = !env.secret.is_empty();
+        Ok(Meant { way: Way::Program(inside, env), key, personal })
     }
 
     /// A server elsewhere.
@@ -94,7 +114,7 @@ impl Meant {
             headers.insert(name, value);
         }
         let personal = !values.secret.is_empty();
-        let key = format!("{} {}", url.as_str(), fingerprint(&values.secret));
+        let key = format!("{}{}", url.as_str(), fingerprint(&values.secret));
         Ok(Meant { way: Way::Remote(Box::new(Elsewhere { url, guard, headers })), key, personal })
     }
 
@@ -105,8 +125,8 @@ impl Meant {
         wanted: &Wanted<'_>,
     ) -> Result<Connection, Stop> {
         match &self.way {
-            Way::Program(confined) => {
-                Connection::start((**confined).clone(), &place.walls, wanted).await
+            Way::Program(inside, env) => {
+                Connection::start(inside.given(env), &place.walls, wanted).await
             }
             Way::Remote(there) => {
                 let (guard, url) = (&there.guard, &there.url);
@@ -137,13 +157,16 @@ fn covered(shown: &[Shown], path: &std::path::Path) -> bool {
     shown.iter().any(|shown| path.starts_with(&shown.path))
 }
 
-/// Tells values apart without holding them.
-fn fingerprint(values: &BTreeMap<String, Secret>) -> Digest {
+/// Tells values apart without holding them; nothing where there are none.
+fn fingerprint(values: &BTreeMap<String, Secret>) -> String {
+    if values.is_empty() {
+        return String::new();
+    }
     let plain: Vec<&[u8]> = values
         .iter()
         .flat_map(|(name, value)| [name.as_bytes(), value.expose().as_bytes()])
         .collect();
-    Digest::of_parts(&plain)
+    format!(" {}", Digest::of_parts(&plain))
 }
 
 /// The address of a server elsewhere, with the hosts opened that the driver names outright.

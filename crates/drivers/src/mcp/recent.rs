@@ -1,0 +1,46 @@
+//! What was worked out for a contract a moment ago, so that a busy driver does not ask the disk for
+//! each call. What changes on the disk is seen a moment later.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use haft_model::{EffectProfile, Plan, Stop, ToolKey};
+
+/// How long it holds.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// One thing for each contract.
+pub(super) struct Recent<T>(Mutex<HashMap<ToolKey, Known<T>>>);
+
+struct Known<T> {
+    effects: Arc<EffectProfile>,
+    since: Instant,
+    value: Arc<T>,
+}
+
+impl<T> Default for Recent<T> {
+    fn default() -> Recent<T> {
+        Recent(Mutex::default())
+    }
+}
+
+impl<T> Recent<T> {
+    /// What is known for a plan, or what it takes to know it.
+    pub(super) fn get(
+        &self,
+        plan: &Plan,
+        work_out: impl FnOnce() -> Result<T, Stop>,
+    ) -> Result<Arc<T>, Stop> {
+        let holds = |known: &Known<T>| {
+            Arc::ptr_eq(&known.effects, &plan.effects) && known.since.elapsed() < MOMENT
+        };
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(&plan.tool).filter(|known| holds(known)) {
+            return Ok(known.value.clone());
+        }
+        let (effects, since, value) = (plan.effects.clone(), Instant::now(), Arc::new(work_out()?));
+        all.insert(plan.tool.clone(), Known { effects, since, value: value.clone() });
+        Ok(value)
+    }
+}
