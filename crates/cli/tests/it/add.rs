@@ -252,3 +252,29 @@ fn a_program_is_asked_for_its_help_and_earlier_commands_are_kept() {
     );
     check(&folder, "check", "exit 0\nchecked 3 manifests: no errors, no warnings");
 }
+
+/// A server of one tool, which speaks the older way.
+#[cfg(target_os = "linux")]
+const SERVER: &str = r#"#!/bin/sh
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+    *'"method":"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"lost","version":"1"}}}\n' "$id" ;;
+    *'"method":"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"find","inputSchema":{"type":"object"}}]}}\n' "$id" ;;
+    *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}\n' "$id" ;;
+  esac
+done
+"#;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_is_started_and_asked_for_its_tools() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = Folder::new().file("haft.toml", "").file("bin/lost", SERVER);
+    let program = folder.path().join("bin/lost");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (exit, told) = json(&folder, "add mcp --json --id lost ./bin/lost");
+    assert_eq!((exit, &told["wrote"][0]), (0, &json!(".tools/lost.find/TOOL.md")));
+    check(&folder, "check", "exit 0\nchecked 2 manifests: no errors, no warnings");
+}

@@ -84,7 +84,10 @@ async fn tools_of(context: &Context, server: &Server) -> Result<Value> {
     let answer = haft::tools_of(&context.directory, manifest).await;
     answer.map_err(|stop| {
         let help = stop.help.map(|help| format!("; {help}")).unwrap_or_default();
-        anyhow!("the server could not be asked for its tools: {}{help}", stop.message)
+        anyhow!(
+            "the server could not be asked for its tools: {}{help}; or save its answer to `tools/list` and give it with `--list FILE`",
+            stop.message
+        )
     })
 }
 
