@@ -74,11 +74,13 @@ fn a_tool_that_changed_is_not_called_until_it_is_accepted_again() {
 }
 
 #[test]
-fn a_change_that_the_server_tells_of_is_looked_at_before_the_next_call() {
+fn a_change_that_the_server_tells_of_is_looked_at_once() {
     let mut stage = Stage::reading("change", &[]);
     stage.manifest["implements"][1]["metadata"]["mcp"]["tool_name"] = json!("journal");
     stage.run(json!({"text": "Another."})).output();
     let lists = |heard: Vec<String>| heard.iter().filter(|heard| *heard == "tools/list").count();
-    assert_eq!(lists(stage.journal()), 2);
+    // What a server tells by itself is heard when it is heard, and then it is looked at once.
+    let looked = (0..200).map(|_| lists(stage.journal())).find(|times| *times > 1);
+    assert_eq!(looked, Some(2));
     assert_eq!(lists(stage.journal()), 2);
 }
