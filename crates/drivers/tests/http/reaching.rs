@@ -84,7 +84,10 @@ fn a_base_that_spells_a_closed_address_in_another_way_is_closed_too() {
 }
 
 /// What a name stands for, as somebody says who wants to reach this machine.
-const LOOKUPS: [fn(&str, u16) -> std::io::Result<Vec<SocketAddr>>; 4] = [
+/// How a name becomes addresses.
+type Lookup = fn(&str, u16) -> std::io::Result<Vec<SocketAddr>>;
+
+const LOOKUPS: [Lookup; 4] = [
     |_, port| Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))]),
     |_, port| {
         let public = SocketAddr::from(([8, 8, 8, 8], port));
