@@ -7,6 +7,9 @@
 #![allow(clippy::expect_used, reason = "a benchmark that cannot set itself up should stop")]
 #![allow(clippy::indexing_slicing, reason = "there are as many times as calls")]
 
+#[path = "support/processor.rs"]
+mod processor;
+
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -16,6 +19,7 @@ use std::time::{Duration, Instant};
 use haft::{Definitions, Host, HostOptions, LoadOptions, Tool, define_driver, schemars};
 use haft_model::{Actor, Call, Envelope};
 use haft_testkit::Folder;
+use processor::cpu_time;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -218,16 +222,6 @@ fn synced(folder: &Folder) -> f64 {
         count += 1;
     }
     f64::from(count) / began.elapsed().as_secs_f64()
-}
-
-/// Processor time of this process, all threads.
-fn cpu_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> =
-        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks =
-        |index: usize| fields.get(index).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-    Duration::from_millis((ticks(11) + ticks(12)) * 10)
 }
 
 /// Resident memory in megabytes.

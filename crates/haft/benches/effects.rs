@@ -5,6 +5,9 @@
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot set itself up should stop")]
 
+#[path = "support/processor.rs"]
+mod processor;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,6 +16,7 @@ use haft::{Definitions, Host, HostOptions, LoadOptions, Tool, define_driver, sch
 use haft_model::Call;
 use haft_runtime::{Manner, Options};
 use haft_testkit::Folder;
+use processor::cpu_time;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -97,22 +101,34 @@ async fn at_most_once() {
     let host = Arc::new(open(folder.path(), Duration::from_secs(10)));
     let ways = [Way::Off, Way::Intent, Way::Key];
     let mut rates = ways.map(|_| Vec::new());
+    let mut costs = ways.map(|_| Vec::new());
     round(&host, Way::Off, 0).await;
     for number in 1..=ROUNDS {
-        for (way, rates) in ways.iter().zip(&mut rates) {
+        for ((way, rates), costs) in ways.iter().zip(&mut rates).zip(&mut costs) {
+            let before = cpu_time();
             rates.push(round(&host, *way, number).await);
+            costs.push((cpu_time() - before).as_secs_f64() * 1e6 / WRITES as f64);
         }
     }
-    let [off, intent, key] = rates.map(|mut rates| {
-        rates.sort_by(f64::total_cmp);
-        rates.get(ROUNDS / 2).copied().unwrap_or_default()
-    });
+    let [off, intent, key] = rates.map(median);
     println!(
         "durable writes by {CALLERS} callers: {off:.0}/s; recognised when sent again by intent \
          {intent:.0}/s ({:.2} of that), by key {key:.0}/s ({:.2})",
         intent / off,
         key / off
     );
+    let [off, intent, key] = costs.map(median);
+    println!(
+        "processor time of each: {off:.0} µs; by intent {intent:.0} µs ({:.2} as many in the same \
+         time), by key {key:.0} µs ({:.2})",
+        off / intent,
+        off / key
+    );
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(ROUNDS / 2).copied().unwrap_or_default()
 }
 
 /// One round of writes, as writes a second.
