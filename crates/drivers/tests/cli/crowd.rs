@@ -59,7 +59,14 @@ async fn of_a_hundred_calls_half_of_them_called_off_nothing_is_left() {
     let texts: Vec<String> = fast.into_iter().map(|ended| ended.text()).collect();
     assert_eq!(texts, vec!["done\n"; 50]);
     assert_eq!(processes_with("sleep\096001"), Vec::<String>::new());
-    assert_eq!(descriptors(), before);
+    // Whoever watched over the last of them lets go a moment after it ended.
+    for _ in 0..100 {
+        if descriptors() <= before {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(descriptors() <= before, "{} descriptors, and {before} before", descriptors());
     assert_eq!(
         (files(&stage), files(&quick)),
         (vec!["note".into(), "out".into()], vec!["note".into(), "out".into()])
