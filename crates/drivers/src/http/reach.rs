@@ -44,9 +44,8 @@ pub(super) fn same_host(one: &CheckedUrl, other: &CheckedUrl) -> bool {
 
 /// Whether both lists cover a host.
 pub(super) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<(), Stop> {
-    let host = [url.host(), ":", url.port().to_string().as_str()].concat();
-    let listed =
-        |listed: &String| covers(listed, &host) || covers(&listed.to_ascii_lowercase(), &host);
+    let host = format!("{}:{}", url.host(), url.port());
+    let listed = |listed: &String| covers(&listed.to_ascii_lowercase(), &host);
     let (driver, tool) = (&plan.route.driver, &plan.tool);
     if !egress.iter().any(listed) {
         let words = format!("driver `{driver}` may not reach `{host}`: it does not list that host");
