@@ -134,6 +134,20 @@ impl CheckedUrl {
         self.url.as_str()
     }
 
+    /// Another place at the same host, by its path and what is asked for there. Neither can lead
+    /// elsewhere, so there is nothing to check.
+    pub fn at(&self, path: &str, query: Option<&str>) -> CheckedUrl {
+        let mut url = self.url.clone();
+        url.set_path(path);
+        url.set_query(query);
+        CheckedUrl { url, host: self.host.clone(), port: self.port }
+    }
+
+    /// The path of it, without what is asked for there.
+    pub fn path(&self) -> &str {
+        self.url.path()
+    }
+
     /// The same, for a client that would read it once more.
     pub fn url(&self) -> &Url {
         &self.url

@@ -57,7 +57,8 @@ impl<'a> Exchange<'a> {
 
     async fn carried_out(&self) -> Result<Output, Failure> {
         match &self.operation.pages {
-            Some(pages) => pages::collected(self, pages).await,
+            // Rarely wanted, so it takes no room in the others' futures.
+            Some(pages) => Box::pin(pages::collected(self, pages)).await,
             None => self.page(&Asked::default()).await?.output(self),
         }
     }
@@ -94,7 +95,7 @@ impl<'a> Exchange<'a> {
         let host = request.url.host().to_owned();
         let way = self.way(self.operation.submitted);
         let answered = match self.operation.submitted {
-            Submitted::OnConnect => way.send(&request).await,
+            Submitted::OnConnect => Box::pin(way.send(&request)).await,
             Submitted::OnWrite => self.http.writes.send(way, &request).await,
         };
         match answered {
@@ -124,7 +125,7 @@ impl<'a> Exchange<'a> {
         let own = manifest.base().is_ok_and(|base| same_host(base, &request.url));
         match own {
             true => self.http.reads.send(&manifest.guard, self.http.lookup, request).await,
-            false => self.way(Submitted::OnWrite).send(request).await,
+            false => Box::pin(self.way(Submitted::OnWrite).send(request)).await,
         }
     }
 

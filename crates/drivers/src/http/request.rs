@@ -104,20 +104,21 @@ fn url(
     asked: &Asked,
 ) -> Result<CheckedUrl, Stop> {
     let path = path(&operation.endpoint, scope)?;
-    let query = query(operation, scope, asked)?;
+    let mut query = query(operation, scope, asked)?;
+    // What follows a `?` of the endpoint is fixed, and goes first.
+    let (path, fixed) = path.split_once('?').unwrap_or((&path, ""));
+    if !fixed.is_empty() {
+        let mark = if query.is_empty() { "" } else { "&" };
+        query.insert_str(0, &format!("{fixed}{mark}"));
+    }
     let base = manifest.base()?;
-    let root = base.as_str().trim_end_matches('/');
+    let root = base.path().trim_end_matches('/');
     let joint = if path.starts_with('/') || path.is_empty() { "" } else { "/" };
-    let mark = match (query.is_empty(), path.contains('?')) {
-        (true, _) => "",
-        (false, true) => "&",
-        (false, false) => "?",
-    };
-    let refused = |forbidden| reach::refused(&forbidden);
-    let url = manifest.guard.check_url(&format!("{root}{joint}{path}{mark}{query}"));
-    let url = url.map_err(refused)?;
+    let query = Some(query.as_str()).filter(|query| !query.is_empty());
+    let url = base.at(&[root, joint, path].concat(), query);
     let Some(place) = &asked.at else { return Ok(url) };
-    let next = manifest.guard.check_next(&url, place).map_err(refused)?;
+    let next = manifest.guard.check_next(&url, place);
+    let next = next.map_err(|forbidden| reach::refused(&forbidden))?;
     if !reach::same_host(base, &next) {
         let words = format!("the next page is at `{}`, another host", next.host());
         return Err(Stop::new(Code::SandboxViolation, words));

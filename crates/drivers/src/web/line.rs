@@ -71,7 +71,7 @@ impl Lines {
                 }
             }
         }
-        let line = Line::open(way, request).await?;
+        let line = Box::pin(Line::open(way, request)).await?;
         let head = way.answered(exchange(&line.client, request).await?);
         Ok(Answer::over(line, self, head))
     }

@@ -135,6 +135,23 @@ fn opening_one_host_and_port_opens_no_other() {
 }
 
 #[test]
+fn another_place_at_a_host_is_at_that_host_whatever_it_is_called() {
+    let base = AddressGuard::public().check_url("https://example.com:8443/v1?old=1").unwrap();
+    assert_eq!(base.path(), "/v1");
+    for (path, query, expected) in [
+        ("/v1/a%2Fb", Some("q=%C3%A9&r"), "https://example.com:8443/v1/a%2Fb?q=%C3%A9&r"),
+        ("//127.0.0.1/x", None, "https://example.com:8443//127.0.0.1/x"),
+        ("\\\\127.0.0.1", None, "https://example.com:8443//127.0.0.1"),
+        ("http://127.0.0.1/", None, "https://example.com:8443/http://127.0.0.1/"),
+        ("@127.0.0.1:80/?x#y", None, "https://example.com:8443/@127.0.0.1:80/%3Fx%23y"),
+        ("", Some("a#b"), "https://example.com:8443/?a%23b"),
+    ] {
+        let url = base.at(path, query);
+        assert_eq!((url.as_str(), url.host(), url.port()), (expected, "example.com", 8443));
+    }
+}
+
+#[test]
 fn a_redirect_is_checked_like_a_url() {
     let guard = AddressGuard::public();
     let from = guard.check_url("https://example.com/a/b").unwrap();
