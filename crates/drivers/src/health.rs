@@ -9,16 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_model::host::covers;
-use haft_model::{
-    EffectProfile, FactRule, Facts, Requires, Risk, Timestamp, Tri, after, parse_duration,
-};
+use haft_model::{Timestamp, after, parse_duration};
 use haft_sandbox::End;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::http::reach;
-use crate::opening::Opening;
+use crate::opening::{Opening, looking};
 use crate::web::{Outgoing, Sending, Submitted, Way, look_up};
 use crate::words;
 use crate::{Declared, Place};
@@ -133,21 +131,7 @@ fn opening(
     place: &Place,
     egress: &BTreeSet<String>,
 ) -> Result<Opening, String> {
-    let effects = EffectProfile {
-        mutates: BTreeSet::new(),
-        mutates_stated: true,
-        classes: Default::default(),
-        risk: Risk::READ,
-        requires: Requires { network: egress.clone(), ..Requires::default() },
-        approval: Default::default(),
-        facts: Facts {
-            read_only: Tri::Yes,
-            destructive: Tri::No,
-            open_world: Tri::Unknown,
-            concurrency_safe: FactRule::Unstated,
-        },
-        inferred: Vec::new(),
-    };
+    let effects = looking(egress.iter().cloned());
     Opening::within(&declared.manifest, &effects, place).map_err(|stop| stop.message)
 }
 

@@ -28,7 +28,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, Safe};
-use haft_model::{Code, EffectProfile, Facts, Plan, Requires, Risk, Stop, ToolKey, Tri};
+use haft_model::{Code, Plan, Stop, ToolKey};
 use serde_json::{Value, json};
 
 pub use login::{Asked, Login, Wish};
@@ -37,7 +37,7 @@ pub use tools::{Seen, Sight, Witness};
 use crate::ending::{unsent, while_running};
 use crate::http::reach;
 use crate::kept::{FIRST_PAUSE, Kept};
-use crate::opening::Opening;
+use crate::opening::{Opening, looking};
 use crate::watch::Watch;
 use crate::web::{Lookup, look_up};
 use crate::{Declared, Place};
@@ -215,7 +215,7 @@ pub async fn list(manifest: Value, place: Place, timeout: Duration) -> Result<Va
     let mcp = Mcp::new(move || declared, place);
     let listing = async {
         let written = mcp.written()?;
-        let effects = looking(written);
+        let effects = looking(written.egress());
         let inside = || {
             let manifest = &mcp.manifest.declared.manifest;
             let opening = Opening::within(manifest, &effects, &mcp.place)?;
@@ -235,26 +235,4 @@ pub async fn list(manifest: Value, place: Place, timeout: Duration) -> Result<Va
     tokio::time::timeout(timeout, listing).await.unwrap_or_else(|_| {
         Err(Stop::new(Code::DependencyUnavailable, "the server did not list its tools in time"))
     })
-}
-
-/// The effects of looking: none, at the hosts that the manifest lists.
-fn looking(written: &Written) -> EffectProfile {
-    EffectProfile {
-        mutates: Default::default(),
-        mutates_stated: true,
-        classes: Default::default(),
-        risk: Risk::READ,
-        requires: Requires {
-            network: written.egress().into_iter().collect(),
-            ..Default::default()
-        },
-        approval: Default::default(),
-        facts: Facts {
-            read_only: Tri::Yes,
-            destructive: Tri::No,
-            open_world: Tri::No,
-            concurrency_safe: Default::default(),
-        },
-        inferred: Vec::new(),
-    }
 }

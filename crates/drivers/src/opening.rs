@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use haft_model::host::covers;
-use haft_model::{Code, EffectProfile, Plan, Stop};
+use haft_model::{Code, EffectProfile, FactRule, Facts, Plan, Requires, Risk, Stop, Tri};
 use haft_sandbox::{Access, Bounds, Confined, Gate, Network, Shown, Spawn};
 use serde::Deserialize;
 use serde_json::Value;
@@ -158,6 +158,25 @@ impl Opening {
             spawn: self.spawn,
             ..Confined::default()
         }
+    }
+}
+
+/// The effects of whoever only looks, at these hosts: nothing is open to be changed.
+pub(crate) fn looking(hosts: impl IntoIterator<Item = String>) -> EffectProfile {
+    EffectProfile {
+        mutates: Default::default(),
+        mutates_stated: true,
+        classes: Default::default(),
+        risk: Risk::READ,
+        requires: Requires { network: hosts.into_iter().collect(), ..Requires::default() },
+        approval: Default::default(),
+        facts: Facts {
+            read_only: Tri::Yes,
+            destructive: Tri::No,
+            open_world: Tri::Unknown,
+            concurrency_safe: FactRule::Unstated,
+        },
+        inferred: Vec::new(),
     }
 }
 

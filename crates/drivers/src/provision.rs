@@ -14,7 +14,7 @@ use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use haft_model::{Code, EffectProfile, Facts, Requires, Risk, Stop, Tri};
+use haft_model::{Code, EffectProfile, Facts, Stop, Tri};
 use haft_notation::ecma_group;
 use haft_sandbox::{Confined, End, Ended, Walls};
 use serde::Deserialize;
@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::Place;
 use crate::cli::program;
 use crate::ending::complaint;
-use crate::opening::Opening;
+use crate::opening::{Opening, looking};
 
 pub use steps::{SetupStep, SetupWork};
 pub use ways::InstallWay;
@@ -86,7 +86,7 @@ impl Provision {
         let Some(check) = self.manifest.get("version_check") else { return Ok(None) };
         let check = VersionCheck::deserialize(check).map_err(|fault| self.unreadable(&fault))?;
         let patience = Duration::from_millis(check.timeout_ms.unwrap_or(5000));
-        let ended = self.confined(&check.cmd, None, &looking(), patience).await?;
+        let ended = self.confined(&check.cmd, None, &looking([]), patience).await?;
         let found = [&ended.stdout, &ended.stderr].into_iter().find_map(|said| {
             ecma_group(&check.parse, &String::from_utf8_lossy(said)).ok().flatten()
         });
@@ -186,10 +186,9 @@ impl Provision {
         let egress = ["/sandbox/network/egress", "/network/egress"];
         let egress = egress.iter().find_map(|place| self.manifest.pointer(place)?.as_array());
         let hosts = egress.into_iter().flatten().filter_map(|host| Some(host.as_str()?.to_owned()));
-        let requires = Requires { network: hosts.collect(), ..Requires::default() };
-        let looking = looking();
+        let looking = looking(hosts);
         let facts = Facts { read_only: Tri::No, ..looking.facts.clone() };
-        EffectProfile { mutates_stated: false, requires, facts, ..looking }
+        EffectProfile { mutates_stated: false, facts, ..looking }
     }
 
     fn id(&self) -> &str {
@@ -229,23 +228,4 @@ impl Provision {
 /// Why a driver is not ready.
 fn setup(words: String) -> Stop {
     Stop::new(Code::SetupRequired, words)
-}
-
-/// The effects of whoever only looks, and reaches nobody.
-fn looking() -> EffectProfile {
-    EffectProfile {
-        mutates: Default::default(),
-        mutates_stated: true,
-        classes: Default::default(),
-        risk: Risk::READ,
-        requires: Requires::default(),
-        approval: Default::default(),
-        facts: Facts {
-            read_only: Tri::Yes,
-            destructive: Tri::No,
-            open_world: Tri::No,
-            concurrency_safe: Default::default(),
-        },
-        inferred: Vec::new(),
-    }
 }

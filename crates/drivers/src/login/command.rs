@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use haft_model::{Code, EffectProfile, FactRule, Facts, Requires, Risk, Stop, Tri};
+use haft_model::{Code, Stop};
 use haft_sandbox::{AddressGuard, End, Refused};
 use serde_json::Value;
 
 use super::{CompletesWhen, Reason, failed};
 use crate::Place;
-use crate::opening::Opening;
+use crate::opening::{Opening, looking};
 use crate::web::form;
 use crate::words;
 
@@ -32,7 +32,8 @@ impl Program<'_> {
         let mut words = words.into_iter();
         let program =
             words.next().ok_or_else(|| failed(Reason::Upstream, "the command is empty"))?;
-        let opening = Opening::within(self.manifest, &anything(), self.place)?;
+        // No contract narrows a login: the driver's own declarations are all there is.
+        let opening = Opening::within(self.manifest, &looking(["*".to_owned()]), self.place)?;
         let confined = opening.confined(&program, words.collect(), self.place);
         let ended =
             confined.run(&self.place.walls, Instant::now() + PATIENCE, std::future::pending());
@@ -65,24 +66,5 @@ impl CompletesWhen {
             }
             None => Ok(true),
         }
-    }
-}
-
-/// No contract narrows a login: the driver's own declarations are all there is.
-fn anything() -> EffectProfile {
-    EffectProfile {
-        mutates: Default::default(),
-        mutates_stated: true,
-        classes: Default::default(),
-        risk: Risk::READ,
-        requires: Requires { network: ["*".to_owned()].into(), ..Requires::default() },
-        approval: Default::default(),
-        facts: Facts {
-            read_only: Tri::Unknown,
-            destructive: Tri::Unknown,
-            open_world: Tri::Unknown,
-            concurrency_safe: FactRule::Unstated,
-        },
-        inferred: Vec::new(),
     }
 }
