@@ -4,6 +4,7 @@
 //! Must never know which drivers there are, nor who calls them. Start with [`Driver`].
 
 mod attempt;
+mod caller;
 pub mod conformance;
 mod hook;
 mod link;
@@ -16,6 +17,7 @@ use std::pin::Pin;
 use haft_model::{Plan, Stop};
 
 pub use attempt::Attempt;
+pub use caller::{Abilities, Caller, Inquiry, InquiryKind, Remark};
 pub use hook::{Heard, Hook, HookAnswer};
 pub use link::{Link, Said};
 pub use output::{Failure, Output};

@@ -8,9 +8,9 @@ use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::Driver;
 use haft_drivers::mcp::Witness;
 use haft_drivers::{Builtin, Cli, Declared, Http, Mcp, Place, Sdk};
-use haft_model::{CallRate, DriverId, DriverKind, Glob, Timestamp, ToolKey};
+use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Timestamp, ToolKey};
 use haft_policy::Rulebook;
-use haft_runtime::{Rate, World};
+use haft_runtime::{People, Rate, World};
 
 use super::{Given, hooks, vault};
 use crate::workspace::upstream;
@@ -30,9 +30,29 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
         vault: Some(given.vault.clone().unwrap_or_else(|| keeper.clone())),
         hooks: given.hooks.iter().cloned().chain(hooks::of(workspace, given, &keeper)).collect(),
         surfaces: surfaces.collect(),
+        people: people(workspace),
+        notices: notices(workspace),
         rates: settings.limits.rates.iter().map(rate).collect(),
         at_once: settings.limits.drivers.iter().map(at_once).collect(),
     }
+}
+
+fn people(workspace: &Workspace) -> People {
+    let settings = workspace.settings();
+    let folder = || workspace.root().canonicalize().ok()?.file_name()?.to_str().map(str::to_owned);
+    let named = settings.workspace.name.clone();
+    let tenant = named.or_else(folder).unwrap_or_else(|| "workspace".to_owned());
+    let known = settings.actors.iter().map(|actor| {
+        let of = actor.tenant.as_deref().unwrap_or(&tenant);
+        Actor::new(actor.id.clone(), of, actor.roles.iter().copied())
+    });
+    let known = known.collect();
+    People { tenant, default_actor: settings.workspace.default_actor.clone(), known }
+}
+
+/// What a check of the workspace would say, for whoever looks at it from outside.
+fn notices(workspace: &Workspace) -> Arc<[Notice]> {
+    workspace.diagnostics().iter().map(|diagnostic| diagnostic.notice()).collect()
 }
 
 fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
