@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use haft_driver::{Abilities, Inquiry, Remark};
 use haft_model::{Code, Progress, Reported, Stop};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::running::Running;
@@ -70,5 +70,6 @@ fn nobody(asked: &BTreeMap<String, Inquiry>) -> Stop {
             kinds.join(", ")
         ),
     )
-    .help("call from a client that can show forms")
+    .help("call from a client that can do that")
+    .because(json!({ "phase": "run", "missing_abilities": kinds }))
 }

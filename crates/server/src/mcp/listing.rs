@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use haft_catalog::export::{Format, Offer, export};
 use haft_catalog::{Shown, Surface};
+use haft_driver::UPSTREAM_REQUEST;
 use haft_model::{Actor, Date, Timestamp, utc_day};
 use haft_runtime::World;
 use rmcp::ErrorData;
@@ -16,7 +17,7 @@ use crate::Desk;
 const PAGE: usize = 200;
 
 /// How long a client may keep a list: changes are told to those who listen.
-const FRESH_MS: u64 = 60_000;
+pub(super) const FRESH_MS: u64 = 60_000;
 
 /// The tools that one surface shows.
 #[derive(Debug, Default)]
@@ -59,7 +60,9 @@ impl Listing {
     fn of(world: &World, surface: &Surface, today: Date) -> Listing {
         let snapshot = &world.snapshot;
         let visible = snapshot.entries().filter(|entry| {
-            entry.blocked(today).is_none() && surface.shows(entry, snapshot, today) == Shown::Loaded
+            entry.blocked(today).is_none()
+                && entry.contract.key().id.as_str() != UPSTREAM_REQUEST
+                && surface.shows(entry, snapshot, today) == Shown::Loaded
         });
         let offers: Vec<_> = visible
             .map(|entry| Offer {
