@@ -65,7 +65,10 @@ fn contract(
     about: &str,
     inputs: Value,
 ) -> Result<ToolHandle<Value, Value>, DefineError> {
-    let exposed = Map::from_iter([("exposed_as".to_owned(), json!(name))]);
+    let extras = Map::from_iter([
+        ("exposed_as".to_owned(), json!(name)),
+        ("concurrency".to_owned(), json!({ "safe": true })),
+    ]);
     define_tool(ToolDefinition {
         id: name.replace('_', "-"),
         description: format!("For the conformance suite: {about}."),
@@ -75,7 +78,7 @@ fn contract(
         approval: Some(Approval::from(ApprovalClass::Auto)),
         risk_level: Some(0),
         classes: vec![EffectClass::ReadOnly],
-        extras: exposed,
+        extras,
         ..ToolDefinition::default()
     })
 }

@@ -47,8 +47,12 @@ impl Walk<'_> {
         }
         let message = Some("the backend asks whoever called".to_owned());
         self.progressed(running, Progress { message, ..Progress::default() }, None).await;
+        // People take their time, and nobody else should have to wait for them.
+        let aside = self.runtime.queue.aside();
         tokio::spawn(async move {
-            let _ = reply.send(caller.ask(asked).await);
+            let answers = caller.ask(asked).await;
+            drop(aside);
+            let _ = reply.send(answers);
         });
     }
 

@@ -128,7 +128,13 @@ impl Wire {
 /// The value of a call that went well.
 fn value(envelope: Envelope) -> Result<Value, ErrorData> {
     match (envelope.is_error, envelope.structured_content.clone()) {
-        (false, Some(value)) => Ok(value),
+        (false, Some(mut value)) => {
+            if let Some(fields) = value.as_object_mut() {
+                // A backend of the older versions does not say so; clients of those are not told.
+                fields.entry("resultType").or_insert_with(|| json!("complete"));
+            }
+            Ok(value)
+        }
         _ => Err(answer::native_error(&envelope).unwrap_or_else(|| {
             ErrorData::new(ErrorCode::INTERNAL_ERROR, envelope.summary.clone(), None)
         })),
