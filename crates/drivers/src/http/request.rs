@@ -146,12 +146,18 @@ fn path(endpoint: &Template, scope: &Value) -> Result<String, Stop> {
             }
         }
     }
-    let plain = path.split('?').next().unwrap_or_default().to_ascii_lowercase();
-    let climbs = |segment: &str| matches!(segment.replace("%2e", ".").as_str(), "." | "..");
+    let plain = path.split('?').next().unwrap_or_default();
     match plain.split('/').any(climbs) {
         true => Err(wrong("the path would have a segment `.` or `..`".to_owned(), None)),
         false => Ok(path),
     }
+}
+
+/// Whether a segment of a path means its folder or the one above, however its dots are written.
+fn climbs(segment: &str) -> bool {
+    // No segment that does is longer than two dots of three letters.
+    segment.len() <= 6
+        && matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }
 
 /// What the template says, except for what asks for a page. A value that is null is left out.
