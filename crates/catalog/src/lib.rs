@@ -24,7 +24,7 @@ pub use entry::{Block, Entry};
 pub use haft_contract::StatusQuery;
 pub use plan::{Explanation, Sender};
 pub use route::Avoided;
-pub use search::Index;
+pub use search::{Hit, Index, Text, WordIndex};
 pub use snapshot::{Parts, RoutingPolicy, Snapshot};
 pub use state::{AuthState, DriverState, DriverStates, Health, Host, Probe};
 pub use surface::{Shown, Surface};
