@@ -4,6 +4,7 @@
 //! never change; a few thousand contracts take some tens of milliseconds, so that whoever has many
 //! makes it at the first question. The same catalog and question always give the same answer.
 
+mod answer;
 mod postings;
 mod rank;
 mod spelling;
@@ -16,6 +17,7 @@ use haft_contract::Contract;
 use serde_json::Value as Json;
 
 use crate::{Entry, Snapshot};
+pub use answer::{Answer, Match};
 use postings::Postings;
 
 /// What there is to read about one tool.
