@@ -11,6 +11,7 @@
     reason = "a document that cannot be laid out fails the test"
 )]
 
+mod prism;
 #[cfg(unix)]
 mod shop;
 #[path = "../it/stage.rs"]
@@ -27,7 +28,8 @@ use std::time::Instant;
 
 use haft_testkit::Folder;
 
-const PACKAGES: [&str; 2] = ["@readme/oas-examples@8.2.2", "@octokit/openapi@23.0.2"];
+const PACKAGES: [&str; 3] =
+    ["@readme/oas-examples@8.2.2", "@octokit/openapi@23.0.2", "@stoplight/prism-cli@5.14.2"];
 
 /// Where the packages are, fetched at first use.
 fn packages() -> &'static Path {
