@@ -1,4 +1,4 @@
-//! Those of the twenty black-box tests that are about effects, seen only through the command line:
+//! Those of the twenty black-box tests that are about effects and secrets, seen only through the command line:
 //! real processes, a real store, and a backend over real sockets that counts what happens to it.
 
 #![expect(
@@ -25,6 +25,8 @@ mod stage;
 #[cfg(target_os = "linux")]
 mod this_action;
 mod timeouts;
+#[cfg(target_os = "linux")]
+mod undeclared;
 
 use std::time::{Duration, Instant};
 
