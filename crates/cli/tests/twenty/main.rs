@@ -8,7 +8,11 @@
     reason = "a case that cannot be laid out fails the test"
 )]
 
+#[cfg(target_os = "linux")]
+mod bank;
 mod binding;
+#[cfg(target_os = "linux")]
+mod canaries;
 mod export;
 #[cfg(target_os = "linux")]
 mod four_inputs;
