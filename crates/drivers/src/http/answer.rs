@@ -43,7 +43,7 @@ impl Page {
             return Ok(Output { structured: None, effect, native, ..Output::read(Value::Null) });
         }
         if exchange.operation.takes_all {
-            let value = exchange.operation.beyond.wrapped(self.value);
+            let value = exchange.operation.beyond.wrap.around(self.value);
             return Ok(Output { effect, native: vec![self.native], ..Output::read(value) });
         }
         let Some(found) = exchange.operation.extract.extract(&self.value) else {
@@ -52,7 +52,7 @@ impl Page {
                 format!("`{host}` answered {status}, and `response_extract` finds nothing in it");
             return Err(self.failed(exchange, Stop::new(Code::OutputInvalid, words)));
         };
-        let found = exchange.operation.beyond.wrapped(found);
+        let found = exchange.operation.beyond.wrap.around(found);
         Ok(Output { effect, native: vec![self.native], ..Output::read(found) })
     }
 

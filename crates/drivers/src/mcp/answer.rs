@@ -29,6 +29,7 @@ pub(super) fn taken(
         failed(Code::OutputInvalid, words)
     })?;
     let content = rest.into_iter().map(content).collect();
+    let value = value.map(|value| entry.wrap.around(value));
     Ok(Output { structured: value, content, effect, ..Output::read(Value::Null) })
 }
 

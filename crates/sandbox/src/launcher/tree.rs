@@ -6,7 +6,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
@@ -118,6 +118,7 @@ fn assemble(orders: &Orders, pieces: Vec<Piece>, links: &[Link]) -> io::Result<b
         put(&Piece { place: place.into(), mount, folder: true })?;
     }
     pieces.iter().try_for_each(put)?;
+    start(&inner(&orders.cwd))?;
     for (place, target) in links {
         above(place)?;
         symlink(target, place)?;
@@ -132,6 +133,15 @@ fn assemble(orders: &Orders, pieces: Vec<Piece>, links: &[Link]) -> io::Result<b
     orders.hidden.iter().try_for_each(|path| hide(&inner(path)))?;
     move_in()?;
     Ok(counted)
+}
+
+/// The folder to start in, empty where nothing of it is shown.
+fn start(place: &Path) -> io::Result<()> {
+    if place.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(place)?;
+    fs::set_permissions(place, fs::Permissions::from_mode(0o555))
 }
 
 /// Covers a place with nothing.
