@@ -26,5 +26,5 @@ pub use plan::{Explanation, Sender};
 pub use route::Avoided;
 pub use search::Index;
 pub use snapshot::{Parts, RoutingPolicy, Snapshot};
-pub use state::{AuthState, DriverState, DriverStates, Health, Host, Probe};
+pub use state::{AuthState, DriverState, DriverStates, Health, Host, Mend, Outlook, Probe, Rested};
 pub use surface::{Shown, Surface};
