@@ -50,4 +50,4 @@ pub use recover::Recovered;
 pub use rest::Rest;
 pub use runtime::{NonInteractive, Options, Runtime, Unsent};
 pub use settle::Settled;
-pub use world::{Rate, World};
+pub use world::{Lookout, Rate, World};
