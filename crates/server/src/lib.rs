@@ -5,6 +5,7 @@
 
 mod auth;
 mod desk;
+mod functions;
 mod listen;
 mod mcp;
 mod rest;

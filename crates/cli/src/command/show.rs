@@ -3,7 +3,6 @@
 use anyhow::Result;
 use haft_catalog::Entry;
 use haft_model::{EffectProfile, FactRule, Tri};
-use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::output::{self, Table};
@@ -22,51 +21,11 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         return output::stop(&command::unknown(&workspace, &arguments.tool), context.json);
     };
     if context.json {
-        output::json(&as_json(entry))?;
+        output::json(&entry.told(command::today()))?;
     } else {
         show(entry)?;
     }
     Ok(Exit::Done)
-}
-
-fn as_json(entry: &Entry) -> Value {
-    let contract = &entry.contract;
-    let tool = &contract.tool;
-    let today = command::today();
-    json!({
-        "id": tool.key.id,
-        "key": tool.key,
-        "version": tool.version,
-        "name": contract.title(),
-        "description": tool.description,
-        "file": &*tool.file,
-        "inputs": tool.inputs,
-        "model_inputs": contract.model_schema(),
-        "outputs": tool.outputs,
-        "context_schema": tool.context_schema,
-        "implements": contract.action.as_ref().map(|action| &action.id),
-        "effects": &*contract.effects,
-        "fingerprint": entry.fingerprint,
-        "schema_digest": contract.schema_digest(),
-        "idempotent": tool.idempotent,
-        "timeout_ms": tool.timeout_ms,
-        "retry": tool.retry,
-        "lifecycle": entry.lifecycle(today).name(),
-        "blocked": entry.blocked(today).map(|block| json!({ "reason": block.reason, "message": block.message })),
-        "grant": contract.grant_key(),
-        "default_implementation": tool.default_implementation,
-        "drivers": entry.bindings.iter().map(|binding| json!({
-            "id": binding.driver.id,
-            "kind": binding.driver.kind,
-            "version": &*binding.driver.version,
-            "file": &*binding.driver.file,
-            "refused": binding.refused,
-            "limits": binding.limits,
-            "cost_units_per_call": binding.units,
-            "region": binding.driver.region,
-            "egress": binding.driver.egress,
-        })).collect::<Vec<_>>(),
-    })
 }
 
 fn show(entry: &Entry) -> Result<()> {
