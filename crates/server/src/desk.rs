@@ -6,6 +6,7 @@ use std::sync::Arc;
 use haft_runtime::{Runtime, World};
 
 use crate::mcp::{Listings, Suspended};
+use crate::metrics::Tally;
 use crate::rest::Errands;
 
 /// What every wire stands at: the runtime, and what wires keep between requests.
@@ -15,13 +16,16 @@ pub struct Desk {
     pub(crate) listings: Listings,
     /// Calls whose callers did not wait for them.
     pub(crate) errands: Errands,
+    /// What `/metrics` counted.
+    pub(crate) tally: Tally,
 }
 
 impl Desk {
     /// A desk before a runtime.
     pub fn new(runtime: Arc<Runtime>) -> io::Result<Desk> {
         let (suspended, listings) = (Suspended::new()?, Listings::default());
-        Ok(Desk { runtime, suspended, listings, errands: Errands::default() })
+        let (errands, tally) = (Errands::default(), Tally::default());
+        Ok(Desk { runtime, suspended, listings, errands, tally })
     }
 
     pub(crate) fn world(&self) -> Arc<World> {

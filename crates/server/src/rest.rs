@@ -22,10 +22,10 @@ use axum::http::{Method, StatusCode};
 use axum::routing::{MethodRouter, get, post};
 
 use crate::{Desk, functions};
-use ask::LARGEST_BODY;
-pub(crate) use ask::{AnyBody, By, Named};
+pub(crate) use ask::{AnyBody, By, LARGEST_BODY, Named};
 pub(crate) use batch::run as run_batch;
-pub(crate) use errand::Errands;
+pub(crate) use errand::{Errand, Errands};
+pub(crate) use invocations::own;
 pub(crate) use native::refs;
 pub(crate) use problem::Problem;
 

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use haft_catalog::Entry;
 use haft_model::{EffectProfile, FactRule, Tri};
+use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::output::{self, Table};
