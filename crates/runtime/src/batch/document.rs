@@ -3,8 +3,9 @@
 use haft_model::{
     Actor, BatchOrdering, Call, ContextPolicy, DriverId, InterruptBehavior, OnFailure, YieldPolicy,
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Number, Value, json};
 
 use crate::{Batch, BatchCall};
 
@@ -39,7 +40,7 @@ pub struct WrittenCall {
     id: Option<String>,
     #[serde(default)]
     depends_on: Vec<Name>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "priority")]
     priority: i32,
     key: Option<String>,
     context: Option<Value>,
@@ -52,7 +53,20 @@ pub struct WrittenCall {
 #[serde(untagged)]
 enum Name {
     Id(String),
-    Index(u64),
+    Index(Number),
+}
+
+/// A number that is whole however it is written: `7.0` is `7` in JSON.
+fn whole(number: &Number) -> Option<i128> {
+    let integer = number.as_i128();
+    let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e18);
+    integer.or_else(|| float.map(|float| float as i128))
+}
+
+fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
+    let number = Number::deserialize(deserializer)?;
+    let whole = whole(&number).and_then(|whole| i32::try_from(whole).ok());
+    whole.ok_or_else(|| D::Error::custom(format!("`{number}` is no whole number of 32 bits")))
 }
 
 fn nothing() -> Value {
@@ -102,7 +116,8 @@ impl WrittenCall {
         call.region = self.region;
         let name = |name| match name {
             Name::Id(id) => id,
-            Name::Index(index) => index.to_string(),
+            // A number that is no place is a name that no call has.
+            Name::Index(number) => whole(&number).map_or(number.to_string(), |it| it.to_string()),
         };
         let depends_on = self.depends_on.into_iter().map(name).collect();
         BatchCall { call, id: self.id, depends_on, priority: self.priority }

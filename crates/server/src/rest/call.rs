@@ -141,19 +141,21 @@ fn place(response: &mut Response, id: &InvocationId) {
 
 /// The key of a call, from the header or the body.
 fn key(headers: &HeaderMap, said: Option<String>) -> Result<Option<String>, Problem> {
-    let header =
-        match headers.get(IDEMPOTENCY_KEY) {
-            None => None,
-            Some(value) => Some(value.to_str().map_err(|_| {
-                Problem::malformed("the header `Idempotency-Key` is no plain text")
-            })?),
-        };
+    let plain = |value: &HeaderValue| {
+        let text = value.to_str().ok();
+        let text = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
+        let other =
+            || Problem::malformed("`Idempotency-Key` is letters, digits and signs of ASCII");
+        text.map(str::to_owned).ok_or_else(other)
+    };
+    let header = headers.get(IDEMPOTENCY_KEY).map(plain).transpose()?;
     match (header, said) {
         (Some(header), Some(said)) if header != said => {
-            Err(Problem::malformed("`key` is another than the header `Idempotency-Key`"))
+            let words = "`key` is another than the header `Idempotency-Key`";
+            Err(Stop::new(Code::Conflict, words).into())
         }
         (header, said) => {
-            let key = said.or_else(|| header.map(str::to_owned));
+            let key = said.or(header);
             match key.as_ref().map(|key| key.chars().count()) {
                 Some(0 | LONGEST_KEY..) => {
                     Err(Problem::malformed("a key has from 1 to 255 characters"))
