@@ -18,6 +18,7 @@ mod search;
 mod snapshot;
 mod state;
 mod surface;
+mod told;
 
 pub use bind::Binding;
 pub use entry::{Block, Entry};

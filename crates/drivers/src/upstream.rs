@@ -27,7 +27,10 @@ impl Driver for Upstream {
             let driver = self.backends.get(&DriverId::from(request.driver.as_str()));
             let Some(backend) = driver.and_then(|driver| driver.backend()) else {
                 let words = format!("driver `{}` has nothing beside its tools", request.driver);
-                return Err(Failure::new(Stop::new(Code::ResourceNotFound, words), EffectState::None));
+                return Err(Failure::new(
+                    Stop::new(Code::ResourceNotFound, words),
+                    EffectState::None,
+                ));
             };
             backend.request(attempt, request).await
         })

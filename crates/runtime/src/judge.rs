@@ -36,6 +36,45 @@ impl Why {
         self.unready = self.unready.map(stop);
         self
     }
+
+    /// For machines.
+    pub fn told(&self) -> Value {
+        let explained = &self.explained;
+        let contract = &explained.entry.contract;
+        let route = match &explained.route {
+            Ok((route, limits)) => json!({
+                "driver": route.driver, "reason": route.reason, "rejected": route.rejected,
+                "limits": limits,
+            }),
+            Err(stop) => json!({ "driver": null, "error": stop.told() }),
+        };
+        json!({
+            "tool": contract.key(),
+            "version": contract.tool.version,
+            "driver": explained.route.as_ref().ok().map(|(route, _)| &route.driver),
+            "route": route,
+            "input": match &explained.input {
+                None => json!({ "given": false }),
+                Some(Ok(input)) => json!({ "given": true, "fits": true, "value": input }),
+                Some(Err(stop)) => json!({ "given": true, "fits": false, "error": stop.told() }),
+            },
+            "blocked": explained.block.as_ref().map(Stop::told),
+            "grant": contract.grant_key(),
+            "effects": &*contract.effects,
+            "fingerprint": explained.entry.fingerprint,
+            "unready": self.unready.as_ref().map(Stop::told),
+            "decision": self.decision.as_ref().map(judged),
+        })
+    }
+}
+
+/// A decision for machines, with what people read first.
+fn judged(decision: &Decision) -> Value {
+    let mut value = json!(decision);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("reason".into(), json!(decision.reason()));
+    }
+    value
 }
 
 impl Runtime {

@@ -27,18 +27,22 @@ mod reader;
 mod recover;
 mod redact;
 mod render;
+mod reply;
 mod rest;
 mod retry;
 mod runtime;
 mod settle;
 mod stop;
+mod told;
 mod understand;
 mod undo;
 mod wait;
 mod walk;
 mod world;
 
-pub use batch::{Batch, BatchCall, BatchHandle, BatchNews, Discarding, Released};
+pub use batch::{
+    Batch, BatchCall, BatchDocument, BatchHandle, BatchNews, Discarding, Released, WrittenCall,
+};
 pub use cancel::CancelAnswer;
 pub use clock::{Clock, StoppedClock, WallClock};
 pub use inbox::{Answered, Reply};
@@ -47,7 +51,9 @@ pub use manner::{Manner, Patience, Prompt, Receipt};
 pub use people::People;
 pub use reader::Reader;
 pub use recover::Recovered;
+pub use reply::Led;
 pub use rest::Rest;
 pub use runtime::{NonInteractive, Options, Runtime, Unsent};
 pub use settle::Settled;
+pub use told::{ShownInputs, Told};
 pub use world::{Lookout, Rate, World};

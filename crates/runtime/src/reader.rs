@@ -32,6 +32,11 @@ impl Reader {
         self.store.runs(filter).await.map_err(unreadable)
     }
 
+    /// Waits until everything that was recorded so far can be seen: a read is answered before it is.
+    pub async fn caught_up(&self) -> Result<(), Stop> {
+        self.store.flush().await.map_err(unreadable)
+    }
+
     /// One invocation, if this actor may see it: its own, or any of the tenant for those who run the
     /// workspace, answer in it or check it.
     pub async fn run(&self, id: &InvocationId, by: &Actor) -> Result<Option<Run>, Stop> {

@@ -3,10 +3,13 @@
 //! Owns wire types, who a request is from, and nothing else: every call goes through
 //! [`haft_runtime::Runtime`]. Must never judge, run or record. Start with [`Server`].
 
+mod a2a;
 mod auth;
 mod desk;
+mod functions;
 mod listen;
 mod mcp;
+mod metrics;
 mod rest;
 
 pub use desk::Desk;

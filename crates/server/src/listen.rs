@@ -14,7 +14,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::{Desk, auth, mcp, rest};
+use crate::{Desk, a2a, auth, mcp, metrics, rest};
 
 /// How many connections are open at once; others wait to be accepted.
 const MOST_CONNECTIONS: usize = 4096;
@@ -64,6 +64,7 @@ impl Server {
         if !is_of_this_machine(address.ip()) {
             return Err(Error::Open(address));
         }
+        desk.tally.begin(&desk.runtime.reader()).await;
         let stop = Cancel::new();
         let router = router(desk, address, &stop);
         Ok(Server { listener, address, router, stop })
@@ -129,6 +130,8 @@ fn router(desk: Arc<Desk>, address: SocketAddr, stop: &Cancel) -> Router {
     Router::new()
         .nest_service("/mcp", mcp::service(desk.clone(), address, stop))
         .nest("/v1", rest::router())
+        .merge(a2a::router())
+        .merge(metrics::router())
         .layer(from_fn_with_state(desk.clone(), auth::establish))
         .with_state(desk)
 }

@@ -35,9 +35,9 @@ async fn answer(attempt: &Attempt<'_>, request: &BackendRequest) -> Result<Value
             "mimeType": "application/json",
         }] })),
         "resources/read" => read(said("uri")),
-        "completion/complete" => {
-            Ok(json!({ "completion": { "values": ["alpha", "beta"], "total": 2, "hasMore": false } }))
-        }
+        "completion/complete" => Ok(
+            json!({ "completion": { "values": ["alpha", "beta"], "total": 2, "hasMore": false } }),
+        ),
         _ => Ok(json!({})),
     }
 }
@@ -90,7 +90,8 @@ async fn prompt(attempt: &Attempt<'_>, name: &str, params: &Value) -> Result<Val
         }
         other => return Err(refused(format!("there is no prompt `{other}`"), json!(null))),
     };
-    let messages = contents.into_iter().map(|content| json!({ "role": "user", "content": content }));
+    let messages =
+        contents.into_iter().map(|content| json!({ "role": "user", "content": content }));
     Ok(json!({ "messages": messages.collect::<Vec<_>>() }))
 }
 
@@ -111,9 +112,7 @@ fn resources() -> Value {
 }
 
 fn read(uri: &str) -> Result<Value, Failure> {
-    let text = |mime_type: &str, text: String| {
-        json!({ "contents": [{ "uri": uri, "mimeType": mime_type, "text": text }] })
-    };
+    let text = |mime_type: &str, text: String| json!({ "contents": [{ "uri": uri, "mimeType": mime_type, "text": text }] });
     match uri {
         "test://static-text" | "test://watched-resource" => {
             Ok(text("text/plain", "This is the content of the static text resource.".to_owned()))
@@ -126,7 +125,8 @@ fn read(uri: &str) -> Result<Value, Failure> {
             let id = id.ok_or_else(|| {
                 refused(format!("there is no resource `{other}`"), json!({ "uri": other }))
             })?;
-            let data = json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
+            let data =
+                json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
             Ok(text("application/json", data.to_string()))
         }
     }
@@ -134,6 +134,7 @@ fn read(uri: &str) -> Result<Value, Failure> {
 
 /// The error that the protocol has for what is not there.
 fn refused(words: String, data: Value) -> Failure {
-    let cause = json!({ "phase": "run", "json_rpc": { "code": -32002, "message": words, "data": data } });
+    let cause =
+        json!({ "phase": "run", "json_rpc": { "code": -32002, "message": words, "data": data } });
     Failure::new(Stop::new(Code::ResourceNotFound, words).because(cause), EffectState::None)
 }

@@ -198,8 +198,9 @@ fn defaults() -> Value {
 fn choices() -> Value {
     let titled = |names: [&str; 3]| {
         let options = names.iter().enumerate();
-        let options = options
-            .map(|(index, title)| json!({ "const": format!("value{}", index + 1), "title": title }));
+        let options = options.map(
+            |(index, title)| json!({ "const": format!("value{}", index + 1), "title": title }),
+        );
         options.collect::<Vec<_>>()
     };
     json!({

@@ -36,7 +36,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     } else {
         let index = Index::new(workspace.snapshot());
         let found = index.search(&arguments.words.join(" "), arguments.limit, |_| true);
-        found.into_iter().map(|hit| (hit.found, Some(hit.score))).collect()
+        found.into_iter().map(|hit| (hit.found, Some(f64::from(hit.score)))).collect()
     };
     let mut rows: Vec<Row> = Vec::with_capacity(found.len());
     for (entry, score) in &found {

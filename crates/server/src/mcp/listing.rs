@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use haft_catalog::export::{Format, Offer, export};
-use haft_catalog::{Shown, Surface};
-use haft_driver::UPSTREAM_REQUEST;
+use haft_catalog::Surface;
+use haft_catalog::export::{Format, export};
 use haft_model::{Actor, Date, Timestamp, utc_day};
 use haft_runtime::World;
 use rmcp::ErrorData;
 use rmcp::model::{CacheScope, ListToolsResult, Tool};
 
-use crate::Desk;
+use crate::{Desk, functions};
 
 /// How many tools are told at once.
 const PAGE: usize = 200;
@@ -58,19 +57,7 @@ impl Desk {
 
 impl Listing {
     fn of(world: &World, surface: &Surface, today: Date) -> Listing {
-        let snapshot = &world.snapshot;
-        let visible = snapshot.entries().filter(|entry| {
-            entry.blocked(today).is_none()
-                && entry.contract.key().id.as_str() != UPSTREAM_REQUEST
-                && surface.shows(entry, snapshot, today) == Shown::Loaded
-        });
-        let offers: Vec<_> = visible
-            .map(|entry| Offer {
-                contract: &entry.contract,
-                driver: None,
-                lifecycle: entry.lifecycle(today),
-            })
-            .collect();
+        let offers = functions::offers(world, surface, today);
         let exported = export(Format::Mcp, &offers);
         let tools = exported.document.get("tools").cloned().unwrap_or_default();
         Listing {

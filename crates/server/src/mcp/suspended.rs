@@ -31,7 +31,7 @@ impl Suspended {
     pub(crate) fn new() -> io::Result<Suspended> {
         let key = haft_seal::generate()?;
         let seal = RequestStateCodec::try_new(key).map_err(io::Error::other)?;
-        Ok(Suspended { seal: seal, held: Mutex::default(), count: AtomicU64::new(0) })
+        Ok(Suspended { seal, held: Mutex::default(), count: AtomicU64::new(0) })
     }
 
     /// Keeps a call until its client comes back; gives what it has to bring.
