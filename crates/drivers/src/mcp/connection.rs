@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_driver::{Abilities, BackendNews};
 use haft_model::{Code, Plan, Stop};
 use haft_sandbox::{Confined, End, Running, Walls};
 use rmcp::RoleClient;
@@ -11,7 +12,7 @@ use rmcp::service::{ClientInitializeError, ClientServiceExt as _, Peer, RunningS
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::{Map, Value, json};
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, broadcast};
 use tokio::task::AbortHandle;
 
 use super::ear::Ear;
@@ -48,6 +49,10 @@ pub(super) struct Wanted<'a> {
     pub(super) driver: &'a str,
     pub(super) version: Option<&'a str>,
     pub(super) known: &'a Known,
+    /// What whoever calls can be asked.
+    pub(super) abilities: &'a Abilities,
+    /// Where changes are told.
+    pub(super) news: &'a broadcast::Sender<BackendNews>,
 }
 
 /// Why there is no connection: a server that hung up may only dislike the way it was spoken to.
@@ -129,7 +134,7 @@ impl Connection {
         &self.about
     }
 
-    pub(super) fn ear(&self) -> &Ear {
+    pub(super) fn ear(&self) -> &Arc<Ear> {
         &self.ear
     }
 
@@ -211,7 +216,7 @@ async fn greet<T>(transport: T, wanted: &Wanted<'_>, era: Option<Era>) -> Result
 where
     T: Transport<RoleClient> + 'static,
 {
-    let ear = Arc::new(Ear::default());
+    let ear = Arc::new(Ear::new(wanted.abilities, wanted.news.clone()));
     let beginning = era::beginning(era, wanted.version);
     let served = ear.clone().serve_with_lifecycle(Wire::new(transport), beginning).await;
     let service = served.map_err(|fault| unmet(&fault, wanted))?;
