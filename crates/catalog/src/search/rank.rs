@@ -120,6 +120,7 @@ fn nearest(postings: &Postings, stem: &str) -> Option<Term> {
     let most = spelling::forgiven(stem);
     postings
         .beginning_with(stem.chars().next()?)
+        .filter(|(_, other)| spelling::may_be_near(stem, other, most))
         .filter_map(|(term, other)| Some((spelling::distance(stem, other, most)?, term)))
         .min_by_key(|(slips, term)| {
             (*slips, std::cmp::Reverse(postings.places(*term).len()), *term)
