@@ -2,6 +2,7 @@
 
 mod decision;
 mod diagnostics;
+pub(crate) mod drivers;
 mod envelope;
 mod moment;
 mod sarif;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use haft_catalog::{DriverState, Index, Moment, Parts, Provider, Snapshot, Surface, View};
+use haft_catalog::{Index, Moment, Parts, Provider, Snapshot, Surface, View};
 use haft_contract::{Manifest, Report, Source, read};
 use haft_model::{Actor, Date, DriverId, Role, parse_date};
 
@@ -25,11 +25,8 @@ pub(crate) fn today() -> Date {
     parse_date("2026-01-01").unwrap()
 }
 
-/// The snapshot of some tools, with what is known of their drivers.
-pub(crate) fn snapshot_of(
-    tools: &[(&str, &str, &str, &str)],
-    states: &[(&str, DriverState)],
-) -> Snapshot {
+/// The snapshot of some tools.
+pub(crate) fn snapshot_of(tools: &[(&str, &str, &str, &str)]) -> Snapshot {
     let mut parts = Parts::default();
     for (id, description, mutates, haft) in tools {
         let slug = id.replace('.', "-");
@@ -53,7 +50,6 @@ pub(crate) fn snapshot_of(
             other => panic!("{other:?}"),
         }
     }
-    parts.states = states.iter().map(|(id, state)| (DriverId::from(*id), *state)).collect();
     Snapshot::build(parts, None)
 }
 
@@ -64,7 +60,7 @@ fn manifest(file: &str, text: &str) -> Manifest {
 }
 
 pub(crate) fn shop() -> Snapshot {
-    snapshot_of(&SHOP, &[])
+    snapshot_of(&SHOP)
 }
 
 pub(crate) fn surface(scope: &str, tools: &[&str], defer_above: usize) -> Surface {

@@ -1,23 +1,33 @@
 //! Where each tool stands, and why.
 
+use std::collections::{BTreeMap, HashMap};
+
 use haft_catalog::{
-    AuthState, DriverState, ModelAbilities, Moment, Probe, Provider, Revision, RoleConstraints,
-    Surface,
+    AuthState, DriverState, Mend, ModelAbilities, Moment, Probe, Provider, Revision,
+    RoleConstraints, Surface,
 };
-use haft_model::ToolKey;
+use haft_model::{DriverId, ToolKey};
 use serde_json::json;
 
 use crate::catalog::{SHOP, shop, snapshot_of, standings, surface, today, view};
 
 #[test]
 fn each_tool_is_loaded_deferred_pending_blocked_or_excluded_with_its_reason() {
-    let states = [
-        ("mail-send-http", DriverState { auth: AuthState::LoggedOut, ..DriverState::default() }),
-        ("order-get-http", DriverState { installed: Probe::Failed, ..DriverState::default() }),
-    ];
-    let snapshot = snapshot_of(&SHOP, &states);
-    let whole = surface("workspace", &["mail.*", "order.*", "report.*", "stock.*"], 40);
-    let seen = view(&whole, &snapshot, &[("order-cancel-http", Provider::Connecting)]);
+    let mend = Mend { why: "it is not there".to_owned(), run: "haft install".to_owned() };
+    let states = HashMap::from([
+        (
+            DriverId::from("mail-send-http"),
+            DriverState { auth: AuthState::LoggedOut, ..DriverState::default() },
+        ),
+        (
+            DriverId::from("order-get-http"),
+            DriverState { installed: Probe::Failed(mend), ..DriverState::default() },
+        ),
+    ]);
+    let missing = BTreeMap::from([(DriverId::from("order-cancel-http"), Provider::Connecting)]);
+    let own = surface("workspace", &["mail.*", "order.*", "report.*", "stock.*"], 40);
+    let moment = Moment { states: Some(&states), ..Moment::on(today(), &missing) };
+    let seen = own.view(&shop(), &moment);
     assert_eq!(
         standings(&seen),
         [
@@ -48,7 +58,7 @@ fn what_the_rules_keep_from_a_caller_is_blocked() {
 fn a_model_and_a_role_take_tools_off_and_never_add_one() {
     let mut tools = SHOP;
     tools[0].3 = "kind: peer_agent_tool";
-    let snapshot = snapshot_of(&tools, &[]);
+    let snapshot = snapshot_of(&tools);
     let model = ModelAbilities {
         without_kinds: ["peer_agent_tool".to_owned()].into(),
         most_tools: Some(1),
@@ -114,12 +124,12 @@ fn a_revision_is_another_if_and_only_if_something_else_is_seen() {
 
     let mut told_otherwise = SHOP;
     told_otherwise[2].1 = "Shows an order.";
-    let hidden = Revision::after(Some(&one), &view(&own, &snapshot_of(&told_otherwise, &[]), &[]));
+    let hidden = Revision::after(Some(&one), &view(&own, &snapshot_of(&told_otherwise), &[]));
     assert_eq!(hidden, one, "what a deferred tool says of itself is not seen");
 
     let loaded = own.load(&["order.get"], &first, &snapshot).surface;
     let two = Revision::after(Some(&one), &view(&loaded, &snapshot, &[]));
-    let other = snapshot_of(&told_otherwise, &[]);
+    let other = snapshot_of(&told_otherwise);
     let three = Revision::after(Some(&two), &view(&loaded, &other, &[]));
     let gone = view(&loaded, &other, &[("order-get-http", Provider::Gone)]);
     let four = Revision::after(Some(&three), &gone);
