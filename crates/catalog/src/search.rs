@@ -67,6 +67,11 @@ impl WordIndex {
         WordIndex { postings: Postings::new(texts.into_iter()) }
     }
 
+    /// How much memory it takes, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.postings.bytes()
+    }
+
     /// The texts that a question is about, by the number in which they came, best first.
     pub fn rank(
         &self,

@@ -1,5 +1,7 @@
 //! The answer to a search: what was found, what was not, and what to do next. No schema is in it.
 
+use std::collections::BTreeSet;
+
 use haft_contract::did_you_mean;
 use haft_model::{DriverId, Lifecycle, ToolKey};
 use serde_json::{Map, Value as Json, json};
@@ -10,6 +12,9 @@ use crate::{Entry, Snapshot};
 
 /// What comes before names that are meant exactly.
 const SELECT: &str = "select:";
+
+/// For how many names that nobody has the nearest is looked for.
+const SUGGESTIONS: usize = 10;
 
 /// How much of a description is told, in characters.
 const SHORT: usize = 200;
@@ -93,19 +98,26 @@ impl View {
     }
 
     fn select(&self, names: &str, snapshot: &Snapshot, answer: &mut Answer) {
+        let mut had = BTreeSet::new();
         for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             match self.find(name, snapshot) {
-                Some(row)
-                    if answer.matches.iter().any(|had| had.tool == *row.entry.contract.key()) => {}
-                Some(row) => answer.matches.push(Match::of(row, 1.0, vec![name.to_owned()])),
+                Some(row) if had.insert(row.entry.contract.key()) => {
+                    answer.matches.push(Match::of(row, 1.0, vec![name.to_owned()]));
+                }
+                Some(_) => {}
                 None => {
-                    let known = self.rows().filter(|row| self.may_be_found(&row.entry));
-                    let ids = known.map(|row| row.entry.contract.key().id.as_str());
-                    let near = did_you_mean(name, ids).map(str::to_owned);
+                    let few = answer.missing_names.len() < SUGGESTIONS;
+                    let near = few.then(|| self.nearest(name)).flatten();
                     answer.missing_names.push((name.to_owned(), near));
                 }
             }
         }
+    }
+
+    fn nearest(&self, name: &str) -> Option<String> {
+        let known = self.rows().filter(|row| self.may_be_found(&row.entry));
+        let ids = known.map(|row| row.entry.contract.key().id.as_str());
+        did_you_mean(name, ids).map(str::to_owned)
     }
 
     fn matched(&self, Hit { found, score, words }: Hit<std::sync::Arc<Entry>>) -> Option<Match> {

@@ -74,12 +74,21 @@ impl Postings {
             postings.places.extend(places);
             postings.place_ends.push(postings.places.len() as u32);
         }
+        postings.places.shrink_to_fit();
         postings
     }
 
     /// How many texts there are.
     pub(super) fn len(&self) -> usize {
         self.name_ends.len()
+    }
+
+    /// How much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let ends = [&self.stem_ends, &self.place_ends, &self.name_ends, &self.names];
+        self.stems.capacity()
+            + self.places.capacity() * size_of::<(Place, f32)>()
+            + ends.iter().map(|list| list.capacity() * size_of::<u32>()).sum::<usize>()
     }
 
     /// The number of a stem.

@@ -22,6 +22,8 @@ const SYNONYM: f32 = 0.6;
 const MISSPELLED: f32 = 0.6;
 /// How much each tool that a clause has already is held against another for the same clause.
 const SAME_CLAUSE: f32 = 0.08;
+/// How many tools are chosen one after the other, each with an eye on those before it.
+const SPREAD: usize = 20;
 /// How many texts are looked at more closely.
 const CLOSER: usize = 200;
 /// How many unknown words are looked for under another spelling.
@@ -120,6 +122,7 @@ fn nearest(postings: &Postings, stem: &str) -> Option<Term> {
     let most = spelling::forgiven(stem);
     postings
         .beginning_with(stem.chars().next()?)
+        .filter(|(_, other)| spelling::may_be_near(stem, other, most))
         .filter_map(|(term, other)| Some((spelling::distance(stem, other, most)?, term)))
         .min_by_key(|(slips, term)| {
             (*slips, std::cmp::Reverse(postings.places(*term).len()), *term)
@@ -212,27 +215,29 @@ fn name_share(name: &[Term], held: &[Term]) -> f32 {
 fn spread(mut found: Vec<(Place, f32)>, tally: &Tally, top: f32, most: usize) -> Vec<(Place, f32)> {
     let mut chosen = Vec::with_capacity(most.min(found.len()));
     let mut had: Vec<(u32, f32)> = Vec::new();
-    while chosen.len() < most {
-        let score = |(place, score): &(Place, f32)| {
-            let (best, clause) = tally.best.get(*place as usize).copied().unwrap_or_default();
-            let before =
-                had.iter().find(|(had, _)| *had == clause).map_or(0.0, |(_, times)| *times);
-            (clause, score - SAME_CLAUSE * before * best / top)
-        };
-        let scored = found.iter().enumerate().map(|(at, one)| (at, score(one)));
-        let Some((at, (clause, score))) =
-            scored.max_by(|(at, (_, one)), (other_at, (_, other))| {
-                one.total_cmp(other).then(other_at.cmp(at))
-            })
-        else {
+    let best = |place: Place| tally.best.get(place as usize).copied().unwrap_or_default();
+    let held_against = |had: &[(u32, f32)], (place, score): (Place, f32)| {
+        let (best, clause) = best(place);
+        let before = had.iter().find(|(had, _)| *had == clause).map_or(0.0, |(_, times)| *times);
+        (place, score - SAME_CLAUSE * before * best / top)
+    };
+    while chosen.len() < most.min(SPREAD) {
+        let scored = found.iter().enumerate().map(|(at, one)| (at, held_against(&had, *one)));
+        let Some((at, first)) = scored.min_by(|(_, one), (_, other)| better(one, other)) else {
             break;
         };
+        let (_, clause) = best(first.0);
         match had.iter_mut().find(|(had, _)| *had == clause) {
             Some((_, times)) => *times += 1.0,
             None => had.push((clause, 1.0)),
         }
-        chosen.push((found.remove(at).0, score));
+        found.remove(at);
+        chosen.push(first);
     }
+    found.iter_mut().for_each(|one| *one = held_against(&had, *one));
+    found.sort_by(better);
+    chosen.extend(found);
+    chosen.truncate(most);
     chosen
 }
 

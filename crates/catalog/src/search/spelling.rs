@@ -15,6 +15,15 @@ pub(super) fn forgiven(word: &str) -> usize {
     }
 }
 
+/// Whether so few slips could lead from one to the other, told by length and by which letters are
+/// there at all: a slip takes at most one letter out and brings one in. Most words fall out here.
+pub(super) fn may_be_near(one: &str, other: &str, most: usize) -> bool {
+    let letters = |word: &str| word.bytes().fold(0u32, |set, byte| set | 1 << (byte & 31));
+    let far = letters(one) ^ letters(other);
+    let near = one.len().abs_diff(other.len()) <= most && far.count_ones() as usize <= 2 * most;
+    near || !one.is_ascii() || !other.is_ascii()
+}
+
 /// How many letters have to be put in, left out, replaced or swapped with their neighbour; none if
 /// it is more than `most`.
 pub(super) fn distance(one: &str, other: &str, most: usize) -> Option<usize> {
@@ -64,8 +73,11 @@ mod tests {
             ("translat", "tranzlatt", Some(2)),
             ("abcd", "wxyz", None),
             ("ab", "abcde", None),
+            ("größe", "grösse", Some(2)),
         ];
         for (one, other, steps) in pairs {
+            let near = may_be_near(one, other, 2);
+            assert!(near || steps.is_none(), "{one} {other}");
             assert_eq!(distance(one, other, 2), steps, "{one} {other}");
             assert_eq!(distance(other, one, 2), steps, "{other} {one}");
         }

@@ -16,6 +16,9 @@ const STOP: &str = "a about above after again all also am an and any are as assi
 /// Words between which a question turns to something else.
 const TURNS: [&str; 2] = ["and", "then"];
 
+/// How many words of a question are read; more of them is no question.
+const LONGEST: usize = 500;
+
 /// A word as it was written in small letters, and the part of it that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
@@ -32,7 +35,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
 
 /// The words of a question, one list for each thing that it seems to ask for.
 pub(super) fn clauses(question: &str) -> Vec<Vec<Word>> {
-    let mut clauses = vec![Vec::new()];
+    let mut clauses: Vec<Vec<Word>> = Vec::new();
     for sentence in sentences(question) {
         clauses.push(Vec::new());
         each_piece(sentence, |piece| {
@@ -42,6 +45,11 @@ pub(super) fn clauses(question: &str) -> Vec<Vec<Word>> {
                 clause.extend(word(piece));
             }
         });
+    }
+    let mut left = LONGEST;
+    for clause in &mut clauses {
+        clause.truncate(left);
+        left -= clause.len();
     }
     clauses.retain(|clause| !clause.is_empty());
     clauses
@@ -152,6 +160,12 @@ mod tests {
         let expected: [&[&str]; 5] =
             [&["find", "txt", "rom"], &["book", "tabl"], &["yes"], &["pay"], &[]];
         assert_eq!(clauses, expected.into_iter().filter(|c| !c.is_empty()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn of_a_question_without_end_the_beginning_is_read() {
+        let question = "send mail. ".repeat(100_000);
+        assert_eq!(clauses(&question).iter().map(Vec::len).sum::<usize>(), LONGEST);
     }
 
     #[test]

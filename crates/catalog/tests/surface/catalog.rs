@@ -25,7 +25,7 @@ pub(crate) fn today() -> Date {
     parse_date("2026-01-01").unwrap()
 }
 
-/// The snapshot of some tools, with what is known of their drivers.
+/// The snapshot of some tools.
 pub(crate) fn snapshot_of(tools: &[(&str, &str, &str, &str)]) -> Snapshot {
     let mut parts = Parts::default();
     for (id, description, mutates, haft) in tools {

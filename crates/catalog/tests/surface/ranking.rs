@@ -52,3 +52,14 @@ fn equal_texts_are_in_the_order_in_which_they_came() {
     assert_eq!(places(9), [0, 1, 2, 3]);
     assert!(WordIndex::new([]).rank("mail", 3, |_| true).is_empty());
 }
+
+#[test]
+fn a_longer_list_begins_as_a_shorter_one_and_never_rises() {
+    let names: Vec<String> = (0..60).map(|at| format!("send_mail_{}", at % 7)).collect();
+    let index = WordIndex::new(names.iter().map(|name| Text { name, ..Text::default() }));
+    let rank = |most| index.rank("send a mail. Then 3 of them, and 5.", most, |_| true);
+    let (few, many) = (rank(10), rank(60));
+    assert_eq!(few, many[..10]);
+    assert_eq!(many.len(), 60);
+    assert!(many.is_sorted_by(|one, next| one.score >= next.score));
+}

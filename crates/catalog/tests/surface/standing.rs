@@ -1,32 +1,33 @@
 //! Where each tool stands, and why.
 
+use std::collections::{BTreeMap, HashMap};
+
 use haft_catalog::{
-    AuthState, DriverState, DriverStates, Mend, ModelAbilities, Moment, Probe, Provider, Revision,
+    AuthState, DriverState, Mend, ModelAbilities, Moment, Probe, Provider, Revision,
     RoleConstraints, Surface,
 };
-use haft_model::ToolKey;
+use haft_model::{DriverId, ToolKey};
 use serde_json::json;
 
 use crate::catalog::{SHOP, shop, snapshot_of, standings, surface, today, view};
 
 #[test]
 fn each_tool_is_loaded_deferred_pending_blocked_or_excluded_with_its_reason() {
-    let missing = Mend { why: "it is not there".into(), run: "haft setup order-get-http".into() };
-    let states = DriverStates::from([
+    let mend = Mend { why: "it is not there".to_owned(), run: "haft install".to_owned() };
+    let states = HashMap::from([
         (
-            "mail-send-http".into(),
+            DriverId::from("mail-send-http"),
             DriverState { auth: AuthState::LoggedOut, ..DriverState::default() },
         ),
         (
-            "order-get-http".into(),
-            DriverState { installed: Probe::Failed(missing), ..DriverState::default() },
+            DriverId::from("order-get-http"),
+            DriverState { installed: Probe::Failed(mend), ..DriverState::default() },
         ),
     ]);
-    let snapshot = shop();
-    let whole = surface("workspace", &["mail.*", "order.*", "report.*", "stock.*"], 40);
-    let providers = [("order-cancel-http".into(), Provider::Connecting)].into();
-    let moment = Moment { states: Some(&states), ..Moment::on(today(), &providers) };
-    let seen = whole.view(&snapshot, &moment);
+    let missing = BTreeMap::from([(DriverId::from("order-cancel-http"), Provider::Connecting)]);
+    let own = surface("workspace", &["mail.*", "order.*", "report.*", "stock.*"], 40);
+    let moment = Moment { states: Some(&states), ..Moment::on(today(), &missing) };
+    let seen = own.view(&shop(), &moment);
     assert_eq!(
         standings(&seen),
         [
