@@ -92,7 +92,8 @@ pub fn import(list: &Value, server: &Server, options: &Options) -> Result<Import
     if result.get("nextCursor").is_some_and(|cursor| !cursor.is_null()) {
         omissions.skip("the rest of the list", "the answer says that there is another page");
     }
-    let mut made = Made { name: &name, launch: &launch, taken: Taken::default(), entries: vec![], options };
+    let mut made =
+        Made { name: &name, launch: &launch, taken: Taken::default(), entries: vec![], options };
     let (mut files, mut guesses) = (Vec::new(), Vec::new());
     for raw in tools {
         let called = raw.get("name").and_then(Value::as_str).unwrap_or_default();

@@ -8,6 +8,7 @@ mod asking;
 mod conversation;
 mod handler;
 mod listing;
+mod news;
 mod remarks;
 mod resources;
 mod suspended;

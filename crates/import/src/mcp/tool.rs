@@ -12,12 +12,7 @@ use crate::text;
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 /// Writes the contract, and notes what was decided.
-pub(super) fn written(
-    raw: &Value,
-    id: &str,
-    made: &Made<'_>,
-    margin: &mut Margin,
-) -> String {
+pub(super) fn written(raw: &Value, id: &str, made: &Made<'_>, margin: &mut Margin) -> String {
     let Made { name: import, launch, options, .. } = made;
     let called = raw.get("name").and_then(Value::as_str).unwrap_or_default();
     let hints = hints(raw);
