@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use haft_sandbox::{AddressGuard, Walls};
+use serde_json::Value;
 
 /// The folder in which programs of a workspace run.
 #[derive(Clone, Debug)]
@@ -24,6 +25,14 @@ impl Place {
     /// The workspace by its real name, since a sandbox shows places and not links.
     pub(crate) fn real_root(&self) -> io::Result<PathBuf> {
         fs::canonicalize(&self.root)
+    }
+
+    /// What a program here is known by, which says so where nothing confines it.
+    pub(crate) fn told(&self, mut native: Value) -> Value {
+        if let (Walls::Off, Some(fields)) = (&self.walls, native.as_object_mut()) {
+            fields.insert("unconfined".to_owned(), Value::Bool(true));
+        }
+        native
     }
 
     /// What of a folder no program sees.

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use haft_driver::{Failure, Output};
 use haft_model::{Code, Content, EffectState, Media, Stop};
-use haft_sandbox::{End, Ended, Walls};
+use haft_sandbox::{End, Ended};
 use serde_json::{Map, Value, json};
 
 use super::command::{Command, Format, Meaning};
@@ -43,13 +43,10 @@ pub(super) fn native(run: &Run<'_>, ended: &Ended) -> Value {
         End::OutOfTime | End::CalledOff => None,
     };
     add("layers", json!(ended.layers));
-    if let Walls::Off = run.cli.place.walls {
-        add("unconfined", json!(true));
-    }
     if !ended.tried.is_empty() {
         add("tried", tried::listed(&ended.tried));
     }
-    Value::Object(native)
+    run.cli.place.told(Value::Object(native))
 }
 
 fn meaning(command: &Command, end: End) -> Meaning {

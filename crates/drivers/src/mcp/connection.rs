@@ -132,6 +132,11 @@ impl Connection {
         self.peer().is_transport_closed()
     }
 
+    /// Whether its server is a program that was started here.
+    pub(super) fn is_program(&self) -> bool {
+        self.process.is_some()
+    }
+
     /// What is known of why it broke, as the end of a sentence.
     pub(super) fn last_words(&self) -> String {
         self.words.last()

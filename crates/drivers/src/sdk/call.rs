@@ -132,7 +132,7 @@ impl Call<'_> {
         if let (Some(exception), Some(fields)) = (exception, native.as_object_mut()) {
             fields.insert("exception".to_owned(), json!(exception));
         }
-        native
+        self.sdk.place.told(native)
     }
 
     /// Why a package cannot be used.

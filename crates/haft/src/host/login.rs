@@ -103,7 +103,8 @@ impl Host {
     pub async fn auth_state(&self, driver: &DriverId, actor: &Actor) -> Result<AuthState, Stop> {
         let found = find(&self.workspace(), driver.as_str())?;
         let watch = self.watch();
-        Ok(watch.auth(&found, None, actor, Timestamp::now()).await?.0)
+        watch.renew(&found, actor, Timestamp::now()).await?;
+        Ok(watch.auth(&found, None, actor).await?.0)
     }
 
     /// Notes that a backend no longer takes the login of somebody.

@@ -66,6 +66,22 @@ async fn a_set_up_that_nobody_went_through_names_the_command() {
 }
 
 #[tokio::test]
+async fn a_program_is_asked_for_its_version_before_it_is_first_used_and_not_again() {
+    let asks = "version_check: { cmd: cat version, parse: '(.+)', range: ^2 }\n\
+                sandbox: { fs: { read: [./**] } }";
+    let stage = served_by(&[("first", asks)]).file("version", "1.5.0\n").open();
+    let envelope = called(&stage, "agent:coder").await;
+    let words = "`first` cannot serve `demo.say@1` yet: `echo` is 1.5.0, and `^2` is needed";
+    assert_eq!(envelope.error.map(|error| error.message).as_deref(), Some(words));
+    // The program is the same file, so its version is known.
+    fs::write(stage.folder.path().join("version"), "2.0.0\n").unwrap();
+    let expected = refused(Code::SetupRequired, "run `haft setup first`");
+    assert_eq!(outcome(&stage, "agent:coder").await, expected);
+    fs::remove_file(stage.folder.path().join(".haft/drivers.json")).unwrap();
+    assert_eq!(outcome(&stage, "agent:coder").await, Ok("first".to_owned()));
+}
+
+#[tokio::test]
 async fn a_login_holds_for_whoever_has_it() {
     let login = "auth: { login: { cmd: 'true' } }";
     let stage = served_by(&[("first", login)]).open();

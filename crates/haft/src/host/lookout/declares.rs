@@ -17,6 +17,8 @@ pub(super) struct Declares {
     pub(super) has_way: bool,
     /// Its program, where it has one.
     pub(super) program: Option<Provision>,
+    /// Whether it says how its program is asked for its version.
+    pub(super) asks_version: bool,
     /// The steps of its set-up.
     pub(super) steps: Vec<String>,
     /// The secrets that each of its entries uses.
@@ -34,6 +36,7 @@ impl Declares {
         let folder = folder.parent().unwrap_or(root).to_owned();
         let provision = || Provision::new(manifest.clone(), folder, place.clone());
         let program = (driver.kind == DriverKind::Cli).then(provision);
+        let asks_version = manifest.get("version_check").is_some();
         let steps = manifest.get("setup").and_then(Value::as_array).into_iter().flatten();
         let steps = steps.filter_map(|step| Some(step.get("id")?.as_str()?.to_owned())).collect();
         let entries = manifest.get_mut("implements").map(Value::take).unwrap_or_default();
@@ -44,7 +47,7 @@ impl Declares {
         };
         let used = entries.as_array().into_iter().flatten().map(of_entry).collect();
         let has_way = auth.as_ref().is_some_and(AuthBlock::has_way);
-        Declares { auth, has_way, program, steps, used, all }
+        Declares { auth, has_way, program, asks_version, steps, used, all }
     }
 
     /// The secrets that one entry uses, or all of them.
