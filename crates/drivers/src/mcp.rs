@@ -31,7 +31,7 @@ use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, Safe};
 use haft_model::{Code, Plan, Stop, ToolKey};
 use serde_json::{Value, json};
 
-pub use login::{Asked, Login, Wish};
+pub use login::{Asked, Login, Wish, is_elsewhere, log_in, opened};
 pub use tools::{Seen, Sight, Witness};
 
 use crate::ending::{unsent, while_running};

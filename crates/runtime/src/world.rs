@@ -50,6 +50,9 @@ pub trait Lookout: Send + Sync {
         now: Timestamp,
     ) -> BoxFuture<'a, DriverStates>;
 
+    /// A backend no longer takes the login of somebody.
+    fn ran_out(&self, driver: &DriverId, actor: &Actor);
+
     /// A driver begins to rest, or works again.
     fn rests(&self, driver: &DriverId, rest: Option<Rested>);
 }

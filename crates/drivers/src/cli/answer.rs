@@ -15,6 +15,7 @@ use super::listening::Said;
 use super::run::Run;
 use super::tried;
 use crate::ending::{complaint, running};
+use crate::login::ran_out;
 
 /// How much of what a program complained about is kept with its error.
 const MOST_WORDS: usize = 4096;
@@ -127,8 +128,7 @@ fn failed(run: &Run<'_>, ended: &Ended, said: &Said, meaning: Meaning, root: &Pa
         }
         (None, Meaning::TimedOut) => Stop::new(Code::TimeoutBeforeSubmit, message),
         (None, Meaning::Wrong(Code::CredentialMissing)) => {
-            Stop::new(Code::CredentialMissing, message)
-                .help(format!("run `haft login {}`", command.driver))
+            ran_out(Stop::new(Code::CredentialMissing, message), &command.driver)
         }
         (None, Meaning::Wrong(code)) => Stop::new(code, message),
         (None, Meaning::Fine) => Stop::new(Code::Internal, message),

@@ -243,7 +243,11 @@ fn unmet(fault: &ClientInitializeError, wanted: &Wanted<'_>) -> Unmet {
             let words = format!("{server} refuses to talk: {}", one_line(&error.message));
             Unmet::Refused(Stop::new(Code::DependencyUnavailable, words))
         }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => unmet(fallback, wanted),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. }
+            if super::remote::refusal(fault).is_none() =>
+        {
+            unmet(fallback, wanted)
+        }
         other => match super::remote::refusal(other) {
             Some(stop) => Unmet::Refused(stop),
             None => {

@@ -100,7 +100,7 @@ impl Watch {
         actor: &Actor,
         now: Timestamp,
     ) -> Result<(), Stop> {
-        if driver.auth.is_none() {
+        if driver.auth.is_none() && driver.kind != DriverKind::Mcp {
             return Ok(());
         }
         let declares = self.declares(driver);
@@ -120,7 +120,7 @@ impl Watch {
         entry: Option<usize>,
         actor: &Actor,
     ) -> Result<(AuthState, Option<Mend>), Stop> {
-        if driver.auth.is_none() {
+        if driver.auth.is_none() && driver.kind != DriverKind::Mcp {
             return Ok((AuthState::NotRequired, None));
         }
         let declares = self.declares(driver);
@@ -260,6 +260,11 @@ impl Lookout for Watch {
             }
             states
         })
+    }
+
+    fn ran_out(&self, driver: &DriverId, actor: &Actor) {
+        // The caller is told anyway; one that cannot be written down is seen again by the next.
+        let _ = self.logins().expired(driver.as_str(), actor.id.as_str());
     }
 
     fn rests(&self, driver: &DriverId, rest: Option<Rested>) {

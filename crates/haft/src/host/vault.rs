@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use haft_contract::{Exposure, SecretEntry};
-use haft_drivers::{Keeper, KeyPlace, Listed, Named, Per, Strongbox};
-use haft_model::{Secret, Timestamp};
+use haft_drivers::{Keeper, KeyPlace, Listed, Named, Per, Strongbox, mcp};
+use haft_model::{DriverKind, Secret, Timestamp};
 use haft_sandbox::AddressGuard;
 use serde_json::Value;
 
@@ -93,13 +93,17 @@ fn per(metadata: &Value) -> Per {
     }
 }
 
-/// Where tokens may be renewed: in public, and at the services of one's own that an AUTH.md names.
+/// Where tokens may be renewed: in public, and at the services of one's own that an AUTH.md, or the
+/// driver of an MCP server, names.
 pub(super) fn guard(workspace: &Workspace, given: &Given) -> AddressGuard {
     let named = workspace.rulebook().auth.iter().filter_map(|auth| {
         let url = AddressGuard::named(&auth.api_base).ok()?;
         Some((url.host().to_owned(), url.port()))
     });
-    named.fold(given.addresses.clone(), |guard, (host, port)| guard.allowing(&host, port))
+    let guard = given.addresses.clone();
+    let guard = named.fold(guard, |guard, (host, port)| guard.allowing(&host, port));
+    let drivers = workspace.drivers().into_iter().filter(|driver| driver.kind == DriverKind::Mcp);
+    drivers.fold(guard, |guard, driver| mcp::opened(guard, &driver.raw()))
 }
 
 /// What no program may see, wherever else it may look: the key, also one that is made later.

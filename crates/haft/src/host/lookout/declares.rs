@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use haft_contract::Driver;
-use haft_drivers::{AuthBlock, Place, Provision};
+use haft_drivers::{AuthBlock, Place, Provision, mcp};
 use haft_model::DriverKind;
 use serde_json::Value;
 
@@ -31,7 +31,8 @@ impl Declares {
     pub(super) fn of(driver: &Driver, root: &Path, place: &Place) -> Declares {
         let mut manifest = driver.raw();
         let all = uses::named(&manifest).into_iter().collect();
-        let auth = AuthBlock::of(&manifest);
+        let elsewhere = mcp::is_elsewhere(&manifest) && manifest.pointer("/server/auth").is_some();
+        let auth = AuthBlock::of(&manifest).or_else(|| elsewhere.then(AuthBlock::default));
         let folder = root.join(&*driver.file);
         let folder = folder.parent().unwrap_or(root).to_owned();
         let provision = || Provision::new(manifest.clone(), folder, place.clone());
@@ -46,7 +47,7 @@ impl Declares {
             own.union(&shared).cloned().collect()
         };
         let used = entries.as_array().into_iter().flatten().map(of_entry).collect();
-        let has_way = auth.as_ref().is_some_and(AuthBlock::has_way);
+        let has_way = elsewhere || auth.as_ref().is_some_and(AuthBlock::has_way);
         Declares { auth, has_way, program, asks_version, steps, used, all }
     }
 
