@@ -1,5 +1,6 @@
 //! Where programs run: the workspace, and what stands between them and this machine.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -19,6 +20,8 @@ pub struct Place {
     pub guard: AddressGuard,
     /// The environment of Haft itself, of which programs get what they declare.
     pub variable: fn(&str) -> Option<String>,
+    /// Those variables of it that hold secrets of the workspace, which only its vault gives out.
+    pub secrets: BTreeSet<String>,
 }
 
 impl Place {

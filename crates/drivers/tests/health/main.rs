@@ -25,6 +25,7 @@ async fn checkup(manifest: Value) -> Option<Checkup> {
         walls: Walls::By(Launcher::at(env!("CARGO_BIN_EXE_haft-drivers-test-launcher"))),
         guard: AddressGuard::public(),
         variable: |name| std::env::var(name).ok(),
+        secrets: Default::default(),
     };
     let declared = Declared { manifest, serves: Vec::new() };
     probe(&declared, &place, Timestamp::UNIX_EPOCH).await

@@ -47,6 +47,24 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|_| name != KEY_VARIABLE)
 }
 
+/// The environment variables that hold secrets of a workspace: those that an inventory names, and
+/// those that a slug stands for.
+pub(super) fn variables(workspace: &Workspace) -> BTreeSet<String> {
+    let named = inventory(workspace).into_iter().flat_map(|listed| {
+        let own = listed.slug.to_ascii_uppercase().replace(['-', '/'], "_");
+        let backend = listed.backend.as_deref().and_then(|at| at.strip_prefix("env://"));
+        let backend = backend.map(str::to_owned);
+        listed
+            .names
+            .into_iter()
+            .map(|named| named.name)
+            .chain([own])
+            .chain(backend)
+            .collect::<Vec<_>>()
+    });
+    named.collect()
+}
+
 /// The merged inventory; of two entries with one slug the first file by name has it.
 fn inventory(workspace: &Workspace) -> Vec<Listed> {
     let mut seen = BTreeSet::new();

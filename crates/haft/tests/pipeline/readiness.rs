@@ -225,3 +225,15 @@ async fn a_login_that_a_server_no_longer_takes_has_run_out_until_another_secret_
     set("of-the-second-day").await;
     assert_eq!(outcome(&stage, "user:ana").await, Ok("web".to_owned()));
 }
+
+#[tokio::test]
+async fn a_variable_that_an_inventory_calls_a_secret_is_not_passed_to_a_program() {
+    let secrets = "---\nsecrets:\n  - slug: shop/key\n    name: Key\n    description: Opens it.\n    \
+        exposures: [{ kind: env, name: HOME, field: value }]\n---\n";
+    let passing = |name: &str| format!("sandbox: {{ env: {{ pass: [{name}] }} }}");
+    for (name, code) in [("HOME", Some(Code::SandboxViolation)), ("PATH", None)] {
+        let stage = served_by(&[("first", &passing(name))]).file(".secrets/SECRETS.md", secrets);
+        let found = outcome(&stage.open(), "agent:coder").await;
+        assert_eq!(found.err().map(|(code, _)| code), code, "{name}");
+    }
+}
