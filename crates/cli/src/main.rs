@@ -18,8 +18,8 @@ use clap::{Parser, Subcommand};
 
 use command::{
     accept, add, approvals, approve, audit, batch, call, cancel, check, compensate, doctor, events,
-    explain, export, init, login, runs, schema, secrets, settle, setup, show, test, tools, trace,
-    why,
+    explain, export, init, login, runs, schema, secrets, serve, settle, setup, show, test, tools,
+    trace, why,
 };
 use exit::Exit;
 
@@ -90,6 +90,8 @@ enum Command {
     Secrets(secrets::Arguments),
     /// Log in to what stands behind a driver.
     Login(login::Arguments),
+    /// Answer agents: MCP over HTTP or standard input and output, and REST.
+    Serve(serve::Arguments),
     /// Run the examples of contracts against every driver that claims them.
     Test(test::Arguments),
     /// Accept a changed contract.
@@ -128,6 +130,7 @@ fn main() -> ExitCode {
 
 fn run(context: &Context, command: Command) -> Result<Exit> {
     match command {
+        Command::Serve(arguments) => wait(serve::run(context, arguments)),
         Command::Init(arguments) => init::run(context, arguments),
         Command::Add(arguments) => wait(add::run(context, arguments)),
         Command::Check(arguments) => check::run(context, arguments),

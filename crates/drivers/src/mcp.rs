@@ -5,6 +5,7 @@
 //! nothing. A call that may change something is on record before its first byte is sent.
 
 mod answer;
+mod backend;
 mod call;
 mod connection;
 mod ear;
@@ -27,9 +28,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, Safe};
+use haft_driver::{
+    Abilities, Attempt, Backend, BackendNews, BoxFuture, Driver, Failure, Output, Safe,
+};
 use haft_model::{Code, Plan, Stop, ToolKey};
 use serde_json::{Value, json};
+use tokio::sync::broadcast;
 
 pub use login::{Asked, Login, Wish, is_elsewhere, log_in, opened};
 pub use tools::{Seen, Sight, Witness};
@@ -48,6 +52,9 @@ use manifest::{Entry, Server, Written};
 use reached::{Inside, Meant};
 use recent::Recent;
 
+/// How much news waits for whoever is slow to hear it.
+const MOST_NEWS: usize = 64;
+
 /// How long a server is kept that nobody calls.
 const IDLE: Duration = Duration::from_secs(300);
 
@@ -63,6 +70,8 @@ pub struct Mcp {
     known: Known,
     inside: Recent<Inside>,
     kept: Kept<Connection>,
+    /// What its servers tell of changes.
+    news: broadcast::Sender<BackendNews>,
 }
 
 struct Manifest {
@@ -89,6 +98,7 @@ impl Mcp {
             known: Known::default(),
             inside: Recent::default(),
             kept: Kept::new(IDLE),
+            news: broadcast::channel(MOST_NEWS).0,
         }
     }
 
@@ -136,11 +146,18 @@ impl Mcp {
         if meant.personal {
             key = format!("{key} {} {}", plan.actor.tenant, plan.actor.id);
         }
-        let mut made = self.kept.get(&key, || self.connect(&meant)).await.map_err(stopped)?;
+        // Whoever can be asked is known to the server, and nobody else answers in their place.
+        if !attempt.abilities.kinds.is_empty() {
+            let (actor, told) = (&plan.actor, &attempt.abilities.told);
+            key = format!("{key} asks {} {} {told}", actor.tenant, actor.id);
+        }
+        // Rarely made, so that making it takes no room in the futures of all calls.
+        let connect = || Box::pin(self.connect(&meant, &attempt.abilities));
+        let mut made = self.kept.get(&key, connect).await.map_err(stopped)?;
         if made.is_broken() {
             self.kept.broke(&key, &made).await;
             tokio::time::sleep(FIRST_PAUSE).await;
-            made = self.kept.get(&key, || self.connect(&meant)).await.map_err(stopped)?;
+            made = self.kept.get(&key, connect).await.map_err(stopped)?;
         }
         Ok((key, made))
     }
@@ -160,10 +177,11 @@ impl Mcp {
         }
     }
 
-    async fn connect(&self, meant: &Meant) -> Result<Connection, Stop> {
+    async fn connect(&self, meant: &Meant, abilities: &Abilities) -> Result<Connection, Stop> {
         let written = self.written()?;
         let (driver, version) = (written.id.as_str(), written.protocol_version.as_deref());
-        let wanted = Wanted { driver, version, known: &self.known };
+        let (known, news) = (&self.known, &self.news);
+        let wanted = Wanted { driver, version, known, abilities, news };
         let connecting = meant.connect(&self.place, self.lookup, &wanted);
         let patience = written.patience();
         tokio::time::timeout(patience, connecting).await.unwrap_or_else(|_| {
@@ -187,6 +205,10 @@ impl Driver for Mcp {
             }
             Server::Binary { .. } | Server::Npm { .. } | Server::Docker {} => Ok(()),
         }
+    }
+
+    fn backend(&self) -> Option<&dyn Backend> {
+        Some(self)
     }
 
     fn reports_submission(&self, plan: &Plan) -> bool {
@@ -222,7 +244,7 @@ pub async fn list(manifest: Value, place: Place, timeout: Duration) -> Result<Va
             Inside::new(written, &opening, &mcp.place).map(Arc::new)
         };
         let meant = mcp.meant(inside, None).await.map_err(|failure| failure.stop)?;
-        let connection = mcp.connect(&meant).await?;
+        let connection = mcp.connect(&meant, &Abilities::default()).await?;
         let (tools, _) = tools::all(connection.peer()).await?;
         let about = connection.about();
         Ok(json!({

@@ -29,7 +29,7 @@ use haft_catalog::{DriverStates, Entry};
 use haft_driver::{Driver, Hook, Vault};
 use haft_drivers::Provision;
 use haft_ledger::Store;
-use haft_model::{Actor, ActorId, Call, DriverId, Envelope, Role, Timestamp};
+use haft_model::{Actor, Call, DriverId, Envelope, Role, Timestamp};
 use haft_runtime::{
     Clock, Lookout as _, Manner, NonInteractive, Options, Reader, Receipt, Rest, Runtime, Unsent,
     WallClock,
@@ -181,6 +181,11 @@ impl Host {
         &self.runtime
     }
 
+    /// The pipeline, for those who keep it.
+    pub fn shared_runtime(&self) -> Arc<Runtime> {
+        self.runtime.clone()
+    }
+
     /// What was recorded.
     pub fn reader(&self) -> Reader {
         self.runtime.reader()
@@ -223,29 +228,12 @@ impl Host {
 
     /// The name of the tenant that callers are of unless haft.toml says otherwise.
     pub fn tenant(&self) -> String {
-        let workspace = self.workspace();
-        let folder =
-            || workspace.root().canonicalize().ok()?.file_name()?.to_str().map(str::to_owned);
-        let named = workspace.settings().workspace.name.clone();
-        named.or_else(folder).unwrap_or_else(|| "workspace".to_owned())
+        self.runtime.world().people.tenant.clone()
     }
 
     /// Somebody as haft.toml knows them. A person whom it does not know may call and not answer.
     pub fn actor(&self, id: &str) -> Actor {
-        let workspace = self.workspace();
-        let known = workspace.settings().actors.iter().find(|actor| actor.id.as_str() == id);
-        let tenant = || self.tenant();
-        match known {
-            Some(known) => Actor::new(
-                known.id.clone(),
-                &known.tenant.clone().unwrap_or_else(tenant),
-                known.roles.iter().copied(),
-            ),
-            None => {
-                let role = id.starts_with("agent:").then_some(Role::Agent);
-                Actor::new(ActorId::from(id), &tenant(), role)
-            }
-        }
+        self.runtime.world().people.actor(id)
     }
 
     /// The person who runs this process: owner of the workspace, and approver.

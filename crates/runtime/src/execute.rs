@@ -1,5 +1,6 @@
 //! Phases 8 and 9: a turn in the queue, and the one room that acts.
 
+mod asking;
 mod attempts;
 mod fallback;
 mod running;
@@ -174,7 +175,7 @@ impl Walk<'_> {
         );
         let attempt = attempt.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))?;
         let attempt = attempt.known_by(running.mutates.then(|| self.key()));
-        let attempt = attempt.with(self.world.vault.clone());
+        let attempt = attempt.with(self.world.vault.clone()).asking(running.abilities());
         let driver = &cleared.understood.driver;
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
         let mut work = Guarded(work);
@@ -231,6 +232,8 @@ impl Walk<'_> {
                 let _ = reply.send(recorded);
             }
             Said::Hide(made) => self.redactor.hide(&made),
+            Said::Ask { asked, reply } => self.ask_caller(running, asked, reply).await,
+            Said::Remark(remark) => self.remark(running, remark),
         }
     }
 
@@ -272,6 +275,7 @@ impl Walk<'_> {
             progress,
             cancel,
         });
+        running.tell(&reported);
         self.journal.note(Event::Progressed(Box::new(reported)));
         // Progress that nobody can be told of is not worth failing a call for.
         let _ = self.journal.show(&self.runtime.options).await;
@@ -288,6 +292,7 @@ impl Walk<'_> {
             progress: Progress { message: Some(text), ..Progress::default() },
             cancel: None,
         });
+        running.tell(&reported);
         self.journal.note(Event::PartialResult(Box::new(reported)));
         let _ = self.journal.show(&self.runtime.options).await;
     }

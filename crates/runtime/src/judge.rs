@@ -8,6 +8,7 @@ use haft_policy::{Circumstances, Matter, decide};
 use serde_json::{Value, json};
 
 use crate::journal::unrecorded;
+use crate::redact::Redactor;
 use crate::understand::Understood;
 use crate::{Runtime, World};
 
@@ -22,9 +23,72 @@ pub struct Why {
     pub unready: Option<Stop>,
 }
 
+impl Why {
+    fn without(mut self, redactor: &Redactor) -> Why {
+        let stop = |stop: Stop| redactor.stop(stop);
+        let shown = |mut input: Value| {
+            redactor.value(&mut input);
+            input
+        };
+        self.explained.input = self.explained.input.map(|input| input.map(shown).map_err(stop));
+        self.explained.route = self.explained.route.map_err(stop);
+        self.explained.block = self.explained.block.map(stop);
+        self.unready = self.unready.map(stop);
+        self
+    }
+
+    /// For machines.
+    pub fn told(&self) -> Value {
+        let explained = &self.explained;
+        let contract = &explained.entry.contract;
+        let route = match &explained.route {
+            Ok((route, limits)) => json!({
+                "driver": route.driver, "reason": route.reason, "rejected": route.rejected,
+                "limits": limits,
+            }),
+            Err(stop) => json!({ "driver": null, "error": stop.told() }),
+        };
+        json!({
+            "tool": contract.key(),
+            "version": contract.tool.version,
+            "driver": explained.route.as_ref().ok().map(|(route, _)| &route.driver),
+            "route": route,
+            "input": match &explained.input {
+                None => json!({ "given": false }),
+                Some(Ok(input)) => json!({ "given": true, "fits": true, "value": input }),
+                Some(Err(stop)) => json!({ "given": true, "fits": false, "error": stop.told() }),
+            },
+            "blocked": explained.block.as_ref().map(Stop::told),
+            "grant": contract.grant_key(),
+            "effects": &*contract.effects,
+            "fingerprint": explained.entry.fingerprint,
+            "unready": self.unready.as_ref().map(Stop::told),
+            "decision": self.decision.as_ref().map(judged),
+        })
+    }
+}
+
+/// A decision for machines, with what people read first.
+fn judged(decision: &Decision) -> Value {
+    let mut value = json!(decision);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("reason".into(), json!(decision.reason()));
+    }
+    value
+}
+
 impl Runtime {
-    /// What would become of a call, with every reason. Nothing is written and no hook is heard.
+    /// What would become of a call, with every reason and without what is sensitive in its input.
+    /// Nothing is written and no hook is heard.
     pub async fn why(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
+        let given = input.clone();
+        let why = self.foreseen(call, input).await?;
+        let mut redactor = Redactor::new(&why.explained.entry.contract.tool.extras.sensitive);
+        given.iter().for_each(|input| redactor.learn(input));
+        Ok(why.without(&redactor))
+    }
+
+    async fn foreseen(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
         let world = self.world();
         let now = self.clock.now();
         let Some(entry) = world.snapshot.find(&call.tool).cloned() else {

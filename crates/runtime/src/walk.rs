@@ -83,7 +83,18 @@ pub(crate) struct Walk<'r> {
 impl Runtime {
     /// Takes one call through the rooms. Whatever happens, exactly one envelope comes out.
     pub async fn call(&self, call: Call, manner: Manner<'_>) -> Envelope {
-        let mut walk = Walk::begin(self, &call, new_id());
+        self.call_under(self.new_id(), call, manner).await
+    }
+
+    /// An id that no call had before, for a caller who has to know it beforehand.
+    pub fn new_id(&self) -> InvocationId {
+        new_id()
+    }
+
+    /// The same as `call`, under an id of [`Runtime::new_id`]. A call that means what another meant is
+    /// answered with the envelope of that, and the id stands for nothing.
+    pub async fn call_under(&self, id: InvocationId, call: Call, manner: Manner<'_>) -> Envelope {
+        let mut walk = Walk::begin(self, &call, id);
         walk.nested = call.parent.is_some();
         let outcome = walk.through(&call, &manner).await;
         let envelope = walk.finish(outcome).await;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use haft_catalog::{DriverStates, Entry, Rested, Snapshot, Surface};
 use haft_driver::{BoxFuture, Driver, Hook, Vault};
-use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Role, Timestamp};
+use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Role, Timestamp};
 use haft_policy::Rulebook;
+
+use crate::People;
 
 /// Everything a call is held against, at one moment. A reload makes a whole new one.
 #[derive(Default)]
@@ -23,6 +25,10 @@ pub struct World {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Who sees what; a scope of nobody here sees everything.
     pub surfaces: Vec<Surface>,
+    /// Who is known.
+    pub people: People,
+    /// What is wrong with what was read.
+    pub notices: Arc<[Notice]>,
     /// How often things may be done.
     pub rates: Vec<Rate>,
     /// How many calls drivers carry out at once, together.

@@ -38,35 +38,14 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     Ok(Exit::Done)
 }
 
+/// What the catalog tells of it, with what is known of its drivers for whoever asks.
 fn as_json(entry: &Entry, states: &DriverStates) -> Value {
-    let contract = &entry.contract;
-    let tool = &contract.tool;
-    let today = command::today();
-    json!({
-        "id": tool.key.id,
-        "key": tool.key,
-        "version": tool.version,
-        "name": contract.title(),
-        "description": tool.description,
-        "file": &*tool.file,
-        "inputs": tool.inputs,
-        "model_inputs": contract.model_schema(),
-        "outputs": tool.outputs,
-        "context_schema": tool.context_schema,
-        "implements": contract.action.as_ref().map(|action| &action.id),
-        "effects": &*contract.effects,
-        "fingerprint": entry.fingerprint,
-        "schema_digest": contract.schema_digest(),
-        "idempotent": tool.idempotent,
-        "timeout_ms": tool.timeout_ms,
-        "retry": tool.retry,
-        "lifecycle": entry.lifecycle(today).name(),
-        "blocked": entry.blocked(today).map(|block| json!({ "reason": block.reason, "message": block.message })),
-        "grant": contract.grant_key(),
-        "default_implementation": tool.default_implementation,
-        "drivers": entry.bindings.iter().map(|binding| driver(&Seen::new(binding, states)))
-            .collect::<Vec<_>>(),
-    })
+    let mut value = entry.told(command::today());
+    let drivers = entry.bindings.iter().map(|binding| driver(&Seen::new(binding, states)));
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("drivers".to_owned(), drivers.collect());
+    }
+    value
 }
 
 fn driver(seen: &Seen<'_>) -> Value {

@@ -34,8 +34,9 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let found: Vec<(Arc<Entry>, Option<f64>)> = if arguments.words.is_empty() {
         workspace.snapshot().entries().map(|entry| (entry.clone(), None)).collect()
     } else {
-        let found = Index::new(workspace.snapshot()).search(&arguments.words.join(" "));
-        found.into_iter().take(arguments.limit).map(|(entry, score)| (entry, Some(score))).collect()
+        let index = Index::new(workspace.snapshot());
+        let found = index.search(&arguments.words.join(" "), arguments.limit, |_| true);
+        found.into_iter().map(|hit| (hit.found, Some(f64::from(hit.score)))).collect()
     };
     let mut rows: Vec<Row> = Vec::with_capacity(found.len());
     for (entry, score) in &found {

@@ -8,13 +8,14 @@ use haft_driver::{Attempt, Failure, Output};
 use haft_model::{Code, EffectState, Progress, Stop};
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ErrorData, RequestMetaObject,
-    ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ErrorData,
+    InputRequiredResult, InputResponses, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
+use super::backend::{MOST_ROUNDS, answers, asks_too_often};
 use super::connection::Connection;
 use super::manifest::Entry;
 use super::tools::one_line;
@@ -70,16 +71,26 @@ impl<'a> Call<'a> {
         let (tool, arguments) = (&self.entry.tool, &self.arguments);
         let checked = connection.check(tool, arguments, self.attempt.plan, &self.mcp.witness).await;
         checked.map_err(while_running).map_err(unsent)?;
-        let (reports, heard) = mpsc::channel(MOST_REPORTS);
-        let asked = self.ask(&connection, reports).await?;
-        let id = asked.id();
-        let answered = self.heard(asked, heard).await;
-        if connection.is_broken() {
-            self.mcp.kept.broke(&key, &connection).await;
-        }
-        let native = match connection.is_program() {
-            true => self.mcp.place.told(connection.native(&id)),
-            false => connection.native(&id),
+        let _attended = connection.ear().attend(&self.attempt.link);
+        let mut brought = Brought::default();
+        let (native, answered) = loop {
+            let (reports, heard) = mpsc::channel(MOST_REPORTS);
+            let asked = self.ask(&connection, reports, &brought).await?;
+            let id = asked.id();
+            let answered = self.heard(asked, heard).await;
+            if connection.is_broken() {
+                self.mcp.kept.broke(&key, &connection).await;
+            }
+            let native = match connection.is_program() {
+                true => self.mcp.place.told(connection.native(id)),
+                false => connection.native(id),
+            };
+            match answered {
+                Ok(ServerResult::InputRequiredResult(asks)) if self.can_be_asked() => {
+                    brought = self.inquire(asks, &brought).await?;
+                }
+                answered => break (native, answered),
+            }
         };
         match self.taken(answered, &connection) {
             Ok(output) => Ok(Output { native: vec![native], ..output }),
@@ -91,8 +102,11 @@ impl<'a> Call<'a> {
         &self,
         connection: &Connection,
         reports: mpsc::Sender<Progress>,
+        brought: &Brought,
     ) -> Result<Asked, Failure> {
-        let params = CallToolRequestParams::new(self.entry.tool.clone());
+        let mut params = CallToolRequestParams::new(self.entry.tool.clone());
+        params.input_responses.clone_from(&brought.answers);
+        params.request_state.clone_from(&brought.state);
         let mut request = CallToolRequest::new(params.with_arguments(self.arguments.clone()));
         request.extensions.insert(Going { sending: self.sending.clone(), reports });
         let request = ClientRequest::CallToolRequest(request);
@@ -100,6 +114,29 @@ impl<'a> Call<'a> {
         let handle = connection.peer().send_request_with_option(request, options).await;
         let handle = handle.map_err(|_| self.broken(connection))?;
         Ok(Asked { handle: Some(handle), sending: self.sending.clone() })
+    }
+
+    /// Whether anybody is there who answers what a server wants to know.
+    fn can_be_asked(&self) -> bool {
+        !self.attempt.abilities.kinds.is_empty()
+    }
+
+    /// Asks the caller what the server wants to know; the server did nothing until it knows.
+    async fn inquire(
+        &self,
+        asks: InputRequiredResult,
+        before: &Brought,
+    ) -> Result<Brought, Failure> {
+        if before.rounds >= MOST_ROUNDS {
+            let effect = self.effect(EffectState::NotCommitted);
+            return Err(Failure::new(asks_too_often(), effect));
+        }
+        let answers = answers(self.attempt, &asks).await.map_err(|failure| {
+            let effect = self.effect(failure.effect);
+            Failure { effect, ..failure }
+        })?;
+        let rounds = before.rounds + 1;
+        Ok(Brought { answers: Some(answers), state: asks.request_state, rounds })
     }
 
     fn meta(&self) -> RequestMetaObject {
@@ -227,6 +264,14 @@ impl<'a> Call<'a> {
             _ => self.cut_short(late()),
         }
     }
+}
+
+/// What a call brings back to a server that asked.
+#[derive(Default)]
+struct Brought {
+    answers: Option<InputResponses>,
+    state: Option<String>,
+    rounds: usize,
 }
 
 /// A request that is waited for. Whoever stops waiting tells the server.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_driver::{Abilities, BackendNews};
 use haft_model::{Code, Plan, Stop};
 use haft_sandbox::{Confined, End, Running, Walls};
 use rmcp::RoleClient;
@@ -11,7 +12,7 @@ use rmcp::service::{ClientInitializeError, ClientServiceExt as _, Peer, RunningS
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::{Map, Value, json};
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, broadcast};
 use tokio::task::AbortHandle;
 
 use super::ear::Ear;
@@ -27,11 +28,16 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long it takes to know how a program ended that broke off.
 const POST_MORTEM: Duration = Duration::from_millis(500);
 
+/// Where a request is named in what the server knows it by.
+const REQUEST_ID: &str = "request_id";
+
 /// Ends that others talk to.
 pub(super) struct Connection {
     service: RunningService<RoleClient, Arc<Ear>>,
     ear: Arc<Ear>,
     about: Arc<ServerPeerInfo>,
+    /// What the server knows requests by, without the one.
+    native: Value,
     tools: RwLock<Tools>,
     words: LastWords,
     process: Option<Running>,
@@ -43,6 +49,10 @@ pub(super) struct Wanted<'a> {
     pub(super) driver: &'a str,
     pub(super) version: Option<&'a str>,
     pub(super) known: &'a Known,
+    /// What whoever calls can be asked.
+    pub(super) abilities: &'a Abilities,
+    /// Where changes are told.
+    pub(super) news: &'a broadcast::Sender<BackendNews>,
 }
 
 /// Why there is no connection: a server that hung up may only dislike the way it was spoken to.
@@ -124,7 +134,7 @@ impl Connection {
         &self.about
     }
 
-    pub(super) fn ear(&self) -> &Ear {
+    pub(super) fn ear(&self) -> &Arc<Ear> {
         &self.ear
     }
 
@@ -142,15 +152,13 @@ impl Connection {
         self.words.last()
     }
 
-    /// What the server is known by.
-    pub(super) fn native(&self, request: &str) -> Value {
-        let server = self.about.server_info.as_ref();
-        json!({
-            "source": "mcp",
-            "request_id": request,
-            "server": server.map(|server| json!({"name": server.name, "version": server.version})),
-            "protocol_version": self.about.protocol_version.as_str(),
-        })
+    /// What the server knows a request by.
+    pub(super) fn native(&self, request: String) -> Value {
+        let mut native = self.native.clone();
+        if let Some(id) = native.get_mut(REQUEST_ID) {
+            *id = Value::String(request);
+        }
+        native
     }
 
     /// Whether a call may be made. A list that is no longer true is asked for again.
@@ -162,7 +170,9 @@ impl Connection {
         witness: &Witness,
     ) -> Result<(), Stop> {
         if self.ear.take_changed() || self.tools.read().await.is_stale() {
-            let fresh = Tools::of(self.peer()).await.inspect_err(|_| self.ear.tools_changed())?;
+            // Rarely asked for, so that it takes no room in the futures of all calls.
+            let fresh = Box::pin(Tools::of(self.peer())).await;
+            let fresh = fresh.inspect_err(|_| self.ear.tools_changed())?;
             *self.tools.write().await = fresh;
         }
         self.tools.read().await.check(tool, arguments, plan, witness)
@@ -211,7 +221,7 @@ async fn greet<T>(transport: T, wanted: &Wanted<'_>, era: Option<Era>) -> Result
 where
     T: Transport<RoleClient> + 'static,
 {
-    let ear = Arc::new(Ear::default());
+    let ear = Arc::new(Ear::new(wanted.abilities, wanted.news.clone()));
     let beginning = era::beginning(era, wanted.version);
     let served = ear.clone().serve_with_lifecycle(Wire::new(transport), beginning).await;
     let service = served.map_err(|fault| unmet(&fault, wanted))?;
@@ -223,10 +233,20 @@ where
     let tools = Tools::of(service.peer()).await.map_err(Unmet::Refused)?;
     wanted.known.learn(Some(Era::of(&about.protocol_version)));
     let (words, process, listening) = (LastWords::default(), None, None);
-    let tools = RwLock::new(tools);
-    let mut made = Connection { service, ear, about, tools, words, process, listening };
+    let (tools, native) = (RwLock::new(tools), native(&about));
+    let mut made = Connection { service, ear, about, native, tools, words, process, listening };
     made.listen();
     Ok(made)
+}
+
+fn native(about: &ServerPeerInfo) -> Value {
+    let server = about.server_info.as_ref();
+    json!({
+        "source": "mcp",
+        REQUEST_ID: null,
+        "server": server.map(|server| json!({"name": server.name, "version": server.version})),
+        "protocol_version": about.protocol_version.as_str(),
+    })
 }
 
 fn unmet(fault: &ClientInitializeError, wanted: &Wanted<'_>) -> Unmet {

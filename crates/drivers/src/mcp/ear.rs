@@ -1,33 +1,103 @@
-//! What a server may say to us on its own: that its tools changed, or that it would like to ask.
+//! What a server may say to us on its own: that something changed, a remark, or that it would like to
+//! ask.
 //!
-//! We pass on what a caller can do and never what we could do in its place. No caller says yet what
-//! it can do, so nothing is declared, and whoever asks all the same hears a no.
+//! We declare what the caller can do and never what we could do in its place. What a server asks goes
+//! to the caller whose call is under way; where nobody can be asked, it hears a no.
+#![expect(deprecated, reason = "servers of 2025 still sample, ask for roots and log")]
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use haft_driver::{Abilities, BackendNews, Inquiry, InquiryKind, Link, Remark};
 use rmcp::ClientHandler;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ErrorData, Implementation, ProtocolVersion,
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, Implementation,
+    ListRootsResult, LoggingMessageNotificationParam, ProtocolVersion,
+    ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{NotificationContext, RequestContext};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
 
 use super::tools::one_line;
 
 /// Our end of a connection, as far as the server speaks first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ear {
     changed: AtomicBool,
     /// What was asked last and not answered.
     asked: Mutex<Option<String>>,
+    /// What the callers of this connection can do, as they said it.
+    declared: ClientCapabilities,
+    able: Abilities,
+    /// The calls under way; a server that asks means the last, since all are by one caller.
+    calls: Mutex<Vec<(u64, Link)>>,
+    count: AtomicU64,
+    news: broadcast::Sender<BackendNews>,
+}
+
+/// A call whose caller can be asked, until this is dropped.
+pub(super) struct Attended {
+    ear: Arc<Ear>,
+    number: u64,
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        self.ear.calls().retain(|(number, _)| *number != self.number);
+    }
+}
+
+/// What is told to a server of a caller: that it can be asked, and nothing that only our own side of
+/// the conversation would have to keep.
+fn declared(able: &Abilities) -> ClientCapabilities {
+    let told = able.told.as_object().into_iter().flatten();
+    let known = told.filter(|(name, _)| ["elicitation", "sampling", "roots"].contains(&&***name));
+    let known: Map<_, _> = known.map(|(name, value)| (name.clone(), value.clone())).collect();
+    serde_json::from_value(Value::Object(known)).unwrap_or_default()
 }
 
 impl Ear {
+    pub(super) fn new(able: &Abilities, news: broadcast::Sender<BackendNews>) -> Ear {
+        Ear {
+            changed: AtomicBool::new(false),
+            asked: Mutex::default(),
+            declared: declared(able),
+            able: able.clone(),
+            calls: Mutex::default(),
+            count: AtomicU64::new(0),
+            news,
+        }
+    }
+
+    /// From now on questions are for the caller at the other end of a link.
+    pub(super) fn attend(self: &Arc<Ear>, link: &Link) -> Attended {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        self.calls().push((number, link.clone()));
+        Attended { ear: self.clone(), number }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Vec<(u64, Link)>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn caller(&self) -> Option<Link> {
+        self.calls().last().map(|(_, link)| link.clone())
+    }
+
     /// Says that the tools are others now.
     pub(super) fn tools_changed(&self) {
         self.changed.store(true, Ordering::Release);
+        let _ = self.news.send(BackendNews::Tools);
+    }
+
+    /// Tells whoever listens what changed.
+    pub(super) fn tell(&self, news: BackendNews) {
+        let _ = self.news.send(news);
     }
 
     /// Whether the tools changed since this was last asked.
@@ -41,10 +111,23 @@ impl Ear {
     }
 
     /// Who we say that we are.
-    pub(super) fn client() -> ClientConfig {
+    pub(super) fn client(&self) -> ClientConfig {
         let own = Implementation::new("haft", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), own)
+        ClientConfig::new(self.declared.clone(), own)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    /// What the caller says to one thing that a server wants.
+    async fn answer<T: DeserializeOwned>(
+        &self,
+        kind: InquiryKind,
+        params: &impl Serialize,
+    ) -> Option<T> {
+        let link = self.caller().filter(|_| self.able.kinds.contains(&kind))?;
+        let params = serde_json::to_value(params).ok()?;
+        let inquiry = Inquiry { kind, params };
+        let mut answers = link.ask([("asked".to_owned(), inquiry)].into()).await.ok()?;
+        serde_json::from_value(answers.remove("asked")?).ok()
     }
 }
 
@@ -55,21 +138,76 @@ pub(super) fn question(asked: &ElicitRequestParams) -> String {
     one_line(&[said("message"), said("url")].into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
+fn kind_of(asked: &ElicitRequestParams) -> InquiryKind {
+    match asked {
+        ElicitRequestParams::UrlElicitationParams { .. } => InquiryKind::Page,
+        _ => InquiryKind::Form,
+    }
+}
+
 impl ClientHandler for Ear {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
+        if let Some(answer) = self.answer(kind_of(&request), &request).await {
+            return Ok(answer);
+        }
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(question(&request));
         Ok(ElicitResult::new(ElicitationAction::Decline))
+    }
+
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let answer = self.answer(InquiryKind::Sample, &request).await;
+        answer.ok_or_else(|| ErrorData::invalid_request("nobody is there who has a model", None))
+    }
+
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        let nothing = Value::Object(Map::new());
+        Ok(self.answer(InquiryKind::Roots, &nothing).await.unwrap_or_default())
+    }
+
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let level = serde_json::to_value(params.level).ok();
+        let level = level.and_then(|level| level.as_str().map(str::to_owned));
+        if let (Some(link), Some(level)) = (self.caller(), level) {
+            link.remark(Remark { level, logger: params.logger, data: params.data }).await;
+        }
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.tools_changed();
     }
 
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.tell(BackendNews::Prompts);
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.tell(BackendNews::Resources);
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.tell(BackendNews::Resource(params.uri));
+    }
+
     fn get_info(&self) -> ClientConfig {
-        Ear::client()
+        self.client()
     }
 }

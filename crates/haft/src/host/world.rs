@@ -7,13 +7,14 @@ use haft_catalog::Surface;
 use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::Driver;
 use haft_drivers::mcp::Witness;
-use haft_drivers::{Builtin, Cli, Declared, Http, Mcp, Place, Sdk};
-use haft_model::{CallRate, DriverId, DriverKind, Glob, Timestamp, ToolKey};
+use haft_drivers::{Builtin, Cli, Declared, Http, Mcp, Place, Sdk, Upstream};
+use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Timestamp, ToolKey};
 use haft_policy::Rulebook;
-use haft_runtime::{Rate, World};
+use haft_runtime::{People, Rate, World};
 
 use super::lookout::{Sources, Watch};
 use super::{Given, hooks, vault};
+use crate::builtin::UPSTREAM_DRIVER;
 use crate::workspace::upstream;
 use crate::{BUILTIN_DRIVER, Workspace};
 
@@ -39,11 +40,31 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> (World, Arc<Watch>)
         vault: Some(given.vault.clone().unwrap_or_else(|| keeper.clone())),
         hooks: given.hooks.iter().cloned().chain(hooks::of(workspace, given, &keeper)).collect(),
         surfaces: surfaces.collect(),
+        people: people(workspace),
+        notices: notices(workspace),
         rates: settings.limits.rates.iter().map(rate).collect(),
         at_once: settings.limits.drivers.iter().map(at_once).collect(),
         lookout: Some(watch.clone()),
     };
     (world, watch)
+}
+
+fn people(workspace: &Workspace) -> People {
+    let settings = workspace.settings();
+    let folder = || workspace.root().canonicalize().ok()?.file_name()?.to_str().map(str::to_owned);
+    let named = settings.workspace.name.clone();
+    let tenant = named.or_else(folder).unwrap_or_else(|| "workspace".to_owned());
+    let known = settings.actors.iter().map(|actor| {
+        let of = actor.tenant.as_deref().unwrap_or(&tenant);
+        Actor::new(actor.id.clone(), of, actor.roles.iter().copied())
+    });
+    let known = known.collect();
+    People { tenant, default_actor: settings.workspace.default_actor.clone(), known }
+}
+
+/// What a check of the workspace would say, for whoever looks at it from outside.
+fn notices(workspace: &Workspace) -> Arc<[Notice]> {
+    workspace.diagnostics().iter().map(|diagnostic| diagnostic.notice()).collect()
 }
 
 fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
@@ -54,6 +75,8 @@ fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Dr
     drivers.extend(workspace.code_drivers());
     drivers.extend(given.drivers.iter().map(|(id, driver)| (id.clone(), driver.clone())));
     drivers.insert(DriverId::from(BUILTIN_DRIVER), Arc::new(builtin));
+    let upstream = Upstream::of(&drivers);
+    drivers.insert(DriverId::from(UPSTREAM_DRIVER), Arc::new(upstream));
     drivers
 }
 

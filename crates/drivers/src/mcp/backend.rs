@@ -1,0 +1,137 @@
+//! What a server has beside its tools: prompts, resources and completions, each asked for by a call of
+//! its own.
+
+use std::collections::BTreeMap;
+
+use haft_driver::{
+    Attempt, Backend, BackendNews, BackendRequest, BoxFuture, Failure, Inquiry, InquiryKind, Output,
+};
+use haft_model::{Code, EffectState, Stop};
+use rmcp::model::{ClientRequest, ErrorData, InputRequiredResult, ServerResult};
+use rmcp::service::{PeerRequestOptions, ServiceError};
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+
+use super::tools::one_line;
+use super::{Mcp, stopped};
+use crate::ending::{called_off, late, running};
+
+/// How often a server may ask before it answers.
+pub(super) const MOST_ROUNDS: usize = 10;
+
+impl Backend for Mcp {
+    fn request<'a>(
+        &'a self,
+        attempt: Attempt<'a>,
+        request: BackendRequest,
+    ) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            tokio::select! {
+                ended = self.requested(&attempt, &request) => ended,
+                () = attempt.cancel.cancelled() => Err(Failure::new(called_off(), EffectState::None)),
+                () = tokio::time::sleep_until(attempt.deadline.into()) => {
+                    Err(Failure::new(late(), EffectState::None))
+                }
+            }
+        })
+    }
+
+    fn news(&self) -> Option<broadcast::Receiver<BackendNews>> {
+        Some(self.news.subscribe())
+    }
+}
+
+impl Mcp {
+    async fn requested(
+        &self,
+        attempt: &Attempt<'_>,
+        request: &BackendRequest,
+    ) -> Result<Output, Failure> {
+        let (key, connection) = self.connection(attempt).await?;
+        let attended = connection.ear().attend(&attempt.link);
+        let mut params = request.params.clone();
+        for _ in 0..MOST_ROUNDS {
+            let message = json!({ "method": request.method, "params": params });
+            let message: ClientRequest = serde_json::from_value(message).map_err(|fault| {
+                let words = format!("`{}` cannot be asked like this: {fault}", request.method);
+                stopped(Stop::new(Code::InputValue, words))
+            })?;
+            let options = PeerRequestOptions::no_options();
+            let sent = connection.peer().send_request_with_option(message, options).await;
+            let answered = match sent {
+                Ok(handle) => handle.await_response().await,
+                Err(fault) => Err(fault),
+            };
+            if connection.is_broken() {
+                self.kept.broke(&key, &connection).await;
+            }
+            match answered.map_err(|fault| refused(&fault))? {
+                ServerResult::InputRequiredResult(asks) => {
+                    let answers = answers(attempt, &asks).await?;
+                    params["inputResponses"] = json!(answers);
+                    params["requestState"] = json!(asks.request_state);
+                }
+                result => {
+                    drop(attended);
+                    let value = serde_json::to_value(result).unwrap_or_default();
+                    return Ok(Output::read(value));
+                }
+            }
+        }
+        Err(Failure::new(asks_too_often(), EffectState::None))
+    }
+}
+
+/// What is said of a server that never has enough.
+pub(super) fn asks_too_often() -> Stop {
+    running(
+        Code::ExecutionFailed,
+        format!("the server asked {MOST_ROUNDS} times and never answered"),
+    )
+}
+
+/// What the caller answers to what a server wants to know before it goes on.
+pub(super) async fn answers(
+    attempt: &Attempt<'_>,
+    asks: &InputRequiredResult,
+) -> Result<BTreeMap<String, Value>, Failure> {
+    let requests = serde_json::to_value(&asks.input_requests).unwrap_or_default();
+    let Value::Object(requests) = requests else { return Ok(BTreeMap::new()) };
+    let inquiries = requests.into_iter().map(|(name, mut request)| {
+        let params = request.get_mut("params").map(Value::take).unwrap_or_default();
+        let page = params.get("mode").and_then(Value::as_str) == Some("url");
+        let kind = match request.get("method").and_then(Value::as_str) {
+            Some("sampling/createMessage") => InquiryKind::Sample,
+            Some("roots/list") => InquiryKind::Roots,
+            _ if page => InquiryKind::Page,
+            _ => InquiryKind::Form,
+        };
+        let params = if params.is_null() { json!({}) } else { params };
+        (name, Inquiry { kind, params })
+    });
+    let inquiries: BTreeMap<_, _> = inquiries.collect();
+    if inquiries.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let answered = attempt.link.ask(inquiries).await;
+    answered.map_err(|stop| Failure::new(stop, EffectState::NotCommitted))
+}
+
+fn refused(fault: &ServiceError) -> Failure {
+    let stop = match fault {
+        ServiceError::McpError(error) => refusal(error),
+        other => {
+            running(Code::DependencyUnavailable, format!("the server did not answer: {other}"))
+        }
+    };
+    Failure::new(stop, EffectState::None)
+}
+
+/// An error of the protocol, kept so that whoever called can be told the same.
+fn refusal(error: &ErrorData) -> Stop {
+    let said = one_line(&error.message);
+    let cause = json!({"phase": "run", "json_rpc": {
+        "code": error.code.0, "message": said, "data": error.data,
+    }});
+    Stop::new(Code::ResourceNotFound, format!("the server refused: {said}")).because(cause)
+}
