@@ -84,7 +84,10 @@ impl<'a> Call<'a> {
             if connection.is_broken() {
                 self.mcp.kept.broke(&key, &connection).await;
             }
-            let native = connection.native(id);
+            let native = match connection.is_program() {
+                true => self.mcp.place.told(connection.native(id)),
+                false => connection.native(id),
+            };
             match answered {
                 Ok(ServerResult::InputRequiredResult(asks)) if self.can_be_asked() => {
                     brought = self.inquire(asks, &brought).await?;
