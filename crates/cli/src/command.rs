@@ -18,6 +18,7 @@ pub(crate) mod login;
 pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod secrets;
+pub(crate) mod serve;
 pub(crate) mod settle;
 pub(crate) mod setup;
 pub(crate) mod show;

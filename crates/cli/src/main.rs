@@ -18,8 +18,8 @@ use clap::{Parser, Subcommand};
 
 use command::{
     accept, add, approvals, approve, audit, batch, call, cancel, check, compensate, events,
-    explain, export, init, login, runs, schema, secrets, settle, setup, show, test, tools, trace,
-    why,
+    explain, export, init, login, runs, schema, secrets, serve, settle, setup, show, test, tools,
+    trace, why,
 };
 use exit::Exit;
 
@@ -88,6 +88,8 @@ enum Command {
     Secrets(secrets::Arguments),
     /// Log in to what stands behind a driver.
     Login(login::Arguments),
+    /// Answer agents: MCP over HTTP or standard input and output, and REST.
+    Serve(serve::Arguments),
     /// Run the examples of contracts against every driver that claims them.
     Test(test::Arguments),
     /// Accept a changed contract.
@@ -126,11 +128,12 @@ fn main() -> ExitCode {
 
 fn run(context: &Context, command: Command) -> Result<Exit> {
     match command {
+        Command::Serve(arguments) => wait(serve::run(context, arguments)),
         Command::Init(arguments) => init::run(context, arguments),
         Command::Add(arguments) => wait(add::run(context, arguments)),
         Command::Check(arguments) => check::run(context, arguments),
-        Command::Tools(arguments) => tools::run(context, arguments),
-        Command::Show(arguments) => show::run(context, arguments),
+        Command::Tools(arguments) => wait(tools::run(context, arguments)),
+        Command::Show(arguments) => wait(show::run(context, arguments)),
         Command::Why(arguments) => wait(why::run(context, arguments)),
         Command::Call(arguments) => wait(call::run(context, arguments)),
         Command::Batch(arguments) => wait(batch::run(context, arguments)),

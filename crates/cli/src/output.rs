@@ -2,6 +2,7 @@
 
 mod decision;
 mod diagnostics;
+pub(crate) mod drivers;
 mod envelope;
 mod moment;
 mod sarif;
@@ -25,7 +26,7 @@ pub(crate) use envelope::{effect_words, envelope, pieces};
 pub(crate) use moment::{ago, clock, span, until};
 pub(crate) use sarif::sarif;
 pub(crate) use table::Table;
-pub(crate) use trace::{Told, inputs};
+pub(crate) use trace::trace;
 pub(crate) use visible::visible;
 
 /// Prints JSON on standard output.
@@ -56,7 +57,7 @@ pub(crate) fn remark(text: impl AsRef<str>) {
 /// Prints a refusal and ends as it says.
 pub(crate) fn stop(stop: &Stop, as_json: bool) -> Result<Exit> {
     if as_json {
-        json(&json!({ "ok": false, "error": stop_json(stop) }))?;
+        json(&json!({ "ok": false, "error": stop.told() }))?;
     } else {
         remark(format!("\x1b[1;31m{}\x1b[0m: {}", stop.code, visible(&stop.message)));
         if let Some(help) = &stop.help {
@@ -64,24 +65,6 @@ pub(crate) fn stop(stop: &Stop, as_json: bool) -> Result<Exit> {
         }
     }
     Ok(Exit::of(stop.code))
-}
-
-/// A refusal for machines, in all three vocabularies.
-pub(crate) fn stop_json(stop: &Stop) -> Value {
-    let mut cause = stop.cause.as_object().cloned().unwrap_or_default();
-    if !stop.rejected.is_empty() {
-        cause.insert("rejected".into(), json!(stop.rejected));
-    }
-    json!({
-        "error_code": stop.code,
-        "error_class": stop.code.class(),
-        "code": stop.code.aip(),
-        "aruntime_code": stop.code.aruntime(),
-        "message": stop.message,
-        "field": stop.field,
-        "help": stop.help,
-        "cause": cause,
-    })
 }
 
 /// Prints a fault with its causes, each once.

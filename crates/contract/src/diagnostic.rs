@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use haft_model::Notice;
 use serde::Serialize;
 
 use crate::foreign;
@@ -64,6 +65,22 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// The same, for those who do not read manifests.
+    pub fn notice(&self) -> Notice {
+        Notice {
+            code: self.code,
+            severity: match self.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            },
+            message: self.message.clone(),
+            file: self.file.clone(),
+            line: self.line,
+            column: self.column,
+            help: self.help.clone(),
+        }
+    }
+
     /// Adds the fix.
     pub fn help(&mut self, help: impl Into<String>) -> &mut Diagnostic {
         self.help = Some(help.into());

@@ -7,7 +7,7 @@ use haft_model::{Plan, Stop};
 use haft_policy::Permit;
 use serde_json::Value;
 
-use crate::{Cancel, Link, Safe, Vault};
+use crate::{Abilities, Cancel, Link, Safe, Vault};
 
 /// Everything a driver is given. There is none without a permit for its plan.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct Attempt<'a> {
     pub link: Link,
     /// The secrets that it may open.
     pub safe: Safe<'a>,
+    /// What whoever called can be asked through the link.
+    pub abilities: Abilities,
     permit: &'a Permit,
 }
 
@@ -49,7 +51,9 @@ impl<'a> Attempt<'a> {
         }
         let input = plan.mapped();
         let safe = Safe::new(plan, link.clone(), None);
-        Ok(Attempt { plan, input, key: None, number, deadline, cancel, link, safe, permit })
+        let abilities = Abilities::default();
+        let key = None;
+        Ok(Attempt { plan, input, key, number, deadline, cancel, link, safe, abilities, permit })
     }
 
     /// The same, known to the backend by a key.
@@ -61,6 +65,11 @@ impl<'a> Attempt<'a> {
     pub fn with(self, vault: Option<Arc<dyn Vault>>) -> Attempt<'a> {
         let safe = Safe::new(self.plan, self.link.clone(), vault);
         Attempt { safe, ..self }
+    }
+
+    /// The same, for a caller who can be asked things.
+    pub fn asking(self, abilities: Abilities) -> Attempt<'a> {
+        Attempt { abilities, ..self }
     }
 
     /// The permit it runs under.

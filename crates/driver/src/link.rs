@@ -1,10 +1,13 @@
 //! The way back from a running driver: progress, parts of an answer, and the point of no return.
 
+use std::collections::BTreeMap;
+
 use haft_model::{Code, Content, EffectState, Progress, Secret, Stop};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::Failure;
 use crate::vault::closed;
+use crate::{Failure, Inquiry, Remark};
 
 /// What a driver says while it runs.
 #[derive(Debug)]
@@ -26,6 +29,15 @@ pub enum Said {
     },
     /// It made a text of secrets, which nobody may see either.
     Hide(Secret),
+    /// It wants to know something from whoever called, and waits for the answers.
+    Ask {
+        /// What, each under a name.
+        asked: BTreeMap<String, Inquiry>,
+        /// Where it waits.
+        reply: oneshot::Sender<Result<BTreeMap<String, Value>, Stop>>,
+    },
+    /// Its backend has something to say that is neither progress nor an answer.
+    Remark(Remark),
     /// It heard that it is to stop.
     CancelHeard,
 }
@@ -49,6 +61,22 @@ impl Link {
     /// Hands over part of the answer.
     pub async fn partial(&self, content: Vec<Content>) {
         let _ = self.0.send(Said::Partial(content)).await;
+    }
+
+    /// Asks whoever called; each answer is under the name of its inquiry.
+    pub async fn ask(
+        &self,
+        asked: BTreeMap<String, Inquiry>,
+    ) -> Result<BTreeMap<String, Value>, Stop> {
+        let nobody = || Stop::new(Code::ApprovalRequired, "nobody is there who could be asked");
+        let (reply, answered) = oneshot::channel();
+        self.0.send(Said::Ask { asked, reply }).await.map_err(|_| nobody())?;
+        answered.await.map_err(|_| nobody())?
+    }
+
+    /// Hands on what a backend has to say.
+    pub async fn remark(&self, remark: Remark) {
+        let _ = self.0.send(Said::Remark(remark)).await;
     }
 
     /// Says that the wish to stop was heard.

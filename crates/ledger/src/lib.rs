@@ -11,6 +11,7 @@ mod error;
 mod head;
 mod line;
 mod memory;
+mod question;
 mod sqlite;
 mod store;
 mod story;

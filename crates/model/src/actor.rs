@@ -100,6 +100,12 @@ impl Actor {
             && (self.roles.contains(&Role::Approver) || self.roles.contains(&Role::Admin))
     }
 
+    /// Whether they may see the calls of others of their tenant: those who run the workspace, answer
+    /// questions or check the log.
+    pub fn sees_all(&self) -> bool {
+        self.roles.iter().any(|role| *role != Role::Agent)
+    }
+
     /// The id in the scheme of AIP-38: `user:x` is `user://x`, `agent:x` is `bot://x`.
     pub fn principal(&self) -> String {
         let id = self.id.as_str();

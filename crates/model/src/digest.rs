@@ -41,6 +41,13 @@ impl Digest {
         Digest(text)
     }
 
+    /// Reads what was written down; none where it is not the form that digests have.
+    pub fn parse(text: &str) -> Option<Digest> {
+        let hex = text.strip_prefix("sha256:")?;
+        let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (hex.len() == 64 && hex.bytes().all(lower)).then(|| Digest(text.to_owned()))
+    }
+
     /// The first half of the hash, as unlikely to meet another as a UUID; none where this was never
     /// made by hashing.
     pub fn half(&self) -> Option<u128> {

@@ -1,7 +1,7 @@
 //! A refusal: why a call goes no further, as a value.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Code, Rejected};
 
@@ -57,5 +57,23 @@ impl Stop {
     /// Adds the facts behind the refusal.
     pub fn because(self, cause: Value) -> Stop {
         Stop { cause, ..self }
+    }
+
+    /// The refusal for machines, in all three vocabularies.
+    pub fn told(&self) -> Value {
+        let mut cause = self.cause.as_object().cloned().unwrap_or_default();
+        if !self.rejected.is_empty() {
+            cause.insert("rejected".into(), json!(self.rejected));
+        }
+        json!({
+            "error_code": self.code,
+            "error_class": self.code.class(),
+            "code": self.code.aip(),
+            "aruntime_code": self.code.aruntime(),
+            "message": self.message,
+            "field": self.field,
+            "help": self.help,
+            "cause": cause,
+        })
     }
 }

@@ -11,8 +11,10 @@ mod area;
 #[path = "../src/queue/ground.rs"]
 mod ground;
 #[path = "../src/queue/line.rs"]
+#[allow(dead_code, reason = "nobody lends a place here")]
 mod line;
 #[path = "../src/queue/places.rs"]
+#[allow(dead_code, reason = "nobody lends a place here")]
 mod places;
 #[path = "../src/queue/round.rs"]
 mod round;

@@ -3,6 +3,7 @@
 mod course;
 mod crew;
 mod discard;
+mod document;
 mod order;
 mod planned;
 mod released;
@@ -23,6 +24,7 @@ use crate::{Manner, Runtime};
 use course::Turn;
 pub(crate) use crew::Crew;
 pub use discard::{BatchHandle, Discarding};
+pub use document::{BatchDocument, WrittenCall};
 use planned::Plan;
 pub use released::{BatchNews, Released};
 pub(crate) use seat::{Deferred, Seat, Turns};

@@ -1,5 +1,6 @@
 //! Phases 8 and 9: a turn in the queue, and the one room that acts.
 
+mod asking;
 mod attempts;
 mod fallback;
 mod running;
@@ -151,7 +152,10 @@ impl Walk<'_> {
         (running.mutates, running.effect) = (mutates, effect);
         let outcome = self.run(&mut running, cleared).await;
         let outcome = self.attempt_ended(outcome, &running);
-        trial.ended(&outcome, self.journal.now());
+        let turn = trial.ended(&outcome, self.journal.now());
+        if let (Some(rest), Some(lookout)) = (turn, &self.world.lookout) {
+            lookout.rests(&plan.route.driver, rest);
+        }
         outcome
     }
 
@@ -168,7 +172,7 @@ impl Walk<'_> {
         );
         let attempt = attempt.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))?;
         let attempt = attempt.known_by(running.mutates.then(|| self.key()));
-        let attempt = attempt.with(self.world.vault.clone());
+        let attempt = attempt.with(self.world.vault.clone()).asking(running.abilities());
         let driver = &cleared.understood.driver;
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
         let mut work = Guarded(work);
@@ -225,6 +229,8 @@ impl Walk<'_> {
                 let _ = reply.send(recorded);
             }
             Said::Hide(made) => self.redactor.hide(&made),
+            Said::Ask { asked, reply } => self.ask_caller(running, asked, reply).await,
+            Said::Remark(remark) => self.remark(running, remark),
         }
     }
 
@@ -266,6 +272,7 @@ impl Walk<'_> {
             progress,
             cancel,
         });
+        running.tell(&reported);
         self.journal.note(Event::Progressed(Box::new(reported)));
         // Progress that nobody can be told of is not worth failing a call for.
         let _ = self.journal.show(&self.runtime.options).await;
@@ -282,6 +289,7 @@ impl Walk<'_> {
             progress: Progress { message: Some(text), ..Progress::default() },
             cancel: None,
         });
+        running.tell(&reported);
         self.journal.note(Event::PartialResult(Box::new(reported)));
         let _ = self.journal.show(&self.runtime.options).await;
     }

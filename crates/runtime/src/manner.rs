@@ -1,6 +1,8 @@
 //! How a caller waits: for people, and for the end.
 
-use haft_driver::{BoxFuture, Cancel};
+use std::sync::Arc;
+
+use haft_driver::{BoxFuture, Caller, Cancel};
 use haft_model::Question;
 
 use crate::Reply;
@@ -14,6 +16,8 @@ pub struct Manner<'m> {
     pub prompt: Option<&'m dyn Prompt>,
     /// Hears of a question that is left to the inbox.
     pub tell: Option<&'m (dyn Fn(&Question) + Send + Sync)>,
+    /// Whoever called, where drivers can turn to them while they run.
+    pub caller: Option<Arc<dyn Caller>>,
     /// Fires when the caller wants the call called off.
     pub cancel: Cancel,
     /// When the caller is taken to have the answer.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_ledger::{Entry, Run, RunFilter, Store};
-use haft_model::{Code, Digest, Envelope, Event, Fact, InvocationId, Stop};
+use haft_model::{Actor, Code, Digest, Envelope, Event, Fact, InvocationId, Stop};
 
 use crate::Runtime;
 
@@ -30,6 +30,23 @@ impl Reader {
     /// Invocations, newest first.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, Stop> {
         self.store.runs(filter).await.map_err(unreadable)
+    }
+
+    /// Waits until everything that was recorded so far can be seen: a read is answered before it is.
+    pub async fn caught_up(&self) -> Result<(), Stop> {
+        self.store.flush().await.map_err(unreadable)
+    }
+
+    /// One invocation, if this actor may see it: its own, or any of the tenant for those who run the
+    /// workspace, answer in it or check it.
+    pub async fn run(&self, id: &InvocationId, by: &Actor) -> Result<Option<Run>, Stop> {
+        let filter = RunFilter {
+            id: Some(id.clone()),
+            tenant: Some(by.tenant.to_string()),
+            actor: (!by.sees_all()).then(|| by.id.to_string()),
+            ..RunFilter::default()
+        };
+        Ok(self.runs(&filter).await?.into_iter().next())
     }
 
     /// Every entry of one invocation, in order.

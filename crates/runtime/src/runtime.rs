@@ -12,7 +12,7 @@ use haft_model::{
     ToolKey, utc_day,
 };
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::delivery::Delivery;
 use crate::intent::UnderWay;
@@ -97,6 +97,8 @@ pub struct Runtime {
     pub(crate) limits: Limits,
     pub(crate) rests: Rests,
     world: RwLock<Arc<World>>,
+    /// Counts how often what callers see changed.
+    changes: watch::Sender<u64>,
     /// The tools whose schemas were loaded, by the scope of the surface.
     loaded: Mutex<HashMap<String, Vec<ToolKey>>>,
     running: Mutex<HashMap<InvocationId, Cancel>>,
@@ -119,6 +121,7 @@ impl Runtime {
             store,
             clock,
             world: RwLock::new(Arc::new(world)),
+            changes: watch::Sender::new(0),
             under_way: Arc::default(),
             delivery: Arc::default(),
             closing: Cancel::new(),
@@ -132,6 +135,17 @@ impl Runtime {
     /// Puts another world in place. Calls that are under way keep theirs.
     pub fn replace_world(&self, world: World) {
         *self.world.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(world);
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Rings whenever what callers see may have changed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The tools that an actor sees.
+    pub fn surface_of(&self, actor: &Actor) -> Surface {
+        self.surface(&self.world(), actor, None)
     }
 
     /// The world as it is now.
@@ -176,6 +190,7 @@ impl Runtime {
             ..haft_ledger::Draft::default()
         };
         self.store.append(draft, haft_ledger::Wait::Disk).await.map_err(unrecorded)?;
+        self.changes.send_modify(|count| *count += 1);
         Ok(after)
     }
 

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_ledger::{QuestionFilter, QuestionRecord};
-use haft_model::{Actor, QuestionId, QuestionState, StandingAnswer, Stop, Timestamp};
-use serde_json::{Value, json};
+use haft_model::{Actor, QuestionId, StandingAnswer, Stop, Timestamp};
+use serde_json::json;
 
 use crate::exit::Exit;
 use crate::output::{self, Table};
@@ -57,7 +57,7 @@ async fn questions(
 
 fn list(context: &Context, found: &[QuestionRecord], now: Timestamp) -> Result<Exit> {
     if context.json {
-        output::json(&found.iter().map(|record| as_json(record, now)).collect())?;
+        output::json(&found.iter().map(|record| record.told(now)).collect())?;
         return Ok(Exit::Done);
     }
     if found.is_empty() {
@@ -73,7 +73,7 @@ fn list(context: &Context, found: &[QuestionRecord], now: Timestamp) -> Result<E
 fn show(record: &QuestionRecord, now: Timestamp) -> Result<()> {
     let question = &record.question;
     let asked = output::ago(question.asked_at, now);
-    let state = state(record, now);
+    let state = record.state_at(now);
     output::line(format!(
         "\x1b[1m{}\x1b[0m  {state}, asked {asked}, ends {}",
         question.id,
@@ -95,36 +95,6 @@ fn show(record: &QuestionRecord, now: Timestamp) -> Result<()> {
         output::line(format!("  {} said {word}{reason}", answer.by))?;
     }
     output::line("")
-}
-
-/// What became of a question; one whose time is over is expired, whoever noticed.
-fn state(record: &QuestionRecord, now: Timestamp) -> QuestionState {
-    match record.state {
-        QuestionState::Open if record.question.expires_at <= now => QuestionState::Expired,
-        state => state,
-    }
-}
-
-fn as_json(record: &QuestionRecord, now: Timestamp) -> Value {
-    let question = &record.question;
-    let bound = &question.bound;
-    json!({
-        "approval_id": question.id,
-        "invocation_id": bound.invocation,
-        "tool": bound.tool,
-        "driver": bound.driver,
-        "actor": bound.actor,
-        "tenant": bound.tenant,
-        "summary": question.summary,
-        "input": question.shown_input,
-        "reasons": question.decision.opinions,
-        "needs": question.needs,
-        "rememberable": question.rememberable,
-        "asked_at": question.asked_at,
-        "expires_at": question.expires_at,
-        "state": state(record, now),
-        "answers": record.answers,
-    })
 }
 
 async fn standing(context: &Context, host: &Host, by: &Actor) -> Result<Result<Exit>, Stop> {

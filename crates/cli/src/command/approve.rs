@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
-use haft_ledger::{QuestionFilter, QuestionRecord, RunFilter};
-use haft_model::{Code, Envelope, QuestionId, QuestionState, Status, Stop};
-use haft_runtime::{Answered, Recovered, Reply};
+use haft_ledger::QuestionRecord;
+use haft_model::{QuestionState, Stop};
+use haft_runtime::{Led, Reply};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -39,18 +39,6 @@ pub(crate) struct Reject {
     reason: String,
     #[command(flatten)]
     by: As,
-}
-
-/// What an answer led to.
-enum Led {
-    /// The call was carried out here.
-    To(Box<Envelope>),
-    /// Whoever made the call goes on with it.
-    On,
-    /// Others have to answer too.
-    ToOthers,
-    /// The call is not what it was when that was asked, so it is asked about anew.
-    ToAnother(QuestionId),
 }
 
 pub(crate) async fn approve(context: &Context, arguments: Approve) -> Result<Exit> {
@@ -87,78 +75,8 @@ async fn yes(
         always: arguments.always,
         channel: "inbox".to_owned(),
     };
-    let led = answer(host, &record, reply).await?;
+    let led = host.runtime().reply(&record, reply).await?;
     Ok((record, led))
-}
-
-async fn answer(host: &Host, record: &QuestionRecord, reply: Reply) -> Result<Led, Stop> {
-    let agreed = record.answers.iter().any(|one| one.approves && one.by == reply.by.id);
-    let agreed = agreed && record.state == QuestionState::Open;
-    let approved = agreed || record.state == QuestionState::Approved;
-    if approved && reply.by.may_answer() {
-        return take_over(host, record).await;
-    }
-    still_open(record)?;
-    match host.runtime().answer_and_run(&record.question.id, reply).await? {
-        Answered::CarriedOut(envelope) => Ok(Led::To(envelope)),
-        Answered::StillOpen => {
-            Ok(asked_anew(host, record).await?.map_or(Led::ToOthers, Led::ToAnother))
-        }
-        // The caller's process keeps the call whether the answer was the last it needs or not.
-        Answered::Passed if waits(host, record).await? => Ok(Led::ToOthers),
-        Answered::Passed => Ok(Led::On),
-    }
-}
-
-/// A question that is settled is answered by nobody any more.
-fn still_open(record: &QuestionRecord) -> Result<(), Stop> {
-    match record.state {
-        QuestionState::Open => Ok(()),
-        state @ (QuestionState::Approved
-        | QuestionState::Rejected
-        | QuestionState::Expired
-        | QuestionState::Withdrawn) => Err(settled(record, state.name())),
-    }
-}
-
-fn settled(record: &QuestionRecord, how: &str) -> Stop {
-    let question = &record.question;
-    Stop::new(Code::Conflict, format!("`{}` is settled already: {how}", question.id))
-        .help(format!("`haft trace {}` tells it all", question.bound.invocation))
-}
-
-/// Somebody said yes before, and nobody may have been there to carry the call out.
-async fn take_over(host: &Host, record: &QuestionRecord) -> Result<Led, Stop> {
-    let id = &record.question.bound.invocation;
-    let filter = RunFilter { id: Some(id.clone()), ..RunFilter::default() };
-    let runs = host.reader().runs(&filter).await?;
-    if let Some(ended) = runs.iter().find(|run| run.status.is_terminal()) {
-        return Err(settled(record, &format!("approved, and the call has {}", ended.status)));
-    }
-    match host.runtime().take_over(id).await? {
-        Recovered::Finished(envelope) => Ok(Led::To(envelope)),
-        Recovered::StillWaiting => Ok(Led::ToOthers),
-        Recovered::Elsewhere => Err(settled(record, "approved, and another process has the call")),
-    }
-}
-
-/// The question that was asked in place of one that was answered, if there is one.
-async fn asked_anew(host: &Host, record: &QuestionRecord) -> Result<Option<QuestionId>, Stop> {
-    let invocation = Some(record.question.bound.invocation.clone());
-    let filter = QuestionFilter { invocation, open: true, ..QuestionFilter::default() };
-    let open = host.runtime().questions(&filter).await?;
-    let mut others = open.into_iter().map(|other| other.question.id);
-    Ok(others.find(|id| *id != record.question.id))
-}
-
-async fn waits(host: &Host, record: &QuestionRecord) -> Result<bool, Stop> {
-    let id = Some(record.question.id.clone());
-    let filter = QuestionFilter { id, ..QuestionFilter::default() };
-    let open = host.runtime().questions(&filter).await?;
-    let open = open.iter().any(|record| record.state == QuestionState::Open);
-    let id = Some(record.question.bound.invocation.clone());
-    let runs = host.reader().runs(&RunFilter { id, ..RunFilter::default() }).await?;
-    Ok(open && runs.iter().any(|run| run.status == Status::AwaitingApproval))
 }
 
 fn told(context: &Context, record: &QuestionRecord, led: &Led) -> Result<Exit> {
@@ -216,7 +134,6 @@ pub(crate) async fn reject(context: &Context, arguments: Reject) -> Result<Exit>
 async fn no(context: &Context, host: &Host, arguments: Reject) -> Result<QuestionRecord, Stop> {
     let by = arguments.by.actor(context, host);
     let record = find::question(host, &by, &arguments.id).await?;
-    still_open(&record)?;
     let reply = Reply {
         by,
         approves: false,
@@ -225,6 +142,6 @@ async fn no(context: &Context, host: &Host, arguments: Reject) -> Result<Questio
         always: false,
         channel: "inbox".to_owned(),
     };
-    host.runtime().answer_and_run(&record.question.id, reply).await?;
+    host.runtime().reply(&record, reply).await?;
     Ok(record)
 }

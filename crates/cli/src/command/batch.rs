@@ -42,7 +42,8 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     command::record_first_sight(&host.workspace());
     // As before a single call: what a dead process left behind is its own story.
     let _ = host.runtime().recover().await;
-    let batch = asked.batch(&arguments.by.actor(context, &host));
+    let native = [json!({ "source": "cli", "id": std::process::id().to_string() })];
+    let batch = asked.batch(&arguments.by.actor(context, &host), "cli", &native);
     let ids: Vec<Option<String>> = batch.calls.iter().map(|call| call.id.clone()).collect();
     let terminal = OneByOne::new(Terminal::new(&host, who::person(context, &host)));
     // Calls that are read from standard input leave nobody there to be asked.

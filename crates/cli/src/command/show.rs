@@ -1,75 +1,71 @@
 //! `haft show`: one contract with what it inherits, who serves it, and what that means.
 
 use anyhow::Result;
-use haft_catalog::Entry;
+use haft::StoreChoice;
+use haft_catalog::{DriverStates, Entry};
 use haft_model::{EffectProfile, FactRule, Tri};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
+use crate::output::drivers::Seen;
 use crate::output::{self, Table};
-use crate::{Context, command};
+use crate::{Context, command, who};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The tool: an id, `id@major`, or an alias.
     tool: String,
+    /// For whom drivers have to be logged in; the default actor of haft.toml unless named.
+    #[arg(long = "as", value_name = "ACTOR")]
+    actor: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
-    let workspace = command::load(context)?;
+pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let host = command::open(context, StoreChoice::Memory)?;
+    let workspace = host.workspace();
+    command::record_first_sight(&workspace);
     let snapshot = workspace.snapshot();
     let Some(entry) = snapshot.find(&arguments.tool) else {
         return output::stop(&command::unknown(&workspace, &arguments.tool), context.json);
     };
+    let actor = who::caller(context, &host, arguments.actor);
+    let states = host.driver_states(entry, &actor).await;
     if context.json {
-        output::json(&as_json(entry))?;
+        output::json(&as_json(entry, &states))?;
     } else {
-        show(entry)?;
+        show(entry, &states)?;
     }
     Ok(Exit::Done)
 }
 
-fn as_json(entry: &Entry) -> Value {
-    let contract = &entry.contract;
-    let tool = &contract.tool;
-    let today = command::today();
-    json!({
-        "id": tool.key.id,
-        "key": tool.key,
-        "version": tool.version,
-        "name": contract.title(),
-        "description": tool.description,
-        "file": &*tool.file,
-        "inputs": tool.inputs,
-        "model_inputs": contract.model_schema(),
-        "outputs": tool.outputs,
-        "context_schema": tool.context_schema,
-        "implements": contract.action.as_ref().map(|action| &action.id),
-        "effects": &*contract.effects,
-        "fingerprint": entry.fingerprint,
-        "schema_digest": contract.schema_digest(),
-        "idempotent": tool.idempotent,
-        "timeout_ms": tool.timeout_ms,
-        "retry": tool.retry,
-        "lifecycle": entry.lifecycle(today).name(),
-        "blocked": entry.blocked(today).map(|block| json!({ "reason": block.reason, "message": block.message })),
-        "grant": contract.grant_key(),
-        "default_implementation": tool.default_implementation,
-        "drivers": entry.bindings.iter().map(|binding| json!({
-            "id": binding.driver.id,
-            "kind": binding.driver.kind,
-            "version": &*binding.driver.version,
-            "file": &*binding.driver.file,
-            "refused": binding.refused,
-            "limits": binding.limits,
-            "cost_units_per_call": binding.units,
-            "region": binding.driver.region,
-            "egress": binding.driver.egress,
-        })).collect::<Vec<_>>(),
-    })
+/// What the catalog tells of it, with what is known of its drivers for whoever asks.
+fn as_json(entry: &Entry, states: &DriverStates) -> Value {
+    let mut value = entry.told(command::today());
+    let drivers = entry.bindings.iter().map(|binding| driver(&Seen::new(binding, states)));
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("drivers".to_owned(), drivers.collect());
+    }
+    value
 }
 
-fn show(entry: &Entry) -> Result<()> {
+fn driver(seen: &Seen<'_>) -> Value {
+    let binding = seen.binding;
+    let mut value = seen.json();
+    let more = json!({
+        "version": &*binding.driver.version,
+        "file": &*binding.driver.file,
+        "limits": binding.limits,
+        "cost_units_per_call": binding.units,
+        "region": binding.driver.region,
+        "egress": binding.driver.egress,
+    });
+    if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), more) {
+        fields.extend(more);
+    }
+    value
+}
+
+fn show(entry: &Entry, states: &DriverStates) -> Result<()> {
     let contract = &entry.contract;
     let tool = &contract.tool;
     let effects = &contract.effects;
@@ -118,7 +114,7 @@ fn show(entry: &Entry) -> Result<()> {
             binding.driver.kind.to_string(),
             binding.driver.version.to_string(),
             binding.units.map_or("-".into(), |units| units.to_string()),
-            binding.refused.clone().unwrap_or_else(|| "bound".into()),
+            Seen::new(binding, states).line(),
         ]);
     }
     table.print()

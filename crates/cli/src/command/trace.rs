@@ -6,11 +6,11 @@ use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_ledger::Story;
 use haft_model::{Code, Content, Envelope, Stop};
+use haft_runtime::Told;
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::output::{self, Told};
-use crate::{Context, command, find};
+use crate::{Context, command, find, output};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -26,12 +26,12 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let host = command::open(context, StoreChoice::IfPresent)?;
-    let (story, envelope) = match tell(&host, &arguments.id).await {
+    let told = match tell(&host, &arguments.id).await {
         Ok(told) => told,
         Err(stop) => return output::stop(&stop, context.json),
     };
     if arguments.output {
-        return match whole_output(&host, &story, envelope.as_ref()).await {
+        return match whole_output(&host, &told.story, told.envelope.as_ref()).await {
             Ok(bytes) => {
                 std::io::stdout().write_all(&bytes)?;
                 Ok(Exit::Done)
@@ -40,34 +40,22 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         };
     }
     if arguments.records {
-        let records = story.records().into_iter();
+        let records = told.story.records().into_iter();
         let records = records.map(|(kind, record)| json!({ "kind": kind, "record": record }));
         output::json(&records.collect())?;
         return Ok(Exit::Done);
     }
-    let inputs = match output::inputs(&host, &story).await {
-        Ok(inputs) => inputs,
-        Err(stop) => return output::stop(&stop, context.json),
-    };
-    let told = Told { story: &story, envelope: envelope.as_ref(), inputs };
     if context.json {
         output::json(&told.json())?
     } else {
-        told.show()?
+        output::trace(&told)?
     }
     Ok(Exit::Done)
 }
 
-async fn tell(host: &Host, given: &str) -> Result<(Story, Option<Envelope>), Stop> {
+async fn tell(host: &Host, given: &str) -> Result<Told, Stop> {
     let run = find::run(host, given).await?;
-    let reader = host.reader();
-    let entries = reader.story(&run.invocation_id).await?;
-    let story = Story::fold(&entries).map_err(|fault| {
-        Stop::new(Code::Internal, fault.to_string())
-            .help("`haft audit verify` tells what is wrong with the store")
-    })?;
-    let envelope = reader.result(&run.invocation_id).await?;
-    Ok((story, envelope))
+    host.runtime().tell(&run.invocation_id).await
 }
 
 /// What the driver gave, as far as anybody kept it.

@@ -3,15 +3,14 @@
 use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_catalog::Explanation;
-use haft_model::{Call, Code, Decision, Stop, Verdict};
+use haft_model::{Call, Code, Stop, Verdict};
 use haft_runtime::Why;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::arguments::{Input, Wishes};
 use crate::exit::Exit;
 use crate::output::{self, Table};
-use crate::who::As;
-use crate::{Context, command};
+use crate::{Context, command, who};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -38,7 +37,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         Err(stop) => output::stop(&stop, context.json),
         Ok(why) => {
             if context.json {
-                output::json(&as_json(&why))?;
+                output::json(&why.told())?;
             } else {
                 show(&why)?;
             }
@@ -48,10 +47,8 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
 }
 
 fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> {
-    let named = arguments.actor.clone();
-    let default = || host.workspace().settings().workspace.default_actor.to_string();
-    let by = As { actor: Some(named.unwrap_or_else(default)) };
-    let mut call = Call::new(by.actor(context, host), arguments.tool.clone(), Value::Null);
+    let by = who::caller(context, host, arguments.actor.clone());
+    let mut call = Call::new(by, arguments.tool.clone(), Value::Null);
     arguments.wishes.apply(&mut call)?;
     Ok(call)
 }
@@ -70,44 +67,6 @@ fn exit(why: &Why) -> Exit {
         (None, Some(decision)) => Exit::of(decision.code.unwrap_or(Code::PermissionDenied)),
         (None, None) => Exit::Done,
     }
-}
-
-fn as_json(why: &Why) -> Value {
-    let explained = &why.explained;
-    let contract = &explained.entry.contract;
-    let route = match &explained.route {
-        Ok((route, limits)) => json!({
-            "driver": route.driver, "reason": route.reason, "rejected": route.rejected,
-            "limits": limits,
-        }),
-        Err(stop) => json!({ "driver": null, "error": output::stop_json(stop) }),
-    };
-    json!({
-        "tool": contract.key(),
-        "version": contract.tool.version,
-        "driver": explained.route.as_ref().ok().map(|(route, _)| &route.driver),
-        "route": route,
-        "input": match &explained.input {
-            None => json!({ "given": false }),
-            Some(Ok(input)) => json!({ "given": true, "fits": true, "value": input }),
-            Some(Err(stop)) => json!({ "given": true, "fits": false, "error": output::stop_json(stop) }),
-        },
-        "blocked": explained.block.as_ref().map(output::stop_json),
-        "grant": contract.grant_key(),
-        "effects": &*contract.effects,
-        "fingerprint": explained.entry.fingerprint,
-        "unready": why.unready.as_ref().map(output::stop_json),
-        "decision": why.decision.as_ref().map(judged),
-    })
-}
-
-/// A decision for machines, with what people read first.
-fn judged(decision: &Decision) -> Value {
-    let mut value = json!(decision);
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert("reason".into(), json!(decision.reason()));
-    }
-    value
 }
 
 fn show(why: &Why) -> Result<()> {

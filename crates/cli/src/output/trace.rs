@@ -2,7 +2,6 @@
 
 mod inputs;
 mod intent;
-mod machine;
 mod phases;
 mod scheduling;
 mod secrets;
@@ -11,12 +10,11 @@ mod undoing;
 use anyhow::Result;
 use haft_ledger::{Attempt, Cancel, Judgement, QuestionRecord, Story};
 use haft_model::{Decision, Envelope, Timestamp, Verdict};
+use haft_runtime::{ShownInputs, Told};
 
 use super::{
     Table, clock, decision::mark, decision::opinions, effect_words, line, needs, span, visible,
 };
-
-pub(crate) use inputs::{Inputs, inputs};
 
 /// How many lines of a result are shown.
 const SHOWN: usize = 12;
@@ -24,26 +22,28 @@ const SHOWN: usize = 12;
 /// How many reports of progress are shown.
 const REPORTS: usize = 20;
 
-/// A call with everything that is known of it.
-pub(crate) struct Told<'a> {
-    /// What the log says.
-    pub(crate) story: &'a Story,
-    /// Its result, once there is one.
-    pub(crate) envelope: Option<&'a Envelope>,
-    /// Its four inputs.
-    pub(crate) inputs: Inputs,
+/// A call with everything that is known of it, on a page.
+struct Page<'a> {
+    story: &'a Story,
+    envelope: Option<&'a Envelope>,
+    inputs: &'a ShownInputs,
 }
 
-impl Told<'_> {
-    /// Prints it.
-    pub(crate) fn show(&self) -> Result<()> {
+/// Prints everything that is known of a call.
+pub(crate) fn trace(told: &Told) -> Result<()> {
+    let Told { story, envelope, inputs } = told;
+    Page { story, envelope: envelope.as_ref(), inputs }.show()
+}
+
+impl Page<'_> {
+    fn show(&self) -> Result<()> {
         self.head()?;
         if !self.story.phases.is_empty() {
             heading("phases")?;
             phases::show(&self.story.phases)?;
         }
         heading("inputs")?;
-        self.inputs.show(&self.story.mutations)?;
+        inputs::show(self.inputs, &self.story.mutations)?;
         self.decisions()?;
         for record in &self.story.questions {
             asked(record)?;

@@ -117,7 +117,8 @@ impl Round {
             Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
             Said::Progress(progress) => seen.said.push(format!("{progress:?}")),
             Said::Partial(content) => seen.said.push(format!("{content:?}")),
-            Said::Hide(_) | Said::CancelHeard => {}
+            // A question is dropped, which is how nobody answers.
+            Said::Hide(_) | Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) => {}
         }
     }
 }

@@ -7,32 +7,64 @@ use haft_catalog::Surface;
 use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::Driver;
 use haft_drivers::mcp::Witness;
-use haft_drivers::{Builtin, Cli, Declared, Http, Mcp, Place, Sdk};
-use haft_model::{CallRate, DriverId, DriverKind, Glob, Timestamp, ToolKey};
+use haft_drivers::{Builtin, Cli, Declared, Http, Mcp, Place, Sdk, Upstream};
+use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Timestamp, ToolKey};
 use haft_policy::Rulebook;
-use haft_runtime::{Rate, World};
+use haft_runtime::{People, Rate, World};
 
+use super::lookout::{Sources, Watch};
 use super::{Given, hooks, vault};
+use crate::builtin::UPSTREAM_DRIVER;
 use crate::workspace::upstream;
 use crate::{BUILTIN_DRIVER, Workspace};
 
-pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
+/// The world, and who knows how its drivers are.
+pub(super) fn build(workspace: &Workspace, given: &Given) -> (World, Arc<Watch>) {
     let settings = workspace.settings();
     let surfaces = settings.surfaces.iter().map(|surface| {
         let most = usize::try_from(surface.defer_above).unwrap_or(usize::MAX);
         Surface::new(&surface.scope, &surface.tools, most)
     });
     let keeper = Arc::new(vault::keeper(workspace, given));
-    World {
+    let code = workspace.code_drivers().into_keys();
+    let watch = Arc::new(Watch::new(Sources {
+        root: workspace.root().to_owned(),
+        keeper: given.vault.is_none().then(|| keeper.clone()),
+        place: hooks::place(workspace, given),
+        code: code.chain(given.drivers.keys().cloned()).collect(),
+    }));
+    let world = World {
         snapshot: workspace.shared_snapshot(),
         rulebook: Arc::new(rulebook(workspace)),
         drivers: drivers(workspace, given),
         vault: Some(given.vault.clone().unwrap_or_else(|| keeper.clone())),
         hooks: given.hooks.iter().cloned().chain(hooks::of(workspace, given, &keeper)).collect(),
         surfaces: surfaces.collect(),
+        people: people(workspace),
+        notices: notices(workspace),
         rates: settings.limits.rates.iter().map(rate).collect(),
         at_once: settings.limits.drivers.iter().map(at_once).collect(),
-    }
+        lookout: Some(watch.clone()),
+    };
+    (world, watch)
+}
+
+fn people(workspace: &Workspace) -> People {
+    let settings = workspace.settings();
+    let folder = || workspace.root().canonicalize().ok()?.file_name()?.to_str().map(str::to_owned);
+    let named = settings.workspace.name.clone();
+    let tenant = named.or_else(folder).unwrap_or_else(|| "workspace".to_owned());
+    let known = settings.actors.iter().map(|actor| {
+        let of = actor.tenant.as_deref().unwrap_or(&tenant);
+        Actor::new(actor.id.clone(), of, actor.roles.iter().copied())
+    });
+    let known = known.collect();
+    People { tenant, default_actor: settings.workspace.default_actor.clone(), known }
+}
+
+/// What a check of the workspace would say, for whoever looks at it from outside.
+fn notices(workspace: &Workspace) -> Arc<[Notice]> {
+    workspace.diagnostics().iter().map(|diagnostic| diagnostic.notice()).collect()
 }
 
 fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
@@ -43,6 +75,8 @@ fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Dr
     drivers.extend(workspace.code_drivers());
     drivers.extend(given.drivers.iter().map(|(id, driver)| (id.clone(), driver.clone())));
     drivers.insert(DriverId::from(BUILTIN_DRIVER), Arc::new(builtin));
+    let upstream = Upstream::of(&drivers);
+    drivers.insert(DriverId::from(UPSTREAM_DRIVER), Arc::new(upstream));
     drivers
 }
 

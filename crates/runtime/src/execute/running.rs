@@ -1,8 +1,9 @@
 //! One attempt under way: what it brings next, and what is known of its effect.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_driver::{BoxFuture, Cancel, Failure, Output, Said};
+use haft_driver::{BoxFuture, Caller, Cancel, Failure, Output, Said};
 use haft_model::{AbortReason, CancelFact, Code, DriverId, EffectState, Stop};
 use tokio::sync::mpsc;
 
@@ -23,7 +24,9 @@ pub(super) struct Running {
     /// Fires when somebody wishes it.
     wish: Cancel,
     /// The caller's own wish.
-    caller: Cancel,
+    caller_wish: Cancel,
+    /// Whoever called, where they can be turned to.
+    pub(super) caller: Option<Arc<dyn Caller>>,
     pub(super) wished: bool,
     pub(super) cancelable: bool,
     pub(super) mutates: bool,
@@ -61,7 +64,8 @@ impl Running {
             give_up: deadline,
             cancel: Cancel::new(),
             wish,
-            caller: manner.cancel.clone(),
+            caller_wish: manner.cancel.clone(),
+            caller: manner.caller.clone(),
             wished: false,
             cancelable,
             mutates: false,
@@ -80,7 +84,7 @@ impl Running {
             biased;
             Some(said) = said.recv() => News::Said(said),
             outcome = work => News::Done(outcome),
-            () = self.caller.cancelled(), if !self.wished => News::Wished,
+            () = self.caller_wish.cancelled(), if !self.wished => News::Wished,
             () = self.wish.cancelled(), if !self.wished => News::Wished,
             () = tokio::time::sleep_until(self.give_up.into()) => News::OutOfTime,
             () = tokio::time::sleep_until(self.look_at.into()) => {

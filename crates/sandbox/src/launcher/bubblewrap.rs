@@ -69,7 +69,7 @@ pub(crate) fn wrapped(
 /// Does the part behind the walls and gives the exit code.
 pub(super) fn run() -> i32 {
     match kernel::close_inherited() {
-        Ok(()) => inside::run(Builder::Bubblewrap),
+        Ok(()) => inside::run(Builder::Bubblewrap, inside::tied()),
         Err(_) => 1,
     }
 }

@@ -16,8 +16,9 @@ use rustix::mount::{
     mount_change, move_mount, open_tree, unmount,
 };
 use rustix::process::{chdir, pivot_root};
+use rustix::thread::UnshareFlags;
 
-use super::kernel::{Reach, restrict};
+use super::kernel::{self, Reach, restrict};
 use super::system::{DEVICES, ETC, LINKS, SYSTEM, WRITTEN, is_root, showable};
 use super::{Orders, Report, doing};
 use crate::{Access, Bounds};
@@ -46,6 +47,7 @@ type Link = (PathBuf, PathBuf);
 
 /// Builds it and makes it everything there is.
 pub(super) fn build(orders: &Orders) -> Result<Vec<String>, Report> {
+    kernel::leave(UnshareFlags::NEWNS).map_err(doing("mounts could not be copied"))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|fault| doing("mounts could not be taken")(fault.into()))?;
     let (pieces, links) = taken(orders)?;

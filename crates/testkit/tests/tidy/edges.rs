@@ -6,7 +6,8 @@ use crate::none;
 use crate::repository::{File, file, files};
 
 /// Outside crates that nobody owns.
-const SHARED: [&str; 6] = ["serde", "serde_json", "tokio", "thiserror", "tempfile", "rustix"];
+const SHARED: [&str; 8] =
+    ["serde", "serde_json", "tokio", "thiserror", "tempfile", "rustix", "rmcp", "base64"];
 
 /// Who depends on whom, both by name.
 type Pairs = BTreeSet<(String, String)>;

@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use super::super::{clock, line, visible};
-use super::{Told, between};
+use super::{Page, between};
 
-impl Told<'_> {
+impl Page<'_> {
     /// Which batch it belongs to, by which rules, and when its result was handed over.
     pub(super) fn batch(&self) -> Result<()> {
         let story = self.story;

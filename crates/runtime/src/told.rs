@@ -1,14 +1,42 @@
-//! The story of a call for machines.
+//! One call with everything that is known of it, for people and for machines.
 
-use haft_ledger::{Cancel, Judgement};
+mod inputs;
+
+use haft_ledger::{Cancel, Judgement, Story};
+use haft_model::{Code, Envelope, InvocationId, Stop};
 use serde_json::{Value, json};
 
-use super::Told;
+use crate::Runtime;
+pub use inputs::ShownInputs;
 
-impl Told<'_> {
+/// A call with everything that is known of it.
+pub struct Told {
+    /// What the log says.
+    pub story: Story,
+    /// Its result, once there is one.
+    pub envelope: Option<Envelope>,
+    /// Its four inputs.
+    pub inputs: ShownInputs,
+}
+
+impl Runtime {
+    /// Tells everything that is known of a call.
+    pub async fn tell(&self, id: &InvocationId) -> Result<Told, Stop> {
+        let reader = self.reader();
+        let story = Story::fold(&reader.story(id).await?).map_err(|fault| {
+            Stop::new(Code::Internal, fault.to_string())
+                .help("`haft audit verify` tells what is wrong with the store")
+        })?;
+        let envelope = reader.result(id).await?;
+        let inputs = self.shown_inputs(&story).await?;
+        Ok(Told { story, envelope, inputs })
+    }
+}
+
+impl Told {
     /// The whole story as one object.
-    pub(crate) fn json(&self) -> Value {
-        let story = self.story;
+    pub fn json(&self) -> Value {
+        let story = &self.story;
         let phases = story.phases.iter().map(|phase| {
             json!({
                 "phase": phase.line.phase,
@@ -70,10 +98,10 @@ impl Told<'_> {
     }
 }
 
-impl Told<'_> {
+impl Told {
     /// How it came by its turn, and its result to whoever asked.
     fn scheduling(&self) -> Value {
-        let story = self.story;
+        let story = &self.story;
         let context = story.context_modifiers.iter();
         json!({
             "queue_state": story.queue_state(),

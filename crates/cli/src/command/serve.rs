@@ -1,0 +1,42 @@
+//! `haft serve`: one process that any agent can point at.
+
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow};
+use haft::StoreChoice;
+use haft_server::{Desk, Server};
+
+use crate::exit::Exit;
+use crate::{Context, command, interrupt, output};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// `host:port`; what haft.toml says where none is given.
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// Speak MCP on standard input and output instead.
+    #[arg(long, conflicts_with = "listen")]
+    stdio: bool,
+}
+
+pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let host = command::open(context, StoreChoice::Settings)?;
+    command::record_first_sight(&host.workspace());
+    // What a process that died left behind is settled while callers are heard already.
+    let runtime = host.shared_runtime();
+    tokio::spawn(async move { runtime.recover().await });
+    let desk = Arc::new(Desk::new(host.shared_runtime())?);
+    if arguments.stdio {
+        let stranger = host.runtime().world().people.stranger();
+        haft_server::stdio(desk, stranger).await.map_err(|fault| anyhow!(fault))?;
+        return Ok(Exit::Done);
+    }
+    let listen = arguments.listen;
+    let listen = listen.unwrap_or_else(|| host.workspace().settings().server.listen.clone());
+    let server = Server::bind(desk, &listen).await?;
+    output::remark(format!("MCP   http://{}/mcp", server.address()));
+    output::remark(format!("REST  http://{}/v1", server.address()));
+    server.run(interrupt::listen()).await;
+    host.flush().await?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,25 @@
+//! What is wrong with a file of a workspace, told to those who never read it.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// A breach of a rule at a place, as every edge shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Notice {
+    /// The rule's code.
+    pub code: &'static str,
+    /// `error` or `warning`.
+    pub severity: &'static str,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The file, from the workspace's root.
+    pub file: Arc<str>,
+    /// From 1; 0 when the file could not be read as text.
+    pub line: usize,
+    /// From 1, in characters; 0 when the file could not be read as text.
+    pub column: usize,
+    /// The fix, where we know one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+}

@@ -1,0 +1,45 @@
+//! Who is known here.
+
+use haft_model::{Actor, ActorId, Role};
+
+/// Those whom a workspace knows, and who everybody else is taken for.
+#[derive(Clone, Debug)]
+pub struct People {
+    /// The tenant of whoever belongs to no other.
+    pub tenant: String,
+    /// Who a caller on this machine is that shows no token.
+    pub default_actor: ActorId,
+    /// Those who are named.
+    pub known: Vec<Actor>,
+}
+
+impl Default for People {
+    fn default() -> People {
+        People {
+            tenant: "workspace".to_owned(),
+            default_actor: ActorId::from("agent:local"),
+            known: Vec::new(),
+        }
+    }
+}
+
+impl People {
+    /// Somebody as the workspace knows them. A person whom it does not know may call and not answer.
+    pub fn actor(&self, id: &str) -> Actor {
+        match self.known.iter().find(|actor| actor.id.as_str() == id) {
+            Some(known) => known.clone(),
+            None => {
+                let role = id.starts_with("agent:").then_some(Role::Agent);
+                Actor::new(ActorId::from(id), &self.tenant, role)
+            }
+        }
+    }
+
+    /// A caller that shows no token. Whatever roles its id has, it can answer nothing: anybody on the
+    /// machine could be it, the agent that asked too.
+    pub fn stranger(&self) -> Actor {
+        let mut actor = self.actor(self.default_actor.as_str());
+        actor.roles.retain(|role| *role == Role::Agent);
+        actor
+    }
+}

@@ -1,0 +1,188 @@
+//! A2A 0.3 over JSON-RPC: the surface as an agent whose skills are tools, and calls as tasks.
+
+mod card;
+mod task;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::HeaderMap;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use haft_model::{Call, Envelope, Stop};
+use haft_runtime::CancelAnswer;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::Desk;
+use crate::rest::{By, Errand, LARGEST_BODY, own, refs};
+
+/// What answers `/a2a` and the card that leads there.
+pub(crate) fn router() -> Router<Arc<Desk>> {
+    Router::new()
+        .route("/.well-known/agent-card.json", get(card::show))
+        .route("/a2a", post(answer))
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+}
+
+/// Why a request has no result: the code of JSON-RPC or A2A, and words.
+struct Fault(i32, String);
+
+impl Fault {
+    const UNREADABLE: i32 = -32700;
+    const INVALID: i32 = -32600;
+    const NO_METHOD: i32 = -32601;
+    const BAD_PARAMS: i32 = -32602;
+    const INTERNAL: i32 = -32603;
+    const NO_TASK: i32 = -32001;
+    const NOT_CANCELABLE: i32 = -32002;
+    const UNSUPPORTED: i32 = -32004;
+
+    fn params(words: impl Into<String>) -> Fault {
+        Fault(Fault::BAD_PARAMS, words.into())
+    }
+}
+
+#[derive(Deserialize)]
+struct Request {
+    jsonrpc: String,
+    #[serde(default)]
+    id: Value,
+    method: String,
+    #[serde(default)]
+    params: Value,
+}
+
+async fn answer(
+    State(desk): State<Arc<Desk>>,
+    By(actor): By,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Json<Value> {
+    let told = |id: Value, fault: Fault| {
+        let Fault(code, message) = fault;
+        json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+    };
+    let Ok(value) = serde_json::from_slice::<Value>(&body) else {
+        let fault = Fault(Fault::UNREADABLE, "the body is no JSON".to_owned());
+        return Json(told(Value::Null, fault));
+    };
+    let request = match serde_json::from_value::<Request>(value) {
+        Ok(request) if request.jsonrpc == "2.0" => request,
+        Ok(_) | Err(_) => {
+            let fault = Fault(Fault::INVALID, "this is no request of JSON-RPC 2.0".to_owned());
+            return Json(told(Value::Null, fault));
+        }
+    };
+    let wire = Wire { desk, actor, headers };
+    let params = request.params;
+    let result = match request.method.as_str() {
+        "message/send" => wire.send(params, &request.id).await,
+        "tasks/get" => wire.get(params).await,
+        "tasks/cancel" => wire.cancel(params).await,
+        "message/stream" | "tasks/resubscribe" => {
+            let words = "there are no streams here: send `message/send` and look with `tasks/get`";
+            Err(Fault(Fault::UNSUPPORTED, words.to_owned()))
+        }
+        other => Err(Fault(Fault::NO_METHOD, format!("there is no method `{other}`"))),
+    };
+    Json(match result {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": request.id, "result": result }),
+        Err(fault) => told(request.id, fault),
+    })
+}
+
+struct Wire {
+    desk: Arc<Desk>,
+    actor: Arc<haft_model::Actor>,
+    headers: HeaderMap,
+}
+
+impl Wire {
+    /// `message/send`: a message that names a skill is a call.
+    async fn send(&self, params: Value, request: &Value) -> Result<Value, Fault> {
+        let message = params.get("message").ok_or_else(|| Fault::params("there is no message"))?;
+        let (skill, input) = wanted(message)?;
+        let context = task::context(message);
+        let mut call = Call::new(self.actor.as_ref().clone(), skill.clone(), input);
+        call.channel = "a2a";
+        call.native = refs(&self.headers, "POST", "/a2a");
+        call.native.insert(0, task::known_by(message, &skill, &context, request));
+        let errand = Errand::begin(&self.desk, call);
+        let run = errand.run(&self.actor, &skill);
+        let waits = params.pointer("/configuration/blocking").and_then(Value::as_bool);
+        let envelope = match waits {
+            Some(false) => {
+                match errand.answer_within(Duration::ZERO, &self.desk, run.clone()).await {
+                    Ok(envelope) => envelope,
+                    Err(_) => return Ok(task::under_way(&run, &context)),
+                }
+            }
+            Some(true) | None => errand.answer().await,
+        };
+        let lost = || Fault(Fault::INTERNAL, "the call was lost".to_owned());
+        Ok(task::of(&envelope.ok_or_else(lost)?, &context))
+    }
+
+    /// `tasks/get`.
+    async fn get(&self, params: Value) -> Result<Value, Fault> {
+        let run = self.task(&params).await?;
+        let story = self.desk.runtime.tell(&run.invocation_id).await;
+        let context = story.ok().and_then(|told| task::context_of(&told.story));
+        let context = context.unwrap_or_else(|| run.invocation_id.to_string());
+        let envelope: Option<Envelope> = match run.status.is_terminal() {
+            true => {
+                self.desk.runtime.reader().result(&run.invocation_id).await.map_err(internal)?
+            }
+            false => None,
+        };
+        Ok(match envelope {
+            Some(envelope) => task::of(&envelope, &context),
+            None => task::under_way(&run, &context),
+        })
+    }
+
+    /// `tasks/cancel`.
+    async fn cancel(&self, params: Value) -> Result<Value, Fault> {
+        let run = self.task(&params).await?;
+        match self.desk.runtime.cancel(&run.invocation_id, &self.actor).await {
+            Ok(CancelAnswer::Told | CancelAnswer::Over) => self.get(params).await,
+            Err(stop) => Err(Fault(Fault::NOT_CANCELABLE, stop.message)),
+        }
+    }
+
+    async fn task(&self, params: &Value) -> Result<haft_ledger::Run, Fault> {
+        let id = params.get("id").and_then(Value::as_str);
+        let id = id.ok_or_else(|| Fault::params("a task has an `id`"))?;
+        let missing = |_| Fault(Fault::NO_TASK, format!("there is no task `{id}`"));
+        own(&self.desk, id, &self.actor).await.map_err(missing)
+    }
+}
+
+fn internal(stop: Stop) -> Fault {
+    Fault(Fault::INTERNAL, stop.message)
+}
+
+/// The skill that a message wants and its input: from a data part `{skill, input}`, or from a data part
+/// that is the input while the message's metadata names the skill.
+fn wanted(message: &Value) -> Result<(String, Value), Fault> {
+    let parts = message.get("parts").and_then(Value::as_array);
+    let parts = parts.ok_or_else(|| Fault::params("a message has `parts`"))?;
+    let data = parts.iter().find_map(|part| part.get("data")).filter(|data| data.is_object());
+    let named = message.pointer("/metadata/skill").and_then(Value::as_str);
+    match (named, data) {
+        (Some(skill), data) => Ok((skill.to_owned(), data.cloned().unwrap_or_else(|| json!({})))),
+        (None, Some(data)) => {
+            let skill = data.get("skill").and_then(Value::as_str);
+            let skill = skill.ok_or_else(unnamed)?;
+            Ok((skill.to_owned(), data.get("input").cloned().unwrap_or_else(|| json!({}))))
+        }
+        (None, None) => Err(unnamed()),
+    }
+}
+
+fn unnamed() -> Fault {
+    Fault::params("which skill? send a data part `{\"skill\": …, \"input\": {…}}`")
+}

@@ -1,0 +1,52 @@
+//! The card by which other agents find us.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use haft_model::{Timestamp, utc_day};
+use serde_json::{Value, json};
+
+use crate::Desk;
+use crate::functions::offers;
+use crate::rest::By;
+
+/// `GET /.well-known/agent-card.json`: the tools that the caller sees, as skills.
+pub(super) async fn show(
+    State(desk): State<Arc<Desk>>,
+    By(actor): By,
+    headers: HeaderMap,
+) -> Json<Value> {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    let world = desk.world();
+    let surface = desk.runtime.surface_of(&actor);
+    let offers = offers(&world, &surface, utc_day(Timestamp::now()));
+    let skills = offers.iter().map(|offer| {
+        let (contract, tool) = (offer.contract, &offer.contract.tool);
+        let action = contract.action.iter().map(|action| action.id.to_string());
+        let tags: Vec<String> = tool.tags.iter().map(ToString::to_string).chain(action).collect();
+        json!({
+            "id": contract.key(),
+            "name": contract.title(),
+            "description": tool.description,
+            "tags": tags,
+            "inputModes": ["application/json"],
+            "outputModes": ["text/plain", "application/json"],
+        })
+    });
+    Json(json!({
+        "protocolVersion": "0.3.0",
+        "name": "Haft",
+        "description": "Tools for agents, each call judged, recorded and answered.",
+        "url": format!("http://{host}/a2a"),
+        "preferredTransport": "JSONRPC",
+        "version": env!("CARGO_PKG_VERSION"),
+        "capabilities": {
+            "streaming": false, "pushNotifications": false, "stateTransitionHistory": false,
+        },
+        "defaultInputModes": ["application/json"],
+        "defaultOutputModes": ["text/plain", "application/json"],
+        "skills": skills.collect::<Vec<_>>(),
+    }))
+}

@@ -1,0 +1,34 @@
+//! What every wire stands at.
+
+use std::io;
+use std::sync::Arc;
+
+use haft_runtime::{Runtime, World};
+
+use crate::mcp::{Listings, Suspended};
+use crate::metrics::Tally;
+use crate::rest::Errands;
+
+/// What every wire stands at: the runtime, and what wires keep between requests.
+pub struct Desk {
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) suspended: Suspended,
+    pub(crate) listings: Listings,
+    /// Calls whose callers did not wait for them.
+    pub(crate) errands: Errands,
+    /// What `/metrics` counted.
+    pub(crate) tally: Tally,
+}
+
+impl Desk {
+    /// A desk before a runtime.
+    pub fn new(runtime: Arc<Runtime>) -> io::Result<Desk> {
+        let (suspended, listings) = (Suspended::new()?, Listings::default());
+        let (errands, tally) = (Errands::default(), Tally::default());
+        Ok(Desk { runtime, suspended, listings, errands, tally })
+    }
+
+    pub(crate) fn world(&self) -> Arc<World> {
+        self.runtime.world()
+    }
+}

@@ -1,0 +1,67 @@
+//! Anthropic: `tool_use` blocks, answered by one message with a `tool_result` for each.
+
+use haft_catalog::export::Format;
+use haft_model::Envelope;
+use serde_json::{Value, json};
+
+use super::{Arguments, Asked, Provider, each, text, words};
+
+pub(super) const PROVIDER: Provider = Provider { format: Format::Anthropic, asked, messages };
+
+fn asked(reply: &Value) -> Vec<Asked> {
+    let blocks = each(reply.get("content").unwrap_or(reply));
+    let calls = blocks.iter().filter(|block| text(block, "type") == "tool_use");
+    let call = |block: &Value| Asked {
+        id: block.get("id").and_then(Value::as_str).map(str::to_owned),
+        name: text(block, "name"),
+        arguments: Arguments::Value(block.get("input").cloned().unwrap_or_else(|| json!({}))),
+        way: "messages",
+    };
+    calls.map(call).collect()
+}
+
+fn messages(answered: &[(Asked, Envelope)]) -> Vec<Value> {
+    if answered.is_empty() {
+        return Vec::new();
+    }
+    let block = |(asked, envelope): &(Asked, Envelope)| {
+        let mut block = json!({
+            "type": "tool_result",
+            "tool_use_id": asked.id,
+            "content": [{ "type": "text", "text": words(envelope) }],
+        });
+        if let (true, Some(fields)) = (envelope.is_error, block.as_object_mut()) {
+            fields.insert("is_error".to_owned(), json!(true));
+        }
+        block
+    };
+    let blocks: Vec<Value> = answered.iter().map(block).collect();
+    vec![json!({ "role": "user", "content": blocks })]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_found_in_every_form_of_a_reply() {
+        let block =
+            json!({ "type": "tool_use", "id": "toolu_1", "name": "f", "input": { "a": 1 } });
+        let words = json!({ "type": "text", "text": "let me see" });
+        let call = Asked {
+            id: Some("toolu_1".into()),
+            name: "f".into(),
+            arguments: Arguments::Value(json!({ "a": 1 })),
+            way: "messages",
+        };
+        let forms = [
+            json!({ "role": "assistant", "stop_reason": "tool_use", "content": [words, block] }),
+            json!([words, block]),
+            block,
+        ];
+        for form in forms {
+            assert_eq!(asked(&form), std::slice::from_ref(&call), "{form}");
+        }
+        assert_eq!(asked(&json!({ "role": "assistant", "content": "hello" })), []);
+    }
+}

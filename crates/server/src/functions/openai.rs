@@ -1,0 +1,85 @@
+//! OpenAI: `tool_calls` of chat completions, and `function_call` items of responses.
+
+use haft_catalog::export::Format;
+use haft_model::Envelope;
+use serde_json::{Value, json};
+
+use super::{Arguments, Asked, Provider, each, text, words};
+
+pub(super) const PROVIDER: Provider = Provider { format: Format::OpenAi, asked, messages };
+
+const CHAT: &str = "chat";
+const RESPONSES: &str = "responses";
+
+fn asked(reply: &Value) -> Vec<Asked> {
+    let inside = ["/choices/0/message/tool_calls", "/tool_calls", "/output"];
+    let list = inside.iter().find_map(|place| reply.pointer(place)).unwrap_or(reply);
+    each(list).iter().filter_map(call).collect()
+}
+
+fn call(item: &Value) -> Option<Asked> {
+    let (way, id, function) = match item.get("function") {
+        Some(function) => (CHAT, "id", function),
+        None if text(item, "type") == "function_call" => (RESPONSES, "call_id", item),
+        None => return None,
+    };
+    let id = item.get(id).and_then(Value::as_str).map(str::to_owned);
+    let arguments = match function.get("arguments") {
+        // No arguments at all are sent as no text.
+        None => Arguments::Value(json!({})),
+        Some(Value::String(text)) if text.is_empty() => Arguments::Value(json!({})),
+        Some(Value::String(text)) => Arguments::Text(text.clone()),
+        Some(value) => Arguments::Value(value.clone()),
+    };
+    Some(Asked { id, name: text(function, "name"), arguments, way })
+}
+
+fn messages(answered: &[(Asked, Envelope)]) -> Vec<Value> {
+    let message = |(asked, envelope): &(Asked, Envelope)| match asked.way {
+        RESPONSES => json!({
+            "type": "function_call_output", "call_id": asked.id, "output": words(envelope),
+        }),
+        _ => json!({ "role": "tool", "tool_call_id": asked.id, "content": words(envelope) }),
+    };
+    answered.iter().map(message).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_found_in_every_form_of_a_reply() {
+        let chat = json!({
+            "id": "call_1", "type": "function", "function": { "name": "f", "arguments": "{\"a\":1}" },
+        });
+        let call = Asked {
+            id: Some("call_1".into()),
+            name: "f".into(),
+            arguments: Arguments::Text("{\"a\":1}".into()),
+            way: CHAT,
+        };
+        let forms = [
+            json!({ "choices": [{ "message": { "role": "assistant", "tool_calls": [chat] } }] }),
+            json!({ "role": "assistant", "content": null, "tool_calls": [chat] }),
+            json!([chat]),
+            chat,
+        ];
+        for form in forms {
+            assert_eq!(asked(&form), std::slice::from_ref(&call), "{form}");
+        }
+        let item = json!({
+            "type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f",
+            "arguments": "{\"a\":1}",
+        });
+        let call = Asked { way: RESPONSES, ..call };
+        let forms = [
+            json!({ "output": [{ "type": "reasoning" }, item] }),
+            json!([{ "type": "message" }, item]),
+        ];
+        for form in forms {
+            assert_eq!(asked(&form), std::slice::from_ref(&call), "{form}");
+        }
+        assert_eq!(asked(&json!({ "choices": [{ "message": { "content": "hello" } }] })), []);
+    }
+}

@@ -1,0 +1,17 @@
+//! The wires: MCP, REST and what else callers speak.
+//!
+//! Owns wire types, who a request is from, and nothing else: every call goes through
+//! [`haft_runtime::Runtime`]. Must never judge, run or record. Start with [`Server`].
+
+mod a2a;
+mod auth;
+mod desk;
+mod functions;
+mod listen;
+mod mcp;
+mod metrics;
+mod rest;
+
+pub use desk::Desk;
+pub use listen::{Error, Server};
+pub use mcp::stdio;

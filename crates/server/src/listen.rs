@@ -1,0 +1,141 @@
+//! One socket on which everybody is heard.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use haft_driver::Cancel;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::{Desk, a2a, auth, mcp, metrics, rest};
+
+/// How many connections are open at once; others wait to be accepted.
+const MOST_CONNECTIONS: usize = 4096;
+
+/// How long a client may take to say what it wants.
+const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// The most that the head of a request takes.
+const LARGEST_HEAD: usize = 64 * 1024;
+
+/// How long connections may take to end once the server is to stop.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Why a server does not listen.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address is taken, or not of this machine.
+    #[error("`{address}` cannot be listened on: {cause}")]
+    Taken {
+        /// Which.
+        address: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// Anybody could call.
+    #[error(
+        "`{0}` can be reached from outside and nobody would have to say who they are; make a token \
+         with `haft token new ID` or set [server.oauth], or listen on 127.0.0.1"
+    )]
+    Open(SocketAddr),
+}
+
+/// A socket that is listened on.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    router: Router,
+    stop: Cancel,
+}
+
+impl Server {
+    /// Takes an address.
+    pub async fn bind(desk: Arc<Desk>, address: &str) -> Result<Server, Error> {
+        let taken = |cause| Error::Taken { address: address.to_owned(), cause };
+        let listener = TcpListener::bind(address).await.map_err(taken)?;
+        let address = listener.local_addr().map_err(taken)?;
+        if !is_of_this_machine(address.ip()) {
+            return Err(Error::Open(address));
+        }
+        desk.tally.begin(&desk.runtime.reader()).await;
+        let stop = Cancel::new();
+        let router = router(desk, address, &stop);
+        Ok(Server { listener, address, router, stop })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until `stop` fires, then lets open connections end.
+    pub async fn run(self, stop: Cancel) {
+        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let leaving = GracefulShutdown::new();
+        loop {
+            let Ok(place) = places.clone().acquire_owned().await else { break };
+            let stream = tokio::select! {
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => stream,
+                    // A client that left before it was let in, or no descriptor to let it in by.
+                    Err(_) => {
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                        continue;
+                    }
+                },
+                () = stop.cancelled() => break,
+            };
+            // Answers are small and many: waiting to fill a packet makes each take 40 ms.
+            let _ = stream.set_nodelay(true);
+            let serving = serve(stream, self.router.clone(), &leaving);
+            tokio::spawn(async move {
+                serving.await;
+                drop(place);
+            });
+        }
+        self.stop.cancel();
+        let _ = tokio::time::timeout(FAREWELL, leaving.shutdown()).await;
+    }
+}
+
+/// One connection. What goes wrong with it is its client's business.
+fn serve(
+    stream: TcpStream,
+    router: Router,
+    leaving: &GracefulShutdown,
+) -> impl Future<Output = ()> + use<> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_WITHIN)
+        .max_buf_size(LARGEST_HEAD);
+    builder.http2().timer(TokioTimer::new()).max_header_list_size(LARGEST_HEAD as u32);
+    let service = TowerToHyperService::new(router);
+    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    let watched = leaving.watch(connection);
+    async move {
+        let _ = watched.await;
+    }
+}
+
+fn router(desk: Arc<Desk>, address: SocketAddr, stop: &Cancel) -> Router {
+    Router::new()
+        .nest_service("/mcp", mcp::service(desk.clone(), address, stop))
+        .nest("/v1", rest::router())
+        .merge(a2a::router())
+        .merge(metrics::router())
+        .layer(from_fn_with_state(desk.clone(), auth::establish))
+        .with_state(desk)
+}
+
+fn is_of_this_machine(address: IpAddr) -> bool {
+    address.is_loopback()
+}

@@ -1,0 +1,135 @@
+//! An envelope as the result of `tools/call`.
+
+use haft_model::{Content, Envelope, Link, ResultStatus};
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolResponse, CallToolResult, ContentBlock, ErrorCode, MetaObject, Resource,
+    ResourceContents,
+};
+use serde_json::{Map, Value, json};
+
+/// Whether a call waits for a person.
+pub(super) fn waits(envelope: &Envelope) -> bool {
+    envelope.status == ResultStatus::Pending
+}
+
+/// The result that a client gets. `promises` says whether the tool has an output schema: clients take
+/// a result without a value for broken then, unless it says that it is none.
+pub(super) fn of(envelope: &Envelope, promises: bool) -> Result<CallToolResponse, ErrorData> {
+    if let Some(error) = native_error(envelope).filter(|error| is_of_the_protocol(error.code)) {
+        return Err(error);
+    }
+    let situation = envelope.situation();
+    if let Some(code) = situation.and_then(|situation| situation.mcp_error()) {
+        let data = json!({
+            "result_id": envelope.result_id,
+            "invocation_id": envelope.invocation_id,
+            "code": envelope.error.as_ref().map(|error| error.error_code),
+        });
+        return Err(ErrorData::new(ErrorCode(code), envelope.summary.clone(), Some(data)));
+    }
+    Ok(result(envelope, promises).into())
+}
+
+/// The error of the protocol that stands behind a failure: the backend's own, or that the caller cannot
+/// be asked what the backend wants to know.
+pub(super) fn native_error(envelope: &Envelope) -> Option<ErrorData> {
+    let error = envelope.error.as_ref()?;
+    if let Some(Value::Array(missing)) = error.cause.get("missing_abilities") {
+        let required = missing.iter().filter_map(Value::as_str).map(|kind| {
+            let (name, value) = match kind {
+                "form" => ("elicitation", json!({ "form": {} })),
+                "page" => ("elicitation", json!({ "url": {} })),
+                "roots" => ("roots", json!({})),
+                _ => ("sampling", json!({})),
+            };
+            (name.to_owned(), value)
+        });
+        let data = json!({ "requiredCapabilities": required.collect::<Map<_, _>>() });
+        let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
+        return Some(ErrorData::new(code, error.message.clone(), Some(data)));
+    }
+    let native = error.cause.get("json_rpc")?;
+    let code = i32::try_from(native.get("code")?.as_i64()?).ok()?;
+    let data = native.get("data").filter(|data| !data.is_null()).cloned();
+    let said = native.get("message").and_then(Value::as_str);
+    let message = said.map_or_else(|| error.message.clone(), str::to_owned);
+    Some(ErrorData::new(ErrorCode(code), message, data))
+}
+
+/// Whether an error is about how the client speaks, and not about the tool.
+fn is_of_the_protocol(code: ErrorCode) -> bool {
+    code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+}
+
+/// The same, for a call that no error of the protocol answers.
+pub(super) fn result(envelope: &Envelope, promises: bool) -> CallToolResult {
+    let content: Vec<_> = envelope.model_facing_content.iter().map(block).collect();
+    let bad = envelope.is_error || (waits(envelope) && promises);
+    let mut result =
+        if bad { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    result.structured_content.clone_from(&envelope.structured_content);
+    result.meta = Some(meta(envelope));
+    result
+}
+
+fn meta(envelope: &Envelope) -> MetaObject {
+    let mut meta = MetaObject::new();
+    meta.insert("dev.haft/invocation-id".to_owned(), json!(envelope.invocation_id));
+    if let Some(question) = &envelope.approval_id {
+        let how = format!("haft approve {question}");
+        meta.insert(
+            "dev.haft/approval".to_owned(),
+            json!({ "approval_id": question, "state": "open", "answer_with": how }),
+        );
+    }
+    if let Some(error) = &envelope.error {
+        meta.insert("dev.haft/error".to_owned(), json!(error));
+    }
+    meta
+}
+
+fn block(piece: &Content) -> ContentBlock {
+    match piece {
+        Content::Text { text } | Content::Log { text, .. } | Content::Diff { text, .. } => {
+            ContentBlock::text(text.clone())
+        }
+        Content::StructuredContent { data } => ContentBlock::text(data.to_string()),
+        Content::Image(media) => ContentBlock::image(media.data.clone(), media.mime_type.clone()),
+        Content::Audio(media) => ContentBlock::audio(media.data.clone(), media.mime_type.clone()),
+        Content::Video(media) | Content::File(media) => {
+            let name = media.name.as_deref().unwrap_or("file");
+            let contents =
+                ResourceContents::blob(media.data.clone(), format!("haft://file/{name}"));
+            ContentBlock::resource(contents.with_mime_type(media.mime_type.clone()))
+        }
+        Content::EmbeddedResource { uri, mime_type, text } => {
+            let contents = ResourceContents::text(text.clone(), uri.clone());
+            ContentBlock::resource(match mime_type {
+                Some(mime_type) => contents.with_mime_type(mime_type.clone()),
+                None => contents,
+            })
+        }
+        Content::ResourceLink(link)
+        | Content::ArtifactRef(link)
+        | Content::PersistedOutputRef(link)
+        | Content::HandoffRef(link) => ContentBlock::resource_link(resource(link)),
+    }
+}
+
+fn resource(link: &Link) -> Resource {
+    let name = link.name.clone().unwrap_or_else(|| link.uri.clone());
+    let mut resource = Resource::new(link.uri.clone(), name);
+    resource.mime_type.clone_from(&link.mime_type);
+    resource.size = link.size;
+    let about: Value = json!({ "digest": link.digest, "relation": link.relation });
+    if let Value::Object(about) = about {
+        let said = about.into_iter().filter(|(_, value)| !value.is_null());
+        let meta: MetaObject = said
+            .map(|(name, value)| (format!("dev.haft/{name}"), value))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+        resource.meta = Some(meta);
+    }
+    resource
+}

@@ -1,0 +1,155 @@
+//! What a client can be asked, and how: by a request of ours, or by an answer that wants another one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use haft_driver::{Abilities, Inquiry, InquiryKind};
+use haft_model::{Actor, Code, Question, Reported, Stop};
+use haft_runtime::Reply;
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientCapabilities, ClientResult, CustomRequest, InputRequest, InputRequests,
+    InputRequiredResult, ProgressNotificationParam, ServerRequest,
+};
+use rmcp::service::RequestContext;
+use serde_json::{Value, json};
+
+/// How long a person may take over a form that a request of ours shows.
+const FORM: Duration = Duration::from_secs(10 * 60);
+
+/// What a client says of itself.
+pub(super) fn abilities(told: Option<ClientCapabilities>) -> Abilities {
+    let Some(told) = told else { return Abilities::default() };
+    let mut kinds = BTreeSet::new();
+    if let Some(elicitation) = &told.elicitation {
+        // Before there were pages, saying nothing meant forms.
+        if elicitation.form.is_some() || elicitation.url.is_none() {
+            kinds.insert(InquiryKind::Form);
+        }
+        if elicitation.url.is_some() {
+            kinds.insert(InquiryKind::Page);
+        }
+    }
+    if told.sampling.is_some() {
+        kinds.insert(InquiryKind::Sample);
+    }
+    if told.roots.is_some() {
+        kinds.insert(InquiryKind::Roots);
+    }
+    Abilities { kinds, told: serde_json::to_value(&told).unwrap_or_default() }
+}
+
+fn method(kind: InquiryKind) -> &'static str {
+    match kind {
+        InquiryKind::Form | InquiryKind::Page => "elicitation/create",
+        InquiryKind::Sample => "sampling/createMessage",
+        InquiryKind::Roots => "roots/list",
+    }
+}
+
+/// The inquiries as requests inside of an answer.
+pub(super) fn requests(asked: BTreeMap<String, Inquiry>) -> InputRequests {
+    let mut requests = InputRequests::new();
+    for (name, inquiry) in asked {
+        let request = json!({ "method": method(inquiry.kind), "params": inquiry.params });
+        // What our own client would not take for a request is not sent to another.
+        if let Ok(request) = serde_json::from_value::<InputRequest>(request) {
+            requests.insert(name, request);
+        }
+    }
+    requests
+}
+
+/// The answer that asks for another request.
+pub(super) fn required(requests: InputRequests, state: String) -> InputRequiredResult {
+    let requests = (!requests.is_empty()).then_some(requests);
+    InputRequiredResult::new(requests, Some(state))
+}
+
+/// Asks a client of the older versions, one thing after the other.
+pub(super) async fn ask(
+    context: &RequestContext<RoleServer>,
+    asked: BTreeMap<String, Inquiry>,
+) -> Result<BTreeMap<String, Value>, Stop> {
+    let mut answers = BTreeMap::new();
+    for (name, inquiry) in asked {
+        let params = match inquiry.kind {
+            InquiryKind::Roots => None,
+            InquiryKind::Form | InquiryKind::Page | InquiryKind::Sample => Some(inquiry.params),
+        };
+        let request = CustomRequest::new(method(inquiry.kind), params);
+        let sent = context.peer.send_request(ServerRequest::CustomRequest(request));
+        let unanswered = |why: String| Stop::new(Code::ApprovalRequired, why);
+        let answer = tokio::time::timeout(FORM, sent)
+            .await
+            .map_err(|_| unanswered("the caller did not answer in time".to_owned()))?
+            .map_err(|fault| unanswered(format!("the caller did not answer: {fault}")))?;
+        answers.insert(name, value(answer));
+    }
+    Ok(answers)
+}
+
+fn value(answer: ClientResult) -> Value {
+    serde_json::to_value(answer).unwrap_or_default()
+}
+
+/// Tells how far a call is, where the client wants to know.
+pub(super) async fn progress(context: &RequestContext<RoleServer>, reported: &Reported) {
+    let Some(token) = context.meta.get_progress_token() else { return };
+    let said = &reported.progress;
+    let (done, total) = match (said.percent, said.step_index, said.total_steps) {
+        (Some(percent), _, _) => (percent, Some(100.0)),
+        (None, Some(step), Some(steps)) => (step as f64, Some(steps as f64)),
+        _ => (reported.sequence as f64, None),
+    };
+    let mut params = ProgressNotificationParam::new(token, done);
+    params.total = total;
+    params.message = said.message.clone().or_else(|| said.current_step.clone());
+    let _ = context.peer.notify_progress(params).await;
+}
+
+/// A question of ours, as a form that a client shows.
+pub(super) struct Form<'a>(&'a Question);
+
+/// The name of the one inquiry of a form.
+const ANSWER: &str = "approval";
+
+impl<'a> Form<'a> {
+    pub(super) fn of(question: &'a Question) -> Form<'a> {
+        Form(question)
+    }
+
+    pub(super) fn inquiry(&self) -> BTreeMap<String, Inquiry> {
+        let shown = serde_json::to_string_pretty(&self.0.shown_input).unwrap_or_default();
+        let params = json!({
+            "mode": "form",
+            "message": format!("{}\n\n{shown}", self.0.summary),
+            "requestedSchema": {
+                "type": "object",
+                "properties": {
+                    "approve": { "type": "boolean", "title": "Approve this call" },
+                    "reason": { "type": "string", "title": "Why" },
+                },
+                "required": ["approve"],
+            },
+        });
+        BTreeMap::from([(ANSWER.to_owned(), Inquiry { kind: InquiryKind::Form, params })])
+    }
+
+    /// What the person said; nothing where they closed the form, which leaves it to the inbox.
+    pub(super) fn reply(&self, answers: BTreeMap<String, Value>, by: Actor) -> Option<Reply> {
+        let answer = answers.get(ANSWER)?;
+        let said = |name: &str| answer.pointer(&format!("/content/{name}"));
+        let action = answer.get("action").and_then(Value::as_str)?;
+        let approves = match action {
+            "accept" => said("approve").and_then(Value::as_bool)?,
+            "decline" => false,
+            _ => return None,
+        };
+        let reason = said("reason").and_then(Value::as_str).filter(|reason| !reason.is_empty());
+        let reason = reason.map(str::to_owned);
+        let reason = reason.or_else(|| (!approves).then(|| "declined in the client".to_owned()));
+        let channel = "mcp".to_owned();
+        Some(Reply { by, approves, reason, edited_input: None, always: false, channel })
+    }
+}

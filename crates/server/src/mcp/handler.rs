@@ -1,0 +1,313 @@
+//! What answers the requests of one client.
+#![expect(deprecated, reason = "clients of 2025 still use levels and subscriptions")]
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use haft_model::Actor;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::conversation::{Conversation, Heard, call};
+use super::listing::FRESH_MS;
+use super::remarks::Level;
+use super::suspended::Bound;
+use super::upstream::{Brought, Told, unique};
+use super::{answer, resources, tasks};
+use crate::Desk;
+
+/// The versions that are spoken, oldest first.
+const SPOKEN: &[ProtocolVersion] =
+    &[ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
+
+/// What answers the requests of one client.
+#[derive(Clone)]
+pub(crate) struct Wire {
+    pub(super) desk: Arc<Desk>,
+    /// Who is at the other end, where the requests do not say.
+    actor: Option<Arc<Actor>>,
+    pub(super) level: Level,
+}
+
+impl Wire {
+    pub(super) fn new(desk: Arc<Desk>) -> Wire {
+        Wire { desk, actor: None, level: Level::default() }
+    }
+
+    pub(super) fn of(desk: Arc<Desk>, actor: Arc<Actor>) -> Wire {
+        Wire { desk, actor: Some(actor), level: Level::default() }
+    }
+
+    /// Hands a wish to hear of a resource to whoever has it.
+    async fn subscription(
+        &self,
+        method: &str,
+        uri: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let told = self.first::<Value>(method, json!({ "uri": uri }), Brought::default(), context);
+        told.await.map(|_| ())
+    }
+
+    /// Who sent a request.
+    pub(super) fn who(&self, context: &RequestContext<RoleServer>) -> Arc<Actor> {
+        let parts = context.extensions.get::<Parts>();
+        let shown = parts.and_then(|parts| parts.extensions.get::<Arc<Actor>>());
+        let known = shown.or(self.actor.as_ref()).cloned();
+        known.unwrap_or_else(|| Arc::new(self.desk.world().people.stranger()))
+    }
+}
+
+impl ServerHandler for Wire {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_resources_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_completions()
+            .enable_logging()
+            .enable_tasks()
+            .build();
+        let us = Implementation::new("haft", env!("CARGO_PKG_VERSION")).with_title("Haft");
+        ServerConfig::new(capabilities).with_server_info(us)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(SPOKEN)
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let listing = self.desk.listing(&self.who(&context));
+        listing.page(request.and_then(|request| request.cursor))
+    }
+
+    fn get_tool(&self, _name: &str) -> Option<Tool> {
+        None
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let actor = self.who(&context);
+        let about = json!([request.name, request.arguments]);
+        let bound = Bound::new(&actor, "tools/call", about);
+        let listing = self.desk.listing(&actor);
+        let conversation = match &request.request_state {
+            Some(state) => {
+                let mut conversation = self.desk.suspended.take(state, &bound)?;
+                conversation.answer(request.input_responses.unwrap_or_default());
+                conversation
+            }
+            None => {
+                let input = Value::Object(request.arguments.unwrap_or_default());
+                let call = call(&actor, listing.tool(&request.name), input, &context);
+                Conversation::begin(self, call, &context)
+            }
+        };
+        match self.converse(conversation, &bound, &context).await? {
+            Heard::Asks(asks) => Ok(CallToolResponse::InputRequired(*asks)),
+            Heard::Done(envelope) if answer::waits(&envelope) && tasks::are_known(&context) => {
+                Ok(tasks::created(&envelope).into())
+            }
+            Heard::Done(envelope) => answer::of(&envelope, listing.promises(&request.name)),
+        }
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let params = json!({
+            "ref": request.r#ref, "argument": request.argument, "context": request.context,
+        });
+        let told =
+            self.first("completion/complete", lean(params), Brought::default(), &context).await?;
+        Ok(match told {
+            Some(Told::Complete(result)) => result,
+            Some(Told::Asks(_)) | None => CompleteResult::default(),
+        })
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let found = self.gather("resources/list", "resources", &context).await;
+        let found = found.into_iter().map(|(_, item)| item).collect();
+        let mut result = ListResourcesResult::with_all_items(read(found));
+        (result.ttl_ms, result.cache_scope) = (Some(FRESH_MS), Some(CacheScope::Private));
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let found = self.gather("resources/templates/list", "resourceTemplates", &context).await;
+        let found = found.into_iter().map(|(_, item)| item).collect();
+        let mut result = ListResourceTemplatesResult::with_all_items(read(found));
+        (result.ttl_ms, result.cache_scope) = (Some(FRESH_MS), Some(CacheScope::Private));
+        Ok(result)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        if request.uri.starts_with(resources::OURS) {
+            return self.read(&request.uri, &self.who(&context)).await;
+        }
+        let missing = || {
+            let words = format!("there is no resource `{}`", request.uri);
+            ErrorData::resource_not_found(words, Some(json!({ "uri": request.uri })))
+        };
+        let params = json!({ "uri": request.uri });
+        let brought =
+            Brought { answers: request.input_responses, state: request.request_state.clone() };
+        match self.first("resources/read", params, brought, &context).await? {
+            Some(Told::Complete(result)) => Ok(ReadResourceResponse::Complete(result)),
+            Some(Told::Asks(asks)) => Ok(asks.into()),
+            None => Err(missing()),
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let found = self.gather("prompts/list", "prompts", &context).await;
+        let mut result = ListPromptsResult::with_all_items(read(unique(found, "name")));
+        (result.ttl_ms, result.cache_scope) = (Some(FRESH_MS), Some(CacheScope::Private));
+        Ok(result)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let params = lean(json!({ "name": request.name, "arguments": request.arguments }));
+        let brought = Brought { answers: request.input_responses, state: request.request_state };
+        match self.first("prompts/get", params, brought, &context).await? {
+            Some(Told::Complete(result)) => Ok(GetPromptResponse::Complete(result)),
+            Some(Told::Asks(asks)) => Ok(asks.into()),
+            None => {
+                let words = format!("there is no prompt `{}`", request.name);
+                Err(ErrorData::invalid_params(words, None))
+            }
+        }
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.level.set(request.level);
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscription("resources/subscribe", &request.uri, &context).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscription("resources/unsubscribe", &request.uri, &context).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.task(&request.task_id, &self.who(&context)).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.call_off(&request.task_id, &self.who(&context)).await
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let (mut changes, peer) = (self.desk.runtime.changes(), context.peer);
+        tokio::spawn(async move {
+            while changes.changed().await.is_ok() {
+                if peer.notify_tool_list_changed().await.is_err() {
+                    break;
+                }
+            }
+        });
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.desk.runtime.changes();
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return Ok(());
+                    }
+                    let _ = context.sink().notify_tool_list_changed().await;
+                }
+            }
+        }
+    }
+}
+
+/// What a backend listed, as far as it is what it should be.
+fn read<T: DeserializeOwned>(found: Vec<Value>) -> Vec<T> {
+    found.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect()
+}
+
+/// The same without what was not said.
+fn lean(mut params: Value) -> Value {
+    if let Value::Object(fields) = &mut params {
+        fields.retain(|_, value| !value.is_null());
+    }
+    params
+}

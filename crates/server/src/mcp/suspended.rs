@@ -1,0 +1,72 @@
+//! Calls whose clients went to ask somebody.
+//!
+//! What a client brings back is nothing but a sealed name: of the call that waits here, for the one who
+//! made it, about the same tool and arguments, and good for one time.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use haft_model::{Actor, Digest};
+use rmcp::ErrorData;
+use rmcp::model::{RequestStateCodec, SealOptions};
+use serde_json::{Value, json};
+
+use super::conversation::Conversation;
+
+/// How long a client may take to come back.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// Calls whose clients went to ask somebody.
+pub(crate) struct Suspended {
+    seal: RequestStateCodec,
+    held: Mutex<HashMap<String, (Instant, Conversation)>>,
+    count: AtomicU64,
+}
+
+impl Suspended {
+    /// None yet. What is sealed here is good for as long as this process lives, as the calls are.
+    pub(crate) fn new() -> io::Result<Suspended> {
+        let key = haft_seal::generate()?;
+        let seal = RequestStateCodec::try_new(key).map_err(io::Error::other)?;
+        Ok(Suspended { seal, held: Mutex::default(), count: AtomicU64::new(0) })
+    }
+
+    /// Keeps a call until its client comes back; gives what it has to bring.
+    pub(super) fn keep(&self, conversation: Conversation, bound: &Bound) -> String {
+        let name = self.count.fetch_add(1, Ordering::Relaxed).to_string();
+        let mut held = self.held();
+        // Whoever did not come back in time is not waited for; its call ends without an answer.
+        held.retain(|_, (since, _)| since.elapsed() < PATIENCE);
+        held.insert(name.clone(), (Instant::now(), conversation));
+        drop(held);
+        let options = SealOptions::new().associated_data(bound.0.as_bytes()).ttl(PATIENCE);
+        self.seal.seal_with(name.as_bytes(), &options)
+    }
+
+    /// The call that a client came back for.
+    pub(super) fn take(&self, state: &str, bound: &Bound) -> Result<Conversation, ErrorData> {
+        let refused = |why: &str| ErrorData::invalid_params(format!("requestState {why}"), None);
+        let opened = self.seal.open_with(state, bound.0.as_bytes());
+        let name = opened.map_err(|_| refused("is not ours, not yours, or ran out"))?;
+        let name = String::from_utf8_lossy(&name).into_owned();
+        let found = self.held().remove(&name);
+        found.map(|(_, held)| held).ok_or_else(|| refused("was used before, or ran out"))
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<String, (Instant, Conversation)>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a name is good for: one caller, one method, and what is asked with it.
+pub(super) struct Bound(String);
+
+impl Bound {
+    pub(super) fn new(actor: &Actor, method: &str, about: Value) -> Bound {
+        let about = json!([actor.id, actor.tenant, method, about]);
+        Bound(Digest::of(&about).as_str().to_owned())
+    }
+}

@@ -1,0 +1,229 @@
+//! `/metrics`: what happened since this process began, in the text format of Prometheus.
+//!
+//! Counted from the ledger when somebody looks, so that calls cost nothing more while nobody does.
+
+mod histogram;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use haft_ledger::{QuestionFilter, RunFilter, events};
+use haft_model::{InvocationId, Stop, Timestamp, parse_timestamp};
+use haft_runtime::Reader;
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use crate::Desk;
+use crate::rest::Problem;
+use histogram::Histogram;
+
+/// How many entries are read at once, and for one look; what is left over is read at the next.
+const AT_ONCE: usize = 512;
+const MOST_READ: usize = 20_000;
+
+/// How many calls that have not ended are followed, and how far open ones are counted.
+const MOST_FOLLOWED: usize = 100_000;
+const MOST_OPEN: usize = 10_000;
+
+/// What was counted so far.
+#[derive(Default)]
+pub(crate) struct Tally(Mutex<Counts>);
+
+#[derive(Default)]
+struct Counts {
+    /// The last entry that was counted.
+    after: Option<u64>,
+    /// By tool and final status.
+    calls: BTreeMap<(String, String), u64>,
+    /// By tool.
+    durations: BTreeMap<String, Histogram>,
+    sent_again: u64,
+    /// Calls that have not ended: their tool, and when they came in.
+    under_way: HashMap<InvocationId, (String, Timestamp)>,
+}
+
+impl Tally {
+    /// Begins to count after what there is now.
+    pub(crate) async fn begin(&self, reader: &Reader) {
+        let last = reader.wait_past(None, Duration::ZERO).await;
+        self.0.lock().await.after = last.ok().flatten();
+    }
+}
+
+/// What answers at `/metrics`.
+pub(crate) fn router() -> Router<Arc<Desk>> {
+    Router::new().route("/metrics", get(show))
+}
+
+async fn show(State(desk): State<Arc<Desk>>) -> Result<Response, Problem> {
+    let text = text(&desk).await?;
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    Ok((kind, text).into_response())
+}
+
+async fn text(desk: &Desk) -> Result<String, Stop> {
+    let reader = desk.runtime.reader();
+    reader.caught_up().await?;
+    let mut counts = desk.tally.0.lock().await;
+    counts.catch_up(&reader).await?;
+    let last = reader.wait_past(None, Duration::ZERO).await?;
+    let behind = last.map_or(0, |last| last + 1) - counts.after.map_or(0, |after| after + 1);
+    let open = RunFilter { open: true, most: MOST_OPEN, ..RunFilter::default() };
+    let open = reader.runs(&open).await?.len();
+    let asked = QuestionFilter { open: true, ..QuestionFilter::default() };
+    let asked = desk.runtime.questions(&asked).await?.len();
+    let mut text = counts.written();
+    gauge(
+        &mut text,
+        "haft_calls_open",
+        "Calls that have not ended, counted to 10000.",
+        open as u64,
+    );
+    gauge(&mut text, "haft_questions_open", "Questions that wait for people.", asked as u64);
+    gauge(&mut text, "haft_events_behind", "Entries of the ledger not counted yet.", behind);
+    Ok(text)
+}
+
+impl Counts {
+    async fn catch_up(&mut self, reader: &Reader) -> Result<(), Stop> {
+        let mut read = 0;
+        while read < MOST_READ {
+            let entries = reader.entries(self.after, AT_ONCE).await?;
+            if entries.is_empty() {
+                break;
+            }
+            for entry in &entries {
+                // An entry that cannot be read is for `haft audit verify` to tell.
+                events(entry).unwrap_or_default().iter().for_each(|record| self.hear(record));
+                self.after = Some(entry.seq);
+            }
+            read += entries.len();
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, record: &Value) {
+        let text = |place: &str| record.pointer(place).and_then(Value::as_str);
+        let Some(id) = text("/invocation_id").map(InvocationId::from) else { return };
+        let Some(at) = text("/time").and_then(parse_timestamp) else { return };
+        match text("/event_type").unwrap_or_default() {
+            "tool.invocation.planned" if self.under_way.len() < MOST_FOLLOWED => {
+                self.under_way.insert(id, ("unresolved".to_owned(), at));
+            }
+            "tool.invocation.selected" => {
+                if let (Some((tool, _)), Some(name)) =
+                    (self.under_way.get_mut(&id), text("/data/tool"))
+                {
+                    name.clone_into(tool);
+                }
+            }
+            "haft.intent.sent_again" => self.sent_again += 1,
+            "tool.invocation.succeeded"
+            | "tool.invocation.failed"
+            | "tool.invocation.canceled"
+            | "tool.invocation.timed_out"
+            | "tool.invocation.validation_failed" => {
+                let status = text("/data/final_status").unwrap_or_default().to_owned();
+                let Some((tool, began)) = self.under_way.remove(&id) else { return };
+                let micros = at.as_microsecond().saturating_sub(began.as_microsecond());
+                let seconds = u64::try_from(micros).unwrap_or_default() as f64 / 1e6;
+                self.durations.entry(tool.clone()).or_default().add(seconds);
+                *self.calls.entry((tool, status)).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn written(&self) -> String {
+        let mut text = String::new();
+        head(&mut text, "haft_calls_total", "counter", "Calls that ended, by tool and status.");
+        for ((tool, status), count) in &self.calls {
+            let (tool, status) = (label(tool), label(status));
+            line(
+                &mut text,
+                format!("haft_calls_total{{tool=\"{tool}\",status=\"{status}\"}} {count}"),
+            );
+        }
+        head(
+            &mut text,
+            "haft_call_seconds",
+            "histogram",
+            "From coming in to the end, people included.",
+        );
+        for (tool, histogram) in &self.durations {
+            histogram.write(&mut text, "haft_call_seconds", &label(tool));
+        }
+        head(
+            &mut text,
+            "haft_calls_sent_again_total",
+            "counter",
+            "Calls answered by an earlier one.",
+        );
+        line(&mut text, format!("haft_calls_sent_again_total {}", self.sent_again));
+        text
+    }
+}
+
+fn gauge(text: &mut String, name: &str, about: &str, value: u64) {
+    head(text, name, "gauge", about);
+    line(text, format!("{name} {value}"));
+}
+
+fn head(text: &mut String, name: &str, kind: &str, about: &str) {
+    line(text, format!("# HELP {name} {about}\n# TYPE {name} {kind}"));
+}
+
+fn line(text: &mut String, line: impl std::fmt::Display) {
+    // Writing into a text cannot fail.
+    let _ = writeln!(text, "{line}");
+}
+
+/// A value of a label, with what would end it escaped.
+fn label(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_counted_once_with_its_tool_its_status_and_its_time() {
+        let mut counts = Counts::default();
+        let record = |class: &str, time: &str, data: Value| json!({ "invocation_id": "inv_1", "event_type": class, "time": time, "data": data });
+        let end = record(
+            "tool.invocation.failed",
+            "2026-01-01T00:00:02Z",
+            json!({ "final_status": "denied" }),
+        );
+        for record in [
+            record("tool.invocation.planned", "2026-01-01T00:00:00Z", json!({})),
+            record("tool.invocation.selected", "2026-01-01T00:00:00Z", json!({ "tool": "a\"b@1" })),
+            end.clone(),
+            end,
+        ] {
+            counts.hear(&record);
+        }
+        let text = counts.written();
+        for expected in [
+            "haft_calls_total{tool=\"a\\\"b@1\",status=\"denied\"} 1\n",
+            "haft_call_seconds_bucket{tool=\"a\\\"b@1\",le=\"1\"} 0\n",
+            "haft_call_seconds_bucket{tool=\"a\\\"b@1\",le=\"5\"} 1\n",
+            "haft_call_seconds_bucket{tool=\"a\\\"b@1\",le=\"+Inf\"} 1\n",
+            "haft_call_seconds_sum{tool=\"a\\\"b@1\"} 2\n",
+            "haft_call_seconds_count{tool=\"a\\\"b@1\"} 1\n",
+            "haft_calls_sent_again_total 0\n",
+        ] {
+            assert!(text.contains(expected), "{expected}\n{text}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! REST: `/v1`. Everything that the command line shows, as the same values.
+
+mod approvals;
+mod ask;
+mod batch;
+mod call;
+mod catalog;
+mod document;
+mod errand;
+mod events;
+mod health;
+mod invocations;
+mod native;
+mod payload;
+mod problem;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, OriginalUri};
+use axum::http::{Method, StatusCode};
+use axum::routing::{MethodRouter, get, post};
+
+use crate::{Desk, functions};
+pub(crate) use ask::{AnyBody, By, LARGEST_BODY, Named};
+pub(crate) use batch::run as run_batch;
+pub(crate) use errand::{Errand, Errands};
+pub(crate) use invocations::own;
+pub(crate) use native::refs;
+pub(crate) use problem::Problem;
+
+/// Every route below `/v1`. What the document says of each stands in `document`, and a test holds the
+/// two against each other.
+fn routes() -> Vec<(&'static str, MethodRouter<Arc<Desk>>)> {
+    vec![
+        ("/approvals", get(approvals::list)),
+        ("/approvals/{id}", post(approvals::answer)),
+        ("/batch", post(batch::make)),
+        ("/call", post(call::make)),
+        ("/catalog", get(catalog::list)),
+        ("/catalog/{tool}", get(catalog::show)),
+        ("/events", get(events::follow)),
+        ("/functions/{provider}", get(functions::list).post(functions::call)),
+        ("/health", get(health::health)),
+        ("/invocations", get(invocations::list)),
+        ("/invocations/{id}", get(invocations::show)),
+        ("/invocations/{id}/cancel", post(invocations::cancel)),
+        ("/invocations/{id}/compensate", post(call::compensate)),
+        ("/invocations/{id}/payloads/{digest}", get(payload::show)),
+        ("/invocations/{id}/trace", get(invocations::trace)),
+        ("/openapi.json", get(document::show)),
+        ("/ready", get(health::ready)),
+        ("/search", get(catalog::search)),
+        ("/surfaces", get(catalog::surfaces)),
+        ("/why", post(catalog::why)),
+    ]
+}
+
+/// Everything below `/v1`.
+pub(crate) fn router() -> Router<Arc<Desk>> {
+    let router = routes()
+        .into_iter()
+        .fold(Router::new(), |router, (path, methods)| router.route(path, methods));
+    let router = router.method_not_allowed_fallback(not_by_this_method).fallback(nothing_there);
+    router.layer(DefaultBodyLimit::max(LARGEST_BODY))
+}
+
+async fn nothing_there(OriginalUri(address): OriginalUri) -> Problem {
+    Problem::of_wire(StatusCode::NOT_FOUND, format!("there is nothing at `{}`", address.path()))
+}
+
+async fn not_by_this_method(method: Method, OriginalUri(address): OriginalUri) -> Problem {
+    let words = format!("`{}` does not take {method}", address.path());
+    Problem::of_wire(StatusCode::METHOD_NOT_ALLOWED, words)
+}

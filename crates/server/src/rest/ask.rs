@@ -1,0 +1,111 @@
+//! What a request says, read once and refused in one way.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use haft_model::Actor;
+use serde::de::DeserializeOwned;
+
+use super::problem::Problem;
+
+/// The most that the body of one request takes.
+pub(crate) const LARGEST_BODY: usize = 4 * 1024 * 1024;
+
+/// The body of a request, as JSON.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Body<T>, Problem> {
+        let bytes = json(request, state).await?;
+        // A list would be read as the fields of an object, one after the other.
+        let opens = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        if opens.is_some_and(|byte| *byte != b'{') {
+            return Err(Problem::malformed("the body is no JSON object"));
+        }
+        read(&bytes).map(Body)
+    }
+}
+
+/// The body of a request, whatever JSON it is.
+pub(crate) struct AnyBody(pub(crate) serde_json::Value);
+
+impl<S: Send + Sync> FromRequest<S> for AnyBody {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<AnyBody, Problem> {
+        let value: serde_json::Value = read(&json(request, state).await?)?;
+        match value.is_object() || value.is_array() {
+            true => Ok(AnyBody(value)),
+            false => Err(Problem::malformed("the body is neither an object nor a list")),
+        }
+    }
+}
+
+/// The bytes of a body that says that it is JSON.
+async fn json<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
+    if !is_json(request.headers()) {
+        let words = "a body is JSON: set `Content-Type: application/json`";
+        return Err(Problem::of_wire(StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
+    }
+    Bytes::from_request(request, state).await.map_err(|fault| {
+        let words = match fault.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => format!("a body takes at most {LARGEST_BODY} bytes"),
+            _ => "the body broke off".to_owned(),
+        };
+        Problem::of_wire(fault.status(), words)
+    })
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|fault| Problem::malformed(format!("the body: {fault}")))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+/// The parameters of a request.
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Asked<T>, Problem> {
+        let read = Query::<T>::from_request_parts(parts, state).await;
+        let read = read.map_err(|fault| Problem::malformed(fault.body_text()));
+        read.map(|Query(asked)| Asked(asked))
+    }
+}
+
+/// The parts of a path that are names.
+pub(crate) struct Named<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Named<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Named<T>, Problem> {
+        let read = Path::<T>::from_request_parts(parts, state).await;
+        let read = read.map_err(|fault| Problem::malformed(fault.body_text()));
+        read.map(|Path(named)| Named(named))
+    }
+}
+
+/// Whoever sent a request.
+pub(crate) struct By(pub(crate) Arc<Actor>);
+
+impl<S: Send + Sync> FromRequestParts<S> for By {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<By, Problem> {
+        let who = parts.extensions.get::<Arc<Actor>>().cloned();
+        let nobody = || Problem::of_wire(StatusCode::UNAUTHORIZED, "nobody is known to call");
+        who.map(By).ok_or_else(nobody)
+    }
+}

@@ -1,0 +1,83 @@
+//! Several calls over REST, answered in the order of the request.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use haft_driver::Cancel;
+use haft_model::{Code, Stop};
+use haft_runtime::{Batch, BatchDocument, Manner, Patience};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::ask::{Body, By};
+use super::native;
+use super::problem::Problem;
+use crate::Desk;
+
+/// How many calls one batch has at most.
+const MOST_CALLS: usize = 256;
+
+/// `POST /v1/batch`: each result as the command line prints it, the context modifiers after them.
+pub(super) async fn make(
+    State(desk): State<Arc<Desk>>,
+    By(actor): By,
+    headers: HeaderMap,
+    Body(wanted): Body<BatchDocument>,
+) -> Result<Json<Value>, Problem> {
+    if wanted.calls.len() > MOST_CALLS {
+        return Err(Problem::malformed(format!("a batch has at most {MOST_CALLS} calls")));
+    }
+    let native = native::refs(&headers, "POST", "/v1/batch");
+    let batch = wanted.batch(&actor, "http", &native);
+    let ids: Vec<Option<String>> = batch.calls.iter().map(|call| call.id.clone()).collect();
+    let (results, modifiers) = run(&desk, batch).await.map_err(contradicted)?;
+    let id = |index: usize| ids.get(index).cloned().flatten();
+    let results = results
+        .into_iter()
+        .map(|(index, envelope)| json!({ "index": index, "id": id(index), "result": envelope }));
+    let modifiers = modifiers.into_iter().map(|(index, modifiers)| {
+        json!({ "index": index, "id": id(index), "context_modifiers": modifiers })
+    });
+    Ok(Json(json!({
+        "results": results.collect::<Vec<_>>(),
+        "context_modifiers": modifiers.collect::<Vec<_>>(),
+    })))
+}
+
+/// Calls that are each well written may contradict each other all the same.
+fn contradicted(stop: Stop) -> Problem {
+    match stop.code {
+        Code::InputValue => Problem::from(Stop { code: Code::Conflict, ..stop }),
+        _ => Problem::from(stop),
+    }
+}
+
+/// What came of a batch: results and context modifiers, each with the place of its call.
+type Outcome = (Vec<(usize, haft_model::Envelope)>, Vec<(usize, Vec<Value>)>);
+
+/// Makes the calls of a batch beside the request that wants them. Whoever stops waiting calls off what
+/// may be called off.
+pub(crate) async fn run(desk: &Arc<Desk>, batch: Batch) -> Result<Outcome, Stop> {
+    let (sender, done) = oneshot::channel();
+    let wish = Cancel::new();
+    let interest = wish.clone().drop_guard();
+    let desk = desk.clone();
+    tokio::spawn(async move {
+        let manner = Manner { patience: Patience::Leave, cancel: wish, ..Manner::default() };
+        let _ = sender.send(made(&desk, batch, manner).await);
+    });
+    let outcome = done.await;
+    interest.disarm();
+    outcome.map_err(|_| Stop::new(Code::Internal, "the batch was lost"))?
+}
+
+async fn made(desk: &Desk, batch: Batch, manner: Manner<'_>) -> Result<Outcome, Stop> {
+    let mut released = desk.runtime.batch(batch, manner)?;
+    let mut results = Vec::new();
+    while let Some(result) = released.next().await {
+        results.push(result);
+    }
+    Ok((results, released.context_modifiers().await))
+}

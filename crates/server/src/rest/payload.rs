@@ -1,0 +1,121 @@
+//! What a call gave, whole or in part.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use haft_model::Digest;
+
+use super::ask::{By, Named};
+use super::invocations::{is_known, own};
+use super::native::text;
+use super::problem::Problem;
+use crate::Desk;
+
+/// `GET /v1/invocations/{id}/payloads/{digest}`.
+///
+/// Only what came out of a call is given: its inputs lie beside the log too, and may be sensitive.
+pub(super) async fn show(
+    State(desk): State<Arc<Desk>>,
+    By(actor): By,
+    Named((id, digest)): Named<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let missing = || Problem::missing("payload", &digest);
+    let run = own(&desk, &id, &actor).await?;
+    let wanted = Digest::parse(&digest).ok_or_else(missing)?;
+    let Ok(told) = desk.runtime.tell(&run.invocation_id).await else { return Err(missing()) };
+    let mut kept = told.story.persistence.iter().filter_map(|(_, kept)| kept.payload.as_ref());
+    let kept = kept.find(|kept| kept.digest == wanted).ok_or_else(missing)?;
+    let bytes = desk.runtime.reader().payload(&run.invocation_id, &kept.digest).await?;
+    let bytes = bytes.ok_or_else(missing)?;
+    let tag = format!("\"{wanted}\"");
+    if is_known(&headers, &tag) {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
+    }
+    let whole = bytes.len();
+    let same = text(&headers, header::IF_RANGE).is_none_or(|seen| seen == tag);
+    let range = text(&headers, header::RANGE).filter(|_| same);
+    let usual = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::ACCEPT_RANGES, "bytes".to_owned()),
+        (header::ETAG, tag),
+        // The bytes of a digest never change.
+        (header::CACHE_CONTROL, "private, immutable, max-age=31536000".to_owned()),
+    ];
+    match range.map_or(Part::Whole, |range| part(range, whole)) {
+        Part::Whole => Ok((usual, bytes).into_response()),
+        Part::Some(range) => {
+            let place = format!("bytes {}-{}/{whole}", range.start, range.end.saturating_sub(1));
+            let bytes = bytes.get(range).unwrap_or_default().to_vec();
+            let place = [(header::CONTENT_RANGE, place)];
+            Ok((StatusCode::PARTIAL_CONTENT, usual, place, bytes).into_response())
+        }
+        Part::Outside => {
+            let words = format!("there are {whole} bytes, and none of them in that range");
+            let problem = Problem::of_wire(StatusCode::RANGE_NOT_SATISFIABLE, words);
+            Ok(([(header::CONTENT_RANGE, format!("bytes */{whole}"))], problem).into_response())
+        }
+    }
+}
+
+/// What of some bytes is wanted.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    Whole,
+    Some(Range<usize>),
+    Outside,
+}
+
+/// Reads one range of bytes. Several at once, and what is no range, mean the whole (RFC 9110, 14.2).
+fn part(text: &str, whole: usize) -> Part {
+    let Some((from, to)) = text.trim().strip_prefix("bytes=").and_then(|it| it.split_once('-'))
+    else {
+        return Part::Whole;
+    };
+    let number = |text: &str| text.trim().parse::<usize>().ok();
+    let range = match (from.trim(), to.trim()) {
+        ("", last) => match number(last) {
+            Some(0) => return Part::Outside,
+            Some(last) => whole.saturating_sub(last)..whole,
+            None => return Part::Whole,
+        },
+        (from, "") => match number(from) {
+            Some(from) => from..whole,
+            None => return Part::Whole,
+        },
+        (from, to) => match (number(from), number(to)) {
+            (Some(from), Some(to)) if from <= to => from..to.saturating_add(1).min(whole),
+            _ => return Part::Whole,
+        },
+    };
+    if range.start >= whole { Part::Outside } else { Part::Some(range) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_a_part_and_nonsense_is_the_whole() {
+        let cases = [
+            ("bytes=0-3", Part::Some(0..4)),
+            ("bytes=4-", Part::Some(4..10)),
+            ("bytes=-4", Part::Some(6..10)),
+            ("bytes=-40", Part::Some(0..10)),
+            ("bytes=8-99", Part::Some(8..10)),
+            ("bytes=10-", Part::Outside),
+            ("bytes=-0", Part::Outside),
+            ("bytes=3-1", Part::Whole),
+            ("bytes=0-1,4-5", Part::Whole),
+            ("lines=0-3", Part::Whole),
+            ("bytes=a-b", Part::Whole),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(part(text, 10), expected, "{text}");
+        }
+        assert_eq!(part("bytes=0-", 0), Part::Outside);
+    }
+}
