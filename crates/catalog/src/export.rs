@@ -154,8 +154,10 @@ fn declared(
     let offers: Vec<_> =
         offers.iter().filter(|offer| selectable(offer, degradations)).copied().collect();
     let keys: Vec<_> = offers.iter().map(key).collect();
+    let exposed = offers.iter().map(|offer| offer.contract.tool.extras.exposed_as.as_deref());
+    let named: Vec<_> = keys.iter().cloned().zip(exposed).collect();
     let mut declared = Declared::default();
-    for ((offer, key), name) in offers.iter().zip(&keys).zip(names::assign(rule, &keys)) {
+    for ((offer, key), name) in offers.iter().zip(&keys).zip(names::assign(rule, &named)) {
         let mut losses = Losses::of(key);
         if let Some(tool) = declare(offer, &name, &mut losses) {
             declared.tools.push(tool);

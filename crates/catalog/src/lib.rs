@@ -25,7 +25,10 @@ pub use entry::{Block, Entry};
 pub use haft_contract::StatusQuery;
 pub use plan::{Explanation, Sender};
 pub use route::Avoided;
-pub use search::Index;
+pub use search::{Answer, Hit, Index, Match, Text, WordIndex};
 pub use snapshot::{Parts, RoutingPolicy, Snapshot};
 pub use state::{AuthState, DriverState, DriverStates, Health, Host, Probe};
-pub use surface::{Shown, Surface};
+pub use surface::{
+    Loading, ModelAbilities, Moment, Provider, Revision, RoleConstraints, Row, Shown, Surface,
+    View, Viewer,
+};

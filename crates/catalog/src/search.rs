@@ -1,102 +1,165 @@
-//! Search over the catalog: BM25F, fields weighted, ties by id.
+//! Search over the catalog by words: no model, no file, nothing learned from anybody's questions.
+//!
+//! A [`WordIndex`] ranks texts, and an [`Index`] the contracts of a snapshot. Both are made whole and
+//! never change; a few thousand contracts take some tens of milliseconds, so that whoever has many
+//! makes it at the first question. The same catalog and question always give the same answer.
 
-use std::collections::HashMap;
+mod answer;
+mod postings;
+mod rank;
+mod spelling;
+mod synonyms;
+mod words;
+
 use std::sync::Arc;
 
+use haft_contract::Contract;
+use serde_json::Value as Json;
+
 use crate::{Entry, Snapshot};
+pub use answer::{Answer, Match};
+use postings::Postings;
 
-/// How much a word counts where it stands.
-const NAME: f64 = 4.0;
-const HINT: f64 = 3.0;
-const TAG: f64 = 2.0;
-const DESCRIPTION: f64 = 1.0;
+/// What there is to read about one tool.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Text<'t> {
+    /// What it is called: `create_issue`.
+    pub name: &'t str,
+    /// Whose it is: `github`.
+    pub namespace: &'t str,
+    /// Titles, other names, tags, and words to find it by.
+    pub hints: &'t str,
+    /// What it says of itself.
+    pub description: &'t str,
+    /// The names of what goes in.
+    pub parameters: &'t str,
+    /// What is said of what goes in.
+    pub parameter_texts: &'t str,
+}
 
-/// How fast more of the same word stops counting, and how much long texts are held against.
-const SATURATION: f64 = 1.2;
-const LENGTH: f64 = 0.6;
+impl<'t> Text<'t> {
+    fn fields(self) -> [&'t str; 6] {
+        let Text { name, namespace, hints, description, parameters, parameter_texts } = self;
+        [name, namespace, hints, description, parameters, parameter_texts]
+    }
+}
+
+/// One thing that a search found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit<T> {
+    /// What was found.
+    pub found: T,
+    /// How well it fits beside the others of the same answer; the best has about one.
+    pub score: f32,
+    /// The words of the question that brought it up.
+    pub words: Vec<String>,
+}
+
+/// An index over texts.
+#[derive(Debug, Default)]
+pub struct WordIndex {
+    postings: Postings,
+}
+
+impl WordIndex {
+    /// Indexes texts.
+    pub fn new<'t>(texts: impl IntoIterator<Item = Text<'t>>) -> WordIndex {
+        WordIndex { postings: Postings::new(texts.into_iter()) }
+    }
+
+    /// The texts that a question is about, by the number in which they came, best first.
+    pub fn rank(
+        &self,
+        question: &str,
+        most: usize,
+        may_be_shown: impl Fn(usize) -> bool,
+    ) -> Vec<Hit<usize>> {
+        rank::rank(&self.postings, question, most, |place| may_be_shown(place as usize))
+            .into_iter()
+            .map(|found| Hit {
+                found: found.place as usize,
+                score: found.score,
+                words: found.words,
+            })
+            .collect()
+    }
+}
 
 /// An index over the contracts of one snapshot.
 pub struct Index {
     entries: Vec<Arc<Entry>>,
-    lengths: Vec<f64>,
-    average: f64,
-    postings: HashMap<String, Vec<(usize, f64)>>,
+    words: WordIndex,
 }
 
 impl Index {
     /// Indexes a snapshot.
     pub fn new(snapshot: &Snapshot) -> Index {
         let entries: Vec<Arc<Entry>> = snapshot.entries().cloned().collect();
-        let mut postings: HashMap<String, Vec<(usize, f64)>> = HashMap::new();
-        let mut lengths = Vec::with_capacity(entries.len());
-        for (at, entry) in entries.iter().enumerate() {
-            let mut weights: HashMap<String, f64> = HashMap::new();
-            for (text, weight) in fields(entry) {
-                for word in words(&text) {
-                    *weights.entry(word).or_default() += weight;
-                }
-            }
-            lengths.push(weights.values().sum::<f64>());
-            for (word, weight) in weights {
-                postings.entry(word).or_default().push((at, weight));
-            }
-        }
-        let average = lengths.iter().sum::<f64>() / (lengths.len().max(1) as f64);
-        Index { entries, lengths, average, postings }
+        let texts: Vec<Owned> = entries.iter().map(|entry| Owned::of(&entry.contract)).collect();
+        let words =
+            WordIndex::new(entries.iter().zip(&texts).map(|(entry, text)| text.with(entry)));
+        Index { entries, words }
     }
 
-    /// The contracts that a question is about, best first, with their scores.
-    pub fn search(&self, question: &str) -> Vec<(Arc<Entry>, f64)> {
-        let mut scores: HashMap<usize, f64> = HashMap::new();
-        for word in words(question) {
-            let Some(postings) = self.postings.get(&word) else { continue };
-            let count = self.entries.len() as f64;
-            let rarity =
-                (1.0 + (count - postings.len() as f64 + 0.5) / (postings.len() as f64 + 0.5)).ln();
-            for (at, weight) in postings {
-                let length = self.lengths.get(*at).copied().unwrap_or(self.average);
-                let damped = weight / (1.0 - LENGTH + LENGTH * length / self.average.max(1.0));
-                *scores.entry(*at).or_default() += rarity * damped / (SATURATION + damped);
-            }
-        }
-        let mut found: Vec<(Arc<Entry>, f64)> = scores
-            .into_iter()
-            .filter_map(|(at, score)| Some((self.entries.get(at)?.clone(), score)))
-            .collect();
-        found.sort_by(|(a, one), (b, other)| {
-            other.total_cmp(one).then_with(|| a.contract.key().cmp(b.contract.key()))
-        });
-        found
-    }
-}
-
-fn fields(entry: &Entry) -> Vec<(String, f64)> {
-    let tool = &entry.contract.tool;
-    let mut fields = vec![
-        (tool.key.id.to_string(), NAME),
-        (tool.name.to_string(), NAME),
-        (tool.extras.aliases.join(" "), NAME),
-        (tool.extras.title.clone().unwrap_or_default(), NAME),
-        (tool.extras.search_hint.clone().unwrap_or_default(), HINT),
-        (tool.tags.join(" "), TAG),
-        (tool.description.to_string(), DESCRIPTION),
-    ];
-    if let Some(action) = &entry.contract.action {
-        fields.push((action.id.to_string(), TAG));
-    }
-    fields
-}
-
-/// Lowercase words without their commonest endings, so that `charges` finds `charge`.
-fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| word.len() > 1)
-        .map(|word| {
-            let word = word.to_lowercase();
-            let stem = ["ing", "es", "ed", "s", "e"]
-                .into_iter()
-                .find_map(|ending| word.strip_suffix(ending).filter(|stem| stem.len() > 2));
-            stem.map(str::to_owned).unwrap_or(word)
+    /// The contracts that a question is about and that may be shown, best first.
+    pub fn search(
+        &self,
+        question: &str,
+        most: usize,
+        may_be_shown: impl Fn(&Entry) -> bool,
+    ) -> Vec<Hit<Arc<Entry>>> {
+        let shown = |at: usize| self.entries.get(at).is_some_and(|entry| may_be_shown(entry));
+        let hits = self.words.rank(question, most, shown).into_iter();
+        hits.filter_map(|Hit { found, score, words }| {
+            Some(Hit { found: self.entries.get(found)?.clone(), score, words })
         })
         .collect()
+    }
+}
+
+/// The texts of a contract that are put together of several.
+struct Owned {
+    hints: String,
+    parameters: String,
+    parameter_texts: String,
+}
+
+impl Owned {
+    fn of(contract: &Contract) -> Owned {
+        let (tool, extras) = (&contract.tool, &contract.tool.extras);
+        let mut hints = vec![&*tool.name];
+        hints
+            .extend([extras.title.as_deref(), extras.search_hint.as_deref()].into_iter().flatten());
+        hints.extend(extras.aliases.iter().chain(&tool.tags).map(String::as_str));
+        hints.extend(contract.action.iter().map(|action| action.id.as_str()));
+        let properties = tool.inputs.get("properties").and_then(Json::as_object);
+        let shown =
+            properties.into_iter().flatten().filter(|(name, _)| !contract.internal.contains(*name));
+        let (names, texts): (Vec<&str>, Vec<&str>) = shown
+            .map(|(name, schema)| {
+                (
+                    name.as_str(),
+                    schema.get("description").and_then(Json::as_str).unwrap_or_default(),
+                )
+            })
+            .unzip();
+        Owned {
+            hints: hints.join(" . "),
+            parameters: names.join(" "),
+            parameter_texts: texts.join(" "),
+        }
+    }
+
+    fn with<'t>(&'t self, entry: &'t Entry) -> Text<'t> {
+        let id = entry.contract.key().id.as_str();
+        let (namespace, name) = id.rsplit_once('.').unwrap_or(("", id));
+        Text {
+            name,
+            namespace,
+            hints: &self.hints,
+            description: &entry.contract.tool.description,
+            parameters: &self.parameters,
+            parameter_texts: &self.parameter_texts,
+        }
+    }
 }

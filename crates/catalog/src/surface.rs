@@ -1,4 +1,24 @@
 //! Surfaces: which tools a caller sees, and whose schemas have been loaded.
+//!
+//! Everything here is pure: whoever serves callers keeps three things for each scope, the surface
+//! with what was loaded on it, the last [`View`] and the last [`Revision`], and asks in this order:
+//!
+//! 1. [`Surface::for_viewer`] finds the surface of a caller among those of `haft.toml`, bound to
+//!    their turn, task or session, and [`Surface::narrowed`] takes off it what their model cannot use
+//!    and their role must not.
+//! 2. [`Surface::view`] holds it against a snapshot and what is so at the moment: each tool is
+//!    loaded, deferred, pending, blocked or excluded, with its reason. A view is worth keeping until
+//!    the world, the surface or the moment changes.
+//! 3. [`Revision::after`] says whether that is another revision than the last.
+//! 4. [`View::search`] answers a search, and [`Surface::load`] puts the schemas of names on the
+//!    surface, which gives the next one.
+//! 5. [`Surface::admit`] is asked for each call; it does not know providers, because a call to one
+//!    that is slow waits, and to one that is gone fails in its own words.
+
+mod load;
+mod narrow;
+mod view;
+mod viewer;
 
 use std::collections::BTreeSet;
 
@@ -6,6 +26,12 @@ use haft_model::{Code, Date, Glob, Lifecycle, Stop, ToolKey};
 use serde_json::json;
 
 use crate::{Entry, Snapshot};
+pub use load::Loading;
+pub(crate) use narrow::asks_a_person;
+pub use narrow::{ModelAbilities, RoleConstraints};
+pub use view::{Moment, Provider, Revision, Row, View};
+use viewer::Edge;
+pub use viewer::Viewer;
 
 /// What one scope of callers sees. A change makes a new revision.
 #[derive(Clone, Debug)]
@@ -17,8 +43,13 @@ pub struct Surface {
     /// For what: `workspace`, `role:agent`, `session:<id>` …
     pub scope: String,
     tools: Vec<Glob>,
+    edge: Edge,
     /// From how many tools on schemas are deferred; none on a surface that defers nothing.
     defer_above: Option<usize>,
+    /// From how many bytes of schemas on they are deferred.
+    defer_above_bytes: Option<usize>,
+    model: ModelAbilities,
+    role: RoleConstraints,
     loaded: BTreeSet<ToolKey>,
 }
 
@@ -29,8 +60,38 @@ pub enum Shown {
     Loaded,
     /// It can be found; its schema has to be loaded first.
     Deferred,
+    /// It can be found; whoever provides it is not there.
+    Pending,
+    /// It is hidden now, for a reason that could be lifted.
+    Blocked(&'static str),
     /// It is not for this scope.
     Excluded(&'static str),
+    /// It is another tenant's: nobody here is told that it is there.
+    Unknown,
+}
+
+impl Shown {
+    /// The word for machines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shown::Loaded => "loaded",
+            Shown::Deferred => "deferred",
+            Shown::Pending => "pending_provider",
+            Shown::Blocked(_) => "blocked",
+            Shown::Excluded(_) => "excluded",
+            Shown::Unknown => "unknown",
+        }
+    }
+
+    /// Why a tool cannot be called at once.
+    pub fn reason(self) -> Option<&'static str> {
+        match self {
+            Shown::Loaded | Shown::Unknown => None,
+            Shown::Deferred => Some("deferred_until_discovered"),
+            Shown::Pending => Some("pending_provider"),
+            Shown::Blocked(reason) | Shown::Excluded(reason) => Some(reason),
+        }
+    }
 }
 
 impl Surface {
@@ -43,13 +104,23 @@ impl Surface {
     /// loaded only when asked for.
     pub fn new(scope: &str, tools: &[String], defer_above: usize) -> Surface {
         Surface {
-            id: format!("srf_{}", scope.replace(':', "_")),
+            id: id_of(scope),
             revision: 1,
             scope: scope.to_owned(),
             tools: tools.iter().map(|glob| Glob::new(glob)).collect(),
+            edge: Edge::default(),
             defer_above: Some(defer_above),
+            defer_above_bytes: None,
+            model: ModelAbilities::default(),
+            role: RoleConstraints::default(),
             loaded: BTreeSet::new(),
         }
+    }
+
+    /// The surface with schemas deferred as well where all of them together are larger than this.
+    pub fn deferring_above_bytes(mut self, most: usize) -> Surface {
+        self.defer_above_bytes = Some(most);
+        self
     }
 
     /// The surface once a tool's schema is loaded.
@@ -61,48 +132,46 @@ impl Surface {
         next
     }
 
-    /// Where a tool stands.
+    /// Where a tool stands, whoever provides it.
     pub fn shows(&self, entry: &Entry, snapshot: &Snapshot, today: Date) -> Shown {
-        let key = entry.contract.key();
-        if !self.tools.iter().any(|glob| glob.matches(key.id.as_str())) {
-            return Shown::Excluded("role_not_allowed");
-        }
-        let Some(most) = self.defer_above else { return Shown::Loaded };
-        let wished = entry.lifecycle(today) == Lifecycle::Deferred;
-        if !self.loaded.contains(key) && (wished || self.count(snapshot) > most) {
-            return Shown::Deferred;
-        }
-        Shown::Loaded
+        self.shows_where(entry, self.defers(snapshot), today)
     }
 
     /// Refuses a tool that cannot be called from here.
     pub fn admit(&self, entry: &Entry, snapshot: &Snapshot, today: Date) -> Result<(), Stop> {
         let key = entry.contract.key();
         match self.shows(entry, snapshot, today) {
-            Shown::Loaded => Ok(()),
+            Shown::Loaded | Shown::Pending => Ok(()),
             Shown::Deferred => Err(Stop::new(
                 Code::ToolSchemaNotLoaded,
                 format!("the schema of `{key}` was not loaded on this surface"),
             )
             .help(format!("search for `select:{key}` and load it, then call again"))
             .because(json!({ "reason": "deferred_until_discovered" }))),
-            Shown::Excluded(reason) => Err(Stop::new(
+            Shown::Blocked(reason) | Shown::Excluded(reason) => Err(Stop::new(
                 Code::ToolBlocked,
                 format!("`{key}` is not among the tools of `{}`", self.scope),
             )
             .help("ask whoever runs the workspace to put it on the surface")
             .because(json!({ "reason": reason }))),
+            // Nothing that a name which nobody uses would not bring, not even a suggestion.
+            Shown::Unknown => {
+                Err(Stop::new(Code::ToolUnknown, format!("there is no tool `{}`", key.id))
+                    .help("`haft tools` lists those that there are"))
+            }
         }
     }
 
     /// How many tools are loaded, deferred, blocked and excluded.
     pub fn counts(&self, snapshot: &Snapshot, today: Date) -> [usize; 4] {
+        let deferring = self.defers(snapshot);
         let mut counts = [0; 4];
         for entry in snapshot.entries() {
-            let slot = match (entry.blocked(today), self.shows(entry, snapshot, today)) {
+            let slot = match (entry.blocked(today), self.shows_where(entry, deferring, today)) {
+                (_, Shown::Unknown) => continue,
                 (_, Shown::Excluded(_)) => 3,
-                (Some(_), Shown::Loaded | Shown::Deferred) => 2,
-                (None, Shown::Deferred) => 1,
+                (Some(_), _) | (None, Shown::Blocked(_)) => 2,
+                (None, Shown::Deferred | Shown::Pending) => 1,
                 (None, Shown::Loaded) => 0,
             };
             if let Some(count) = counts.get_mut(slot) {
@@ -112,11 +181,43 @@ impl Surface {
         counts
     }
 
-    fn count(&self, snapshot: &Snapshot) -> usize {
-        let mine = |entry: &Entry| {
-            let id = entry.contract.key().id.as_str();
-            self.tools.iter().any(|glob| glob.matches(id))
-        };
-        snapshot.entries().filter(|entry| mine(entry)).count()
+    /// Where a tool stands, once it is known whether schemas are deferred.
+    fn shows_where(&self, entry: &Entry, deferring: bool, today: Date) -> Shown {
+        let key = entry.contract.key();
+        if !self.edge.has(key.id.as_str()) {
+            return Shown::Unknown;
+        }
+        if !self.lists(entry) {
+            return Shown::Excluded("role_not_allowed");
+        }
+        if let Some(reason) = self.role.excludes(entry).or_else(|| self.model.excludes(entry)) {
+            return Shown::Excluded(reason);
+        }
+        let wished = entry.lifecycle(today) == Lifecycle::Deferred && self.defer_above.is_some();
+        if (wished || deferring) && !self.loaded.contains(key) {
+            return Shown::Deferred;
+        }
+        Shown::Loaded
     }
+
+    /// Whether there is too much on the surface to show every schema.
+    fn defers(&self, snapshot: &Snapshot) -> bool {
+        let Some(most) = self.defer_above else { return false };
+        let mine = || snapshot.entries().filter(|entry| self.lists(entry));
+        let many = mine().count() > most;
+        many || self.defer_above_bytes.is_some_and(|most| {
+            let mut bytes = mine().map(|entry| narrow::schema_bytes(entry));
+            let larger = bytes.try_fold(0, |sum, next| Some(sum + next).filter(|sum| *sum <= most));
+            larger.is_none()
+        })
+    }
+
+    fn lists(&self, entry: &Entry) -> bool {
+        let id = entry.contract.key().id.as_str();
+        self.edge.has(id) && self.tools.iter().any(|glob| glob.matches(id))
+    }
+}
+
+fn id_of(scope: &str) -> String {
+    format!("srf_{}", scope.replace(':', "_"))
 }

@@ -20,6 +20,8 @@ pub struct Extras {
     pub aliases: Vec<String>,
     /// Words to find it by.
     pub search_hint: Option<String>,
+    /// The name that models and clients see instead of the id.
+    pub exposed_as: Option<String>,
     /// Agent Tool's `tool_kind`.
     pub kind: Option<String>,
     /// Tool classes that the author states.
@@ -163,6 +165,7 @@ impl Extras {
             title: owned(node, "title"),
             aliases: list(node, "aliases"),
             search_hint: owned(node, "search_hint"),
+            exposed_as: owned(node, "exposed_as"),
             kind: owned(node, "kind"),
             classes: list(node, "class")
                 .iter()

@@ -4,6 +4,7 @@
 //! Must never know which drivers there are, nor who calls them. Start with [`Driver`].
 
 mod attempt;
+mod backend;
 mod caller;
 pub mod conformance;
 mod hook;
@@ -17,6 +18,7 @@ use std::pin::Pin;
 use haft_model::{Plan, Stop};
 
 pub use attempt::Attempt;
+pub use backend::{Backend, BackendNews, BackendRequest, UPSTREAM_REQUEST};
 pub use caller::{Abilities, Caller, Inquiry, InquiryKind, Remark};
 pub use hook::{Heard, Hook, HookAnswer};
 pub use link::{Link, Said};
@@ -43,6 +45,11 @@ pub trait Driver: Send + Sync {
     fn reports_submission(&self, plan: &Plan) -> bool {
         let _ = plan;
         false
+    }
+
+    /// What stands behind it beside tools, where there is such a thing.
+    fn backend(&self) -> Option<&dyn Backend> {
+        None
     }
 
     /// Carries one attempt out.

@@ -1,6 +1,7 @@
 //! A driver as its manifest declares it, for the kind that carries it out.
 
 use haft_model::{Code, Plan, Stop, ToolKey};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -38,6 +39,21 @@ impl Declared {
             let words = format!("driver `{}`: `{field}` cannot be read: {fault}", self.id());
             Stop::new(Code::SetupRequired, words).help("run `haft check`")
         })
+    }
+}
+
+/// The name under which an answer stands in the output, which has to be an object.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Wrap(Option<String>);
+
+impl Wrap {
+    /// An answer as the output has it.
+    pub(crate) fn around(&self, answer: Value) -> Value {
+        match &self.0 {
+            Some(name) => Value::Object(Map::from_iter([(name.clone(), answer)])),
+            None => answer,
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod opening;
 mod place;
 mod provision;
 mod sdk;
+mod upstream;
 mod vault;
 mod watch;
 mod web;
@@ -39,6 +40,7 @@ pub use mcp::Mcp;
 pub use place::Place;
 pub use provision::{InstallWay, Provision, SetupStep, SetupWork};
 pub use sdk::Sdk;
+pub use upstream::Upstream;
 pub use vault::{
     Change, Holder, Keeper, KeyPlace, Listed, Named, Per, SHORTEST_SECRET, Strongbox, Token,
 };

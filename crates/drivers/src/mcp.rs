@@ -136,11 +136,13 @@ impl Mcp {
         if meant.personal {
             key = format!("{key} {} {}", plan.actor.tenant, plan.actor.id);
         }
-        let mut made = self.kept.get(&key, || self.connect(&meant)).await.map_err(stopped)?;
+        // Rarely made, so that making it takes no room in the futures of all calls.
+        let connect = || Box::pin(self.connect(&meant));
+        let mut made = self.kept.get(&key, connect).await.map_err(stopped)?;
         if made.is_broken() {
             self.kept.broke(&key, &made).await;
             tokio::time::sleep(FIRST_PAUSE).await;
-            made = self.kept.get(&key, || self.connect(&meant)).await.map_err(stopped)?;
+            made = self.kept.get(&key, connect).await.map_err(stopped)?;
         }
         Ok((key, made))
     }

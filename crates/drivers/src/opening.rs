@@ -15,8 +15,11 @@ use serde_json::Value;
 
 use crate::Place;
 
+mod python;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use python::installations;
 
 /// What a call opens.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,6 +145,12 @@ impl Opening {
         let is_shown = shown.iter().any(|shown| program.starts_with(&shown.path));
         if program.is_absolute() && !is_shown && program.exists() {
             shown.push(Shown { path: program.clone(), access: Access::Read });
+        }
+        let home = (place.variable)("HOME");
+        for path in python::behind(&program, home.as_deref().map(Path::new)) {
+            if !shown.iter().any(|shown| path.starts_with(&shown.path)) {
+                shown.push(Shown { path, access: Access::Read });
+            }
         }
         Confined {
             program,

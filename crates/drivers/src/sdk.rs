@@ -32,6 +32,7 @@ use crate::{Declared, Place};
 use arguments::Given;
 use call::Call;
 use interpreter::Interpreter;
+pub(crate) use interpreter::node;
 use manifest::{Function, Package, Runtime};
 use slots::{Slot, Slots};
 use wire::Ask;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use haft_model::Stop;
 use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
-use reqwest::{Client, Method, Response, StatusCode};
+use reqwest::{Client, Method, Request, Response, StatusCode};
 
 pub(crate) use client::{Pool, keeping, reconnecting};
 pub(crate) use download::download;
@@ -133,13 +133,10 @@ impl Way<'_> {
 }
 
 async fn exchange(client: &Client, request: &Outgoing) -> Result<Response, Unanswered> {
-    let method = request.method.clone();
-    let mut building =
-        client.request(method, request.url.url().clone()).headers(request.headers.clone());
-    if let Some(body) = &request.body {
-        building = building.body(body.clone());
-    }
-    let fault = match building.send().await {
+    let mut sent = Request::new(request.method.clone(), request.url.url().clone());
+    *sent.headers_mut() = request.headers.clone();
+    *sent.body_mut() = request.body.clone().map(Into::into);
+    let fault = match client.execute(sent).await {
         Ok(answer) => return Ok(answer),
         Err(fault) => fault,
     };

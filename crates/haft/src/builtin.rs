@@ -13,6 +13,33 @@ macro_rules! texts {
     };
 }
 
+/// The id of the driver that reaches what backends have beside tools.
+pub(crate) const UPSTREAM_DRIVER: &str = "haft-upstream";
+
+/// The contract and the driver that are there only where some driver has such a backend.
+const UPSTREAM: [(Kind, &str, &str); 2] = texts! {
+    Tool "upstream.request" "tools/upstream.request/TOOL.md"
+    Driver "haft-upstream" "drivers/haft-upstream/DRIVER.md"
+};
+
+static UPSTREAM_READINGS: LazyLock<Vec<Reading>> = LazyLock::new(|| read(UPSTREAM));
+
+/// The contract and the driver by which everything beside tools is asked for.
+pub(crate) fn upstream() -> Option<(&'static Arc<Tool>, &'static Arc<Driver>)> {
+    match &UPSTREAM_READINGS[..] {
+        [
+            Reading { manifest: Some(Manifest::Tool(tool)), .. },
+            Reading { manifest: Some(Manifest::Driver(driver)), .. },
+        ] => Some((tool, driver)),
+        _ => None,
+    }
+}
+
+fn read<const N: usize>(texts: [(Kind, &'static str, &'static str); N]) -> Vec<Reading> {
+    let reading = |(kind, file, text)| read_as(kind, &Source::new(file, text));
+    texts.into_iter().map(reading).collect()
+}
+
 /// The texts, with the names that stand in for those of files.
 const TEXTS: [(Kind, &str, &str); 7] = texts! {
     Tool "fs.list" "tools/fs.list/TOOL.md"
@@ -25,10 +52,7 @@ const TEXTS: [(Kind, &str, &str); 7] = texts! {
 };
 
 /// Read once: every workspace of the process has the same ones.
-static READINGS: LazyLock<Vec<Reading>> = LazyLock::new(|| {
-    let reading = |(kind, file, text)| read_as(kind, &Source::new(file, text));
-    TEXTS.into_iter().map(reading).collect()
-});
+static READINGS: LazyLock<Vec<Reading>> = LazyLock::new(|| read(TEXTS));
 
 /// The contracts.
 pub(crate) fn tools() -> impl Iterator<Item = &'static Arc<Tool>> {
@@ -52,10 +76,15 @@ mod tests {
 
     #[test]
     fn nothing_is_wrong_with_a_builtin_contract() {
-        for reading in READINGS.iter() {
+        for reading in READINGS.iter().chain(UPSTREAM_READINGS.iter()) {
             assert_eq!(reading.diagnostics, [], "{}", reading.source.file());
             assert!(reading.manifest.is_some(), "{}", reading.source.file());
         }
+    }
+
+    #[test]
+    fn what_reaches_backends_is_a_contract_and_a_driver() {
+        assert!(upstream().is_some());
     }
 
     #[test]

@@ -112,7 +112,8 @@ fn a_server_that_is_named_wins_over_the_document() {
         .flat_map(|file| file.text.lines())
         .filter(|line| line.starts_with("base_url") || line.starts_with("id"))
         .collect();
-    assert_eq!(drivers, ["id: lib", "base_url: http://127.0.0.1:8080/x"]);
+    let at = "base_url: http://127.0.0.1:8080/x";
+    assert_eq!(drivers, ["id: lib", at, "id: lib-public", at]);
 }
 
 #[test]

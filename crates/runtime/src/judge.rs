@@ -8,6 +8,7 @@ use haft_policy::{Circumstances, Matter, decide};
 use serde_json::{Value, json};
 
 use crate::journal::unrecorded;
+use crate::redact::Redactor;
 use crate::understand::understood;
 use crate::{Runtime, World};
 
@@ -52,6 +53,19 @@ impl Why {
             "decision": self.decision.as_ref().map(judged),
         })
     }
+
+    fn without(mut self, redactor: &Redactor) -> Why {
+        let stop = |stop: Stop| redactor.stop(stop);
+        let shown = |mut input: Value| {
+            redactor.value(&mut input);
+            input
+        };
+        self.explained.input = self.explained.input.map(|input| input.map(shown).map_err(stop));
+        self.explained.route = self.explained.route.map_err(stop);
+        self.explained.block = self.explained.block.map(stop);
+        self.unready = self.unready.map(stop);
+        self
+    }
 }
 
 /// A decision for machines, with what people read first.
@@ -64,8 +78,17 @@ fn judged(decision: &Decision) -> Value {
 }
 
 impl Runtime {
-    /// What would become of a call, with every reason. Nothing is written and no hook is heard.
+    /// What would become of a call, with every reason and without what is sensitive in its input.
+    /// Nothing is written and no hook is heard.
     pub async fn why(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
+        let given = input.clone();
+        let why = self.foreseen(call, input).await?;
+        let mut redactor = Redactor::new(&why.explained.entry.contract.tool.extras.sensitive);
+        given.iter().for_each(|input| redactor.learn(input));
+        Ok(why.without(&redactor))
+    }
+
+    async fn foreseen(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
         let world = self.world();
         let now = self.clock.now();
         let explained = world.snapshot.explain(call, input, utc_day(now))?;

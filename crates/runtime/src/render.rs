@@ -36,6 +36,25 @@ fn piece(piece: &Content) -> String {
     }
 }
 
+/// Whether a piece says more than its words.
+pub(crate) fn is_more_than_words(piece: &Content) -> bool {
+    match piece {
+        Content::Image(_)
+        | Content::Audio(_)
+        | Content::Video(_)
+        | Content::File(_)
+        | Content::EmbeddedResource { .. }
+        | Content::ResourceLink(_)
+        | Content::ArtifactRef(_)
+        | Content::PersistedOutputRef(_)
+        | Content::HandoffRef(_) => true,
+        Content::Text { .. }
+        | Content::StructuredContent { .. }
+        | Content::Log { .. }
+        | Content::Diff { .. } => false,
+    }
+}
+
 /// The first characters of a text, cut at a character; and whether anything was left out.
 pub(crate) fn capped(text: &str, most: usize) -> (&str, bool) {
     match text.char_indices().nth(most) {

@@ -1,8 +1,9 @@
 //! The launcher: our own program, started again, that puts another one inside.
 //!
-//! It is two processes of one thread each, of which the second is a copy of the first. The outer one makes the namespaces and waits. The inner
-//! one is the first process of its own world: it builds what there is to see, gives up every right,
-//! starts the program and ends as soon as the line to whoever asked for it does. With it ends
+//! It stays as long as somebody may need it and has one thread. For each program it makes a copy of
+//! itself that is the first process of its own world, one ahead of the need, and it never sees what
+//! that copy is ordered to do. The copy takes one order, builds what there is to see, gives up every
+//! right, starts the program and ends as soon as the line to whoever asked for it does. With it ends
 //! everything that was started inside, because the kernel sees to that.
 
 mod bubblewrap;
@@ -11,6 +12,7 @@ mod kernel;
 mod orders;
 mod outside;
 mod rights;
+mod standby;
 mod syscalls;
 mod system;
 mod tree;
@@ -18,7 +20,9 @@ mod tries;
 
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use bubblewrap::wrapped;
@@ -26,6 +30,8 @@ pub use inside::PROGRAMS;
 pub(crate) use inside::{environment, unstartable};
 pub(crate) use orders::{Orders, Report};
 pub(crate) use outside::are_namespaces_closed;
+use standby::Place;
+pub(crate) use standby::Standby;
 
 /// The argument that makes our program a launcher.
 pub(crate) const ENTRY: &str = "__sandbox";
@@ -36,24 +42,50 @@ pub(crate) const WITHIN: &str = "__sandbox-within";
 /// Whether this program can be started again as a launcher.
 static READY: AtomicBool = AtomicBool::new(false);
 
-/// A program that is able to confine others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launcher(PathBuf);
+/// A program that is able to confine others. Its clones share one process of it, which is started
+/// when it is needed first and ends with the last of them and of what they confine.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    program: PathBuf,
+    place: Arc<Place>,
+}
+
+impl PartialEq for Launcher {
+    fn eq(&self, other: &Launcher) -> bool {
+        self.program == other.program
+    }
+}
+
+impl Eq for Launcher {}
 
 impl Launcher {
     /// This very program, if its `main` begins with [`launcher`].
     pub fn own() -> Option<Launcher> {
-        READY.load(Ordering::Acquire).then(|| Launcher(PathBuf::from("/proc/self/exe")))
+        READY.load(Ordering::Acquire).then(|| Launcher::at("/proc/self/exe"))
     }
 
     /// Another program whose `main` begins with [`launcher`], such as `haft-sandbox`.
     pub fn at(program: impl Into<PathBuf>) -> Launcher {
-        Launcher(program.into())
+        Launcher { program: program.into(), place: Arc::default() }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.program
     }
+
+    /// Has an order carried out that waits on a line: by the process that stands by, or a new one.
+    pub(crate) fn take(&self, given: &Given) -> io::Result<Arc<Standby>> {
+        self.place.take(&self.program, given)
+    }
+}
+
+/// What a launcher is given with an order: the line that the order waits on, and what the program
+/// says goes to.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) line: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
 }
 
 /// Has to be the first thing in `main`, before any thread is started.

@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use haft_catalog::export::{Export, Format, Offer, export};
 use haft_catalog::{Shown, Surface};
+use haft_driver::UPSTREAM_REQUEST;
 use haft_model::{Actor, Call, Content, Date, Envelope, Timestamp, utc_day};
 use haft_runtime::{Batch, World};
 use serde_json::{Value, json};
@@ -70,7 +71,10 @@ impl Provider {
 pub(crate) fn offers<'w>(world: &'w World, surface: &Surface, today: Date) -> Vec<Offer<'w>> {
     let snapshot = &world.snapshot;
     let visible = snapshot.entries().filter(|entry| {
-        entry.blocked(today).is_none() && surface.shows(entry, snapshot, today) == Shown::Loaded
+        entry.blocked(today).is_none()
+            // What servers behind us want to know is for callers who can be asked.
+            && entry.contract.key().id.as_str() != UPSTREAM_REQUEST
+            && surface.shows(entry, snapshot, today) == Shown::Loaded
     });
     let offer = |entry: &'w Arc<haft_catalog::Entry>| Offer {
         contract: &entry.contract,

@@ -8,18 +8,22 @@ mod asking;
 mod conversation;
 mod handler;
 mod listing;
+mod remarks;
 mod resources;
 mod suspended;
 mod tasks;
+mod upstream;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use haft_driver::Cancel;
 use haft_model::Actor;
-use rmcp::ServiceExt as _;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{RoleServer, ServiceExt as _};
 
 use crate::Desk;
 use handler::Wire;
@@ -28,6 +32,12 @@ pub(crate) use suspended::Suspended;
 
 /// The most that one request says.
 const LARGEST_REQUEST: usize = 4 * 1024 * 1024;
+
+/// Whether a request comes without a session: from 2026-07-28 on.
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
 
 /// What answers at `/mcp`.
 pub(crate) fn service(

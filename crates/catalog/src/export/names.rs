@@ -18,8 +18,12 @@ pub(super) struct NameRule {
 ///
 /// A tool whose id is a good name keeps it. The others get underscores for what is refused, and a
 /// part of their key's digest where that is too long or no longer unique.
-pub(super) fn assign(rule: &NameRule, keys: &[ToolKey]) -> Vec<String> {
-    let wanted: Vec<String> = keys.iter().map(|key| rule.mangled(&plain(key, keys))).collect();
+pub(super) fn assign(rule: &NameRule, tools: &[(ToolKey, Option<&str>)]) -> Vec<String> {
+    let keys: Vec<ToolKey> = tools.iter().map(|(key, _)| key.clone()).collect();
+    let plain = |(key, exposed): &(ToolKey, Option<&str>)| {
+        rule.mangled(&exposed.map_or_else(|| plain(key, &keys), str::to_owned))
+    };
+    let wanted: Vec<String> = tools.iter().map(plain).collect();
     let mut asked = BTreeMap::new();
     for name in &wanted {
         *asked.entry(name.as_str()).or_insert(0_usize) += 1;
@@ -88,7 +92,8 @@ mod tests {
 
     fn names(keys: &[(&str, u64)]) -> Vec<String> {
         let keys: Vec<_> = keys.iter().map(|(id, major)| ToolKey::new(id, *major)).collect();
-        assign(&STRICT, &keys)
+        let tools: Vec<_> = keys.into_iter().map(|key| (key, None)).collect();
+        assign(&STRICT, &tools)
     }
 
     #[test]

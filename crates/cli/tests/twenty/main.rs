@@ -1,4 +1,4 @@
-//! Those of the twenty black-box tests that are about effects, seen only through the command line:
+//! Those of the twenty black-box tests that are about effects and secrets, seen only through the command line:
 //! real processes, a real store, and a backend over real sockets that counts what happens to it.
 
 #![expect(
@@ -8,7 +8,11 @@
     reason = "a case that cannot be laid out fails the test"
 )]
 
+#[cfg(target_os = "linux")]
+mod bank;
 mod binding;
+#[cfg(target_os = "linux")]
+mod canaries;
 mod export;
 #[cfg(target_os = "linux")]
 mod four_inputs;
@@ -25,6 +29,8 @@ mod stage;
 #[cfg(target_os = "linux")]
 mod this_action;
 mod timeouts;
+#[cfg(target_os = "linux")]
+mod undeclared;
 
 use std::time::{Duration, Instant};
 

@@ -75,6 +75,14 @@ pub static TOOL_ID: Form = pattern(
     "use 2 to 80 lowercase letters, digits, dots and dashes, beginning and ending with a letter or digit",
 );
 
+/// A name that models and clients see.
+pub static EXPOSED_NAME: Form = pattern(
+    "a name for models",
+    r"^[A-Za-z0-9_.\-]{1,64}$",
+    ANY_LENGTH,
+    "use 1 to 64 letters, digits, underscores, dots and dashes",
+);
+
 /// A driver's id.
 pub static DRIVER_ID: Form = pattern(
     "a driver id",
@@ -286,6 +294,7 @@ mod tests {
     fn every_pattern_compiles() {
         for form in [
             &TOOL_ID,
+            &EXPOSED_NAME,
             &DRIVER_ID,
             &CLI_ID,
             &ACTION_ID,

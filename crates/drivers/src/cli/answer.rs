@@ -72,7 +72,8 @@ fn given(run: &Run<'_>, said: &Said) -> Result<Output, Failure> {
         let words = format!("`{}` ended well, and {words}", run.command.bin);
         Failure::new(with_errors(running(Code::OutputInvalid, words), said), effect)
     })?;
-    Ok(Output { effect, ..output })
+    let structured = output.structured.map(|value| run.command.wrap.around(value));
+    Ok(Output { effect, structured, ..output })
 }
 
 /// The failure of a program that says more than is kept.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::ReadYaml;
 use super::manifest::Written;
-use crate::declared::unsupported;
+use crate::declared::{Wrap, unsupported};
 
 /// What is run, and how it is understood.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub(super) struct Command {
     pub(super) streaming: bool,
     meanings: BTreeMap<i32, String>,
     not_committed: BTreeSet<i32>,
+    pub(super) wrap: Wrap,
     /// Variables that hold a login, each also the name of its secret.
     pub(super) login: Vec<String>,
     /// Files of the program's own that hold one.
@@ -89,6 +90,8 @@ pub(super) struct Haft {
     secret_files: BTreeMap<String, String>,
     #[serde(default)]
     dash_values: bool,
+    #[serde(default)]
+    wrap: Wrap,
 }
 
 impl Entry {
@@ -114,6 +117,7 @@ impl Entry {
             streaming: self.cli.streaming,
             meanings: meanings(written)?,
             not_committed: self.haft.not_committed,
+            wrap: self.haft.wrap,
             login: written.auth.state.env.clone(),
             login_paths: written.auth.state.paths.clone(),
             secret_files: self.haft.secret_files,

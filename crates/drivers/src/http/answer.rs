@@ -38,13 +38,13 @@ impl Page {
     /// The output of a call that this is the answer to.
     pub(super) fn output(self, exchange: &Exchange<'_>) -> Result<Output, Failure> {
         let effect = exchange.effect(EffectState::Committed);
-        let native = vec![self.native.clone()];
         if self.bytes == 0 {
+            let native = vec![self.native];
             return Ok(Output { structured: None, effect, native, ..Output::read(Value::Null) });
         }
         if exchange.operation.takes_all {
-            let value = exchange.operation.beyond.wrapped(self.value);
-            return Ok(Output { effect, native, ..Output::read(value) });
+            let value = exchange.operation.beyond.wrap.around(self.value);
+            return Ok(Output { effect, native: vec![self.native], ..Output::read(value) });
         }
         let Some(found) = exchange.operation.extract.extract(&self.value) else {
             let (host, status) = (&self.host, self.status);
@@ -52,8 +52,8 @@ impl Page {
                 format!("`{host}` answered {status}, and `response_extract` finds nothing in it");
             return Err(self.failed(exchange, Stop::new(Code::OutputInvalid, words)));
         };
-        let found = exchange.operation.beyond.wrapped(found);
-        Ok(Output { effect, native, ..Output::read(found) })
+        let found = exchange.operation.beyond.wrap.around(found);
+        Ok(Output { effect, native: vec![self.native], ..Output::read(found) })
     }
 
     /// The failure of a call that this is the answer to. Whatever is wrong with it, it went well.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use haft_notation::Template;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::declared::Wrap;
 
 /// What `metadata.haft` says of them.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -14,8 +16,8 @@ pub(super) struct Beyond {
     pub(super) body_inputs: Option<BodyInputs>,
     #[serde(default)]
     cookies: BTreeMap<String, String>,
-    /// The name under which an answer stands in the output.
-    wrap: Option<String>,
+    #[serde(default)]
+    pub(super) wrap: Wrap,
 }
 
 /// Which inputs a body is made of.
@@ -48,13 +50,5 @@ impl Beyond {
         let read =
             |(name, text): (&String, &String)| Some((name.clone(), Template::parse(text).ok()?));
         self.cookies.iter().map(read).collect()
-    }
-
-    /// An answer as the output has it.
-    pub(super) fn wrapped(&self, answer: Value) -> Value {
-        match &self.wrap {
-            Some(name) => Value::Object(Map::from_iter([(name.clone(), answer)])),
-            None => answer,
-        }
     }
 }

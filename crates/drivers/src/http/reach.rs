@@ -37,8 +37,17 @@ pub(super) fn same_host(one: &CheckedUrl, other: &CheckedUrl) -> bool {
 
 /// Whether both lists cover a host.
 pub(crate) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<(), Stop> {
-    let host = format!("{}:{}", url.host(), url.port());
-    let listed = |listed: &String| covers(&listed.to_ascii_lowercase(), &host);
+    check_host(&host_of(url), egress, plan)
+}
+
+/// The host of an address, as lists name it.
+pub(super) fn host_of(url: &CheckedUrl) -> String {
+    format!("{}:{}", url.host(), url.port())
+}
+
+/// The same for a host that was named before.
+pub(super) fn check_host(host: &str, egress: &[String], plan: &Plan) -> Result<(), Stop> {
+    let listed = |listed: &String| listed == host || covers(&listed.to_ascii_lowercase(), host);
     let (driver, tool) = (&plan.route.driver, &plan.tool);
     if !egress.iter().any(listed) {
         let words = format!("driver `{driver}` may not reach `{host}`: it does not list that host");

@@ -13,7 +13,7 @@ use super::operation::Operation;
 use super::payload::{Payload, Writing, unfilled};
 use super::reach;
 use super::secrets::{self, Secrets};
-use super::style::{encoded, simple};
+use super::style::{encode, encoded, simple};
 use crate::builtin::Root;
 use crate::web::Outgoing;
 
@@ -133,44 +133,73 @@ fn path(endpoint: &Template, scope: &Value) -> Result<String, Stop> {
         match piece {
             Piece::Literal(literal) => path.push_str(literal),
             Piece::Expression(expression) => {
-                let name = expression.path.join(".");
                 let value = expression.value(scope).map_err(|fault| unfilled(&fault, "endpoint"));
-                let parts = simple(&name, &value?)?;
-                let whole = parts.concat();
-                if whole.is_empty() || whole.contains(['/', '\\']) {
+                let parts = match value? {
+                    Value::String(text) => vec![text],
+                    other => simple(&expression.path.join("."), &other)?,
+                };
+                let is_nothing = parts.iter().all(String::is_empty);
+                if is_nothing || parts.iter().any(|part| part.contains(['/', '\\'])) {
+                    let name = expression.path.join(".");
                     let words = format!("`{name}` cannot be one segment of a path");
                     return Err(wrong(words, expression.field()));
                 }
-                let parts: Vec<String> = parts.iter().map(|part| encoded(part)).collect();
-                path.push_str(&parts.join(","));
+                for (place, part) in parts.iter().enumerate() {
+                    path.push_str(if place == 0 { "" } else { "," });
+                    encode(part, &mut path);
+                }
             }
         }
     }
-    let plain = path.split('?').next().unwrap_or_default().to_ascii_lowercase();
-    let climbs = |segment: &str| matches!(segment.replace("%2e", ".").as_str(), "." | "..");
+    let plain = path.split('?').next().unwrap_or_default();
     match plain.split('/').any(climbs) {
         true => Err(wrong("the path would have a segment `.` or `..`".to_owned(), None)),
         false => Ok(path),
     }
 }
 
+/// Whether a segment of a path means its folder or the one above, however its dots are written.
+fn climbs(segment: &str) -> bool {
+    // No segment that does is longer than two dots of three letters.
+    segment.len() <= 6
+        && matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
+}
+
 /// What the template says, except for what asks for a page. A value that is null is left out.
 fn query(operation: &Operation, scope: &Value, asked: &Asked) -> Result<String, Stop> {
-    let mut pairs = Vec::new();
+    let mut query = String::new();
     for (name, template) in &operation.query {
         if asked.query.iter().any(|(param, _)| param == name) {
             continue;
         }
         let value = rendered(template, scope, "query_template")?;
         match operation.styles.get(name) {
-            Some(style) => pairs.extend(style.pairs(name, &value)?),
+            Some(style) => {
+                for pair in style.pairs(name, &value)? {
+                    part(&mut query).push_str(&pair);
+                }
+            }
             None if value.is_null() => {}
-            None => pairs.push(format!("{}={}", encoded(name), encoded(&text(value)))),
+            None => pair(&mut query, name, &text(value)),
         }
     }
-    let paged = asked.query.iter();
-    pairs.extend(paged.map(|(name, value)| format!("{}={}", encoded(name), encoded(value))));
-    Ok(pairs.join("&"))
+    asked.query.iter().for_each(|(name, value)| pair(&mut query, name, value));
+    Ok(query)
+}
+
+/// A query that is ready for one part more.
+fn part(query: &mut String) -> &mut String {
+    if !query.is_empty() {
+        query.push('&');
+    }
+    query
+}
+
+fn pair(query: &mut String, name: &str, value: &str) {
+    let query = part(query);
+    encode(name, query);
+    query.push('=');
+    encode(value, query);
 }
 
 fn headers(operation: &Operation, scope: &Value, given: &Given<'_>) -> Result<HeaderMap, Stop> {

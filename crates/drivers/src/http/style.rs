@@ -110,15 +110,20 @@ fn unwritable(name: &str) -> Stop {
 /// A text of which every byte that means something in an address is written as `%XX`.
 pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
+    encode(text, &mut encoded);
+    encoded
+}
+
+/// The same at the end of another text.
+pub(super) fn encode(text: &str, into: &mut String) {
     for byte in text.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
+                into.push(char::from(byte));
             }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
+            _ => into.push_str(&format!("%{byte:02X}")),
         }
     }
-    encoded
 }
 
 #[cfg(test)]

@@ -17,17 +17,19 @@ pub(super) fn taken(
     effect: EffectState,
 ) -> Result<Output, Failure> {
     let failed = |code: Code, words: String| Failure::new(Stop::new(code, words), effect);
-    let size = size(&result);
+    let structured = result.structured_content.as_ref().map(Value::to_string);
+    let size = structured.as_ref().map_or(0, String::len) + size(&result.content);
     if size > MOST_BYTES {
         let words =
             format!("`{}` answered with {size} bytes, and {MOST_BYTES} are taken", entry.tool);
         return Err(failed(Code::ResultTooLarge, words));
     }
-    let (value, rest) = value(result, entry).ok_or_else(|| {
+    let (value, rest) = value(result, structured, entry).ok_or_else(|| {
         let words = format!("`result_extract` finds nothing in the answer of `{}`", entry.tool);
         failed(Code::OutputInvalid, words)
     })?;
     let content = rest.into_iter().map(content).collect();
+    let value = value.map(|value| entry.wrap.around(value));
     Ok(Output { structured: value, content, effect, ..Output::read(Value::Null) })
 }
 
@@ -65,20 +67,28 @@ pub(super) fn unanswerable(tool: &str, asked: &str) -> Stop {
         .help("Haft cannot answer for a person inside of a call; give the answer as an argument")
 }
 
-/// The output, and the pieces beside it.
-fn value(result: CallToolResult, entry: &Entry) -> Option<(Option<Value>, Vec<ContentBlock>)> {
+/// The output, and the pieces beside it. `structured` is the text of what is structured.
+fn value(
+    result: CallToolResult,
+    structured: Option<String>,
+    entry: &Entry,
+) -> Option<(Option<Value>, Vec<ContentBlock>)> {
     let mut pieces = result.content;
-    if let Some(structured) = result.structured_content {
-        // Servers repeat it as text, for those who know nothing else.
-        pieces.retain(|piece| parsed(piece).as_ref() != Some(&structured));
-        return Some((Some(entry.extract.extract(&structured)?), pieces));
+    let extracted = |value: Value| match entry.takes_all {
+        true => Some(value),
+        false => entry.extract.extract(&value),
+    };
+    if let (Some(value), Some(text)) = (result.structured_content, structured) {
+        // Servers repeat it as text, for those who know nothing else; mostly letter by letter.
+        let is_text = |piece: &ContentBlock| piece.as_text().is_some_and(|said| said.text == text);
+        pieces.retain(|piece| !is_text(piece) && parsed(piece).as_ref() != Some(&value));
+        return Some((Some(extracted(value)?), pieces));
     }
     let Some(first) = pieces.first() else {
         return entry.takes_all.then_some((None, pieces));
     };
-    let whole = serde_json::to_value(first).ok();
-    let found = [parsed(first), whole].into_iter().flatten();
-    let found = found.into_iter().find_map(|value| entry.extract.extract(&value))?;
+    let whole = || serde_json::to_value(first).ok();
+    let found = parsed(first).and_then(extracted).or_else(|| whole().and_then(extracted))?;
     if entry.takes_all && first.as_text().is_some() {
         pieces.remove(0);
     }
@@ -90,15 +100,14 @@ fn parsed(piece: &ContentBlock) -> Option<Value> {
     serde_json::from_str(&piece.as_text()?.text).ok()
 }
 
-fn size(result: &CallToolResult) -> usize {
-    let value = result.structured_content.as_ref().map_or(0, |value| value.to_string().len());
-    let pieces = result.content.iter().map(|piece| match piece {
+fn size(pieces: &[ContentBlock]) -> usize {
+    let pieces = pieces.iter().map(|piece| match piece {
         ContentBlock::Text(text) => text.text.len(),
         ContentBlock::Image(image) => image.data.len(),
         ContentBlock::Audio(audio) => audio.data.len(),
         other => serde_json::to_string(other).map_or(0, |text| text.len()),
     });
-    value + pieces.sum::<usize>()
+    pieces.sum()
 }
 
 fn content(piece: ContentBlock) -> Content {

@@ -77,7 +77,7 @@ impl<'a> Call<'a> {
         if connection.is_broken() {
             self.mcp.kept.broke(&key, &connection).await;
         }
-        let native = connection.native(&id);
+        let native = connection.native(id);
         match self.taken(answered, &connection) {
             Ok(output) => Ok(Output { native: vec![native], ..output }),
             Err(failure) => Err(Failure { native: vec![native], ..failure }),

@@ -27,11 +27,16 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long it takes to know how a program ended that broke off.
 const POST_MORTEM: Duration = Duration::from_millis(500);
 
+/// Where a request is named in what the server knows it by.
+const REQUEST_ID: &str = "request_id";
+
 /// Ends that others talk to.
 pub(super) struct Connection {
     service: RunningService<RoleClient, Arc<Ear>>,
     ear: Arc<Ear>,
     about: Arc<ServerPeerInfo>,
+    /// What the server knows requests by, without the one.
+    native: Value,
     tools: RwLock<Tools>,
     words: LastWords,
     process: Option<Running>,
@@ -137,15 +142,13 @@ impl Connection {
         self.words.last()
     }
 
-    /// What the server is known by.
-    pub(super) fn native(&self, request: &str) -> Value {
-        let server = self.about.server_info.as_ref();
-        json!({
-            "source": "mcp",
-            "request_id": request,
-            "server": server.map(|server| json!({"name": server.name, "version": server.version})),
-            "protocol_version": self.about.protocol_version.as_str(),
-        })
+    /// What the server knows a request by.
+    pub(super) fn native(&self, request: String) -> Value {
+        let mut native = self.native.clone();
+        if let Some(id) = native.get_mut(REQUEST_ID) {
+            *id = Value::String(request);
+        }
+        native
     }
 
     /// Whether a call may be made. A list that is no longer true is asked for again.
@@ -157,7 +160,9 @@ impl Connection {
         witness: &Witness,
     ) -> Result<(), Stop> {
         if self.ear.take_changed() || self.tools.read().await.is_stale() {
-            let fresh = Tools::of(self.peer()).await.inspect_err(|_| self.ear.tools_changed())?;
+            // Rarely asked for, so that it takes no room in the futures of all calls.
+            let fresh = Box::pin(Tools::of(self.peer())).await;
+            let fresh = fresh.inspect_err(|_| self.ear.tools_changed())?;
             *self.tools.write().await = fresh;
         }
         self.tools.read().await.check(tool, arguments, plan, witness)
@@ -218,10 +223,20 @@ where
     let tools = Tools::of(service.peer()).await.map_err(Unmet::Refused)?;
     wanted.known.learn(Some(Era::of(&about.protocol_version)));
     let (words, process, listening) = (LastWords::default(), None, None);
-    let tools = RwLock::new(tools);
-    let mut made = Connection { service, ear, about, tools, words, process, listening };
+    let (tools, native) = (RwLock::new(tools), native(&about));
+    let mut made = Connection { service, ear, about, native, tools, words, process, listening };
     made.listen();
     Ok(made)
+}
+
+fn native(about: &ServerPeerInfo) -> Value {
+    let server = about.server_info.as_ref();
+    json!({
+        "source": "mcp",
+        REQUEST_ID: null,
+        "server": server.map(|server| json!({"name": server.name, "version": server.version})),
+        "protocol_version": about.protocol_version.as_str(),
+    })
 }
 
 fn unmet(fault: &ClientInitializeError, wanted: &Wanted<'_>) -> Unmet {

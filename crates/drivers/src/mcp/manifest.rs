@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::Declared;
+use crate::declared::Wrap;
 
 /// How long a server may take until it can be called, where its manifest does not say.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -92,6 +93,7 @@ pub(super) struct Entry {
     pub(super) extract: Path,
     /// Whether the whole answer is the output.
     pub(super) takes_all: bool,
+    pub(super) wrap: Wrap,
     /// Whether the server itself holds calls to their key.
     pub(super) enforces_key: bool,
 }
@@ -108,6 +110,8 @@ struct WrittenEntry {
 struct Haft {
     #[serde(default)]
     enforces_key: bool,
+    #[serde(default)]
+    wrap: Wrap,
 }
 
 impl Written {
@@ -167,6 +171,7 @@ impl Entry {
                 Stop::new(Code::SetupRequired, words).help("run `haft check`")
             })?,
             takes_all: extract == "$",
+            wrap: haft.wrap,
             tool: written.tool_name,
             arguments: written.argument_mapping,
             enforces_key: haft.enforces_key,

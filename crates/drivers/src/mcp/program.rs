@@ -7,6 +7,8 @@ use haft_model::{Code, Stop};
 use serde_json::Value;
 
 use super::manifest::Given;
+use crate::Place;
+use crate::sdk::node;
 
 /// Where packages of the whole machine are.
 const SHARED: [&str; 2] = ["/usr/local/lib/node_modules", "/usr/lib/node_modules"];
@@ -25,7 +27,12 @@ impl Program {
     }
 
     /// A package that is installed in the workspace or for the whole machine.
-    pub(super) fn npm(package: &str, given: &Given, root: &Path) -> Result<Program, Stop> {
+    pub(super) fn npm(
+        package: &str,
+        given: &Given,
+        root: &Path,
+        place: &Place,
+    ) -> Result<Program, Stop> {
         let (name, version) = named(package);
         let places = [root.join("node_modules")].into_iter().chain(SHARED.map(PathBuf::from));
         let mut places = places.map(|modules| (modules.join(name), modules));
@@ -45,7 +52,8 @@ impl Program {
         let mut args = vec![script.display().to_string()];
         args.extend(given.args.iter().cloned());
         let shown = fs::canonicalize(&modules).unwrap_or(modules);
-        Ok(Program { program: "node".to_owned(), args, shown: Some(shown) })
+        let node = node(root, place).map(|path| path.display().to_string());
+        Ok(Program { program: node.unwrap_or_else(|| "node".into()), args, shown: Some(shown) })
     }
 }
 

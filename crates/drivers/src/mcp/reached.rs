@@ -56,7 +56,7 @@ pub(super) struct Inside {
 impl Inside {
     pub(super) fn new(written: &Written, opening: &Opening, place: &Place) -> Result<Inside, Stop> {
         let program = match &written.server {
-            Server::Npm { package, given } => Program::npm(package, given, &opening.root)?,
+            Server::Npm { package, given } => Program::npm(package, given, &opening.root, place)?,
             Server::Binary { path, given } => Program::binary(path, given),
             Server::Docker {} | Server::Remote { .. } => {
                 return Err(Stop::new(Code::Internal, "this server is no program"));

@@ -151,6 +151,7 @@ impl<'a, 'b> Hearing<'a, 'b> {
 
     fn output(&self, structured: Option<Value>) -> Output {
         let effect = self.call.effect(EffectState::Committed);
+        let structured = structured.map(|value| self.call.function.wrap.around(value));
         Output { structured, effect, ..Output::read(Value::Null) }
     }
 

@@ -8,15 +8,10 @@ use haft_model::{Code, Stop};
 
 use super::manifest::{Package, Runtime};
 use crate::Place;
+use crate::opening::installations;
 
 /// Where programs are looked for that nobody says more about.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// What every confined program sees anyway.
-const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store", "/gnu/store"];
-
-/// How many links may lie between a name and its program.
-const MOST_LINKS: usize = 16;
 
 /// A program that runs workers.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,14 +38,17 @@ impl Interpreter {
             },
             // Python knows its environment by the name that it was started by.
             Runtime::Python => {
-                let own = |path: &PathBuf| Some(path.as_path()) != home.as_deref();
-                let mut needs: Vec<_> =
-                    way(&program).iter().filter_map(|step| prefix(step)).filter(own).collect();
-                needs.dedup();
+                let needs = installations(&program, home.as_deref());
                 Interpreter { program, needs }
             }
         })
     }
+}
+
+/// The Node of whoever runs Haft, if they have one.
+pub(crate) fn node(root: &Path, place: &Place) -> Option<PathBuf> {
+    let found = candidates(Runtime::Node, root, place).into_iter().find(|path| runs(path))?;
+    Some(fs::canonicalize(&found).unwrap_or(found))
 }
 
 fn within(named: &str, root: &Path, home: Option<&Path>) -> PathBuf {
@@ -78,28 +76,6 @@ fn candidates(runtime: Runtime, root: &Path, place: &Place) -> Vec<PathBuf> {
 fn runs(path: &Path) -> bool {
     let mut start = [0; 2];
     File::open(path).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start != *b"#!")
-}
-
-/// Every name on the way from a name to its program.
-fn way(program: &Path) -> Vec<PathBuf> {
-    let mut steps = vec![program.to_owned()];
-    while let Some(last) = steps.last().filter(|_| steps.len() < MOST_LINKS) {
-        let Ok(target) = fs::read_link(last) else { break };
-        let next = last.parent().map_or_else(|| target.clone(), |folder| folder.join(&target));
-        steps.push(next);
-    }
-    steps.extend(fs::canonicalize(program));
-    steps
-}
-
-/// The folder that an installation of Python is in: the one above `bin` that has its libraries.
-fn prefix(program: &Path) -> Option<PathBuf> {
-    let prefix = program.parent().filter(|folder| folder.ends_with("bin"))?.parent()?;
-    let is_system = SYSTEM.iter().any(|system| prefix.starts_with(system));
-    let mut libraries = fs::read_dir(prefix.join("lib")).ok()?.flatten();
-    let is_python =
-        libraries.any(|entry| entry.file_name().to_string_lossy().starts_with("python3"));
-    (is_python && !is_system && prefix.parent().is_some()).then(|| prefix.to_owned())
 }
 
 fn missing(package: &Package) -> Stop {

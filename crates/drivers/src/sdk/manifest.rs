@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::arguments;
 use crate::Declared;
-use crate::declared::unsupported;
+use crate::declared::{Wrap, unsupported};
 
 /// Fields that would change what a call means, and that this version does not act on.
 const UNSUPPORTED: [&str; 4] = ["code", "run", "inputsFiles", "outputsFiles"];
@@ -46,6 +46,7 @@ pub(super) struct Function {
     pub(super) extract: Path,
     /// Whether all that it returns is the output.
     pub(super) takes_all: bool,
+    pub(super) wrap: Wrap,
     /// Whether it hands over parts of its answer by calling back.
     pub(super) calls_back: bool,
     /// Exceptions after which nothing has happened.
@@ -130,6 +131,8 @@ struct Haft {
     /// Names; other kinds of drivers write numbers.
     #[serde(default)]
     not_committed: Vec<Value>,
+    #[serde(default)]
+    wrap: Wrap,
 }
 
 impl Package {
@@ -238,6 +241,7 @@ impl Function {
                 Stop::new(Code::SetupRequired, words).help("run `haft check`")
             })?,
             takes_all: extract == "$",
+            wrap: haft.wrap,
             reference: entry.function_ref,
             args: entry.args_template,
             client,

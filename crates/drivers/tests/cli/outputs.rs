@@ -15,6 +15,8 @@ fn a_text_is_a_field_json_is_a_value_and_bytes_are_a_file() {
     assert_eq!(value(printing("text", "a\\nb\\n")), Some(json!({"text": "a\nb\n"})));
     assert_eq!(value(printing("json", "{\"a\": [1, null]}")), Some(json!({"a": [1, null]})));
     assert_eq!(value(printing("json", "\\n")), None);
+    let rows = printing("json", "[1]").haft("wrap", json!("rows"));
+    assert_eq!(value(rows), Some(json!({"rows": [1]})));
     let bytes = printing("binary", "\\0377\\0000A").run(json!({})).output();
     let media = Media {
         mime_type: "application/octet-stream".to_owned(),

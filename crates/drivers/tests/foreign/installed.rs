@@ -16,22 +16,29 @@ const PYPI: [&str; 2] = ["mcp-server-git==2026.10.19", "mcp-server-time==2026.10
 pub(crate) fn npm() -> PathBuf {
     once("npm", |folder| {
         fs::write(folder.join("package.json"), "{\"private\": true}").unwrap();
-        run(Command::new("npm").arg("install").args(NPM).current_dir(folder));
+        let options = ["install", "--ignore-scripts", "--no-audit", "--no-fund"];
+        run(Command::new("npm").args(options).args(NPM).current_dir(folder));
     })
 }
 
-/// An environment of Python of the system's own.
+/// An environment of Python.
 pub(crate) fn python() -> PathBuf {
     once("python", |folder| {
-        run(Command::new("/usr/bin/python3").args(["-m", "venv"]).arg(folder));
-        run(Command::new(folder.join("bin/pip")).arg("install").args(PYPI));
+        // One without a pip of its own takes nothing but python3 and pip.
+        run(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(folder));
+        let pip = ["-m", "pip", "--python"];
+        run(Command::new("python3")
+            .args(pip)
+            .arg(folder.join("bin/python"))
+            .args(["install", "--quiet"])
+            .args(PYPI));
     })
 }
 
 /// Fills a folder once, whoever comes first; tests are processes of their own.
 fn once(name: &str, fill: impl FnOnce(&Path)) -> PathBuf {
     let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("foreign");
-    let folder = all.join(format!("{name}-1"));
+    let folder = all.join(format!("{name}-2"));
     fs::create_dir_all(&folder).unwrap();
     let turn = File::create(all.join(format!("{name}.lock"))).unwrap();
     turn.lock().unwrap();

@@ -1,7 +1,7 @@
 //! Drivers of kind mcp against servers of other people, as they are published.
 //!
-//! They are installed by npm and pip once, into the folder for what tests leave behind, so this target
-//! needs both and a registry: `cargo test -p haft-drivers --test foreign`.
+//! They are installed by npm and pip once, into the folder for what tests leave behind, so these tests
+//! need both and a registry, or what they kept of one.
 
 #![expect(
     clippy::indexing_slicing,

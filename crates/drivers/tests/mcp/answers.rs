@@ -33,6 +33,10 @@ fn a_text_is_taken_as_json_where_it_is_and_as_a_piece_where_it_is_not() {
         let output = stage.run(json!({"text": text})).output();
         assert_eq!(output.structured, Some(value), "{extract} {text}");
     }
+    let mut stage = Stage::reading("text", &[]).entry("result_extract", json!("$.text"));
+    stage.manifest["implements"][0]["metadata"]["haft"] = json!({"wrap": "said"});
+    let output = stage.run(json!({"text": "hello"})).output();
+    assert_eq!(output.structured, Some(json!({"said": "hello"})));
 }
 
 #[test]

@@ -34,6 +34,8 @@ async fn a_part_of_what_is_returned_can_be_the_output() {
         let stage = Stage::reading(language, "nested");
         let stage = stage.entry("sdk", "result_extract", json!("$.data[0].url"));
         assert_eq!(stage.run(json!({"n": 1})).await.value(), json!("u1"));
+        let stage = stage.entry("haft", "wrap", json!("url"));
+        assert_eq!(stage.run(json!({"n": 1})).await.value(), json!({"url": "u1"}));
         let stage = stage.entry("sdk", "result_extract", json!("$.rows"));
         let expected =
             "output.invalid: `nested` returned, and `result_extract` finds nothing in it";

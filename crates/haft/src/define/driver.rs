@@ -72,6 +72,8 @@ pub fn define_driver(id: impl Into<String>) -> DriverBuilder {
         policy_tags: Vec::new(),
         implements: None,
         bodies: Vec::new(),
+        served: Vec::new(),
+        code: None,
         too_early: false,
     }
 }
@@ -87,6 +89,9 @@ pub struct DriverBuilder {
     policy_tags: Vec<String>,
     implements: Option<BTreeSet<String>>,
     bodies: Vec<(Arc<haft_contract::Tool>, Body)>,
+    /// Contracts that code of another shape serves.
+    served: Vec<Arc<haft_contract::Tool>>,
+    code: Option<Arc<dyn haft_driver::Driver>>,
     /// Whether a body was spoken of before there was one.
     too_early: bool,
 }
@@ -150,6 +155,18 @@ impl DriverBuilder {
         self
     }
 
+    /// Serves a contract by [`DriverBuilder::by`] instead of a body of its own.
+    pub fn serves<In, Out, Ctx>(mut self, tool: &ToolHandle<In, Out, Ctx>) -> DriverBuilder {
+        self.served.push(tool.contract().clone());
+        self
+    }
+
+    /// What carries out every contract that it serves: for answers that are more than a value, and for
+    /// whoever offers prompts and resources as well. It stands in for all bodies.
+    pub fn by(self, code: Arc<dyn haft_driver::Driver>) -> DriverBuilder {
+        DriverBuilder { code: Some(code), ..self }
+    }
+
     /// Says that the body just given calls `link.submit()` itself, before its effect begins. One that
     /// does not is taken to have begun at once.
     pub fn reports_submission(mut self) -> DriverBuilder {
@@ -169,6 +186,9 @@ impl DriverBuilder {
                 Some(Manifest::Driver(driver)) => Some(driver),
                 _ => None,
             })?;
+        if let Some(code) = self.code {
+            return Ok(DriverHandle { defined, code });
+        }
         let bodies: HashMap<_, _> =
             self.bodies.into_iter().map(|(tool, body)| (tool.key.id.clone(), body)).collect();
         Ok(DriverHandle { defined, code: Arc::new(CodeDriver { bodies }) })
@@ -179,9 +199,11 @@ impl DriverBuilder {
         if self.too_early {
             return Err(DefineError::NothingToReport { driver });
         }
+        if let (Some(served), None) = (self.served.first(), &self.code) {
+            return Err(DefineError::NoBody { driver, tool: served.key.id.to_string() });
+        }
         let Some(said) = &self.implements else { return Ok(()) };
-        let given: BTreeSet<String> =
-            self.bodies.iter().map(|(tool, _)| tool.key.id.to_string()).collect();
+        let given: BTreeSet<String> = self.tools().map(|tool| tool.key.id.to_string()).collect();
         if let Some(tool) = said.difference(&given).next() {
             return Err(DefineError::NoBody { driver, tool: tool.clone() });
         }
@@ -189,6 +211,10 @@ impl DriverBuilder {
             Some(tool) => Err(DefineError::NotImplemented { driver, tool: tool.clone() }),
             None => Ok(()),
         }
+    }
+
+    fn tools(&self) -> impl Iterator<Item = &Arc<haft_contract::Tool>> {
+        self.bodies.iter().map(|(tool, _)| tool).chain(&self.served)
     }
 
     /// What a DRIVER.md that says the same would hold.
@@ -205,7 +231,7 @@ impl DriverBuilder {
         manifest.put("version", Some(self.version.clone().unwrap_or_else(|| "1.0.0".into())));
         manifest.put("kind", Some("builtin"));
         let entry = |tool: &Arc<haft_contract::Tool>| json!({ "tool": tool.key.id, "version": format!("^{}", tool.version) });
-        let entries: Vec<Value> = self.bodies.iter().map(|(tool, _)| entry(tool)).collect();
+        let entries: Vec<Value> = self.tools().map(entry).collect();
         manifest.put("implements", Some(entries));
         manifest.list("region", self.region.clone());
         manifest.list("policy_tags", self.policy_tags.clone());

@@ -7,12 +7,13 @@ use haft_catalog::Surface;
 use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::Driver;
 use haft_drivers::mcp::Witness;
-use haft_drivers::{Builtin, Cli, Declared, Http, Mcp, Place, Sdk};
+use haft_drivers::{Builtin, Cli, Declared, Http, Mcp, Place, Sdk, Upstream};
 use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Timestamp, ToolKey};
 use haft_policy::Rulebook;
 use haft_runtime::{People, Rate, World};
 
 use super::{Given, hooks, vault};
+use crate::builtin::UPSTREAM_DRIVER;
 use crate::workspace::upstream;
 use crate::{BUILTIN_DRIVER, Workspace};
 
@@ -63,6 +64,8 @@ fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Dr
     drivers.extend(workspace.code_drivers());
     drivers.extend(given.drivers.iter().map(|(id, driver)| (id.clone(), driver.clone())));
     drivers.insert(DriverId::from(BUILTIN_DRIVER), Arc::new(builtin));
+    let upstream = Upstream::of(&drivers);
+    drivers.insert(DriverId::from(UPSTREAM_DRIVER), Arc::new(upstream));
     drivers
 }
 

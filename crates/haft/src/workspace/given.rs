@@ -123,6 +123,20 @@ pub(super) fn add_builtin(parts: &mut Parts) {
     parts.tools.extend(tools);
 }
 
+/// Adds what reaches prompts and resources, where some driver has a backend that may have them.
+pub(super) fn add_upstream(parts: &mut Parts, definitions: &Definitions) {
+    let of_code = definitions.drivers.iter().any(|driver| driver.code().backend().is_some());
+    let of_files = parts.drivers.iter().any(|driver| driver.kind == DriverKind::Mcp);
+    let Some((tool, driver)) = builtin::upstream().filter(|_| of_code || of_files) else { return };
+    let taken = parts.tools.iter().any(|own| own.key.id == tool.key.id)
+        || parts.drivers.iter().any(|own| own.id == driver.id);
+    if !taken {
+        parts.given.insert(tool.key.clone());
+        parts.tools.push(tool.clone());
+        parts.drivers.push(driver.clone());
+    }
+}
+
 /// The builtin driver with the entries that hold here: those for builtin contracts, and those for
 /// contracts of the workspace that ask for it by name. Others of the same id may mean something else.
 fn serving(driver: &Arc<Driver>, builtin: &[Arc<Tool>], own: &[Arc<Tool>]) -> Arc<Driver> {

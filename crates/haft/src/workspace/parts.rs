@@ -71,6 +71,7 @@ pub(super) fn gather(
     }
     let code = given::add_defined(&mut parts, &options.definitions, known, &mut findings);
     given::add_builtin(&mut parts);
+    given::add_upstream(&mut parts, &options.definitions);
     for interface in interfaces {
         findings.extend(describe(&mut parts.tools, &interface));
     }

@@ -1,4 +1,5 @@
-//! The drivers of an import: one `DRIVER.md` for each host.
+//! The drivers of an import: one `DRIVER.md` for each host, and one more where some of its operations
+//! ask for no login, because nothing is sent without the login that a driver declares.
 
 use serde_json::{Map, Value, json};
 
@@ -26,9 +27,10 @@ pub(super) struct Drivers<'a> {
     secrets: Vec<(Secret, Vec<String>)>,
 }
 
-/// Everything that goes to one host.
+/// Everything that goes to one host, with a login or without.
 struct Host {
     server: Server,
+    public: bool,
     /// Whether all entries share the path of the server.
     shares_path: bool,
     entries: Vec<Entry>,
@@ -59,13 +61,16 @@ impl<'a> Drivers<'a> {
             }
         }
         let entry = Entry::of(operation, request);
-        match self.hosts.iter_mut().find(|host| host.server.origin == server.origin) {
+        let public = request.public;
+        let same = |host: &&mut Host| host.server.origin == server.origin && host.public == public;
+        match self.hosts.iter_mut().find(same) {
             Some(host) => {
                 host.shares_path &= host.server.path == server.path;
                 host.entries.push(entry);
             }
             None => self.hosts.push(Host {
                 server: server.clone(),
+                public,
                 shares_path: true,
                 entries: vec![entry],
             }),
@@ -80,11 +85,8 @@ impl<'a> Drivers<'a> {
     /// The files of all drivers.
     pub(super) fn files(self, guesses: &mut Vec<Guess>) -> Vec<File> {
         let mut files = Vec::new();
-        for (at, host) in self.hosts.iter().enumerate() {
-            let id = match at {
-                0 => self.import.to_owned(),
-                _ => format!("{}-{}", self.import, text::slug(&host.server.host)),
-            };
+        for host in &self.hosts {
+            let id = self.id(host);
             let entries: Vec<(Value, &Entry)> =
                 host.entries.iter().map(|e| (e.whole(host), e)).collect();
             for (number, part) in parts(&entries).into_iter().enumerate() {
@@ -93,6 +95,18 @@ impl<'a> Drivers<'a> {
             }
         }
         files
+    }
+
+    /// What a driver is called: like the import, or after its host where there are several.
+    fn id(&self, host: &Host) -> String {
+        let of_host = |other: &&Host| other.server.origin == host.server.origin;
+        let is_first = self.hosts.first().is_some_and(|first| of_host(&first));
+        let id = match is_first {
+            true => self.import.to_owned(),
+            false => format!("{}-{}", self.import, text::slug(&host.server.host)),
+        };
+        let has_other = self.hosts.iter().filter(of_host).any(|other| !other.public);
+        if host.public && has_other { format!("{id}-public") } else { id }
     }
 
     fn file(

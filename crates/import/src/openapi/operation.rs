@@ -102,6 +102,8 @@ pub(super) struct Request {
     /// The header that carries the idempotency key, and whether it must.
     pub(super) key: Option<(String, bool)>,
     pub(super) logins: Vec<Login>,
+    /// Whether it asks for no login at all, and not only for one that nobody here has.
+    pub(super) public: bool,
     pub(super) answer: Answer,
     pub(super) refusals: Vec<Refusal>,
 }
@@ -114,6 +116,7 @@ pub(super) fn request(
     margin: &mut Margin,
 ) -> Request {
     let mut parameters = parameter::all(document, operation.item, operation.raw);
+    let asks = !matches!(logins.asked(document, operation.raw), Asked::Nothing);
     let mut logins = asked(document, operation, logins, &mut parameters, margin);
     logins.dedup_by(|one, other| one.secret == other.secret);
     let key = parameters.iter().position(Parameter::is_key).map(|at| parameters.remove(at));
@@ -127,6 +130,7 @@ pub(super) fn request(
         headers: Map::new(),
         haft: Map::new(),
         key: key.map(|key| (key.wire.to_owned(), key.required)),
+        public: !asks && logins.is_empty(),
         logins,
         refusals: answer::refusals(document, operation.raw),
         answer,

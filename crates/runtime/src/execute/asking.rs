@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use haft_driver::{Abilities, Inquiry, Remark};
 use haft_model::{Code, Progress, Reported, Stop};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::running::Running;
@@ -47,8 +47,12 @@ impl Walk<'_> {
         }
         let message = Some("the backend asks whoever called".to_owned());
         self.progressed(running, Progress { message, ..Progress::default() }, None).await;
+        // People take their time, and nobody else should have to wait for them.
+        let aside = self.runtime.queue.aside();
         tokio::spawn(async move {
-            let _ = reply.send(caller.ask(asked).await);
+            let answers = caller.ask(asked).await;
+            drop(aside);
+            let _ = reply.send(answers);
         });
     }
 
@@ -70,5 +74,6 @@ fn nobody(asked: &BTreeMap<String, Inquiry>) -> Stop {
             kinds.join(", ")
         ),
     )
-    .help("call from a client that can show forms")
+    .help("call from a client that can do that")
+    .because(json!({ "phase": "run", "missing_abilities": kinds }))
 }

@@ -128,6 +128,10 @@ impl Walk<'_> {
                 if empty {
                     held.model = vec![Content::Text { text: render::NOTHING.to_owned() }];
                 }
+                // A model that can look at pictures is shown them; a text about them is for the others.
+                if content.iter().any(render::is_more_than_words) {
+                    held.model.clone_from(&content);
+                }
                 (held.content, held.structured) = (content, structured);
             }
             "preview_and_persist" | "ref_only" => {

@@ -29,6 +29,8 @@ struct Waiter {
 #[derive(Default)]
 pub(super) struct Line {
     free: usize,
+    /// Places that were lent and are taken back from whoever ends next.
+    owed: usize,
     ground: Ground,
     waiting: HashMap<u64, Waiter>,
     round: Round,
@@ -103,10 +105,27 @@ impl Line {
 
     /// Ends a turn.
     pub(super) fn end(&mut self, line: &Shared, wish: &Wish) -> Given {
-        self.free += 1;
+        match self.owed {
+            0 => self.free += 1,
+            _ => self.owed -= 1,
+        }
         self.ground.let_go(wish);
         self.look_again(wish);
         self.give(line)
+    }
+
+    /// Lets somebody else have the place of a call that only waits; it keeps what it touches.
+    pub(super) fn lend(&mut self, line: &Shared) -> Given {
+        self.free += 1;
+        self.give(line)
+    }
+
+    /// Takes a place back that was lent: a free one, or that of whoever ends next.
+    pub(super) fn take_back(&mut self) {
+        match self.free {
+            0 => self.owed += 1,
+            _ => self.free -= 1,
+        }
     }
 
     /// Something was given back: whoever waited for nothing else has it now, the earlier first.

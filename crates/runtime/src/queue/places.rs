@@ -21,6 +21,9 @@ pub(crate) struct Slot {
     wish: Wish,
 }
 
+/// The place of a call that waits for its caller, lent until this is dropped.
+pub(crate) struct Aside(Shared);
+
 /// What a call wants before it runs.
 pub(crate) struct Wanted<'w> {
     /// The names of what it touches.
@@ -47,6 +50,13 @@ impl Queue {
 
     pub(crate) fn max_parallel(&self) -> u64 {
         self.max_parallel as u64
+    }
+
+    /// Lets others have the place of a call that only waits for somebody to answer.
+    pub(crate) fn aside(&self) -> Aside {
+        let given = line::open(&self.line).lend(&self.line);
+        line::tell(given);
+        Aside(self.line.clone())
     }
 
     /// Waits for a turn: for a place and everything the call touches, given at once.
@@ -79,6 +89,12 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let given = line::open(&self.line).end(&self.line, &self.wish);
         line::tell(given);
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        line::open(&self.0).take_back();
     }
 }
 

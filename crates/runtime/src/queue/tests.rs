@@ -229,3 +229,22 @@ fn a_lock_covers_what_is_below_it_and_nothing_beside_it() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_call_that_waits_for_its_caller_lends_its_place_and_gets_it_back() {
+    let queue = Queue::new(1);
+    let asking = enter(&queue, "ann", &["file:a"], false, 0).await;
+    let aside = queue.aside();
+    // Another runs meanwhile, unless it touches the same.
+    let other = enter(&queue, "bob", &["file:b"], false, 0).await;
+    let full = |names: &'static [&'static str]| {
+        tokio::time::timeout(std::time::Duration::ZERO, enter(&queue, "cleo", names, false, 0))
+    };
+    assert!(full(&["file:a"]).await.is_err());
+    drop(aside);
+    drop(other);
+    // The place that was lent went back to the first.
+    assert!(full(&["file:b"]).await.is_err());
+    drop(asking);
+    assert!(full(&["file:b"]).await.is_ok());
+}

@@ -4,12 +4,16 @@ use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{Signal, pidfd_send_signal};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::sleep;
 
 use super::running::Told;
 use super::{End, Network, Refused, Tried};
@@ -19,46 +23,72 @@ use crate::launcher::Report;
 /// How much the launcher may have to say.
 const LONGEST: usize = 256 * 1024;
 
+/// How often it is looked whether a process is gone that cannot tell.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+
 /// Somebody who listens to the line, whether or not anybody asks what was heard, and who serves the
 /// program's gate as long as there is a line.
 #[derive(Debug)]
-pub(super) struct Listening(JoinHandle<Result<Told, Refused>>);
+pub(super) struct Listening {
+    task: JoinHandle<Result<Told, Refused>>,
+    first: First,
+}
+
+/// The first process inside, once it has said who it is.
+type First = Arc<OnceLock<OwnedFd>>;
 
 impl Listening {
     pub(super) fn to(line: net::UnixStream, network: Network) -> io::Result<Listening> {
         line.set_nonblocking(true)?;
         let line = UnixStream::from_std(line)?;
-        Ok(Listening(tokio::spawn(listened(line, network))))
+        let first = First::default();
+        Ok(Listening { task: tokio::spawn(listened(line, network, Arc::clone(&first))), first })
     }
 
     /// Waits until the line ends. Must not be asked again once it answered.
     pub(super) async fn told(&mut self) -> Result<Told, Refused> {
-        let told = (&mut self.0).await;
+        let told = (&mut self.task).await;
         told.unwrap_or_else(|fault| Err(Refused::Broken(fault.to_string())))
+    }
+
+    /// Kills the first process inside, if it is there.
+    pub(super) fn kill(&self) {
+        if let Some(first) = self.first.get() {
+            let _ = pidfd_send_signal(first, Signal::KILL);
+        }
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
-async fn listened(line: UnixStream, network: Network) -> Result<Told, Refused> {
+async fn listened(line: UnixStream, network: Network, first: First) -> Result<Told, Refused> {
     let tally = Tally::default();
     let mut serving = JoinSet::new();
     let mut text = Vec::new();
     // A line that breaks has ended.
-    while let Ok((1.., door)) = next(&line, &mut text).await {
+    while let Ok((1.., file)) = next(&line, &mut text).await {
         if text.len() > LONGEST {
             return Err(Refused::Broken(format!("it told more than {LONGEST} bytes")));
         }
-        if let (Some(door), Network::Through(gate)) = (door, &network) {
-            let door = open(door).map_err(super::start::broken)?;
-            serving.spawn(serve(Arc::new(gate.clone()), door, tally.clone()));
+        // A file comes with the report that was read last.
+        let Some(file) = file else { continue };
+        match (reports(&text).next_back().transpose()?, &network) {
+            (Some(Report::First), _) => drop(first.set(file)),
+            (Some(Report::Door), Network::Through(gate)) => {
+                let door = open(file).map_err(super::start::broken)?;
+                serving.spawn(serve(Arc::new(gate.clone()), door, tally.clone()));
+            }
+            _ => return Err(Refused::Broken("it handed over something unknown".to_owned())),
         }
     }
     let mut told = told(&text)?;
+    if told.end.is_none() {
+        gone(&first).await;
+    }
     told.tried.extend(tally.tried());
     told.reached = tally.reached();
     Ok(told)
@@ -99,19 +129,35 @@ fn open(door: OwnedFd) -> io::Result<TcpListener> {
     TcpListener::from_std(door)
 }
 
+/// Waits until the first process inside, which did not say how it went, is gone with all the others.
+/// It happens to whom somebody killed, and nothing else is hurt by looking now and then.
+async fn gone(first: &First) {
+    let Some(first) = first.get() else { return };
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    while let Ok(0) = poll(&mut [PollFd::new(first, PollFlags::IN)], Some(&now)) {
+        sleep(BETWEEN_LOOKS).await;
+    }
+}
+
+fn reports(text: &[u8]) -> impl DoubleEndedIterator<Item = Result<Report, Refused>> {
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| {
+        serde_json::from_slice(line).map_err(|fault| Refused::Broken(fault.to_string()))
+    })
+}
+
 /// What the reports come to.
-fn told(reports: &[u8]) -> Result<Told, Refused> {
+fn told(text: &[u8]) -> Result<Told, Refused> {
     let mut told = Told::default();
-    for report in reports.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        match serde_json::from_slice(report) {
-            Ok(Report::Unenforced(why)) => return Err(Refused::Unenforced(why)),
-            Ok(Report::NoProgram(why)) => return Err(Refused::Program(why)),
-            Ok(Report::Door) => {}
-            Ok(Report::Inside(enforced)) => told.layers = enforced,
-            Ok(Report::Tried { path, wanted }) => told.tried.push(Tried::Path { path, wanted }),
-            Ok(Report::Exited(code)) => told.end = Some(End::Exited(code)),
-            Ok(Report::Killed(signal)) => told.end = Some(End::Killed(signal)),
-            Err(fault) => return Err(Refused::Broken(fault.to_string())),
+    for report in reports(text) {
+        match report? {
+            Report::Unenforced(why) => return Err(Refused::Unenforced(why)),
+            Report::NoProgram(why) => return Err(Refused::Program(why)),
+            Report::First | Report::Door => {}
+            Report::Inside(enforced) => told.layers = enforced,
+            Report::Tried { path, wanted } => told.tried.push(Tried::Path { path, wanted }),
+            Report::Exited(code) => told.end = Some(End::Exited(code)),
+            Report::Killed(signal) => told.end = Some(End::Killed(signal)),
         }
     }
     Ok(told)

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::pin::Pin;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -17,6 +18,7 @@ use tokio::time::timeout;
 use super::line::Listening;
 use super::{End, Ended, GRACE, Refused, Tried};
 use crate::Reached;
+use crate::launcher::Standby;
 
 /// What is known of a launcher that did not say how it went.
 pub(super) const WORDLESS: &str = "it ended without a word";
@@ -131,12 +133,20 @@ fn end_group(leader: Option<u32>) {
 /// What is still to come of a process: its end, and what the launcher tells of it.
 #[derive(Debug)]
 pub(super) struct Rest {
-    child: Option<Child>,
-    group: Option<u32>,
+    process: Option<Process>,
     listening: Option<Listening>,
     told: Option<Result<Told, Refused>>,
     /// Files that a program without walls reads where they are: with us.
     _held: Vec<OwnedFd>,
+}
+
+/// The process that has to be gone in the end.
+#[derive(Debug)]
+pub(super) enum Process {
+    /// One that we started: the program itself, or a launcher of its own.
+    Child(Child),
+    /// The first process inside, which the launcher that stands by started; without that it ends.
+    Inside { _by: Arc<Standby> },
 }
 
 /// What is known of a program that is gone.
@@ -149,29 +159,27 @@ pub(super) struct Told {
 }
 
 impl Rest {
-    pub(super) fn new(child: Child, listening: Option<Listening>, held: Vec<OwnedFd>) -> Rest {
-        let group = child.id();
-        Rest { child: Some(child), group, listening, told: None, _held: held }
+    pub(super) fn new(process: Process, listening: Option<Listening>, held: Vec<OwnedFd>) -> Rest {
+        Rest { process: Some(process), listening, told: None, _held: held }
     }
 
-    /// The same for what was told to end. Where that takes too long, the launcher is killed, and the
-    /// kernel ends whatever is inside with it.
+    /// The same for what was told to end. Where that takes too long, the first process inside is
+    /// killed, or the launcher, and the kernel ends whatever is inside with it.
     pub(super) async fn told_in_time(&mut self) -> Result<Told, Refused> {
         match timeout(GRACE, self.told()).await {
             Ok(told) => told,
             Err(_) => {
-                if let Some(launcher) = self.child.take() {
-                    buried(launcher);
-                }
+                self.bury();
                 Ok(Told::default())
             }
         }
     }
 
     async fn unconfined(&mut self) -> Result<Told, Refused> {
-        let Some(child) = &mut self.child else { return Ok(Told::default()) };
+        let Some(Process::Child(child)) = &mut self.process else { return Ok(Told::default()) };
+        let group = child.id();
         let status = child.wait().await.map_err(super::start::broken)?;
-        end_group(self.group);
+        end_group(group);
         let layers = vec!["none".to_owned()];
         Ok(Told { end: Some(end_of(status)), layers, ..Told::default() })
     }
@@ -184,22 +192,31 @@ impl Rest {
         let told = match &mut self.listening {
             Some(listening) => {
                 let told = listening.told().await;
-                if let Some(launcher) = self.child.take() {
-                    buried(launcher);
-                }
+                self.bury();
                 told
             }
             None => self.unconfined().await,
         };
         self.told.insert(told).clone()
     }
-}
 
-/// The launcher lets go of the line after the last process inside is gone. What the kernel then does
-/// with its namespaces can take longer than the program did, and concerns nobody who waits for that.
-fn buried(mut launcher: Child) {
-    let _ = launcher.start_kill();
-    tokio::spawn(async move { launcher.wait().await });
+    /// Lets go of the process, which is gone or about to be. The line ends after the last process of
+    /// the program. What the kernel then does with its namespaces can take longer than the program
+    /// did, and concerns nobody who waits for that.
+    fn bury(&mut self) {
+        match self.process.take() {
+            Some(Process::Child(mut launcher)) => {
+                let _ = launcher.start_kill();
+                tokio::spawn(async move { launcher.wait().await });
+            }
+            Some(Process::Inside { .. }) => {
+                if let Some(listening) = &self.listening {
+                    listening.kill();
+                }
+            }
+            None => {}
+        }
+    }
 }
 
 impl Told {

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
 use super::line::Listening;
-use super::running::{Heard, How, Rest, Running, Stop};
+use super::running::{Heard, How, Process, Rest, Running, Stop};
 use super::secrets::sealed;
 use super::{Confined, Refused, Walls};
-use crate::launcher::{ENTRY, Orders, environment, wrapped};
+use crate::Launcher;
+use crate::launcher::{Given, Orders, environment, wrapped};
 
 /// The ends of three pipes that a program gets.
 struct Theirs {
@@ -32,13 +34,9 @@ impl Confined {
         let theirs = Theirs { stdin, stdout, stderr };
         let (rest, how) = match walls {
             Walls::Missing => return Err(Refused::NoLauncher),
-            Walls::By(launcher) => {
-                let mut command = Command::new(launcher.path());
-                command.arg(ENTRY);
-                launched(&self, command, theirs)?
-            }
+            Walls::By(launcher) => launched(&self, Way::By(launcher), theirs)?,
             Walls::Bubblewrap(program, launcher) => {
-                launched(&self, wrapped(&self, program, launcher)?.into(), theirs)?
+                launched(&self, Way::Of(wrapped(&self, program, launcher)?.into()), theirs)?
             }
             Walls::Off => unconfined(&self, theirs)?,
         };
@@ -53,24 +51,39 @@ fn mouth() -> Result<(OwnedFd, pipe::Receiver), Refused> {
     Ok((theirs.into_blocking_fd().map_err(broken)?, ours))
 }
 
-/// The launcher, with its orders waiting for it on the line.
-fn launched(
-    confined: &Confined,
-    mut command: Command,
-    theirs: Theirs,
-) -> Result<(Rest, How), Refused> {
+/// How a launcher comes to its orders.
+enum Way<'a> {
+    /// It stands by.
+    By(&'a Launcher),
+    /// It is started for them.
+    Of(Command),
+}
+
+/// A launcher, with its orders waiting for it on the line.
+fn launched(confined: &Confined, way: Way<'_>, theirs: Theirs) -> Result<(Rest, How), Refused> {
     let Theirs { stdin, stdout, stderr } = theirs;
     let (ours, line) = UnixStream::pair().map_err(broken)?;
+    let line = OwnedFd::from(line);
     let secrets = confined.secret_env.values();
     let secrets = secrets.chain(confined.handed.iter().map(|handed| &handed.value));
     let files: io::Result<Vec<_>> = std::iter::once(Ok(stdin)).chain(secrets.map(sealed)).collect();
     Orders::of(confined).send(&ours, &files.map_err(broken)?).map_err(broken)?;
-    let name = command.as_std().get_program().display().to_string();
-    let child = spawned(command.env_clear().stdin(OwnedFd::from(line)), stdout, stderr)
-        .map_err(|fault| Refused::Broken(format!("`{name}`: {fault}")))?;
+    let unusable =
+        |program: &Path, fault| Refused::Broken(format!("`{}`: {fault}", program.display()));
+    let process = match way {
+        Way::By(launcher) => {
+            let standby = launcher.take(&Given { line, stdout, stderr });
+            Process::Inside { _by: standby.map_err(|fault| unusable(launcher.path(), fault))? }
+        }
+        Way::Of(mut command) => {
+            let program = PathBuf::from(command.as_std().get_program());
+            let child = spawned(command.env_clear().stdin(line), stdout, stderr);
+            Process::Child(child.map_err(|fault| unusable(&program, fault))?)
+        }
+    };
     let how = How::Line(ours.try_clone().map_err(broken)?);
     let listening = Listening::to(ours, confined.network.clone()).map_err(broken)?;
-    Ok((Rest::new(child, Some(listening), Vec::new()), how))
+    Ok((Rest::new(process, Some(listening), Vec::new()), how))
 }
 
 fn unconfined(confined: &Confined, theirs: Theirs) -> Result<(Rest, How), Refused> {
@@ -92,7 +105,7 @@ fn unconfined(confined: &Confined, theirs: Theirs) -> Result<(Rest, How), Refuse
             Refused::Program(crate::launcher::unstartable(&confined.program, &fault))
         })?;
     let how = How::Group(child.id());
-    Ok((Rest::new(child, None, held), how))
+    Ok((Rest::new(Process::Child(child), None, held), how))
 }
 
 fn spawned(command: &mut Command, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Child> {

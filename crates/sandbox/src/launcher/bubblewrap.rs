@@ -57,6 +57,9 @@ pub(crate) fn wrapped(
     }
     command.args(private(confined.bounds.file_size)).args(shown(confined)?);
     command.args(confined.hidden.iter().filter(|path| is_shown(path, confined)).flat_map(cover));
+    if !is_shown(&confined.cwd, confined) {
+        command.args(["--perms", "0555", "--dir"]).arg(&confined.cwd);
+    }
     let first = files.first().map_or(0, |file| file.as_raw_fd());
     command.args(["--remount-ro", "/", "--", &format!("/proc/self/fd/{first}"), WITHIN]);
     kernel::keep(&mut command, files);
@@ -66,7 +69,7 @@ pub(crate) fn wrapped(
 /// Does the part behind the walls and gives the exit code.
 pub(super) fn run() -> i32 {
     match kernel::close_inherited() {
-        Ok(()) => inside::run(Builder::Bubblewrap),
+        Ok(()) => inside::run(Builder::Bubblewrap, inside::tied()),
         Err(_) => 1,
     }
 }

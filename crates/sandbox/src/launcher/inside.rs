@@ -13,8 +13,8 @@ use haft_model::Secret;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::FdFlags;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, pidfd_open, set_parent_process_death_signal,
-    wait,
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, pidfd_open,
+    set_parent_process_death_signal, wait,
 };
 
 use super::syscalls::Door;
@@ -38,12 +38,12 @@ pub(super) enum Builder {
 }
 
 /// Does the inner part and gives the exit code. When it returns, everything inside ends.
-pub(super) fn run(builder: Builder) -> i32 {
+pub(super) fn run(builder: Builder, made: Result<(), Report>) -> i32 {
     let line = match rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) {
         Ok(line) => UnixStream::from(line),
         Err(_) => return 1,
     };
-    match live(&line, builder) {
+    match made.and_then(|()| live(&line, builder)) {
         Ok(report) => {
             report.send(line.as_fd());
             0
@@ -55,9 +55,16 @@ pub(super) fn run(builder: Builder) -> i32 {
     }
 }
 
-fn live(line: &UnixStream, builder: Builder) -> Result<Report, Report> {
+/// Ends this process when the one that it was started by does.
+pub(super) fn tied() -> Result<(), Report> {
     set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|fault| doing("it could not be tied to its parent")(fault.into()))?;
+        .map_err(|fault| doing("it could not be tied to its parent")(fault.into()))
+}
+
+fn live(line: &UnixStream, builder: Builder) -> Result<Report, Report> {
+    if builder == Builder::Us {
+        introduced(line).map_err(doing("it could not be told who it is"))?;
+    }
     let (orders, files) = Orders::receive(line).map_err(doing("the orders could not be read"))?;
     let door = door(&orders, line, builder).map_err(doing("the gate could not be opened"))?;
     let mut layers = match builder {
@@ -67,9 +74,18 @@ fn live(line: &UnixStream, builder: Builder) -> Result<Report, Report> {
     layers.extend(rights::give_up(&orders, door)?);
     layers.push(syscalls::filter(door)?);
     let mut tried = Tries::of(&orders);
+    if is_over(line) {
+        return Ok(Report::Killed(libc::SIGKILL));
+    }
     let mut program = start(&orders, files, door)?;
     Report::Inside(layers).send(line.as_fd());
     watch(&mut program, line, &mut tried).map_err(doing("the program was lost"))
+}
+
+/// Hands over what this process is known by, whatever becomes of it.
+fn introduced(line: &UnixStream) -> io::Result<()> {
+    let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+    Report::First.send_with(line.as_fd(), own.as_fd())
 }
 
 /// Makes the door of the gate, where only what runs inside can knock, and hands it over.
@@ -146,6 +162,7 @@ fn watch(program: &mut Child, line: &UnixStream, tries: &mut Tries) -> io::Resul
         let happened =
             |place: usize| files.get(place).is_some_and(|file| !file.revents().is_empty());
         if happened(0) {
+            empty();
             std::process::exit(1);
         }
         if happened(2) {
@@ -156,10 +173,28 @@ fn watch(program: &mut Child, line: &UnixStream, tries: &mut Tries) -> io::Resul
         }
         while let Ok(Some((who, status))) = wait(WaitOptions::NOHANG) {
             if who == id {
+                empty();
                 return Ok(end_of(status));
             }
         }
     }
+}
+
+/// Whether nobody waits for the program any more.
+fn is_over(line: &UnixStream) -> bool {
+    let mut line = [PollFd::new(line, PollFlags::RDHUP)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut line, Some(&now)).is_ok_and(|happened| happened > 0)
+}
+
+/// Ends everything else inside, so that nothing is left of it when the line says how it went. The
+/// kernel would do it as well, but tells nobody when.
+fn empty() {
+    // Whoever is not the first of a world would end everybody outside.
+    if getpid() != Pid::INIT || kill_process_group(Pid::INIT, Signal::KILL).is_err() {
+        return;
+    }
+    while wait(WaitOptions::empty()).is_ok() {}
 }
 
 fn end_of(status: WaitStatus) -> Report {

@@ -28,13 +28,26 @@ pub(super) fn close_inherited() -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A second process like this one: nothing in it, and its id in the first.
+/// A second process like this one, in namespaces of its own: nothing in it, and its id in the first.
 #[expect(unsafe_code, reason = "in a process with threads the second one could do almost nothing")]
-pub(super) fn fork() -> io::Result<Option<Pid>> {
-    // SAFETY: a launcher has one thread, so that no lock is held by somebody who is not there.
-    match unsafe { libc::fork() } {
+pub(super) fn copied_into(namespaces: UnshareFlags) -> io::Result<Option<Pid>> {
+    let flags = i64::from(namespaces.bits()) | i64::from(libc::SIGCHLD);
+    // SAFETY: a launcher has one thread, so that no lock is held by somebody who is not there. Without
+    // a stack of its own and with no memory shared this is a fork.
+    match unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } {
         -1 => Err(io::Error::last_os_error()),
-        child => Ok(Pid::from_raw(child)),
+        child => Ok(Pid::from_raw(child as i32)),
+    }
+}
+
+/// Whether the kernel buries the processes that were started from here, or somebody waits for them.
+#[expect(unsafe_code, reason = "there is no safe function for it")]
+pub(super) fn forget_children(forget: bool) -> io::Result<()> {
+    let how = if forget { libc::SIG_IGN } else { libc::SIG_DFL };
+    // SAFETY: neither is a function of ours, so nothing runs when the signal comes.
+    match unsafe { libc::signal(libc::SIGCHLD, how) } {
+        libc::SIG_ERR => Err(io::Error::last_os_error()),
+        _ => Ok(()),
     }
 }
 

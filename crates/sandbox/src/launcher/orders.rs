@@ -40,13 +40,15 @@ pub(crate) struct Orders {
 }
 
 /// What became of it, one line each.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
     /// Something that keeps programs inside is not to be had; nothing was started.
     Unenforced(String),
     /// The program cannot be started.
     NoProgram(String),
+    /// The first process inside comes along: a file that stands for it.
+    First,
     /// The door of the gate comes along: a socket that listens.
     Door,
     /// It was started behind these layers.

@@ -1,56 +1,131 @@
-//! The outer process: it makes the namespaces, starts the inner one and waits for it.
+//! The outer process: it makes worlds, one ahead of the need, and knows nothing of what is done in them.
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 
-use rustix::process::{WaitOptions, getegid, geteuid, setsid, waitpid};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{getegid, geteuid, setsid};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 use rustix::thread::UnshareFlags;
 
 use super::inside::{self, Builder};
-use super::{Report, doing, kernel};
+use super::{Given, Report, doing, kernel, standby};
 
-/// Does the outer part and gives the exit code.
+/// A world of its own, but for the mounts: users, processes, network, messages, names. What is
+/// mounted is looked at when the order comes, since it may be another by then.
+const WORLD: UnshareFlags = UnshareFlags::NEWUSER
+    .union(UnshareFlags::NEWPID)
+    .union(UnshareFlags::NEWNET)
+    .union(UnshareFlags::NEWIPC)
+    .union(UnshareFlags::NEWUTS)
+    .union(UnshareFlags::NEWCGROUP);
+
+/// What became of a world.
+enum Then {
+    /// Its order was taken, or it is gone: another one is needed.
+    Next,
+    /// Nobody orders anything any more.
+    Over,
+    /// This is the process inside, and it ends with this code.
+    Ended(i32),
+}
+
+/// Makes worlds until nobody needs any, and gives the exit code.
 pub(super) fn run() -> i32 {
-    match confine() {
-        Ok(code) => code,
-        Err(report) => {
-            report.send(rustix::stdio::stdin());
-            1
+    let able = able();
+    loop {
+        match able.as_ref().map_err(Report::clone).and_then(|()| ahead()) {
+            Ok(Then::Next) => {}
+            Ok(Then::Over) => return 0,
+            Ok(Then::Ended(code)) => return code,
+            // Whoever asks next is told.
+            Err(report) => match standby::next(stdin()) {
+                Ok(Some(given)) => report.send(given.line.as_fd()),
+                Ok(None) | Err(_) => return 1,
+            },
         }
     }
 }
 
-fn confine() -> Result<i32, Report> {
+fn able() -> Result<(), Report> {
     kernel::close_inherited().map_err(doing("inherited files could not be closed"))?;
-    // Away from the terminal, so that nothing can be typed into it from inside.
+    kernel::forget_children(true).map_err(doing("processes could not be forgotten"))?;
+    // Away from the terminal, whose keys would end it and everything inside.
     let _ = setsid();
-    namespaces()?;
-    let lost = doing("the first process inside was lost");
-    match kernel::fork().map_err(doing("the first process inside could not be started"))? {
-        None => Ok(inside::run(Builder::Us)),
-        Some(inner) => match waitpid(Some(inner), WaitOptions::empty()) {
-            Ok(Some((_, status))) => Ok(status.exit_status().unwrap_or(1)),
-            Ok(None) => Ok(1),
-            Err(fault) => Err(lost(fault.into())),
-        },
+    let threads = fs::read_dir("/proc/self/task").map_err(no_namespaces)?.count();
+    match threads {
+        1 => Ok(()),
+        _ => Err(no_namespaces(io::Error::from_raw_os_error(libc::EINVAL))),
     }
 }
 
-/// A world of our own: users, mounts, processes, network, messages, names.
-fn namespaces() -> Result<(), Report> {
-    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    let wanted = UnshareFlags::NEWUSER
-        | UnshareFlags::NEWNS
-        | UnshareFlags::NEWPID
-        | UnshareFlags::NEWNET
-        | UnshareFlags::NEWIPC
-        | UnshareFlags::NEWUTS
-        | UnshareFlags::NEWCGROUP;
-    kernel::leave(wanted).map_err(no_namespaces)?;
-    let written = fs::write("/proc/self/setgroups", "deny")
-        .and_then(|()| fs::write("/proc/self/uid_map", format!("0 {user} 1")))
-        .and_then(|()| fs::write("/proc/self/gid_map", format!("0 {group} 1")));
-    written.map_err(no_namespaces)
+/// Makes a world and waits until its first process was given something to do.
+fn ahead() -> Result<Then, Report> {
+    let maps = [("uid_map", geteuid().as_raw()), ("gid_map", getegid().as_raw())];
+    let (taken, waits) = pipe_with(PipeFlags::CLOEXEC)
+        .map_err(|fault| doing("a world could not be waited for")(fault.into()))?;
+    match kernel::copied_into(WORLD).map_err(no_namespaces)? {
+        None => {
+            drop(taken);
+            Ok(Then::Ended(first(maps, waits)))
+        }
+        Some(_) => {
+            drop(waits);
+            Ok(until(&taken))
+        }
+    }
+}
+
+fn until(taken: &OwnedFd) -> Then {
+    loop {
+        let line = stdin();
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        let mut files = [PollFd::new(&line, gone), PollFd::new(taken, PollFlags::HUP)];
+        match poll(&mut files, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return Then::Over,
+        }
+        let [line, taken] = files.map(|file| !file.revents().is_empty());
+        match (line, taken) {
+            (true, _) => return Then::Over,
+            (false, true) => return Then::Next,
+            (false, false) => {}
+        }
+    }
+}
+
+/// The first process of its world: it waits for an order and carries it out.
+fn first(maps: [(&str, u32); 2], waits: OwnedFd) -> i32 {
+    let made = settled(maps);
+    let Ok(Some(given)) = standby::next(stdin()) else { return 1 };
+    // From here on it has no file by which it could hear of another order.
+    if taken(given).is_err() {
+        return 1;
+    }
+    drop(waits);
+    inside::run(Builder::Us, made)
+}
+
+/// Makes what came with an order the files that every program has, in the place of the launcher's.
+fn taken(given: Given) -> rustix::io::Result<()> {
+    dup2_stdin(&given.line)?;
+    dup2_stdout(&given.stdout)?;
+    dup2_stderr(&given.stderr)
+}
+
+/// Makes itself at home in a new world, in which it is root and nobody else is anybody.
+fn settled(maps: [(&str, u32); 2]) -> Result<(), Report> {
+    inside::tied()?;
+    kernel::forget_children(false).map_err(doing("its processes could not be waited for"))?;
+    // Away from the terminal, so that nothing can be typed into it from inside.
+    let _ = setsid();
+    fs::write("/proc/self/setgroups", "deny").map_err(no_namespaces)?;
+    for (map, own) in maps {
+        fs::write(format!("/proc/self/{map}"), format!("0 {own} 1")).map_err(no_namespaces)?;
+    }
+    Ok(())
 }
 
 fn no_namespaces(fault: io::Error) -> Report {

@@ -6,7 +6,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
@@ -16,8 +16,9 @@ use rustix::mount::{
     mount_change, move_mount, open_tree, unmount,
 };
 use rustix::process::{chdir, pivot_root};
+use rustix::thread::UnshareFlags;
 
-use super::kernel::{Reach, restrict};
+use super::kernel::{self, Reach, restrict};
 use super::system::{DEVICES, ETC, LINKS, SYSTEM, WRITTEN, is_root, showable};
 use super::{Orders, Report, doing};
 use crate::{Access, Bounds};
@@ -46,6 +47,7 @@ type Link = (PathBuf, PathBuf);
 
 /// Builds it and makes it everything there is.
 pub(super) fn build(orders: &Orders) -> Result<Vec<String>, Report> {
+    kernel::leave(UnshareFlags::NEWNS).map_err(doing("mounts could not be copied"))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|fault| doing("mounts could not be taken")(fault.into()))?;
     let (pieces, links) = taken(orders)?;
@@ -116,6 +118,7 @@ fn assemble(orders: &Orders, pieces: Vec<Piece>, links: &[Link]) -> io::Result<b
         put(&Piece { place: place.into(), mount, folder: true })?;
     }
     pieces.iter().try_for_each(put)?;
+    start(&inner(&orders.cwd))?;
     for (place, target) in links {
         above(place)?;
         symlink(target, place)?;
@@ -130,6 +133,15 @@ fn assemble(orders: &Orders, pieces: Vec<Piece>, links: &[Link]) -> io::Result<b
     orders.hidden.iter().try_for_each(|path| hide(&inner(path)))?;
     move_in()?;
     Ok(counted)
+}
+
+/// The folder to start in, empty where nothing of it is shown.
+fn start(place: &Path) -> io::Result<()> {
+    if place.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(place)?;
+    fs::set_permissions(place, fs::Permissions::from_mode(0o555))
 }
 
 /// Covers a place with nothing.

@@ -29,6 +29,14 @@ async fn only_what_is_shown_is_there() {
 }
 
 #[tokio::test]
+async fn a_program_that_sees_nothing_of_its_folder_starts_in_it_all_the_same() {
+    let folder = Folder::new().file("shown", "mine");
+    let look = "pwd; ls -A; (echo x > new) 2>/dev/null && echo wrote; exit 0";
+    let blind = Confined { shown: Vec::new(), ..script(&folder, look) };
+    assert_eq!(said(blind).await, format!("{}\n", root(&folder).display()));
+}
+
+#[tokio::test]
 async fn nothing_but_the_private_folder_can_be_written() {
     let folder = Folder::new().file("shown", "mine");
     let tries = "for f in shown new /new /usr/new /etc/new /etc/passwd /dev/new /proc/sys/kernel/hostname /bin/sh; do

@@ -11,6 +11,7 @@ mod ends;
 mod escapes;
 mod gate;
 mod probe;
+mod standby;
 mod talk;
 mod tries;
 

@@ -6,10 +6,12 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use haft_sandbox::{Access, Confined, Shown};
+use haft_sandbox::{Access, Confined, Launcher, Shown, Walls};
 use haft_testkit::Folder;
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, mount};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
 use rustix::net::{AddressFamily, Protocol, SocketType, socket};
 use rustix::thread::UnshareFlags;
 
@@ -37,7 +39,7 @@ async fn probe() {
         ["proxy", words] => println!("heard: {}\nend of it", exchanged(words)),
         ["raw"] => tell(raw().map_err(into)),
         ["mount"] => tell(mount("none", "/tmp", "tmpfs", MountFlags::empty(), None).map_err(into)),
-        ["unshare"] => tell(unshare()),
+        ["unshare"] => tell(unshare(UnshareFlags::NEWUSER)),
         ["ptrace"] => tell(trace_the_first()),
         ["keys"] => tell(keys()),
         ["parent", mark] => {
@@ -45,6 +47,12 @@ async fn probe() {
             let family = crate::ends::family(&folder, mark);
             let _ = family.run(&walls(), late(), std::future::pending()).await;
         }
+        ["standby", launcher] => {
+            let walls = Walls::By(Launcher::at(*launcher));
+            let waits = crate::script(&Folder::new(), "sleep 1000");
+            let _ = waits.run(&walls, late(), std::future::pending()).await;
+        }
+        ["mounted"] => mounted().await,
         other => panic!("{other:?}"),
     }
 }
@@ -80,9 +88,27 @@ fn raw() -> Result<(), Errno> {
 }
 
 #[expect(unsafe_code, reason = "leaving a namespace is what is tried")]
-fn unshare() -> io::Result<()> {
+fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
     // SAFETY: no files are unshared.
-    Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?)
+    Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
+}
+
+/// Mounts something, seen by nobody else, while a launcher stands by, and has it looked at.
+async fn mounted() {
+    unshare(UnshareFlags::NEWNS).unwrap();
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+    let folder = Folder::new().file("place/other", "");
+    let (place, walls) = (crate::root(&folder).join("place"), walls());
+    for when in ["before", "after"] {
+        let look = crate::script(&folder, "cd place && echo *");
+        let ended = look.run(&walls, late(), std::future::pending()).await.unwrap();
+        print!("{when}: {}", crate::text(&ended.stdout));
+        if when == "before" {
+            mount("none", &place, "tmpfs", MountFlags::empty(), None).unwrap();
+            std::fs::write(place.join("there"), "").unwrap();
+        }
+    }
+    unmount(&place, UnmountFlags::DETACH).unwrap();
 }
 
 #[expect(unsafe_code, reason = "tracing is what is tried")]

@@ -6,7 +6,7 @@ use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ErrorCode, MetaObject, Resource,
     ResourceContents,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Whether a call waits for a person.
 pub(super) fn waits(envelope: &Envelope) -> bool {
@@ -16,6 +16,9 @@ pub(super) fn waits(envelope: &Envelope) -> bool {
 /// The result that a client gets. `promises` says whether the tool has an output schema: clients take
 /// a result without a value for broken then, unless it says that it is none.
 pub(super) fn of(envelope: &Envelope, promises: bool) -> Result<CallToolResponse, ErrorData> {
+    if let Some(error) = native_error(envelope).filter(|error| is_of_the_protocol(error.code)) {
+        return Err(error);
+    }
     let situation = envelope.situation();
     if let Some(code) = situation.and_then(|situation| situation.mcp_error()) {
         let data = json!({
@@ -26,6 +29,37 @@ pub(super) fn of(envelope: &Envelope, promises: bool) -> Result<CallToolResponse
         return Err(ErrorData::new(ErrorCode(code), envelope.summary.clone(), Some(data)));
     }
     Ok(result(envelope, promises).into())
+}
+
+/// The error of the protocol that stands behind a failure: the backend's own, or that the caller cannot
+/// be asked what the backend wants to know.
+pub(super) fn native_error(envelope: &Envelope) -> Option<ErrorData> {
+    let error = envelope.error.as_ref()?;
+    if let Some(Value::Array(missing)) = error.cause.get("missing_abilities") {
+        let required = missing.iter().filter_map(Value::as_str).map(|kind| {
+            let (name, value) = match kind {
+                "form" => ("elicitation", json!({ "form": {} })),
+                "page" => ("elicitation", json!({ "url": {} })),
+                "roots" => ("roots", json!({})),
+                _ => ("sampling", json!({})),
+            };
+            (name.to_owned(), value)
+        });
+        let data = json!({ "requiredCapabilities": required.collect::<Map<_, _>>() });
+        let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
+        return Some(ErrorData::new(code, error.message.clone(), Some(data)));
+    }
+    let native = error.cause.get("json_rpc")?;
+    let code = i32::try_from(native.get("code")?.as_i64()?).ok()?;
+    let data = native.get("data").filter(|data| !data.is_null()).cloned();
+    let said = native.get("message").and_then(Value::as_str);
+    let message = said.map_or_else(|| error.message.clone(), str::to_owned);
+    Some(ErrorData::new(ErrorCode(code), message, data))
+}
+
+/// Whether an error is about how the client speaks, and not about the tool.
+fn is_of_the_protocol(code: ErrorCode) -> bool {
+    code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
 }
 
 /// The same, for a call that no error of the protocol answers.

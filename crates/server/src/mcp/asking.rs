@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use haft_driver::{Abilities, Inquiry, InquiryKind, Remark};
+use haft_driver::{Abilities, Inquiry, InquiryKind};
 use haft_model::{Actor, Code, Question, Reported, Stop};
 use haft_runtime::Reply;
 use rmcp::RoleServer;
@@ -47,8 +47,8 @@ fn method(kind: InquiryKind) -> &'static str {
     }
 }
 
-/// The inquiries as requests inside of an answer, and their names.
-pub(super) fn requests(asked: BTreeMap<String, Inquiry>) -> (Vec<String>, InputRequests) {
+/// The inquiries as requests inside of an answer.
+pub(super) fn requests(asked: BTreeMap<String, Inquiry>) -> InputRequests {
     let mut requests = InputRequests::new();
     for (name, inquiry) in asked {
         let request = json!({ "method": method(inquiry.kind), "params": inquiry.params });
@@ -57,7 +57,7 @@ pub(super) fn requests(asked: BTreeMap<String, Inquiry>) -> (Vec<String>, InputR
             requests.insert(name, request);
         }
     }
-    (requests.keys().cloned().collect(), requests)
+    requests
 }
 
 /// The answer that asks for another request.
@@ -106,16 +106,6 @@ pub(super) async fn progress(context: &RequestContext<RoleServer>, reported: &Re
     params.total = total;
     params.message = said.message.clone().or_else(|| said.current_step.clone());
     let _ = context.peer.notify_progress(params).await;
-}
-
-/// Hands on what a backend remarked.
-#[expect(deprecated, reason = "clients of 2025 still read it")]
-pub(super) async fn remark(context: &RequestContext<RoleServer>, remark: Remark) {
-    let level = serde_json::from_value(Value::String(remark.level)).ok();
-    let Some(level) = level else { return };
-    let mut params = rmcp::model::LoggingMessageNotificationParam::new(level, remark.data);
-    params.logger = remark.logger;
-    let _ = context.peer.notify_logging_message(params).await;
 }
 
 /// A question of ours, as a form that a client shows.

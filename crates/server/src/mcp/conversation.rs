@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Remark};
 use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop};
 use haft_runtime::{Manner, Patience, Prompt, Receipt, Reply};
-use rmcp::model::{CallToolRequestParams, CallToolResponse, ProtocolVersion};
+use rmcp::model::{InputRequests, InputRequiredResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::asking::{self, Form};
 use super::handler::Wire;
-use super::{answer, tasks};
+use super::suspended::Bound;
 
 /// How many pieces of news wait to be sent; a client that is slower loses progress and nothing else.
 const MOST_NEWS: usize = 64;
@@ -38,11 +38,19 @@ pub(super) enum News {
 
 /// One call of a client.
 pub(crate) struct Conversation {
-    pub(super) news: mpsc::Receiver<News>,
-    /// Whoever waits for the answers to what was asked last.
-    pub(super) waiting: Option<(Vec<String>, oneshot::Sender<Answers>)>,
+    news: mpsc::Receiver<News>,
+    /// What was asked last, and whoever waits for the answers.
+    waiting: Option<(InputRequests, oneshot::Sender<Answers>)>,
     /// Calls the call off when nobody is interested any more.
-    pub(super) interest: Interest,
+    interest: Interest,
+}
+
+/// What was heard of a call.
+pub(super) enum Heard {
+    /// It ended.
+    Done(Box<Envelope>),
+    /// Its client has to ask somebody and come back.
+    Asks(Box<InputRequiredResult>),
 }
 
 /// Somebody's interest in a call; lost without being let go, the call is called off.
@@ -66,19 +74,17 @@ impl Conversation {
     /// Makes the call.
     pub(super) fn begin(
         wire: &Wire,
-        actor: &Arc<Actor>,
-        request: &CallToolRequestParams,
+        call: Call,
         context: &RequestContext<RoleServer>,
     ) -> Conversation {
         let (sender, news) = mpsc::channel(MOST_NEWS);
         let cancel = Cancel::new();
         let line = Arc::new(Line {
             abilities: asking::abilities(context.client_capabilities()),
-            actor: actor.clone(),
+            actor: call.actor.clone(),
             sender,
             furthest: Mutex::new(0),
         });
-        let call = call(wire, actor, request, context);
         let runtime = wire.desk.runtime.clone();
         let wish = cancel.clone();
         tokio::spawn(async move {
@@ -101,17 +107,15 @@ impl Conversation {
         Conversation { news, waiting: None, interest: Interest(Some(cancel)) }
     }
 
-    /// Hands over what the client answered.
-    pub(super) fn answer(&mut self, mut given: BTreeMap<String, Value>) -> Result<(), ErrorData> {
-        let Some((names, reply)) = self.waiting.take() else { return Ok(()) };
-        given.retain(|name, _| names.contains(name));
-        if let Some(missing) = names.iter().find(|name| !given.contains_key(*name)) {
-            let words = format!("inputResponses has no answer to `{missing}`");
-            let _ = reply.send(Err(Stop::new(Code::InputValue, words.clone())));
-            return Err(ErrorData::invalid_params(words, None));
+    /// Hands over what the client answered. What it left out is asked again.
+    pub(super) fn answer(&mut self, mut given: BTreeMap<String, Value>) {
+        let Some((requests, reply)) = self.waiting.take() else { return };
+        given.retain(|name, _| requests.contains_key(name));
+        if requests.keys().all(|name| given.contains_key(name)) {
+            let _ = reply.send(Ok(given));
+        } else {
+            self.waiting = Some((requests, reply));
         }
-        let _ = reply.send(Ok(given));
-        Ok(())
     }
 }
 
@@ -120,14 +124,16 @@ impl Wire {
     pub(super) async fn converse(
         &self,
         mut conversation: Conversation,
-        actor: Arc<Actor>,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let modern = context
-            .protocol_version()
-            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        bound: &Bound,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Heard, ErrorData> {
+        let modern = super::is_modern(context);
         loop {
+            if let Some((requests, _)) = &conversation.waiting {
+                let requests = requests.clone();
+                let state = self.desk.suspended.keep(conversation, bound);
+                return Ok(Heard::Asks(Box::new(asking::required(requests, state))));
+            }
             let news = tokio::select! {
                 news = conversation.news.recv() => news,
                 // The interest is lost with the conversation.
@@ -137,24 +143,17 @@ impl Wire {
             };
             match news {
                 None => return Err(ErrorData::internal_error("the call was lost", None)),
-                Some(News::Progress(reported)) => asking::progress(&context, &reported).await,
-                Some(News::Remark(remark)) => asking::remark(&context, remark).await,
+                Some(News::Progress(reported)) => asking::progress(context, &reported).await,
+                Some(News::Remark(remark)) => self.remark(context, remark).await,
                 Some(News::Asked { asked, reply }) if modern => {
-                    let (names, requests) = asking::requests(asked);
-                    conversation.waiting = Some((names, reply));
-                    let held = self.desk.suspended.keep(conversation, &actor, &request);
-                    return Ok(asking::required(requests, held).into());
+                    conversation.waiting = Some((asking::requests(asked), reply));
                 }
                 Some(News::Asked { asked, reply }) => {
-                    let _ = reply.send(asking::ask(&context, asked).await);
+                    let _ = reply.send(asking::ask(context, asked).await);
                 }
                 Some(News::Done(envelope)) => {
                     conversation.interest.satisfied();
-                    let listing = self.desk.listing(&actor);
-                    if answer::waits(&envelope) && tasks::are_known(&context) {
-                        return Ok(tasks::created(&envelope).into());
-                    }
-                    return answer::of(&envelope, listing.promises(&request.name));
+                    return Ok(Heard::Done(envelope));
                 }
             }
         }
@@ -162,14 +161,12 @@ impl Wire {
 }
 
 /// The call that a request means.
-fn call(
-    wire: &Wire,
+pub(super) fn call(
     actor: &Arc<Actor>,
-    request: &CallToolRequestParams,
+    tool: String,
+    input: Value,
     context: &RequestContext<RoleServer>,
 ) -> Call {
-    let tool = wire.desk.listing(actor).tool(&request.name);
-    let input = Value::Object(request.arguments.clone().unwrap_or_default());
     let key = context.meta.get(KEY).and_then(Value::as_str);
     Call {
         actor: actor.clone(),

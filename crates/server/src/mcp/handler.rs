@@ -1,4 +1,5 @@
 //! What answers the requests of one client.
+#![expect(deprecated, reason = "clients of 2025 still use levels and subscriptions")]
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,15 +7,24 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use haft_model::Actor;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-    CompleteResult, GetTaskParams, GetTaskResult, Implementation, ListResourcesResult,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, Heard, call};
+use super::listing::FRESH_MS;
+use super::remarks::Level;
+use super::suspended::Bound;
+use super::upstream::{Brought, Told, unique};
+use super::{answer, resources, tasks};
 use crate::Desk;
 
 /// The versions that are spoken, oldest first.
@@ -27,15 +37,27 @@ pub(crate) struct Wire {
     pub(super) desk: Arc<Desk>,
     /// Who is at the other end, where the requests do not say.
     actor: Option<Arc<Actor>>,
+    pub(super) level: Level,
 }
 
 impl Wire {
     pub(super) fn new(desk: Arc<Desk>) -> Wire {
-        Wire { desk, actor: None }
+        Wire { desk, actor: None, level: Level::default() }
     }
 
     pub(super) fn of(desk: Arc<Desk>, actor: Arc<Actor>) -> Wire {
-        Wire { desk, actor: Some(actor) }
+        Wire { desk, actor: Some(actor), level: Level::default() }
+    }
+
+    /// Hands a wish to hear of a resource to whoever has it.
+    async fn subscription(
+        &self,
+        method: &str,
+        uri: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let told = self.first::<Value>(method, json!({ "uri": uri }), Brought::default(), context);
+        told.await.map(|_| ())
     }
 
     /// Who sent a request.
@@ -53,6 +75,12 @@ impl ServerHandler for Wire {
             .enable_tools()
             .enable_tool_list_changed()
             .enable_resources()
+            .enable_resources_subscribe()
+            .enable_resources_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_completions()
+            .enable_logging()
             .enable_tasks()
             .build();
         let us = Implementation::new("haft", env!("CARGO_PKG_VERSION")).with_title("Haft");
@@ -82,31 +110,68 @@ impl ServerHandler for Wire {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let actor = self.who(&context);
+        let about = json!([request.name, request.arguments]);
+        let bound = Bound::new(&actor, "tools/call", about);
+        let listing = self.desk.listing(&actor);
         let conversation = match &request.request_state {
             Some(state) => {
-                let mut conversation = self.desk.suspended.take(state, &actor, &request)?;
-                conversation.answer(request.input_responses.clone().unwrap_or_default())?;
+                let mut conversation = self.desk.suspended.take(state, &bound)?;
+                conversation.answer(request.input_responses.unwrap_or_default());
                 conversation
             }
-            None => Conversation::begin(self, &actor, &request, &context),
+            None => {
+                let input = Value::Object(request.arguments.unwrap_or_default());
+                let call = call(&actor, listing.tool(&request.name), input, &context);
+                Conversation::begin(self, call, &context)
+            }
         };
-        self.converse(conversation, actor, request, context).await
+        match self.converse(conversation, &bound, &context).await? {
+            Heard::Asks(asks) => Ok(CallToolResponse::InputRequired(*asks)),
+            Heard::Done(envelope) if answer::waits(&envelope) && tasks::are_known(&context) => {
+                Ok(tasks::created(&envelope).into())
+            }
+            Heard::Done(envelope) => answer::of(&envelope, listing.promises(&request.name)),
+        }
     }
 
     async fn complete(
         &self,
-        _request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Ok(CompleteResult::default())
+        let params = json!({
+            "ref": request.r#ref, "argument": request.argument, "context": request.context,
+        });
+        let told =
+            self.first("completion/complete", lean(params), Brought::default(), &context).await?;
+        Ok(match told {
+            Some(Told::Complete(result)) => result,
+            Some(Told::Asks(_)) | None => CompleteResult::default(),
+        })
     }
 
     async fn list_resources(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::default())
+        let found = self.gather("resources/list", "resources", &context).await;
+        let found = found.into_iter().map(|(_, item)| item).collect();
+        let mut result = ListResourcesResult::with_all_items(read(found));
+        (result.ttl_ms, result.cache_scope) = (Some(FRESH_MS), Some(CacheScope::Private));
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let found = self.gather("resources/templates/list", "resourceTemplates", &context).await;
+        let found = found.into_iter().map(|(_, item)| item).collect();
+        let mut result = ListResourceTemplatesResult::with_all_items(read(found));
+        (result.ttl_ms, result.cache_scope) = (Some(FRESH_MS), Some(CacheScope::Private));
+        Ok(result)
     }
 
     async fn read_resource(
@@ -114,7 +179,74 @@ impl ServerHandler for Wire {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.read(&request.uri, &self.who(&context)).await
+        if request.uri.starts_with(resources::OURS) {
+            return self.read(&request.uri, &self.who(&context)).await;
+        }
+        let missing = || {
+            let words = format!("there is no resource `{}`", request.uri);
+            ErrorData::resource_not_found(words, Some(json!({ "uri": request.uri })))
+        };
+        let params = json!({ "uri": request.uri });
+        let brought =
+            Brought { answers: request.input_responses, state: request.request_state.clone() };
+        match self.first("resources/read", params, brought, &context).await? {
+            Some(Told::Complete(result)) => Ok(ReadResourceResponse::Complete(result)),
+            Some(Told::Asks(asks)) => Ok(asks.into()),
+            None => Err(missing()),
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let found = self.gather("prompts/list", "prompts", &context).await;
+        let mut result = ListPromptsResult::with_all_items(read(unique(found, "name")));
+        (result.ttl_ms, result.cache_scope) = (Some(FRESH_MS), Some(CacheScope::Private));
+        Ok(result)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let params = lean(json!({ "name": request.name, "arguments": request.arguments }));
+        let brought = Brought { answers: request.input_responses, state: request.request_state };
+        match self.first("prompts/get", params, brought, &context).await? {
+            Some(Told::Complete(result)) => Ok(GetPromptResponse::Complete(result)),
+            Some(Told::Asks(asks)) => Ok(asks.into()),
+            None => {
+                let words = format!("there is no prompt `{}`", request.name);
+                Err(ErrorData::invalid_params(words, None))
+            }
+        }
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.level.set(request.level);
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscription("resources/subscribe", &request.uri, &context).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscription("resources/unsubscribe", &request.uri, &context).await
     }
 
     async fn get_task(
@@ -165,4 +297,17 @@ impl ServerHandler for Wire {
             }
         }
     }
+}
+
+/// What a backend listed, as far as it is what it should be.
+fn read<T: DeserializeOwned>(found: Vec<Value>) -> Vec<T> {
+    found.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect()
+}
+
+/// The same without what was not said.
+fn lean(mut params: Value) -> Value {
+    if let Value::Object(fields) = &mut params {
+        fields.retain(|_, value| !value.is_null());
+    }
+    params
 }

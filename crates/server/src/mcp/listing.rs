@@ -16,7 +16,7 @@ use crate::{Desk, functions};
 const PAGE: usize = 200;
 
 /// How long a client may keep a list: changes are told to those who listen.
-const FRESH_MS: u64 = 60_000;
+pub(super) const FRESH_MS: u64 = 60_000;
 
 /// The tools that one surface shows.
 #[derive(Debug, Default)]

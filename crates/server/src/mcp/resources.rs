@@ -8,6 +8,9 @@ use rmcp::model::{ReadResourceResponse, ReadResourceResult, ResourceContents};
 
 use super::handler::Wire;
 
+/// What the addresses of our own resources begin with.
+pub(super) const OURS: &str = "haft://";
+
 impl Wire {
     /// Bytes of a call that the actor may see.
     pub(super) async fn read(

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use haft_model::{Actor, Digest};
 use rmcp::ErrorData;
-use rmcp::model::{CallToolRequestParams, RequestStateCodec, SealOptions};
-use serde_json::json;
+use rmcp::model::{RequestStateCodec, SealOptions};
+use serde_json::{Value, json};
 
 use super::conversation::Conversation;
 
@@ -35,32 +35,21 @@ impl Suspended {
     }
 
     /// Keeps a call until its client comes back; gives what it has to bring.
-    pub(super) fn keep(
-        &self,
-        conversation: Conversation,
-        actor: &Actor,
-        request: &CallToolRequestParams,
-    ) -> String {
+    pub(super) fn keep(&self, conversation: Conversation, bound: &Bound) -> String {
         let name = self.count.fetch_add(1, Ordering::Relaxed).to_string();
         let mut held = self.held();
         // Whoever did not come back in time is not waited for; its call ends without an answer.
         held.retain(|_, (since, _)| since.elapsed() < PATIENCE);
         held.insert(name.clone(), (Instant::now(), conversation));
         drop(held);
-        let bound = bound(actor, request);
-        let options = SealOptions::new().associated_data(&bound).ttl(PATIENCE);
+        let options = SealOptions::new().associated_data(bound.0.as_bytes()).ttl(PATIENCE);
         self.seal.seal_with(name.as_bytes(), &options)
     }
 
     /// The call that a client came back for.
-    pub(super) fn take(
-        &self,
-        state: &str,
-        actor: &Actor,
-        request: &CallToolRequestParams,
-    ) -> Result<Conversation, ErrorData> {
+    pub(super) fn take(&self, state: &str, bound: &Bound) -> Result<Conversation, ErrorData> {
         let refused = |why: &str| ErrorData::invalid_params(format!("requestState {why}"), None);
-        let opened = self.seal.open_with(state, &bound(actor, request));
+        let opened = self.seal.open_with(state, bound.0.as_bytes());
         let name = opened.map_err(|_| refused("is not ours, not yours, or ran out"))?;
         let name = String::from_utf8_lossy(&name).into_owned();
         let found = self.held().remove(&name);
@@ -72,8 +61,12 @@ impl Suspended {
     }
 }
 
-/// What a name is good for: one caller, one tool, one input.
-fn bound(actor: &Actor, request: &CallToolRequestParams) -> Vec<u8> {
-    let about = json!([actor.id, actor.tenant, request.name, request.arguments]);
-    Digest::of(&about).as_str().as_bytes().to_vec()
+/// What a name is good for: one caller, one method, and what is asked with it.
+pub(super) struct Bound(String);
+
+impl Bound {
+    pub(super) fn new(actor: &Actor, method: &str, about: Value) -> Bound {
+        let about = json!([actor.id, actor.tenant, method, about]);
+        Bound(Digest::of(&about).as_str().to_owned())
+    }
 }

@@ -1,12 +1,13 @@
 //! What there is to call, as the caller sees it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use haft_catalog::{Entry, Index, Shown, Surface};
+use haft_catalog::{Index, Moment, Revision, Row, Shown, View};
 use haft_model::{Actor, Call, Date, DriverId, Lifecycle, Timestamp, utc_day};
 use haft_runtime::World;
 use serde::Deserialize;
@@ -22,49 +23,31 @@ const FOUND: usize = 50;
 const MOST_FOUND: usize = 500;
 
 /// The catalog from where somebody stands.
-struct View {
+struct Stand {
     world: Arc<World>,
-    surface: Surface,
+    view: View,
     today: Date,
 }
 
-impl View {
-    fn of(desk: &Desk, actor: &Actor) -> View {
-        let today = utc_day(Timestamp::now());
-        View { world: desk.world(), surface: desk.runtime.surface_of(actor), today }
-    }
-
-    fn shown(&self, entry: &Entry) -> Shown {
-        self.surface.shows(entry, &self.world.snapshot, self.today)
-    }
-
-    fn is_visible(&self, entry: &Entry) -> bool {
-        !matches!(self.shown(entry), Shown::Excluded(_))
-    }
-
-    /// Whether a contract can be called now, and if not, why.
-    fn state(&self, entry: &Entry) -> (&'static str, Option<String>) {
-        let serves = entry.bindings.iter().any(|binding| binding.refused.is_none());
-        match (entry.blocked(self.today), self.shown(entry)) {
-            (Some(block), _) => ("blocked", Some(block.message)),
-            (None, Shown::Deferred) => ("deferred", Some("its schema is not loaded".to_owned())),
-            (None, _) if !serves => ("no route", Some("no driver serves it".to_owned())),
-            (None, _) if entry.lifecycle(self.today) == Lifecycle::Deprecated => {
-                ("deprecated", None)
-            }
-            (None, _) => ("ready", None),
-        }
+impl Stand {
+    fn of(desk: &Desk, actor: &Actor) -> Stand {
+        let (world, today) = (desk.world(), utc_day(Timestamp::now()));
+        let all_are_there = BTreeMap::new();
+        let moment = Moment::on(today, &all_are_there);
+        let view = desk.runtime.surface_of(actor).view(&world.snapshot, &moment);
+        Stand { world, view, today }
     }
 
     /// One contract in a list.
-    fn row(&self, entry: &Entry, score: Option<f64>) -> Value {
+    fn row(&self, row: &Row) -> Value {
+        let entry = &row.entry;
         let contract = &entry.contract;
-        let (state, reason) = self.state(entry);
+        let (state, reason) = self.state(row);
         let drivers = entry.bindings.iter().map(|binding| {
             let driver = &binding.driver;
             json!({ "id": driver.id, "kind": driver.kind, "refused": binding.refused })
         });
-        let mut row = json!({
+        json!({
             "id": contract.key().id,
             "key": contract.key(),
             "version": contract.tool.version,
@@ -74,12 +57,28 @@ impl View {
             "state": state,
             "reason": reason,
             "drivers": drivers.collect::<Vec<_>>(),
-        });
-        if let (Some(score), Some(fields)) = (score, row.as_object_mut()) {
-            fields.insert("score".into(), json!(score));
-        }
-        row
+        })
     }
+
+    /// Whether a contract can be called now, and if not, why.
+    fn state(&self, row: &Row) -> (&'static str, Option<String>) {
+        let entry = &row.entry;
+        let serves = entry.bindings.iter().any(|binding| binding.refused.is_none());
+        match (row.shown, entry.blocked(self.today)) {
+            (_, Some(block)) => ("blocked", Some(block.message)),
+            (Shown::Loaded, None) if !serves => ("no route", Some("no driver serves it".into())),
+            (Shown::Loaded, None) if entry.lifecycle(self.today) == Lifecycle::Deprecated => {
+                ("deprecated", None)
+            }
+            (Shown::Loaded, None) => ("ready", None),
+            (shown, None) => (shown.name(), shown.reason().map(str::to_owned)),
+        }
+    }
+}
+
+/// Whether somebody may know that a tool is there.
+fn is_visible(row: &Row) -> bool {
+    !matches!(row.shown, Shown::Excluded(_) | Shown::Unknown)
 }
 
 /// `GET /v1/catalog`.
@@ -88,9 +87,9 @@ pub(super) async fn list(
     By(actor): By,
     headers: HeaderMap,
 ) -> Response {
-    let view = View::of(&desk, &actor);
-    let visible = view.world.snapshot.entries().filter(|entry| view.is_visible(entry));
-    let tools: Vec<Value> = visible.map(|entry| view.row(entry, None)).collect();
+    let stand = Stand::of(&desk, &actor);
+    let visible = stand.view.rows().filter(|row| is_visible(row));
+    let tools: Vec<Value> = visible.map(|row| stand.row(row)).collect();
     tagged(&headers, &json!({ "tools": tools }))
 }
 
@@ -112,11 +111,9 @@ pub(super) async fn search(
     if !(1..=MOST_FOUND).contains(&most) {
         return Err(Problem::malformed(format!("`limit` is from 1 to {MOST_FOUND}")));
     }
-    let view = View::of(&desk, &actor);
-    let found = Index::new(&view.world.snapshot).search(&words.q);
-    let visible = found.into_iter().filter(|(entry, _)| view.is_visible(entry)).take(most);
-    let tools: Vec<Value> = visible.map(|(entry, score)| view.row(&entry, Some(score))).collect();
-    Ok(Json(json!({ "query": words.q, "tools": tools })))
+    let Stand { world, view, .. } = Stand::of(&desk, &actor);
+    let index = Index::new(&world.snapshot);
+    Ok(Json(view.search(&words.q, &index, &world.snapshot, most).record()))
 }
 
 /// `GET /v1/catalog/{tool}`: one contract with what it inherits and who serves it.
@@ -126,38 +123,18 @@ pub(super) async fn show(
     Named(name): Named<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let view = View::of(&desk, &actor);
-    let found = view.world.snapshot.find(&name).filter(|entry| view.is_visible(entry));
-    let entry = found.ok_or_else(|| Problem::from(view.world.snapshot.unknown(&name)))?;
-    Ok(tagged(&headers, &entry.told(view.today)))
+    let Stand { world, view, today } = Stand::of(&desk, &actor);
+    let found = view.find(&name, &world.snapshot).filter(|row| is_visible(row));
+    let row = found.ok_or_else(|| Problem::from(world.snapshot.unknown(&name)))?;
+    Ok(tagged(&headers, &row.entry.told(today)))
 }
 
 /// `GET /v1/surfaces`: what the caller sees, and why not the rest.
 pub(super) async fn surfaces(State(desk): State<Arc<Desk>>, By(actor): By) -> Json<Value> {
-    let view = View::of(&desk, &actor);
-    let (mut loaded, mut deferred) = (Vec::new(), Vec::new());
-    let (mut blocked, mut excluded) = (Vec::new(), Vec::new());
-    for entry in view.world.snapshot.entries() {
-        let key = json!(entry.contract.key());
-        match (view.shown(entry), entry.blocked(view.today)) {
-            (Shown::Excluded(reason), _) => {
-                excluded.push(json!({ "tool_id": key, "reason": reason }))
-            }
-            (_, Some(block)) => blocked.push(json!({ "tool_id": key, "reason": block.reason })),
-            (Shown::Deferred, None) => deferred.push(key),
-            (Shown::Loaded, None) => loaded.push(key),
-        }
-    }
-    let surface = &view.surface;
-    Json(json!({ "surfaces": [{
-        "surface_id": surface.id,
-        "revision": surface.revision,
-        "scope": surface.scope,
-        "loaded_tools": loaded,
-        "deferred_tools": deferred,
-        "blocked_tools": blocked,
-        "excluded_tools": excluded,
-    }] }))
+    let view = Stand::of(&desk, &actor).view;
+    let revision = Revision { number: view.surface().revision, digest: view.digest().clone() };
+    let record = view.record(&revision, &Timestamp::now().to_string());
+    Json(json!({ "surfaces": [record] }))
 }
 
 /// A call that is only thought of.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::{Offer, shown};
 use super::{Ids, declaration, execution, native, said};
+use crate::surface::asks_a_person;
 
 /// One interface.
 pub(super) fn record(offer: &Offer<'_>) -> ToolInterface {
@@ -118,13 +119,6 @@ fn validation() -> Json {
     json!({ "schema_validation": true, "value_validation": true, "deny_before_io": true })
 }
 
-/// Whether the interface that a tool was read with says that a person takes part.
-fn asks_a_person(offer: &Offer<'_>) -> bool {
-    let kept = offer.contract.tool.metadata.get("agent-tool-interface");
-    kept.and_then(|kept| kept.get("requires_user_interaction")).and_then(Json::as_bool)
-        == Some(true)
-}
-
 fn safety(offer: &Offer<'_>) -> Json {
     let facts = &offer.contract.effects.facts;
     let classified = matches!(facts.concurrency_safe, FactRule::Classifier(_));
@@ -135,7 +129,7 @@ fn safety(offer: &Offer<'_>) -> Json {
         "is_open_world": facts.open_world != Tri::No,
         "is_concurrency_safe": concurrency_safe(&facts.concurrency_safe),
         "interrupt_behavior": offer.contract.tool.extras.interrupt.as_deref().unwrap_or("block"),
-        "requires_user_interaction": asks_a_person(offer),
+        "requires_user_interaction": asks_a_person(offer.contract),
         "classifier_input": if classified { "model_input" } else { "" },
     })
 }

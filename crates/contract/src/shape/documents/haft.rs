@@ -7,7 +7,7 @@ use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{
     Any, Either, Flag, Formed, Integer, List, Map, Names, Nullable, Schema, Set, Text, Word,
 };
-use crate::shape::form::{DATE, DURATION, FILLED, POINTER, TEMPLATE};
+use crate::shape::form::{DATE, DURATION, EXPOSED_NAME, FILLED, POINTER, TEMPLATE};
 use crate::shape::{Shape, optional, required};
 
 pub use entry::ENTRY;
@@ -30,6 +30,12 @@ pub static TOOL: Shape = Shape {
     fields: &[
         optional("title", "E001", Text(1, 200), "A title for people."),
         optional("aliases", "E002", Set(&Formed(&FILLED)), "Other names that older callers use."),
+        optional(
+            "exposed_as",
+            "E022",
+            Formed(&EXPOSED_NAME),
+            "The name that models and clients see instead of the id.",
+        ),
         optional("search_hint", "E003", Text(1, 200), "Three to ten words to find the tool by."),
         optional(
             "kind",

@@ -1,0 +1,221 @@
+//! The answer to a search: what was found, what was not, and what to do next. No schema is in it.
+
+use haft_contract::did_you_mean;
+use haft_model::{DriverId, Lifecycle, ToolKey};
+use serde_json::{Map, Value as Json, json};
+
+use super::{Hit, Index, words};
+use crate::surface::{Provider, Row, Shown, View};
+use crate::{Entry, Snapshot};
+
+/// What comes before names that are meant exactly.
+const SELECT: &str = "select:";
+
+/// How much of a description is told, in characters.
+const SHORT: usize = 200;
+
+/// What a search found (`tool_search_result`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// What was asked.
+    pub query: String,
+    /// Whether names were meant exactly.
+    pub exact: bool,
+    /// What was found, best first, or in the order of the names.
+    pub matches: Vec<Match>,
+    /// How many tools there are whose schemas are not loaded.
+    pub total_deferred_tools: usize,
+    /// Names that nobody here has, each with the nearest that somebody has.
+    pub missing_names: Vec<(String, Option<String>)>,
+    /// Providers that are not there.
+    pub pending_providers: Vec<(DriverId, Provider)>,
+    /// What to do next, for machines.
+    pub next_action: &'static str,
+    /// Why nothing was found, for machines.
+    pub no_match_reason: Option<&'static str>,
+}
+
+/// One tool that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Match {
+    /// Its id and major.
+    pub tool: ToolKey,
+    /// Its title for people.
+    pub title: String,
+    /// The beginning of what it says of itself.
+    pub description: String,
+    /// How well it fits, beside the others; one for a name.
+    pub score: f32,
+    /// The words that brought it up.
+    pub words: Vec<String>,
+    /// Where it stands.
+    pub shown: Shown,
+}
+
+impl View {
+    /// The tool of a name, if it is known here.
+    pub fn find(&self, name: &str, snapshot: &Snapshot) -> Option<&Row> {
+        self.get(snapshot.find(name)?.contract.key())
+    }
+
+    /// Answers a search among what is seen: `select:name,name`, or words.
+    pub fn search(&self, query: &str, index: &Index, snapshot: &Snapshot, most: usize) -> Answer {
+        let names = query.trim_start().strip_prefix(SELECT);
+        let mut answer = Answer {
+            query: query.to_owned(),
+            exact: names.is_some(),
+            matches: Vec::new(),
+            total_deferred_tools: self.counts()[1],
+            missing_names: Vec::new(),
+            pending_providers: self
+                .missing_providers()
+                .iter()
+                .map(|(id, why)| (id.clone(), *why))
+                .collect(),
+            next_action: "",
+            no_match_reason: None,
+        };
+        match names {
+            Some(names) => self.select(names, snapshot, &mut answer),
+            None => {
+                let hits = index.search(query, most, |entry| self.may_be_found(entry));
+                answer.matches = hits.into_iter().filter_map(|hit| self.matched(hit)).collect();
+            }
+        }
+        answer.no_match_reason = answer.matches.is_empty().then(|| match names {
+            Some(_) => "unknown_names",
+            None if self.rows().all(|row| !self.may_be_found(&row.entry)) => "nothing_on_surface",
+            None if words::words(query).is_empty() => "no_words",
+            None => "nothing_matches",
+        });
+        answer.next_action = next_action(&answer);
+        answer
+    }
+
+    fn select(&self, names: &str, snapshot: &Snapshot, answer: &mut Answer) {
+        for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            match self.find(name, snapshot) {
+                Some(row)
+                    if answer.matches.iter().any(|had| had.tool == *row.entry.contract.key()) => {}
+                Some(row) => answer.matches.push(Match::of(row, 1.0, vec![name.to_owned()])),
+                None => {
+                    let known = self.rows().filter(|row| self.may_be_found(&row.entry));
+                    let ids = known.map(|row| row.entry.contract.key().id.as_str());
+                    let near = did_you_mean(name, ids).map(str::to_owned);
+                    answer.missing_names.push((name.to_owned(), near));
+                }
+            }
+        }
+    }
+
+    fn matched(&self, Hit { found, score, words }: Hit<std::sync::Arc<Entry>>) -> Option<Match> {
+        Some(Match::of(self.get(found.contract.key())?, score, words))
+    }
+
+    /// Whether words may bring a tool up: one that is hidden, or that nobody should newly choose, has
+    /// to be named.
+    fn may_be_found(&self, entry: &Entry) -> bool {
+        let shown = self.get(entry.contract.key()).map(|row| row.shown);
+        matches!(shown, Some(Shown::Loaded | Shown::Deferred | Shown::Pending))
+            && entry.lifecycle(self.today) != Lifecycle::Deprecated
+    }
+}
+
+impl Match {
+    fn of(row: &Row, score: f32, words: Vec<String>) -> Match {
+        let contract = &row.entry.contract;
+        Match {
+            tool: contract.key().clone(),
+            title: contract.title().to_owned(),
+            description: beginning(&contract.tool.description),
+            score,
+            words,
+            shown: row.shown,
+        }
+    }
+}
+
+fn next_action(answer: &Answer) -> &'static str {
+    let any = |wanted: Shown| answer.matches.iter().any(|found| found.shown == wanted);
+    if any(Shown::Deferred) {
+        "load_schema_then_call"
+    } else if any(Shown::Loaded) {
+        "call"
+    } else if any(Shown::Pending)
+        || answer.matches.is_empty() && !answer.pending_providers.is_empty()
+    {
+        "wait_for_provider"
+    } else if answer.matches.is_empty() {
+        "search_with_other_words"
+    } else {
+        "choose_another_tool"
+    }
+}
+
+/// The first sentence, or as much as is short.
+fn beginning(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = text.split_inclusive(". ").next().unwrap_or_default().trim_end();
+    match sentence.char_indices().nth(SHORT) {
+        Some((end, _)) => format!("{}…", sentence.get(..end).unwrap_or_default().trim_end()),
+        None => sentence.to_owned(),
+    }
+}
+
+impl Answer {
+    /// The deferred tools that were revealed, for the log.
+    pub fn discovered(&self) -> impl Iterator<Item = &ToolKey> {
+        let deferred = self.matches.iter().filter(|found| found.shown == Shown::Deferred);
+        deferred.map(|found| &found.tool)
+    }
+
+    /// The answer as a record of Agent Tool.
+    pub fn record(&self) -> Json {
+        let ids: Vec<String> = self.matches.iter().map(|found| found.tool.to_string()).collect();
+        let near = self
+            .missing_names
+            .iter()
+            .filter_map(|(name, near)| Some((name.clone(), Json::from(near.clone()?))));
+        let near: Map<String, Json> = near.collect();
+        let providers = self.pending_providers.iter();
+        let mut record = json!({
+            "query": self.query,
+            "query_type": if self.exact { "select" } else { "keyword" },
+            "matches": ids,
+            "match_details": self.matches.iter().map(Match::record).collect::<Vec<_>>(),
+            "total_deferred_tools": self.total_deferred_tools,
+            "missing_names": self.missing_names.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "pending_providers": providers
+                .map(|(id, why)| json!({ "provider": id.as_str(), "state": why }))
+                .collect::<Vec<_>>(),
+            "next_action": self.next_action,
+        });
+        if let Some(fields) = record.as_object_mut() {
+            if !near.is_empty() {
+                fields.insert("did_you_mean".to_owned(), near.into());
+            }
+            if let Some(reason) = self.no_match_reason {
+                fields.insert("no_match_reason".to_owned(), reason.into());
+            }
+        }
+        record
+    }
+}
+
+impl Match {
+    fn record(&self) -> Json {
+        let mut record = json!({
+            "tool_id": self.tool.to_string(),
+            "name": self.tool.id.as_str(),
+            "title": self.title,
+            "description": self.description,
+            "score": (f64::from(self.score) * 1000.0).round() / 1000.0,
+            "matched_words": self.words,
+            "state": self.shown.name(),
+        });
+        if let (Some(fields), Some(reason)) = (record.as_object_mut(), self.shown.reason()) {
+            fields.insert("reason".to_owned(), reason.into());
+        }
+        record
+    }
+}

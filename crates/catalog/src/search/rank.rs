@@ -1,0 +1,250 @@
+//! A question in, places of texts out, best first.
+//!
+//! The score of a text is what its words say about the question (BM25F), more for what they say
+//! about the one clause that fits best, and more for how much of its name the question holds. A word
+//! counts as well where one of its synonyms stands, and a word that stands nowhere is taken for the
+//! nearest one that does. A question that asks for several things gets tools for each: those for a
+//! clause that has some already come later.
+
+use std::cmp::Ordering;
+
+use super::postings::{Place, Postings, Term};
+use super::words::{Word, clauses};
+use super::{spelling, synonyms};
+
+/// How much the clause that fits best counts beside the whole question.
+const BEST_CLAUSE: f32 = 0.8;
+/// How much the share of the name that a question holds counts beside the best score.
+const NAME_SHARE: f32 = 0.3;
+/// How much a synonym counts beside the word itself.
+const SYNONYM: f32 = 0.6;
+/// How much the nearest word counts beside one that was spelled wrong.
+const MISSPELLED: f32 = 0.6;
+/// How much each tool that a clause has already is held against another for the same clause.
+const SAME_CLAUSE: f32 = 0.08;
+/// How many texts are looked at more closely.
+const CLOSER: usize = 200;
+/// How many unknown words are looked for under another spelling.
+const SPELLINGS: usize = 8;
+
+/// A word of a question: the words of the texts that it means, and how much each counts.
+struct Meant {
+    word: Word,
+    terms: Vec<(Term, f32)>,
+}
+
+/// A text that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Found {
+    pub(super) place: Place,
+    pub(super) score: f32,
+    /// The words of the question that it has, as they were written.
+    pub(super) words: Vec<String>,
+}
+
+/// What the texts have been given so far.
+struct Tally {
+    /// By place, for the whole question.
+    whole: Vec<f32>,
+    /// By place, for the clause that fits best, and which that is.
+    best: Vec<(f32, u32)>,
+}
+
+/// The texts that a question is about, among those that may be shown.
+pub(super) fn rank(
+    postings: &Postings,
+    question: &str,
+    most: usize,
+    may_be_shown: impl Fn(Place) -> bool,
+) -> Vec<Found> {
+    let clauses = meant(postings, clauses(question));
+    let tally = Tally::of(postings, &clauses);
+    let mut found: Vec<(Place, f32)> = (0..)
+        .zip(tally.whole.iter().zip(&tally.best))
+        .filter(|(place, (whole, _))| **whole > 0.0 && may_be_shown(*place))
+        .map(|(place, (whole, (best, _)))| (place, whole + BEST_CLAUSE * best))
+        .collect();
+    let closer = CLOSER.max(most);
+    if found.len() > closer {
+        found.select_nth_unstable_by(closer, better);
+        found.truncate(closer);
+    }
+    let top = found.iter().map(|(_, score)| *score).fold(f32::MIN_POSITIVE, f32::max);
+    let mut held: Vec<Term> =
+        clauses.iter().flatten().flat_map(|meant| &meant.terms).map(|(term, _)| *term).collect();
+    held.sort_unstable();
+    for (place, score) in &mut found {
+        *score = *score / top + NAME_SHARE * name_share(postings.name(*place), &held);
+    }
+    found.sort_by(better);
+    spread(found, &tally, top, most)
+        .into_iter()
+        .map(|(place, score)| Found { place, score, words: words_of(postings, &clauses, place) })
+        .collect()
+}
+
+fn better((place, score): &(Place, f32), (other_place, other): &(Place, f32)) -> Ordering {
+    other.total_cmp(score).then(place.cmp(other_place))
+}
+
+/// The words of the texts that each word of each clause means.
+fn meant(postings: &Postings, clauses: Vec<Vec<Word>>) -> Vec<Vec<Meant>> {
+    let mut spellings = SPELLINGS;
+    let mut mean = |word: Word| {
+        let own = postings.find(&word.stem);
+        let rarity = own.map_or(f32::INFINITY, |own| postings.rarity(own));
+        let mut terms: Vec<(Term, f32)> = own.map(|own| (own, rarity)).into_iter().collect();
+        let others = synonyms::of(&word.stem).iter().filter_map(|other| postings.find(other));
+        terms.extend(others.map(|term| (term, SYNONYM * postings.rarity(term).min(rarity))));
+        if terms.is_empty() && spellings > 0 && spelling::forgiven(&word.stem) > 0 {
+            spellings -= 1;
+            let near = nearest(postings, &word.stem);
+            terms.extend(near.map(|term| (term, MISSPELLED * postings.rarity(term))));
+        }
+        Meant { word, terms }
+    };
+    let mut once = |clause: Vec<Word>| {
+        let mut kept: Vec<Meant> = Vec::with_capacity(clause.len());
+        for word in clause {
+            if !kept.iter().any(|meant| meant.word.stem == word.stem) {
+                kept.push(mean(word));
+            }
+        }
+        kept
+    };
+    clauses.into_iter().map(&mut once).collect()
+}
+
+/// The word with the fewest slips, then the one that most texts have; the first letter is always right.
+fn nearest(postings: &Postings, stem: &str) -> Option<Term> {
+    let most = spelling::forgiven(stem);
+    postings
+        .beginning_with(stem.chars().next()?)
+        .filter_map(|(term, other)| Some((spelling::distance(stem, other, most)?, term)))
+        .min_by_key(|(slips, term)| {
+            (*slips, std::cmp::Reverse(postings.places(*term).len()), *term)
+        })
+        .map(|(_, term)| term)
+}
+
+impl Tally {
+    fn of(postings: &Postings, clauses: &[Vec<Meant>]) -> Tally {
+        let count = postings.len();
+        let mut tally = Tally { whole: vec![0.0; count], best: vec![(0.0, 0); count] };
+        let (mut clause_score, mut word_score) = (vec![0.0; count], vec![0.0; count]);
+        let mut times: Vec<(&str, f32)> = Vec::new();
+        for (number, clause) in (0..).zip(clauses) {
+            let mut reached: Vec<Place> = Vec::new();
+            for meant in clause {
+                let again = more_of(&mut times, &meant.word.stem);
+                each_place(postings, meant, &mut word_score, |place, score| {
+                    if let Some(whole) = tally.whole.get_mut(place as usize) {
+                        *whole += again * score;
+                    }
+                    if let Some(part) = clause_score.get_mut(place as usize) {
+                        if *part == 0.0 {
+                            reached.push(place);
+                        }
+                        *part += score;
+                    }
+                });
+            }
+            for place in reached {
+                let Some(part) = clause_score.get_mut(place as usize) else { continue };
+                let part = std::mem::take(part);
+                if let Some(best) = tally.best.get_mut(place as usize).filter(|best| part > best.0)
+                {
+                    *best = (part, number);
+                }
+            }
+        }
+        tally
+    }
+}
+
+/// How much a word adds that was there before: the root of how often it is there grows so much.
+fn more_of<'w>(times: &mut Vec<(&'w str, f32)>, stem: &'w str) -> f32 {
+    match times.iter_mut().find(|(known, _)| *known == stem) {
+        Some((_, times)) => {
+            *times += 1.0;
+            times.sqrt() - (*times - 1.0).sqrt()
+        }
+        None => {
+            times.push((stem, 1.0));
+            1.0
+        }
+    }
+}
+
+/// Hands on each place of a word or of a synonym, with the most that any of them scores there.
+fn each_place(
+    postings: &Postings,
+    meant: &Meant,
+    word_score: &mut [f32],
+    mut found: impl FnMut(Place, f32),
+) {
+    if let [(term, weight)] = meant.terms.as_slice() {
+        return postings
+            .places(*term)
+            .iter()
+            .for_each(|(place, counts)| found(*place, weight * counts));
+    }
+    for (term, weight) in &meant.terms {
+        for (place, counts) in postings.places(*term) {
+            if let Some(most) = word_score.get_mut(*place as usize) {
+                *most = most.max(weight * counts);
+            }
+        }
+    }
+    for (place, _) in meant.terms.iter().flat_map(|(term, _)| postings.places(*term)) {
+        if let Some(score) = word_score.get_mut(*place as usize).filter(|score| **score > 0.0) {
+            found(*place, std::mem::take(score));
+        }
+    }
+}
+
+fn name_share(name: &[Term], held: &[Term]) -> f32 {
+    let shared = name.iter().filter(|term| held.binary_search(term).is_ok()).count();
+    shared as f32 / name.len().max(1) as f32
+}
+
+/// The best, where each tool for a clause makes the others for the same clause come later.
+fn spread(mut found: Vec<(Place, f32)>, tally: &Tally, top: f32, most: usize) -> Vec<(Place, f32)> {
+    let mut chosen = Vec::with_capacity(most.min(found.len()));
+    let mut had: Vec<(u32, f32)> = Vec::new();
+    while chosen.len() < most {
+        let score = |(place, score): &(Place, f32)| {
+            let (best, clause) = tally.best.get(*place as usize).copied().unwrap_or_default();
+            let before =
+                had.iter().find(|(had, _)| *had == clause).map_or(0.0, |(_, times)| *times);
+            (clause, score - SAME_CLAUSE * before * best / top)
+        };
+        let scored = found.iter().enumerate().map(|(at, one)| (at, score(one)));
+        let Some((at, (clause, score))) =
+            scored.max_by(|(at, (_, one)), (other_at, (_, other))| {
+                one.total_cmp(other).then(other_at.cmp(at))
+            })
+        else {
+            break;
+        };
+        match had.iter_mut().find(|(had, _)| *had == clause) {
+            Some((_, times)) => *times += 1.0,
+            None => had.push((clause, 1.0)),
+        }
+        chosen.push((found.remove(at).0, score));
+    }
+    chosen
+}
+
+fn words_of(postings: &Postings, clauses: &[Vec<Meant>], place: Place) -> Vec<String> {
+    let stands = |(term, _): &(Term, f32)| {
+        postings.places(*term).binary_search_by_key(&place, |(place, _)| *place).is_ok()
+    };
+    let mut words: Vec<String> = Vec::new();
+    for meant in clauses.iter().flatten() {
+        if meant.terms.iter().any(stands) && !words.contains(&meant.word.written) {
+            words.push(meant.word.written.clone());
+        }
+    }
+    words
+}

@@ -1,0 +1,266 @@
+//! A surface held against a snapshot and what is so at the moment.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use haft_model::record::SCHEMA_VERSION;
+use haft_model::{Date, Digest, DriverId, ToolKey};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use super::{Shown, Surface};
+use crate::state::{AuthState, Probe};
+use crate::{Binding, Entry, Snapshot};
+
+/// What is so when somebody looks.
+#[derive(Clone, Copy)]
+pub struct Moment<'m> {
+    /// The day.
+    pub today: Date,
+    /// The providers that are not there; all others are.
+    pub providers: &'m BTreeMap<DriverId, Provider>,
+    /// What the rules keep from this caller whatever the input, with the reason.
+    pub denied: &'m dyn Fn(&Entry) -> Option<&'static str>,
+}
+
+impl<'m> Moment<'m> {
+    /// A day on which these providers are missing and no rule speaks.
+    pub fn on(today: Date, providers: &'m BTreeMap<DriverId, Provider>) -> Moment<'m> {
+        Moment { today, providers, denied: &|_| None }
+    }
+}
+
+/// Why a provider is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Provider {
+    /// It was started and has not answered yet.
+    Connecting,
+    /// It is slow, dead, or could not be started.
+    Gone,
+}
+
+/// One tool as somebody sees it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The tool.
+    pub entry: Arc<Entry>,
+    /// Where it stands.
+    pub shown: Shown,
+}
+
+/// Everything that one scope of callers sees. Tools of other tenants are not in it.
+#[derive(Clone, Debug)]
+pub struct View {
+    pub(crate) today: Date,
+    surface: Surface,
+    rows: BTreeMap<ToolKey, Row>,
+    missing: BTreeMap<DriverId, Provider>,
+    digest: Digest,
+}
+
+/// The number of what somebody sees: another one if and only if they see something else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// From one on.
+    pub number: u64,
+    /// Of everything that is seen.
+    pub digest: Digest,
+}
+
+impl Revision {
+    /// The revision of a view that follows another of the same scope.
+    pub fn after(before: Option<&Revision>, view: &View) -> Revision {
+        let number = match before {
+            None => 1,
+            Some(before) if before.digest == view.digest => before.number,
+            Some(before) => before.number + 1,
+        };
+        Revision { number, digest: view.digest.clone() }
+    }
+}
+
+impl Surface {
+    /// What is seen on the surface now.
+    pub fn view(&self, snapshot: &Snapshot, moment: &Moment<'_>) -> View {
+        let deferring = self.defers(snapshot);
+        let mut rows = BTreeMap::new();
+        let mut missing = BTreeMap::new();
+        for entry in snapshot.entries() {
+            let shown = match self.shows_where(entry, deferring, moment.today) {
+                Shown::Unknown => continue,
+                excluded @ Shown::Excluded(_) => excluded,
+                shown => match blocked(entry, snapshot, moment) {
+                    Some(reason) => Shown::Blocked(reason),
+                    None if is_pending(entry, moment) => Shown::Pending,
+                    None => shown,
+                },
+            };
+            if shown == Shown::Pending {
+                let named = usable(entry).map(|binding| &binding.driver.id);
+                missing
+                    .extend(named.filter_map(|id| Some((id.clone(), *moment.providers.get(id)?))));
+            }
+            rows.insert(entry.contract.key().clone(), Row { entry: entry.clone(), shown });
+        }
+        let digest = digest(self, &rows);
+        View { today: moment.today, surface: self.clone(), rows, missing, digest }
+    }
+}
+
+/// The claims that hold.
+fn usable(entry: &Entry) -> impl Iterator<Item = &Binding> {
+    entry.bindings.iter().filter(|binding| binding.refused.is_none())
+}
+
+/// Whether none of those who could serve a tool is there.
+fn is_pending(entry: &Entry, moment: &Moment<'_>) -> bool {
+    let mut drivers = usable(entry).map(|binding| &binding.driver.id).peekable();
+    drivers.peek().is_some() && drivers.all(|id| moment.providers.contains_key(id))
+}
+
+/// Why a tool is hidden though it is for this scope.
+fn blocked(entry: &Entry, snapshot: &Snapshot, moment: &Moment<'_>) -> Option<&'static str> {
+    let own = entry.blocked(moment.today).map(|block| block.reason);
+    own.or_else(|| (moment.denied)(entry)).or_else(|| {
+        let mut reasons = usable(entry).map(|binding| not_ready(binding, snapshot)).peekable();
+        match reasons.peek() {
+            None => Some("setup_required"),
+            Some(first) => first.filter(|_| reasons.all(|reason| reason.is_some())),
+        }
+    })
+}
+
+/// What a driver lacks.
+fn not_ready(binding: &Binding, snapshot: &Snapshot) -> Option<&'static str> {
+    let state = snapshot.states().get(&binding.driver.id)?;
+    if state.installed == Probe::Failed || state.version == Probe::Failed {
+        Some("setup_required")
+    } else if matches!(state.auth, AuthState::LoggedOut | AuthState::Expired) {
+        Some("credential_missing")
+    } else {
+        None
+    }
+}
+
+fn digest(surface: &Surface, rows: &BTreeMap<ToolKey, Row>) -> Digest {
+    let seen = rows.iter().map(|(key, Row { entry, shown })| {
+        // What is not shown of a tool can change without anybody seeing it.
+        let schema = (*shown == Shown::Loaded).then(|| entry.schema_digest().as_str());
+        (key.to_string(), shown.name(), shown.reason(), schema)
+    });
+    let seen: Vec<_> = seen.collect();
+    Digest::of(&(&surface.scope, &surface.model, &surface.role, seen))
+}
+
+impl View {
+    /// The surface that is seen.
+    pub fn surface(&self) -> &Surface {
+        &self.surface
+    }
+
+    /// One tool, if it is known here.
+    pub fn get(&self, tool: &ToolKey) -> Option<&Row> {
+        self.rows.get(tool)
+    }
+
+    /// All tools that are known here, by id and major.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.values()
+    }
+
+    /// The tools whose schemas are shown.
+    pub fn loaded(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.rows().filter(|row| row.shown == Shown::Loaded).map(|row| &row.entry)
+    }
+
+    /// The providers of pending tools that are not there.
+    pub fn missing_providers(&self) -> &BTreeMap<DriverId, Provider> {
+        &self.missing
+    }
+
+    /// The digest of everything that is seen.
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    /// How many tools are loaded, deferred, blocked and excluded; pending ones are deferred.
+    pub fn counts(&self) -> [usize; 4] {
+        let [mut loaded, mut deferred, mut blocked, mut excluded] = [0; 4];
+        for row in self.rows() {
+            match row.shown {
+                Shown::Loaded => loaded += 1,
+                Shown::Deferred | Shown::Pending => deferred += 1,
+                Shown::Blocked(_) => blocked += 1,
+                Shown::Excluded(_) => excluded += 1,
+                Shown::Unknown => {}
+            }
+        }
+        [loaded, deferred, blocked, excluded]
+    }
+
+    /// The record of Agent Tool (`tool_surface`): four sets that have no tool in common.
+    pub fn record(&self, revision: &Revision, created_at: &str) -> Json {
+        let rows_of = |name: &'static [&'static str]| {
+            self.rows.iter().filter(move |(_, row)| name.contains(&row.shown.name()))
+        };
+        let ids = |rows: &mut dyn Iterator<Item = (&ToolKey, &Row)>| -> Vec<String> {
+            rows.map(|(key, _)| key.to_string()).collect()
+        };
+        let with_reasons = |name: &'static [&'static str]| -> Vec<Json> {
+            let reason = |(key, row): (&ToolKey, &Row)| json!({ "tool_id": key.to_string(), "reason": row.shown.reason() });
+            rows_of(name).map(reason).collect()
+        };
+        let deferred: Vec<Json> = rows_of(&["deferred", "pending_provider"])
+            .map(|(_, row)| self.deferred_ref(row))
+            .collect();
+        json!({
+            "schema_version": SCHEMA_VERSION,
+            "surface_id": self.surface.id,
+            "revision": revision.number,
+            "digest": self.digest.as_str(),
+            "scope": self.surface.scope,
+            "created_at": created_at,
+            "producer": "haft",
+            "tool_refs": ids(&mut self.rows.iter()),
+            "loaded_tools": ids(&mut rows_of(&["loaded"])),
+            "deferred_tools": deferred,
+            "blocked_tools": with_reasons(&["blocked"]),
+            "excluded_tools": with_reasons(&["excluded"]),
+            "selection_policy": {
+                "defer_above": self.surface.defer_above,
+                "defer_above_bytes": self.surface.defer_above_bytes,
+            },
+            "default_tool_choice": "auto",
+            "model_capabilities": self.surface.model,
+            "role_constraints": self.surface.role,
+        })
+    }
+
+    /// A tool that can be found and has no schema here (`deferred_tool_ref`).
+    pub(crate) fn deferred_ref(&self, row: &Row) -> Json {
+        let key = row.entry.contract.key();
+        let (namespace, name) = key.id.as_str().rsplit_once('.').unwrap_or(("", key.id.as_str()));
+        let missing: BTreeSet<&str> = usable(&row.entry)
+            .map(|binding| &binding.driver.id)
+            .filter(|id| row.shown == Shown::Pending && self.missing.contains_key(*id))
+            .map(DriverId::as_str)
+            .collect();
+        let mut record = json!({
+            "schema_version": SCHEMA_VERSION,
+            "tool_id": key.to_string(),
+            "name": name,
+            "namespace": namespace,
+            "search_hint": row.entry.contract.tool.extras.search_hint,
+            "schema_visibility": "deferred",
+            "loading_state": row.shown.name(),
+            "reason": row.shown.reason(),
+            "pending_provider_or_server": missing.first(),
+            "selection_ref": format!("select:{key}"),
+        });
+        if let Some(fields) = record.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
+        }
+        record
+    }
+}

@@ -1,0 +1,47 @@
+//! Schemas that are put on a surface.
+
+use haft_catalog::{Provider, Shown};
+use haft_model::{Code, ToolKey};
+
+use crate::catalog::{shop, surface, today, view};
+
+#[test]
+fn names_that_can_be_are_loaded_and_the_others_are_told_apart() {
+    let snapshot = shop();
+    let own = surface("session:s-1", &["mail.*", "order.*", "stock.*"], 2);
+    let own = own.with(&ToolKey::new("order.cancel", 1));
+    let seen = view(&own, &snapshot, &[("mail-send-http", Provider::Gone)]);
+    let names = [
+        "order.get",
+        "order.get@1",
+        "order.cancel",
+        "mail.send",
+        "stock.count",
+        "payment.refund",
+        "x",
+    ];
+    let loading = own.load(&names, &seen, &snapshot);
+    let refused: Vec<(&str, Shown)> =
+        loading.refused.iter().map(|(key, shown)| (key.id.as_str(), *shown)).collect();
+    assert_eq!(loading.loaded, [ToolKey::new("order.get", 1)]);
+    assert_eq!(loading.already, [ToolKey::new("order.cancel", 1)]);
+    assert_eq!(
+        refused,
+        [
+            ("mail.send", Shown::Pending),
+            ("stock.count", Shown::Blocked("lifecycle_disabled")),
+            ("payment.refund", Shown::Excluded("role_not_allowed")),
+        ]
+    );
+    assert_eq!(loading.missing, ["x"]);
+    assert_eq!(loading.surface.revision, own.revision + 1);
+
+    let entry = snapshot.find("order.get").unwrap();
+    let admitted = |surface: &haft_catalog::Surface| {
+        surface.admit(entry, &snapshot, today()).map_err(|stop| stop.code)
+    };
+    assert_eq!(admitted(&own), Err(Code::ToolSchemaNotLoaded));
+    assert_eq!(admitted(&loading.surface), Ok(()));
+    let again = loading.surface.load(&["x"], &seen, &snapshot);
+    assert_eq!(again.surface.revision, loading.surface.revision, "nothing was added");
+}

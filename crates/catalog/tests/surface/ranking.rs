@@ -1,0 +1,54 @@
+//! Which contracts words find.
+
+use haft_catalog::{Index, Text, WordIndex};
+
+use crate::catalog::{found, shop};
+
+#[test]
+fn a_contract_is_found_by_everything_that_is_said_of_it() {
+    let snapshot = shop();
+    let first = |question: &str| found(&snapshot, question).into_iter().next().unwrap_or_default();
+    for (question, id) in [
+        ("order.cancel", "order.cancel"),
+        ("payment", "payment.refund"),
+        ("canceling orders", "order.cancel"),
+        ("look up a purchase", "order.get"),
+        ("money", "payment.refund"),
+        ("give the client his money back", "payment.refund"),
+        ("deliver a letter", "mail.send"),
+        ("refnud", "payment.refund"),
+        ("custmoer letters", "mail.send"),
+        ("zyzzyva", ""),
+        ("", ""),
+    ] {
+        assert_eq!(first(question), id, "{question}");
+    }
+}
+
+#[test]
+fn a_question_for_several_things_gets_tools_for_each() {
+    let question = "Count the articles that are left. Then send a letter, and cancel the order.";
+    let mut found = found(&shop(), question);
+    found.sort();
+    assert_eq!(found, ["mail.send", "order.cancel", "stock.count"]);
+}
+
+#[test]
+fn only_what_may_be_shown_is_found() {
+    let index = Index::new(&shop());
+    let hits = index.search("order", 5, |entry| entry.contract.key().id.as_str() != "order.get");
+    let ids: Vec<&str> = hits.iter().map(|hit| hit.found.contract.key().id.as_str()).collect();
+    assert_eq!(ids, ["order.cancel", "report.old"]);
+    assert_eq!(hits[0].words, ["order"]);
+}
+
+#[test]
+fn equal_texts_are_in_the_order_in_which_they_came() {
+    let text = Text { name: "send_mail", ..Text::default() };
+    let index = WordIndex::new([text; 4]);
+    let places =
+        |most| index.rank("mail", most, |_| true).iter().map(|hit| hit.found).collect::<Vec<_>>();
+    assert_eq!(places(3), [0, 1, 2]);
+    assert_eq!(places(9), [0, 1, 2, 3]);
+    assert!(WordIndex::new([]).rank("mail", 3, |_| true).is_empty());
+}

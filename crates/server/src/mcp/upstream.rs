@@ -1,0 +1,173 @@
+//! Prompts, resources and completions of the MCP servers behind drivers.
+//!
+//! Each request to one of them is a call of its own, through every room.
+
+use std::collections::BTreeMap;
+
+use haft_driver::UPSTREAM_REQUEST;
+use haft_model::Envelope;
+use rmcp::model::{ErrorCode, InputRequiredResult, InputResponses};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
+
+use super::answer;
+use super::conversation::{Conversation, Heard, call};
+use super::handler::Wire;
+use super::suspended::Bound;
+
+/// What a client brings back when it was asked something.
+#[derive(Default)]
+pub(super) struct Brought {
+    pub(super) answers: Option<InputResponses>,
+    pub(super) state: Option<String>,
+}
+
+/// What came of a request.
+pub(super) enum Told<T> {
+    Complete(T),
+    Asks(InputRequiredResult),
+}
+
+impl Wire {
+    /// The drivers that have something beside tools, in the order of their ids.
+    fn backends(&self) -> Vec<String> {
+        let world = self.desk.world();
+        let having = world.drivers.iter().filter(|(_, driver)| driver.backend().is_some());
+        let mut ids: Vec<_> = having.map(|(id, _)| id.to_string()).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// What every backend lists, side by side; one that cannot answer is left out.
+    pub(super) async fn gather(
+        &self,
+        method: &str,
+        field: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Vec<(String, Value)> {
+        let mut asking = JoinSet::new();
+        for driver in self.backends() {
+            let (wire, context, method) = (self.clone(), context.clone(), method.to_owned());
+            asking.spawn(async move {
+                let params = Value::Object(Map::new());
+                let told = wire.ask(&driver, &method, params, Brought::default(), &context).await;
+                (driver, told)
+            });
+        }
+        let mut told = asking.join_all().await;
+        told.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut found = Vec::new();
+        for (driver, told) in told {
+            let Ok(Told::Complete(mut value)) = told else { continue };
+            if let Some(Value::Array(items)) = value.get_mut(field).map(Value::take) {
+                found.extend(items.into_iter().map(|item| (driver.clone(), item)));
+            }
+        }
+        found
+    }
+
+    /// The first answer of a backend that knows what is asked for.
+    pub(super) async fn first<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: Value,
+        brought: Brought,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<Told<T>>, ErrorData> {
+        let mut refusal = None;
+        let mut brought = Some(brought);
+        for (driver, params) in routes(self.backends(), params) {
+            let brought = brought.take().unwrap_or_default();
+            match self.ask(&driver, method, params, brought, context).await {
+                Ok(Told::Complete(value)) => {
+                    let read = serde_json::from_value(value).map_err(|fault| {
+                        ErrorData::internal_error(format!("the backend's answer: {fault}"), None)
+                    })?;
+                    return Ok(Some(Told::Complete(read)));
+                }
+                Ok(Told::Asks(asks)) => return Ok(Some(Told::Asks(asks))),
+                Err(error) => refusal = Some(error),
+            }
+        }
+        refusal.map_or(Ok(None), Err)
+    }
+
+    /// One request to one backend.
+    async fn ask(
+        &self,
+        driver: &str,
+        method: &str,
+        params: Value,
+        brought: Brought,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Told<Value>, ErrorData> {
+        let actor = self.who(context);
+        let bound = Bound::new(&actor, method, params.clone());
+        let conversation = match &brought.state {
+            Some(state) => {
+                let mut conversation = self.desk.suspended.take(state, &bound)?;
+                conversation.answer(brought.answers.unwrap_or_default());
+                conversation
+            }
+            None => {
+                let input = json!({ "driver": driver, "method": method, "params": params });
+                let call = call(&actor, UPSTREAM_REQUEST.to_owned(), input, context);
+                Conversation::begin(self, call, context)
+            }
+        };
+        match self.converse(conversation, &bound, context).await? {
+            Heard::Asks(asks) => Ok(Told::Asks(*asks)),
+            Heard::Done(envelope) => value(*envelope).map(Told::Complete),
+        }
+    }
+}
+
+/// The value of a call that went well.
+fn value(envelope: Envelope) -> Result<Value, ErrorData> {
+    match (envelope.is_error, envelope.structured_content.clone()) {
+        (false, Some(mut value)) => {
+            if let Some(fields) = value.as_object_mut() {
+                // A backend of the older versions does not say so; clients of those are not told.
+                fields.entry("resultType").or_insert_with(|| json!("complete"));
+            }
+            Ok(value)
+        }
+        _ => Err(answer::native_error(&envelope).unwrap_or_else(|| {
+            ErrorData::new(ErrorCode::INTERNAL_ERROR, envelope.summary.clone(), None)
+        })),
+    }
+}
+
+/// Who may know what is asked for: the backend whose driver stands before the name, or any.
+fn routes(backends: Vec<String>, params: Value) -> Vec<(String, Value)> {
+    let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
+    let named = backends.iter().find_map(|driver| {
+        let own = name.strip_prefix(driver.as_str())?.strip_prefix('.')?;
+        let mut params = params.clone();
+        params["name"] = Value::String(own.to_owned());
+        Some((driver.clone(), params))
+    });
+    let any = backends.iter().map(|driver| (driver.clone(), params.clone()));
+    named.into_iter().chain(any).collect()
+}
+
+/// Names under which things of several backends can be told apart: their own, or with the driver before
+/// it where two have the same.
+pub(super) fn unique(found: Vec<(String, Value)>, field: &str) -> Vec<Value> {
+    let name = |item: &Value| item.get(field).and_then(Value::as_str).map(str::to_owned);
+    let mut count: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, item) in &found {
+        *count.entry(name(item).unwrap_or_default()).or_default() += 1;
+    }
+    let renamed = found.into_iter().map(|(driver, mut item)| {
+        let own = name(&item).unwrap_or_default();
+        if count.get(&own).is_some_and(|count| *count > 1) {
+            item[field] = Value::String(format!("{driver}.{own}"));
+        }
+        item
+    });
+    renamed.collect()
+}
