@@ -8,15 +8,16 @@ use haft_notation::Schema;
 use serde_json::{Value, json};
 
 use crate::entry::Schemas;
-use crate::route::{Avoided, Question};
-use crate::{Binding, Block, Entry, Snapshot};
+use crate::route::Question;
+use crate::{Binding, Block, Entry, Outlook, Snapshot};
 
 impl Snapshot {
-    /// What a call means on a day: its contract, its driver, its input, its limits.
+    /// What a call means on a day: its contract, its driver, its input, its limits, as far as the
+    /// snapshot knows.
     pub fn plan(&self, call: Call, today: Date) -> Result<Plan, Stop> {
         let entry = self.select(&call.tool, today)?;
         let input = entry.parse(call.input.clone(), Sender::Caller)?;
-        Ok(self.bind(entry, &call, input)?.0)
+        Ok(self.bind(entry, &call, input, &Outlook::default())?.0)
     }
 
     /// The contract that a name means on a day, if it may be called at all.
@@ -28,33 +29,22 @@ impl Snapshot {
         }
     }
 
-    /// The plan for an input that was parsed, and the driver that would carry it out.
+    /// The plan for an input that was parsed, and the driver that would carry it out as things are.
     pub fn bind<'s>(
         &'s self,
         entry: &'s Entry,
         call: &Call,
         input: Value,
-    ) -> Result<(Plan, &'s Binding), Stop> {
-        self.bind_avoiding(entry, call, input, &[])
-    }
-
-    /// The same by a driver that is none of these.
-    pub fn bind_avoiding<'s>(
-        &'s self,
-        entry: &'s Entry,
-        call: &Call,
-        input: Value,
-        avoid: &[Avoided],
+        outlook: &Outlook,
     ) -> Result<(Plan, &'s Binding), Stop> {
         check_context(entry, &call.context)?;
         let question = Question {
             entry,
             input: &input,
             pinned: call.pinned.as_ref(),
-            avoid,
+            outlook,
             region: &call.region,
             policy: self.routing(),
-            states: self.states(),
             host: self.host(),
         };
         let (binding, route) = question.answer()?;
@@ -92,6 +82,7 @@ impl Snapshot {
         call: &Call,
         input: Option<Value>,
         today: Date,
+        outlook: &Outlook,
     ) -> Result<Explanation, Stop> {
         let entry = self.find(&call.tool).ok_or_else(|| self.unknown(&call.tool))?;
         let given = input.clone();
@@ -105,10 +96,9 @@ impl Snapshot {
             entry,
             input: &used,
             pinned: call.pinned.as_ref(),
-            avoid: &[],
+            outlook,
             region: &call.region,
             policy: self.routing(),
-            states: self.states(),
             host: self.host(),
         };
         Ok(Explanation {

@@ -87,12 +87,14 @@ impl<'q> Ranking<'q> {
 
     /// The one seen to work last comes first.
     fn compare_health(&self, a: &Binding, b: &Binding) -> Ordering {
-        let seen =
-            |binding: &Binding| match self.states.get(&binding.driver.id).map(|state| state.health)
-            {
-                Some(Health::Passed(at)) => Some(at),
-                Some(Health::NotLooked | Health::Failed) | None => None,
-            };
+        let seen = |binding: &Binding| match self
+            .states
+            .get(&binding.driver.id)
+            .map(|state| &state.health)
+        {
+            Some(Health::Passed(at)) => Some(*at),
+            Some(Health::NotLooked | Health::Failed(_)) | None => None,
+        };
         seen(b).cmp(&seen(a))
     }
 }

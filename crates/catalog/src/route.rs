@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::rank::Ranking;
 use crate::snapshot::RoutingPolicy;
-use crate::state::{AuthState, DriverState, DriverStates, Health, Host, Probe};
+use crate::state::{AuthState, DriverState, Host, Outlook};
 use crate::{Binding, Entry};
 
 /// A driver that is not to be taken now, whatever the snapshot knows of it.
@@ -35,10 +35,9 @@ pub(crate) struct Question<'e, 'c> {
     pub(crate) entry: &'e Entry,
     pub(crate) input: &'c Value,
     pub(crate) pinned: Option<&'c DriverId>,
-    pub(crate) avoid: &'c [Avoided],
+    pub(crate) outlook: &'c Outlook,
     pub(crate) region: &'c [String],
     pub(crate) policy: &'c RoutingPolicy,
-    pub(crate) states: &'c DriverStates,
     pub(crate) host: &'c Host,
 }
 
@@ -135,28 +134,13 @@ impl<'e> Question<'e, '_> {
                 format!("it is built into `{host}`, and this is `{}`", self.host.id),
             );
         }
-        if let Some(avoided) = self.avoid.iter().find(|avoided| avoided.driver == driver.id) {
+        if let Some(avoided) = self.outlook.avoid.iter().find(|avoided| avoided.driver == driver.id)
+        {
             return out(avoided.why, avoided.reason.clone());
         }
-        let state = self.state(binding);
-        if state.installed == Probe::Failed {
-            return out("install", "its backend is not installed".into());
-        }
-        if state.version == Probe::Failed {
-            return out(
-                "version",
-                "its backend has a version outside `version_check.range`".into(),
-            );
-        }
-        match state.auth {
-            AuthState::LoggedOut => return out("auth", "nobody is logged in".into()),
-            AuthState::Expired => return out("auth", "the login has run out".into()),
-            AuthState::NotLooked | AuthState::NotRequired | AuthState::LoggedIn => {}
-        }
-        match state.health {
-            Health::Failed => out("health", "its health check failed lately".into()),
-            Health::NotLooked | Health::Passed(_) => None,
-        }
+        let state = self.state(driver)?;
+        let (why, reason) = state.objection(self.pinned.is_some())?;
+        out(why, reason)
     }
 
     fn not_allowed(&self, binding: &Binding) -> Option<Rejected> {
@@ -192,24 +176,31 @@ impl<'e> Question<'e, '_> {
 
     fn ranking(&self, standing: &[&Binding]) -> Ranking<'_> {
         let preferred = self.entry.contract.tool.default_implementation.as_ref();
-        Ranking::among(standing, preferred, self.states)
+        Ranking::among(standing, preferred, &self.outlook.states)
     }
 
-    fn state(&self, binding: &Binding) -> DriverState {
-        self.states.get(&binding.driver.id).copied().unwrap_or_default()
+    fn state(&self, driver: &Driver) -> Option<&DriverState> {
+        self.outlook.states.get(&driver.id)
+    }
+
+    /// The claim that would come first if nothing stood in its way.
+    fn foremost(&self) -> Option<&'e Binding> {
+        let claims: Vec<&Binding> = self.entry.bindings.iter().collect();
+        self.ranking(&claims).best(&claims)
     }
 
     /// Why there is no driver: as exact as the rejections agree on.
     fn refusal(&self, rejected: Vec<Rejected>) -> Stop {
-        let only = |why| !rejected.is_empty() && rejected.iter().all(|other| other.why == why);
+        let all = |whys: &[&str]| {
+            !rejected.is_empty() && rejected.iter().all(|other| whys.contains(&other.why))
+        };
+        let only = |why| all(&[why]);
         let stop = match self.pinned {
             Some(pinned) => self.pin_fails(pinned, &rejected),
-            None if only("auth") => {
-                let claims: Vec<&Binding> = self.entry.bindings.iter().collect();
-                self.login_needed(self.ranking(&claims).best(&claims))
-            }
+            None if only("auth") => self.login_needed(self.foremost()),
+            None if all(&["install", "version"]) => self.setup_needed(self.foremost()),
             None if only("narrowing") => self.input_unsupported(&rejected),
-            None if only("rest") => all_rest(&rejected),
+            None if all(&["rest", "health"]) => nobody_answers(&rejected),
             None => self.no_route(&rejected).because(json!({ "region": only("region") })),
         };
         stop.without(rejected)
@@ -222,15 +213,19 @@ impl<'e> Question<'e, '_> {
             Some("tags") => Code::RoutePolicy,
             Some("region") => Code::RouteRegion,
             Some("auth") => Code::CredentialMissing,
+            Some("install" | "version") => Code::SetupRequired,
             Some("narrowing") => Code::InputUnsupported,
             _ => Code::RoutePinUnavailable,
         };
         let tool = self.entry.contract.key();
-        let stop = Stop::new(code, format!("`{pinned}` cannot serve `{tool}`: {why}"))
-            .help("lift the pin to let another driver serve the call");
         let claim = self.entry.bindings.iter().find(|claim| claim.driver.id == *pinned);
+        let mend = claim.and_then(|claim| self.state(&claim.driver)?.mend());
+        let help = mend.map(|mend| format!("run `{mend}`, or lift the pin"));
+        let stop = Stop::new(code, format!("`{pinned}` cannot serve `{tool}`: {why}")).help(
+            help.unwrap_or_else(|| "lift the pin to let another driver serve the call".to_owned()),
+        );
         match claim.filter(|_| code == Code::CredentialMissing) {
-            Some(claim) => stop.because(login(&claim.driver)),
+            Some(claim) => stop.because(self.login(&claim.driver)),
             None => stop,
         }
     }
@@ -270,26 +265,54 @@ impl<'e> Question<'e, '_> {
             return Stop::new(Code::CredentialMissing, "nobody is logged in");
         };
         let tool = self.entry.contract.key();
-        Stop::new(
-            Code::CredentialMissing,
-            format!("`{}` could serve `{tool}` once somebody logs in", driver.id),
-        )
-        .because(login(driver))
+        let words = match self.state(driver) {
+            Some(DriverState { auth: AuthState::Expired, .. }) => {
+                format!("the login of `{}`, which serves `{tool}`, has run out", driver.id)
+            }
+            Some(_) | None => format!("`{}` could serve `{tool}` once somebody logs in", driver.id),
+        };
+        let stop = Stop::new(Code::CredentialMissing, words).because(self.login(driver));
+        self.mended(driver, stop)
+    }
+
+    /// What has to be set up: the driver that would serve the call.
+    fn setup_needed(&self, claim: Option<&Binding>) -> Stop {
+        let Some(driver) = claim.map(|claim| &claim.driver) else {
+            return Stop::new(Code::SetupRequired, "no driver is set up");
+        };
+        let tool = self.entry.contract.key();
+        let state = self.state(driver);
+        let why = state.and_then(|state| state.objection(true)).map(|(_, reason)| reason);
+        let words =
+            format!("`{}` cannot serve `{tool}` yet: {}", driver.id, why.unwrap_or_default());
+        self.mended(driver, Stop::new(Code::SetupRequired, words))
+    }
+
+    /// The same with the command that mends it, where one is known.
+    fn mended(&self, driver: &Driver, stop: Stop) -> Stop {
+        match self.state(driver).and_then(DriverState::mend) {
+            Some(mend) => stop.help(format!("run `{mend}`")),
+            None => stop,
+        }
+    }
+
+    /// How one logs in to a driver.
+    fn login(&self, driver: &Driver) -> Value {
+        let auth = driver.auth.clone().unwrap_or_default();
+        let state = self.state(driver).map(|state| state.auth);
+        json!({ "driver": driver.id, "login": auth.login, "env": auth.env, "state": state })
     }
 }
 
-/// How one logs in to a driver.
-fn login(driver: &Driver) -> Value {
-    let auth = driver.auth.clone().unwrap_or_default();
-    json!({ "driver": driver.id, "login": auth.login, "env": auth.env })
-}
-
-/// The answer where every driver that could serve rests.
-fn all_rest(rejected: &[Rejected]) -> Stop {
+/// The answer where nobody behind any driver that could serve works.
+fn nobody_answers(rejected: &[Rejected]) -> Stop {
     let first = rejected.first();
     let reason = first.map(|other| format!("driver `{}`: {}", other.driver, other.reason));
-    Stop::new(Code::DependencyUnavailable, reason.unwrap_or_default())
-        .help("try again later, or insist on the driver to try it now")
+    let stop = Stop::new(Code::DependencyUnavailable, reason.unwrap_or_default());
+    match rejected.iter().any(|other| other.why == "rest") {
+        true => stop.help("try again later, or insist on the driver to try it now"),
+        false => stop.help("`haft doctor` looks again"),
+    }
 }
 
 fn reject(

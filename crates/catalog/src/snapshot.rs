@@ -10,7 +10,7 @@ use crate::Entry;
 use crate::actions::Actions;
 use crate::claims::{self, Claims};
 use crate::made::{self, Making};
-use crate::state::{DriverStates, Host};
+use crate::state::Host;
 
 /// What a snapshot is made of.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,6 @@ pub struct Parts {
     pub lock: Arc<Lock>,
     /// What the workspace allows drivers to be.
     pub routing: RoutingPolicy,
-    /// What is known of drivers.
-    pub states: DriverStates,
     /// The machine.
     pub host: Host,
 }
@@ -67,7 +65,6 @@ pub struct Snapshot {
     names: HashMap<String, Arc<Entry>>,
     findings: Vec<Finding>,
     routing: RoutingPolicy,
-    states: DriverStates,
     host: Host,
 }
 
@@ -95,7 +92,6 @@ impl Snapshot {
             entries,
             findings,
             routing: parts.routing,
-            states: parts.states,
             host: parts.host,
         };
         snapshot.name_tools();
@@ -128,10 +124,6 @@ impl Snapshot {
 
     pub(crate) fn routing(&self) -> &RoutingPolicy {
         &self.routing
-    }
-
-    pub(crate) fn states(&self) -> &DriverStates {
-        &self.states
     }
 
     pub(crate) fn host(&self) -> &Host {

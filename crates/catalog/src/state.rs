@@ -1,39 +1,121 @@
-//! What is known of drivers and of this machine when a snapshot is made.
+//! What is known of drivers and of this machine when a call is routed.
 
 use std::collections::HashMap;
 
 use haft_model::{DriverId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::route::Avoided;
 
 /// What is known of each driver; one that is not listed was never looked at.
 pub type DriverStates = HashMap<DriverId, DriverState>;
 
-/// What is known of one driver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is known when a call is routed, beside the snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// What is known of each driver, for whoever calls.
+    pub states: DriverStates,
+    /// The drivers that are not to be taken now.
+    pub avoid: Vec<Avoided>,
+}
+
+/// What is known of one driver, for one actor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DriverState {
     /// Whether its backend is installed.
     pub installed: Probe,
     /// Whether the backend's version lies in the range.
     pub version: Probe,
-    /// Whether somebody is logged in.
+    /// Whether the actor is logged in.
     pub auth: AuthState,
+    /// What logs the actor in, where somebody has to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login: Option<Mend>,
     /// Whether it worked when it was last tried.
     pub health: Health,
+    /// Until when it is left alone because it failed again and again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Rested>,
+}
+
+impl DriverState {
+    /// The first reason why it cannot be used: for machines, and for people. A call that insists on
+    /// it does not let it rest.
+    pub fn objection(&self, pinned: bool) -> Option<(&'static str, String)> {
+        if let Probe::Failed(mend) = &self.installed {
+            return Some(("install", mend.why.clone()));
+        }
+        if let Probe::Failed(mend) = &self.version {
+            return Some(("version", mend.why.clone()));
+        }
+        let login =
+            |usual: &str| self.login.as_ref().map_or(usual.to_owned(), |mend| mend.why.clone());
+        match self.auth {
+            AuthState::LoggedOut => return Some(("auth", login("nobody is logged in"))),
+            AuthState::Expired => return Some(("auth", "the login has run out".to_owned())),
+            AuthState::NotLooked | AuthState::NotRequired | AuthState::LoggedIn => {}
+        }
+        if let Health::Failed(why) = &self.health {
+            return Some(("health", format!("its health check failed lately: {why}")));
+        }
+        let rest = self.rest.as_ref().filter(|_| !pinned)?;
+        Some(("rest", rest.reason()))
+    }
+
+    /// The command that takes the first obstacle out of the way.
+    pub fn mend(&self) -> Option<&str> {
+        match (&self.installed, &self.version, self.auth) {
+            (Probe::Failed(mend), _, _) | (_, Probe::Failed(mend), _) => Some(&mend.run),
+            (_, _, AuthState::LoggedOut | AuthState::Expired) => {
+                self.login.as_ref().map(|mend| mend.run.as_str())
+            }
+            (_, _, AuthState::NotLooked | AuthState::NotRequired | AuthState::LoggedIn) => None,
+        }
+    }
+}
+
+impl Rested {
+    /// Why it is left alone, in words.
+    pub fn reason(&self) -> String {
+        let Rested { failures, until } = self;
+        format!("it failed {failures} times in a row and rests until {until}")
+    }
+}
+
+/// What stands in the way, and the command that takes it out of the way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mend {
+    /// What is wrong.
+    pub why: String,
+    /// What to run.
+    pub run: String,
+}
+
+/// A driver that is left alone for a while.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rested {
+    /// How often it failed in a row.
+    pub failures: u32,
+    /// Until when.
+    pub until: Timestamp,
 }
 
 /// The answer to a question that was perhaps never asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Probe {
     /// Nobody looked; that is no reason to refuse.
     #[default]
     NotLooked,
     /// Yes.
     Passed,
-    /// No.
-    Failed,
+    /// No, and why not.
+    Failed(Mend),
 }
 
 /// Where a driver's login stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AuthState {
     /// Nobody looked.
     #[default]
@@ -49,15 +131,16 @@ pub enum AuthState {
 }
 
 /// How a driver's last health check ended. Whoever checks drops a failure when its time is over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Health {
     /// Nobody looked.
     #[default]
     NotLooked,
     /// It worked then.
     Passed(Timestamp),
-    /// It failed lately.
-    Failed,
+    /// It failed lately, and why.
+    Failed(String),
 }
 
 /// The machine and host that drivers run on.

@@ -26,6 +26,12 @@ impl As {
     }
 }
 
+/// Who would call: whoever is named, or the default actor of haft.toml.
+pub(crate) fn caller(context: &Context, host: &Host, named: Option<String>) -> Actor {
+    let default = || host.workspace().settings().workspace.default_actor.to_string();
+    As { actor: Some(named.unwrap_or_else(default)) }.actor(context, host)
+}
+
 /// The person who runs the command: owner of the workspace, and approver.
 pub(crate) fn person(context: &Context, host: &Host) -> Actor {
     host.owner(&context.login)

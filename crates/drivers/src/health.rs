@@ -12,7 +12,7 @@ use haft_model::host::covers;
 use haft_model::{Timestamp, after, parse_duration};
 use haft_sandbox::End;
 use reqwest::Method;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::http::reach;
@@ -23,16 +23,17 @@ use crate::{Declared, Place};
 
 /// How long a look may take, and how long it holds, where the driver says nothing.
 const PATIENCE_MS: u64 = 5000;
-const HOLDS: &str = "PT1M";
+const HOLDS: &str = "PT5M";
 
 /// What a look at a backend showed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkup {
     /// When somebody looked.
     pub at: Timestamp,
     /// How long that holds.
     pub until: Timestamp,
     /// Why the backend cannot be used, if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 

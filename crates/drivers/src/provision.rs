@@ -77,6 +77,14 @@ impl Provision {
         program::find(self.text("bin"), self.id(), &self.place, &self.root()?)
     }
 
+    /// What tells the file of the program from one that is put there later.
+    pub fn stamp(&self) -> Option<String> {
+        let file = program::file(self.text("bin"), self.id(), &self.place, &self.root().ok()?)?;
+        let about = std::fs::metadata(&file).ok()?;
+        let since = about.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(format!("{} {} {}", file.display(), since.as_nanos(), about.len()))
+    }
+
     /// The version that the program says it has, where the driver says how to ask. `satisfies` is
     /// told a version and a range.
     pub async fn version(

@@ -2,6 +2,8 @@
 
 mod hooks;
 mod login;
+mod lookout;
+mod probing;
 mod readiness;
 mod secrets;
 mod store;
@@ -11,6 +13,7 @@ mod vault;
 mod world;
 
 pub use login::{Ask, Attending};
+pub use probing::Probed;
 pub use secrets::SecretState;
 pub use store::StoreChoice;
 pub use subscription::Subscription;
@@ -20,17 +23,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use haft_catalog::{DriverStates, Entry};
 use haft_driver::{Driver, Hook, Vault};
 use haft_drivers::Provision;
 use haft_ledger::Store;
-use haft_model::{Actor, Call, DriverId, Envelope, Role};
+use haft_model::{Actor, Call, DriverId, Envelope, Role, Timestamp};
 use haft_runtime::{
-    Clock, Manner, NonInteractive, Options, Reader, Receipt, Rest, Runtime, Unsent, WallClock,
+    Clock, Lookout as _, Manner, NonInteractive, Options, Reader, Receipt, Rest, Runtime, Unsent,
+    WallClock,
 };
 use haft_sandbox::{AddressGuard, Launcher};
 use tokio::task::JoinError;
 
 use crate::{Error, LoadOptions, Workspace};
+use lookout::Watch;
 
 /// How a host is opened.
 pub struct HostOptions {
@@ -80,6 +86,8 @@ pub struct Host {
     runtime: Arc<Runtime>,
     store: Arc<dyn Store>,
     workspace: RwLock<Arc<Workspace>>,
+    /// Knows how the drivers of the workspace are.
+    watch: RwLock<Arc<Watch>>,
     given: Given,
 }
 
@@ -123,11 +131,12 @@ impl Host {
             addresses: options.addresses,
             launcher: options.launcher,
         };
-        let world = world::build(&workspace, &given);
+        let (world, watch) = world::build(&workspace, &given);
         Ok(Host {
             runtime: Runtime::new(world, store.clone(), options.clock, runtime_options).into(),
             store,
             workspace: RwLock::new(Arc::new(workspace)),
+            watch: RwLock::new(watch),
             given,
         })
     }
@@ -153,12 +162,16 @@ impl Host {
     /// The program of a driver, to install it and set it up.
     pub fn provision(&self, driver: &str) -> Option<Provision> {
         let workspace = self.workspace();
-        let found = workspace.snapshot().entries().flat_map(|entry| &entry.bindings);
-        let found =
-            found.map(|binding| &binding.driver).find(|found| found.id.as_str() == driver)?;
+        let drivers = workspace.drivers();
+        let found = drivers.iter().find(|found| found.id.as_str() == driver)?;
         let file = workspace.root().join(&*found.file);
         let folder = file.parent().unwrap_or(workspace.root()).to_owned();
         Some(Provision::new(found.raw(), folder, hooks::place(&workspace, &self.given)))
+    }
+
+    /// What is known of the drivers of a contract, for whoever calls. No backend is asked.
+    pub async fn driver_states(&self, entry: &Entry, actor: &Actor) -> DriverStates {
+        self.watch().look(entry, actor, Timestamp::now()).await
     }
 
     /// The pipeline, for those who want to say how they wait.
@@ -181,10 +194,16 @@ impl Host {
         self.workspace.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn watch(&self) -> Arc<Watch> {
+        self.watch.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Reads the workspace again. Calls that are under way keep what they began with.
     pub fn reload(&self) -> Result<(), Error> {
         let workspace = self.workspace().reload()?;
-        self.runtime.replace_world(world::build(&workspace, &self.given));
+        let (world, watch) = world::build(&workspace, &self.given);
+        self.runtime.replace_world(world);
+        *self.watch.write().unwrap_or_else(PoisonError::into_inner) = watch;
         *self.workspace.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(workspace);
         Ok(())
     }

@@ -1,27 +1,37 @@
-//! What is known of the programs behind drivers: installed, of which version, set up as far as when.
+//! What is known of drivers from before: their programs, their backends, and which of them rest.
 //!
-//! It is kept in `.haft/drivers.json`, for each driver and each person of this workspace, because a
-//! login or a home folder is a person's own.
+//! `.haft/drivers.json` says of each driver and each person what is installed and set up, because a
+//! home folder is a person's own; `.haft/health.json` how its backend was when somebody last looked.
+
+mod kept;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::path::Path;
 
+use haft_catalog::{Health, Rested};
+use haft_drivers::Checkup;
 use haft_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+pub(crate) use kept::{Fresh, Kept, Stamp, stamp};
 
 /// What is known of one driver for one person.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverRecord {
     /// Whether its program is there.
     pub installed: bool,
+    /// Which file that was, and from when: another one may have another version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The version that the program said it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Whether that version is one that the driver works with.
     pub version_fits: bool,
+    /// Why it is not, where somebody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misfit: Option<String>,
     /// When somebody last looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<Timestamp>,
@@ -32,27 +42,27 @@ pub struct DriverRecord {
     pub ready: bool,
 }
 
-/// What is known of every driver of a workspace.
+/// Records by driver and person.
+pub(crate) type Records = BTreeMap<String, BTreeMap<String, DriverRecord>>;
+
+/// What is known of every program behind a driver of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
-    path: PathBuf,
-    drivers: BTreeMap<String, BTreeMap<String, DriverRecord>>,
+    file: Kept,
+    drivers: Records,
 }
 
 impl Readiness {
     /// What a workspace has on record. A file that cannot be read is a fault, since what it says may
     /// not be forgotten by writing another.
     pub fn load(root: &Path) -> Result<Readiness, Error> {
-        let path = root.join(".haft/drivers.json");
-        let unreadable = |cause: io::Error| Error::Unreadable { path: path.clone(), cause };
-        let drivers = match fs::read(&path) {
-            Ok(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|fault| unreadable(fault.into()))?
-            }
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
-            Err(fault) => return Err(unreadable(fault)),
-        };
-        Ok(Readiness { path, drivers })
+        let file = Readiness::file(root);
+        let drivers = file.read()?;
+        Ok(Readiness { file, drivers })
+    }
+
+    pub(crate) fn file(root: &Path) -> Kept {
+        Kept::new(root.join(".haft/drivers.json"))
     }
 
     /// Every record of a driver that is there, with the person whose it is.
@@ -71,14 +81,47 @@ impl Readiness {
 
     /// Puts on record what is known, at once and whole.
     pub fn put(&mut self, driver: &str, person: &str, record: DriverRecord) -> Result<(), Error> {
-        self.drivers.entry(driver.to_owned()).or_default().insert(person.to_owned(), record);
-        let unwritable = |cause: io::Error| Error::Unwritable { path: self.path.clone(), cause };
-        let text =
-            serde_json::to_vec_pretty(&self.drivers).map_err(|fault| unwritable(fault.into()))?;
-        let beside = self.path.with_extension("json.new");
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder).map_err(unwritable)?;
+        self.drivers = self.file.change(|drivers: &mut Records| {
+            drivers.entry(driver.to_owned()).or_default().insert(person.to_owned(), record);
+        })?;
+        Ok(())
+    }
+}
+
+/// How the backend of a driver was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HealthRecord {
+    /// What the last look at it showed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) checkup: Option<Checkup>,
+    /// How often it failed in a row, and until when it rests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rest: Option<Rested>,
+}
+
+/// The backends of a workspace, by driver.
+pub(crate) type HealthRecords = BTreeMap<String, HealthRecord>;
+
+/// The file of the backends of a workspace.
+pub(crate) fn health_file(root: &Path) -> Kept {
+    Kept::new(root.join(".haft/health.json"))
+}
+
+impl HealthRecord {
+    /// What the last look says now. A failure counts as long as the driver wants looks to hold; that
+    /// it worked is worth knowing for longer.
+    pub(crate) fn health(&self, now: Timestamp) -> Health {
+        match &self.checkup {
+            Some(Checkup { at, why: None, .. }) => Health::Passed(*at),
+            Some(checkup) if checkup.is_fresh(now) => {
+                Health::Failed(checkup.why.clone().unwrap_or_default())
+            }
+            Some(_) | None => Health::NotLooked,
         }
-        fs::write(&beside, text).and_then(|()| fs::rename(&beside, &self.path)).map_err(unwritable)
+    }
+
+    /// The rest that it is in now.
+    pub(crate) fn rest(&self, now: Timestamp) -> Option<Rested> {
+        self.rest.clone().filter(|rest| now < rest.until)
     }
 }

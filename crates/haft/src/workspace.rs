@@ -10,13 +10,13 @@ pub(crate) mod upstream;
 
 pub use rulebook::Rulebook;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_catalog::{DriverStates, Snapshot};
+use haft_catalog::Snapshot;
 use haft_contract::settings::Settings;
-use haft_contract::{Diagnostic, Lock, Severity, Source, Syntax};
+use haft_contract::{Diagnostic, Driver, Lock, Severity, Source, Syntax};
 use haft_model::DriverId;
 
 use crate::Error;
@@ -30,8 +30,6 @@ use crate::workspace::side::Side;
 pub struct LoadOptions {
     /// A folder of the schemas that the AIPs publish; what they refuse becomes an error.
     pub published_schemas: Option<PathBuf>,
-    /// What is known of drivers.
-    pub states: DriverStates,
     /// What the program defines beside the files.
     pub definitions: Definitions,
 }
@@ -149,6 +147,13 @@ impl Workspace {
     /// Its contracts and drivers.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// Every driver that claims a contract, by its id.
+    pub fn drivers(&self) -> Vec<Arc<Driver>> {
+        let claims = self.snapshot.entries().flat_map(|entry| &entry.bindings);
+        let drivers = claims.map(|claim| (claim.driver.id.clone(), claim.driver.clone()));
+        drivers.collect::<BTreeMap<_, _>>().into_values().collect()
     }
 
     /// The same, to keep beyond the workspace.

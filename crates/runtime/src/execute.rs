@@ -152,7 +152,10 @@ impl Walk<'_> {
         (running.mutates, running.effect) = (mutates, effect);
         let outcome = self.run(&mut running, cleared).await;
         let outcome = self.attempt_ended(outcome, &running);
-        trial.ended(&outcome, self.journal.now());
+        let turn = trial.ended(&outcome, self.journal.now());
+        if let (Some(rest), Some(lookout)) = (turn, &self.world.lookout) {
+            lookout.rests(&plan.route.driver, rest);
+        }
         outcome
     }
 

@@ -1,6 +1,6 @@
 //! Phase 7, the pure half: fetching what judges need to know, and asking them.
 
-use haft_catalog::{Entry, Explanation};
+use haft_catalog::{Entry, Explanation, Outlook};
 use haft_model::{
     Actor, Call, CostClass, Decision, Layer, Opinion, Plan, StandingAnswer, Stop, Verdict, utc_day,
 };
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::journal::unrecorded;
 use crate::redact::Redactor;
-use crate::understand::understood;
+use crate::understand::Understood;
 use crate::{Runtime, World};
 
 /// What would become of a call.
@@ -91,19 +91,35 @@ impl Runtime {
     async fn foreseen(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
         let world = self.world();
         let now = self.clock.now();
-        let explained = world.snapshot.explain(call, input, utc_day(now))?;
-        let entry = explained.entry.clone();
+        let Some(entry) = world.snapshot.find(&call.tool).cloned() else {
+            return Err(world.snapshot.unknown(&call.tool));
+        };
+        let outlook = Outlook {
+            states: world.states(&entry, &call.actor, now).await,
+            avoid: match call.pinned {
+                Some(_) => Vec::new(),
+                None => self.rests.resting(now),
+            },
+        };
+        let explained = world.snapshot.explain(call, input, utc_day(now), &outlook)?;
         let input = match &explained.input {
             Some(Ok(input)) => input.clone(),
             None => json!({}),
             Some(Err(_)) => return Ok(Why { explained, decision: None, unready: None }),
         };
-        let plan = match world.snapshot.bind(&entry, call, input.clone()) {
+        let bind = |outlook| world.snapshot.bind(&entry, call, input.clone(), outlook);
+        let plan = match bind(&outlook) {
             Ok((plan, _)) => plan,
-            Err(stop) => return Ok(Why { explained, decision: None, unready: Some(stop) }),
+            // Whether a driver is ready is another question than whether it may.
+            Err(stop) => match bind(&Outlook::default()) {
+                Ok((plan, _)) => {
+                    let decision = Some(self.judge(&world, &entry, &plan, &[]).await?);
+                    return Ok(Why { explained, decision, unready: None });
+                }
+                Err(_) => return Ok(Why { explained, decision: None, unready: Some(stop) }),
+            },
         };
-        // Whether a driver can run here is another question than whether it may.
-        let unready = match understood(&world, call, &entry, input) {
+        let unready = match Understood::of(&world, call, &entry, input, &outlook) {
             Ok(_) => self.limits.room(&world, &entry, &plan, now).await.err(),
             Err(stop) => Some(stop),
         };

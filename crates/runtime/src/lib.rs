@@ -56,4 +56,4 @@ pub use rest::Rest;
 pub use runtime::{NonInteractive, Options, Runtime, Unsent};
 pub use settle::Settled;
 pub use told::{ShownInputs, Told};
-pub use world::{Rate, World};
+pub use world::{Lookout, Rate, World};

@@ -332,6 +332,7 @@ impl Walk<'_> {
         let today = utc_day(self.journal.now());
         let entry = self.world.snapshot.select(&past.planned.requested, today)?.clone();
         let input = entry.parse(input, Sender::Host)?;
+        self.look(&call, &entry).await;
         let understood = self.bind(&call, &entry, input)?;
         Ok((call, understood))
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use haft_catalog::Avoided;
+use haft_catalog::{Avoided, Rested};
 use haft_driver::{Failure, Output};
 use haft_model::{Code, DriverId, EffectState, Stop, Timestamp};
 
@@ -63,9 +63,7 @@ impl Rests {
         let resting = failed.iter().filter_map(|(driver, failed)| {
             let until = failed.until?;
             let reason = match now < until {
-                true => {
-                    format!("it failed {} times in a row and rests until {until}", failed.times)
-                }
+                true => Rested { failures: failed.times, until }.reason(),
                 false if failed.tried => "another call finds out whether it works again".to_owned(),
                 false => return None,
             };
@@ -99,20 +97,27 @@ impl Rests {
 }
 
 impl Trial<'_> {
-    /// Tells how the attempt ended.
-    pub(crate) fn ended(self, outcome: &Result<Output, Failure>, now: Timestamp) {
+    /// Tells how the attempt ended. Gives the rest that begins with it, or none where one is over.
+    pub(crate) fn ended(
+        self,
+        outcome: &Result<Output, Failure>,
+        now: Timestamp,
+    ) -> Option<Option<Rested>> {
         let mut all = self.rests.failed();
         if !outcome.as_ref().is_err_and(of_the_backend) {
-            all.remove(&self.driver);
-            return;
+            let rested = all.remove(&self.driver).is_some_and(|failed| failed.until.is_some());
+            return rested.then_some(None);
         }
         let Rest { failures, pause } = self.rests.rest;
         let fresh = Failed { times: 0, until: None, tried: false };
         let failed = all.entry(self.driver.clone()).or_insert(fresh);
         failed.times += 1;
-        if failures > 0 && failed.times >= failures {
-            failed.until = Some(later(now, pause));
+        if failures == 0 || failed.times < failures {
+            return None;
         }
+        let until = later(now, pause);
+        failed.until = Some(until);
+        Some(Some(Rested { failures: failed.times, until }))
     }
 }
 

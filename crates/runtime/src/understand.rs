@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_catalog::{Avoided, Entry, Sender, StatusQuery};
+use haft_catalog::{Avoided, Entry, Outlook, Sender, StatusQuery};
 use haft_driver::Driver;
 use haft_model::{
     ArgumentsReady, Call, CallPhase, Code, Digest, Event, FactRule, MutationSource, Plan,
@@ -69,12 +69,17 @@ impl Walk<'_> {
         entry: &Arc<Entry>,
         input: Value,
     ) -> Result<Understood, Stop> {
-        let resting = self.resting(call);
-        Understood::avoiding(&self.world, call, entry, input, &resting)
+        Understood::of(&self.world, call, entry, input, &self.outlook(call, Vec::new()))
+    }
+
+    /// What routing has to know: how drivers are, and which are not to be taken.
+    pub(crate) fn outlook(&self, call: &Call, mut avoid: Vec<Avoided>) -> Outlook {
+        avoid.extend(self.resting(call));
+        Outlook { states: self.states.clone(), avoid }
     }
 
     /// The drivers that are left alone, unless the call insists on one.
-    pub(crate) fn resting(&self, call: &Call) -> Vec<Avoided> {
+    fn resting(&self, call: &Call) -> Vec<Avoided> {
         match call.pinned {
             Some(_) => Vec::new(),
             None => self.runtime.rests.resting(self.journal.now()),
@@ -93,26 +98,17 @@ impl Walk<'_> {
     }
 }
 
-/// The plan for an input that fits, its driver's code, and the word of that code about the values.
-pub(crate) fn understood(
-    world: &World,
-    call: &Call,
-    entry: &Arc<Entry>,
-    input: Value,
-) -> Result<Understood, Stop> {
-    Understood::avoiding(world, call, entry, input, &[])
-}
-
 impl Understood {
-    /// The same by a driver that is none of these.
-    pub(crate) fn avoiding(
+    /// The plan for an input that fits, its driver's code, and the word of that code about the
+    /// values.
+    pub(crate) fn of(
         world: &World,
         call: &Call,
         entry: &Arc<Entry>,
         input: Value,
-        avoid: &[Avoided],
+        outlook: &Outlook,
     ) -> Result<Understood, Stop> {
-        let (plan, binding) = world.snapshot.bind_avoiding(entry, call, input, avoid)?;
+        let (plan, binding) = world.snapshot.bind(entry, call, input, outlook)?;
         let driver = world.drivers.get(&plan.route.driver).cloned().ok_or_else(|| {
             let kind = binding.driver.kind.name();
             Stop::new(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_catalog::{Entry, Sender};
+use haft_catalog::{DriverStates, Entry, Sender};
 use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
@@ -47,6 +47,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) redactor: Redactor,
     /// The contract, once it is known.
     pub(crate) entry: Option<Arc<Entry>>,
+    /// What is known of the drivers of the contract, for whoever calls.
+    pub(crate) states: DriverStates,
     /// The plan that was judged last.
     pub(crate) plan: Option<Plan>,
     /// The policies and rules that had a say.
@@ -133,6 +135,7 @@ impl<'r> Walk<'r> {
             discretion,
             redactor,
             entry: None,
+            states: DriverStates::default(),
             plan: None,
             policies: Vec::new(),
             executed: false,
@@ -173,12 +176,18 @@ impl<'r> Walk<'r> {
         self.runtime.declare(&entry).await;
         let input = self.parse(call, &entry)?;
         self.wait_for_siblings(manner).await?;
+        self.look(call, &entry).await;
         self.recognise(call, &entry, &input, manner).await?;
         let understood = self.understand(call, entry, input)?;
         self.begin_undoing(call).await?;
         let heard = self.hear(call, understood).await?;
         let cleared = self.clear(call, heard, manner).await?;
         self.carry_out(call, cleared, manner).await
+    }
+
+    /// Learns how the drivers of the contract are, so that routing need not ask.
+    pub(crate) async fn look(&mut self, call: &Call, entry: &Entry) {
+        self.states = self.world.states(entry, &call.actor, self.journal.now()).await;
     }
 
     /// Phases 1 and 3: the tool, on the surface, its schema loaded.

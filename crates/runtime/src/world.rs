@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_catalog::{Snapshot, Surface};
-use haft_driver::{Driver, Hook, Vault};
-use haft_model::{Actor, CallRate, DriverId, Glob, Notice, Role};
+use haft_catalog::{DriverStates, Entry, Rested, Snapshot, Surface};
+use haft_driver::{BoxFuture, Driver, Hook, Vault};
+use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Role, Timestamp};
 use haft_policy::Rulebook;
 
 use crate::People;
@@ -33,6 +33,22 @@ pub struct World {
     pub rates: Vec<Rate>,
     /// How many calls drivers carry out at once, together.
     pub at_once: Vec<(Glob, u64)>,
+    /// Who knows how drivers are.
+    pub lookout: Option<Arc<dyn Lookout>>,
+}
+
+/// Knows how drivers are: set up, logged in, working. A call is told before it is routed.
+pub trait Lookout: Send + Sync {
+    /// What is known of the drivers of a contract now, for an actor. It looks at no backend.
+    fn look<'a>(
+        &'a self,
+        entry: &'a Entry,
+        actor: &'a Actor,
+        now: Timestamp,
+    ) -> BoxFuture<'a, DriverStates>;
+
+    /// A driver begins to rest, or works again.
+    fn rests(&self, driver: &DriverId, rest: Option<Rested>);
 }
 
 /// A rate of haft.toml.
@@ -47,6 +63,22 @@ pub struct Rate {
 }
 
 impl World {
+    /// What is known of the drivers of a contract, for whoever calls. A builtin is always there.
+    pub(crate) async fn states(
+        &self,
+        entry: &Entry,
+        actor: &Actor,
+        now: Timestamp,
+    ) -> DriverStates {
+        let builtin = |kind: DriverKind| kind == DriverKind::Builtin;
+        match &self.lookout {
+            Some(lookout) if !entry.bindings.iter().all(|one| builtin(one.driver.kind)) => {
+                lookout.look(entry, actor, now).await
+            }
+            Some(_) | None => DriverStates::default(),
+        }
+    }
+
     /// The surface of an actor: the first whose scope they are in, or everything there is.
     pub(crate) fn surface_of(&self, actor: &Actor) -> Surface {
         let mine = |surface: &&Surface| in_scope(&surface.scope, actor);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::{Shown, Surface};
-use crate::state::{AuthState, Probe};
+use crate::state::{AuthState, DriverStates, Probe};
 use crate::{Binding, Entry, Snapshot};
 
 /// What is so when somebody looks.
@@ -19,6 +19,8 @@ pub struct Moment<'m> {
     pub today: Date,
     /// The providers that are not there; all others are.
     pub providers: &'m BTreeMap<DriverId, Provider>,
+    /// What is known of drivers, for whoever looks.
+    pub states: Option<&'m DriverStates>,
     /// What the rules keep from this caller whatever the input, with the reason.
     pub denied: &'m dyn Fn(&Entry) -> Option<&'static str>,
 }
@@ -26,7 +28,7 @@ pub struct Moment<'m> {
 impl<'m> Moment<'m> {
     /// A day on which these providers are missing and no rule speaks.
     pub fn on(today: Date, providers: &'m BTreeMap<DriverId, Provider>) -> Moment<'m> {
-        Moment { today, providers, denied: &|_| None }
+        Moment { today, providers, states: None, denied: &|_| None }
     }
 }
 
@@ -90,7 +92,7 @@ impl Surface {
             let shown = match self.shows_where(entry, deferring, moment.today) {
                 Shown::Unknown => continue,
                 excluded @ Shown::Excluded(_) => excluded,
-                shown => match blocked(entry, snapshot, moment) {
+                shown => match blocked(entry, moment) {
                     Some(reason) => Shown::Blocked(reason),
                     None if is_pending(entry, moment) => Shown::Pending,
                     None => shown,
@@ -120,10 +122,10 @@ fn is_pending(entry: &Entry, moment: &Moment<'_>) -> bool {
 }
 
 /// Why a tool is hidden though it is for this scope.
-fn blocked(entry: &Entry, snapshot: &Snapshot, moment: &Moment<'_>) -> Option<&'static str> {
+fn blocked(entry: &Entry, moment: &Moment<'_>) -> Option<&'static str> {
     let own = entry.blocked(moment.today).map(|block| block.reason);
     own.or_else(|| (moment.denied)(entry)).or_else(|| {
-        let mut reasons = usable(entry).map(|binding| not_ready(binding, snapshot)).peekable();
+        let mut reasons = usable(entry).map(|binding| not_ready(binding, moment)).peekable();
         match reasons.peek() {
             None => Some("setup_required"),
             Some(first) => first.filter(|_| reasons.all(|reason| reason.is_some())),
@@ -132,9 +134,10 @@ fn blocked(entry: &Entry, snapshot: &Snapshot, moment: &Moment<'_>) -> Option<&'
 }
 
 /// What a driver lacks.
-fn not_ready(binding: &Binding, snapshot: &Snapshot) -> Option<&'static str> {
-    let state = snapshot.states().get(&binding.driver.id)?;
-    if state.installed == Probe::Failed || state.version == Probe::Failed {
+fn not_ready(binding: &Binding, moment: &Moment<'_>) -> Option<&'static str> {
+    let state = moment.states?.get(&binding.driver.id)?;
+    let failed = |probe: &Probe| matches!(probe, Probe::Failed(_));
+    if failed(&state.installed) || failed(&state.version) {
         Some("setup_required")
     } else if matches!(state.auth, AuthState::LoggedOut | AuthState::Expired) {
         Some("credential_missing")

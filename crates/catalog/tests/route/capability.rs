@@ -61,12 +61,12 @@ fn a_host_matters_to_builtins_only() {
 
 #[test]
 fn what_is_not_installed_is_out() {
-    out("http; !not-installed", "install", "its backend is not installed");
+    out("http; !not-installed", "install", "`shop` is not installed");
 }
 
 #[test]
 fn a_wrong_version_is_out() {
-    let reason = "its backend has a version outside `version_check.range`";
+    let reason = "`shop` is 1, and `2` is needed";
     out("http; !installed; !wrong-version", "version", reason);
 }
 
@@ -82,18 +82,14 @@ fn a_login_that_ran_out_is_out() {
 
 #[test]
 fn a_failed_health_check_is_out() {
-    out("http; !sick", "health", "its health check failed lately");
+    out("http; !sick", "health", "its health check failed lately: nobody answers");
 }
 
 #[test]
 fn the_first_obstacle_is_the_one_that_is_named() {
     let all = "http; requires: { os: [darwin] }; !not-installed; !wrong-version; !expired; !sick";
     out(all, "machine", "it runs on darwin, not on linux");
-    out(
-        "http; !sick; !expired; !wrong-version",
-        "version",
-        "its backend has a version outside `version_check.range`",
-    );
+    out("http; !sick; !expired; !wrong-version", "version", "`shop` is 1, and `2` is needed");
 }
 
 #[test]
@@ -113,8 +109,8 @@ fn when_only_logins_are_missing_the_best_driver_names_its_own() {
         "aa cli; !logged-out\n\
          bb http; auth: { login: { url: \"https://shop.example/login\" }, state: { env: [SHOP_KEY] } }; !expired",
         "",
-        "credential.missing: `bb` could serve `shop.find@1` once somebody logs in\n\
-         cause: {\"driver\":\"bb\",\"login\":{\"url\":\"https://shop.example/login\"},\"env\":[\"SHOP_KEY\"]}\n\
+        "credential.missing: the login of `bb`, which serves `shop.find@1`, has run out\n\
+         cause: {\"driver\":\"bb\",\"login\":{\"url\":\"https://shop.example/login\"},\"env\":[\"SHOP_KEY\"],\"state\":\"expired\"}\n\
          - aa, capability, auth: nobody is logged in\n\
          - bb, capability, auth: the login has run out",
     );
@@ -131,6 +127,51 @@ fn a_login_would_not_help_where_something_else_is_missing_too() {
          help: each rejected driver says what stands in its way\n\
          cause: {\"region\":false}\n\
          - aa, capability, auth: nobody is logged in\n\
-         - bb, capability, health: its health check failed lately",
+         - bb, capability, health: its health check failed lately: nobody answers",
+    );
+}
+
+#[test]
+fn where_only_set_up_is_missing_the_command_is_named() {
+    check(
+        "",
+        "aa cli; !not-installed\nbb mcp; !wrong-version",
+        "",
+        "setup.required: `bb` cannot serve `shop.find@1` yet: `shop` is 1, and `2` is needed\n\
+         help: run `haft setup shop`\n\
+         - aa, capability, install: `shop` is not installed\n\
+         - bb, capability, version: `shop` is 1, and `2` is needed",
+    );
+}
+
+#[test]
+fn where_only_a_login_is_missing_the_command_is_named() {
+    check(
+        "",
+        "aa http; !logged-out; !by-login",
+        "",
+        "credential.missing: `aa` could serve `shop.find@1` once somebody logs in\n\
+         help: run `haft login shop`\n\
+         cause: {\"driver\":\"aa\",\"login\":null,\"env\":[],\"state\":\"logged_out\"}\n\
+         - aa, capability, auth: nobody is logged in",
+    );
+}
+
+#[test]
+fn a_driver_that_rests_is_out_unless_the_call_insists_on_it() {
+    let reason = "it failed 5 times in a row and rests until 2026-01-01T00:00:30Z";
+    out("http; !rests", "rest", reason);
+    check("", "aa http; !rests", "pin=aa", "aa: the call insists on it");
+}
+
+#[test]
+fn where_nobody_answers_that_is_said() {
+    check(
+        "",
+        "aa http; !sick",
+        "",
+        "dependency.unavailable: driver `aa`: its health check failed lately: nobody answers\n\
+         help: `haft doctor` looks again\n\
+         - aa, capability, health: its health check failed lately: nobody answers",
     );
 }

@@ -118,6 +118,6 @@ fn an_input_that_some_drivers_drop_is_no_reason_for_the_others() {
          help: each rejected driver says what stands in its way\n\
          cause: {\"region\":false}\n\
          - aa, candidates, narrowing: the driver does not take `note`\n\
-         - bb, capability, install: its backend is not installed",
+         - bb, capability, install: `shop` is not installed",
     );
 }

@@ -58,7 +58,7 @@ fn the_survivor_is_chosen_and_each_of_the_others_is_named_with_its_phase() {
         "region=eu",
         "ee: it ranks first\n\
          - aa, candidates, kind: the contract forbids drivers of kind mcp\n\
-         - bb, capability, health: its health check failed lately\n\
+         - bb, capability, health: its health check failed lately: nobody answers\n\
          - cc, policy, region: it serves us, and the call must stay in eu\n\
          - dd, rank, rank: another is of a kind that is cheaper to reach",
     );

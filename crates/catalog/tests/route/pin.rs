@@ -6,9 +6,16 @@ use crate::stage::check;
 #[track_caller]
 fn refused(driver: &str, call: &str, code: &str, rejection: &str) {
     let (_, reason) = rejection.split_once(": ").unwrap();
+    let state = if driver.contains("!expired") { "expired" } else { "logged_out" };
     let login = match code {
-        "credential.missing" => "cause: {\"driver\":\"aa\",\"login\":null,\"env\":[]}\n",
-        _ => "",
+        "credential.missing" => format!(
+            "cause: {{\"driver\":\"aa\",\"login\":null,\"env\":[],\"state\":\"{state}\"}}\n"
+        ),
+        _ => String::new(),
+    };
+    let help = match driver.contains("!not-installed") {
+        true => "run `haft setup shop`, or lift the pin",
+        false => "lift the pin to let another driver serve the call",
     };
     check(
         "",
@@ -16,7 +23,7 @@ fn refused(driver: &str, call: &str, code: &str, rejection: &str) {
         &format!("pin=aa {call}"),
         &format!(
             "{code}: `aa` cannot serve `shop.find@1`: {reason}\n\
-             help: lift the pin to let another driver serve the call\n{login}\
+             help: {help}\n{login}\
              - aa, {rejection}\n\
              - zz, pin, pin: the call insists on another"
         ),
@@ -65,10 +72,15 @@ fn a_pinned_driver_that_does_not_take_an_input_does_not_support_it() {
 }
 
 #[test]
+fn a_pinned_driver_that_is_not_set_up_is_to_be_set_up() {
+    let rejection = "capability, install: `shop` is not installed";
+    refused("http; !not-installed", "", "setup.required", rejection);
+}
+
+#[test]
 fn a_pinned_driver_that_does_not_work_is_unavailable() {
     for (state, rejection) in [
-        ("!not-installed", "capability, install: its backend is not installed"),
-        ("!sick", "capability, health: its health check failed lately"),
+        ("!sick", "capability, health: its health check failed lately: nobody answers"),
         ("requires: { os: [darwin] }", "capability, machine: it runs on darwin, not on linux"),
         (
             "> version: ^3",
@@ -88,7 +100,7 @@ fn a_pinned_driver_that_does_not_exist_is_unavailable() {
         "pin=nobody",
         "route.pin_unavailable: `nobody` cannot serve `shop.find@1`: it does not claim this tool\n\
          help: lift the pin to let another driver serve the call\n\
-         - bb, capability, health: its health check failed lately\n\
+         - bb, capability, health: its health check failed lately: nobody answers\n\
          - aa, pin, pin: the call insists on another",
     );
 }

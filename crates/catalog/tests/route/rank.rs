@@ -36,7 +36,7 @@ fn a_default_that_fell_out_is_no_longer_preferred() {
          cc builtin; !sick",
         "",
         "aa: it ranks first\n\
-         - cc, capability, health: its health check failed lately\n\
+         - cc, capability, health: its health check failed lately: nobody answers\n\
          - bb, rank, rank: another is of a kind that is cheaper to reach",
     );
 }

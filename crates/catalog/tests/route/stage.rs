@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use haft_catalog::{
-    AuthState, DriverState, DriverStates, Health, Host, Parts, Probe, RoutingPolicy, Snapshot,
+    AuthState, DriverState, DriverStates, Health, Host, Mend, Outlook, Parts, Probe, Rested,
+    RoutingPolicy, Sender, Snapshot,
 };
 use haft_contract::{Driver, Manifest, Report, Source, Tool, read};
 use haft_model::{Call, DriverId, Plan, Rejected, Stop, parse_date, parse_timestamp};
@@ -29,8 +30,9 @@ pub(crate) fn route(tool: &str, drivers: &[&str], call: &str) -> String {
         host: Host { os: "linux", arch: "x64", id: "haft" },
         ..Parts::default()
     };
+    let mut outlook = Outlook::default();
     for line in drivers {
-        parts.drivers.push(read_driver(line, &mut parts.states));
+        parts.drivers.push(read_driver(line, &mut outlook.states));
     }
     let mut asked =
         Call::new(haft_model::ActorId::from("agent:local"), "shop.find", json!({ "item": "lamp" }));
@@ -38,8 +40,13 @@ pub(crate) fn route(tool: &str, drivers: &[&str], call: &str) -> String {
         said(word, &mut asked, &mut parts.routing);
     }
     let today = parse_date("2026-01-01").unwrap();
-    match Snapshot::build(parts, None).plan(asked, today) {
-        Ok(plan) => chosen(&plan),
+    let snapshot = Snapshot::build(parts, None);
+    let planned = snapshot.select(&asked.tool, today).and_then(|entry| {
+        let input = entry.parse(asked.input.clone(), Sender::Caller)?;
+        snapshot.bind(entry, &asked, input, &outlook)
+    });
+    match planned {
+        Ok((plan, _)) => chosen(&plan),
         Err(stop) => refused(&stop),
     }
 }
@@ -115,15 +122,26 @@ fn fields_of_kind(kind: &str) -> (&'static str, &'static str) {
 }
 
 fn known(word: &str, state: &mut DriverState) {
+    let mend = |why: &str, run: &str| Mend { why: why.to_owned(), run: run.to_owned() };
     match word {
         "installed" => state.installed = Probe::Passed,
-        "not-installed" => state.installed = Probe::Failed,
+        "not-installed" => {
+            state.installed = Probe::Failed(mend("`shop` is not installed", "haft setup shop"));
+        }
         "right-version" => state.version = Probe::Passed,
-        "wrong-version" => state.version = Probe::Failed,
+        "wrong-version" => {
+            state.version =
+                Probe::Failed(mend("`shop` is 1, and `2` is needed", "haft setup shop"));
+        }
+        "by-login" => state.login = Some(mend("nobody is logged in", "haft login shop")),
+        "rests" => {
+            let until = parse_timestamp("2026-01-01T00:00:30Z").unwrap();
+            state.rest = Some(Rested { failures: 5, until });
+        }
         "logged-in" => state.auth = AuthState::LoggedIn,
         "logged-out" => state.auth = AuthState::LoggedOut,
         "expired" => state.auth = AuthState::Expired,
-        "sick" => state.health = Health::Failed,
+        "sick" => state.health = Health::Failed("nobody answers".to_owned()),
         time => state.health = Health::Passed(parse_timestamp(time).unwrap()),
     }
 }

@@ -83,6 +83,7 @@ impl Walk {
     async fn all(&mut self) -> Result<(), Stop> {
         self.install().await?;
         self.record.installed = true;
+        self.record.program = self.provision.stamp();
         self.version().await?;
         for step in self.provision.steps()? {
             self.step(&step).await?;
@@ -96,7 +97,7 @@ impl Walk {
     /// Installs the program if it is not there, by the first way that works.
     async fn install(&mut self) -> Result<(), Stop> {
         let Err(missing) = self.provision.program() else { return Ok(()) };
-        self.record.installed = false;
+        (self.record.installed, self.record.program) = (false, None);
         let mut why = missing;
         for way in self.provision.ways()? {
             if let Some(skipped) = &way.skipped {
@@ -122,7 +123,9 @@ impl Walk {
         let fits = |version: &str, wanted: &str| {
             range::parse(wanted).is_ok_and(|wanted| wanted.contains(version))
         };
-        self.record.version = self.provision.version(fits).await?;
+        let asked = self.provision.version(fits).await;
+        self.record.misfit = asked.as_ref().err().map(|stop| stop.message.clone());
+        self.record.version = asked?;
         self.record.version_fits = true;
         Ok(())
     }

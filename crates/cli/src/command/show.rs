@@ -1,35 +1,43 @@
 //! `haft show`: one contract with what it inherits, who serves it, and what that means.
 
 use anyhow::Result;
-use haft_catalog::Entry;
+use haft::StoreChoice;
+use haft_catalog::{DriverStates, Entry, Seen};
 use haft_model::{EffectProfile, FactRule, Tri};
 use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::output::{self, Table};
-use crate::{Context, command};
+use crate::{Context, command, who};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The tool: an id, `id@major`, or an alias.
     tool: String,
+    /// For whom drivers have to be logged in; the default actor of haft.toml unless named.
+    #[arg(long = "as", value_name = "ACTOR")]
+    actor: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
-    let workspace = command::load(context)?;
+pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let host = command::open(context, StoreChoice::Memory)?;
+    let workspace = host.workspace();
+    command::record_first_sight(&workspace);
     let snapshot = workspace.snapshot();
     let Some(entry) = snapshot.find(&arguments.tool) else {
         return output::stop(&command::unknown(&workspace, &arguments.tool), context.json);
     };
+    let actor = who::caller(context, &host, arguments.actor);
+    let states = host.driver_states(entry, &actor).await;
     if context.json {
-        output::json(&entry.told(command::today()))?;
+        output::json(&entry.told(command::today(), &states))?;
     } else {
-        show(entry)?;
+        show(entry, &states)?;
     }
     Ok(Exit::Done)
 }
 
-fn show(entry: &Entry) -> Result<()> {
+fn show(entry: &Entry, states: &DriverStates) -> Result<()> {
     let contract = &entry.contract;
     let tool = &contract.tool;
     let effects = &contract.effects;
@@ -78,7 +86,7 @@ fn show(entry: &Entry) -> Result<()> {
             binding.driver.kind.to_string(),
             binding.driver.version.to_string(),
             binding.units.map_or("-".into(), |units| units.to_string()),
-            binding.refused.clone().unwrap_or_else(|| "bound".into()),
+            Seen::new(binding, states).line(),
         ]);
     }
     table.print()

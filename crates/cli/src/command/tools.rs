@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use haft::Workspace;
-use haft_catalog::{Entry, Index};
-use haft_model::{ActorId, Call, Date, Lifecycle};
+use haft::{Host, StoreChoice};
+use haft_catalog::{Entry, Index, Outlook};
+use haft_model::{Actor, Date};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::output::{self, Table};
-use crate::{Context, command};
+use crate::{Context, command, who};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -19,19 +19,28 @@ pub(crate) struct Arguments {
     /// How many to show of a search.
     #[arg(long, default_value_t = 50)]
     limit: usize,
+    /// For whom drivers have to be logged in; the default actor of haft.toml unless named.
+    #[arg(long = "as", value_name = "ACTOR")]
+    actor: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
-    let workspace = command::load(context)?;
+pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let host = command::open(context, StoreChoice::Memory)?;
+    let workspace = host.workspace();
+    command::record_first_sight(&workspace);
+    let actor = who::caller(context, &host, arguments.actor);
     let today = command::today();
     let found: Vec<(Arc<Entry>, Option<f64>)> = if arguments.words.is_empty() {
         workspace.snapshot().entries().map(|entry| (entry.clone(), None)).collect()
     } else {
-        let found = Index::new(workspace.snapshot()).search(&arguments.words.join(" "));
-        found.into_iter().take(arguments.limit).map(|(entry, score)| (entry, Some(score))).collect()
+        let index = Index::new(workspace.snapshot());
+        let found = index.search(&arguments.words.join(" "), arguments.limit, |_| true);
+        found.into_iter().map(|hit| (hit.found, Some(f64::from(hit.score)))).collect()
     };
-    let rows: Vec<Row> =
-        found.iter().map(|(entry, score)| Row::new(&workspace, entry, *score, today)).collect();
+    let mut rows: Vec<Row> = Vec::with_capacity(found.len());
+    for (entry, score) in &found {
+        rows.push(Row::new(&host, &actor, entry, *score, today).await);
+    }
     let broken = if arguments.words.is_empty() { workspace.broken() } else { Vec::new() };
     if context.json {
         let mut tools: Vec<Value> = rows.iter().map(Row::json).collect();
@@ -70,18 +79,28 @@ struct Row<'a> {
     score: Option<f64>,
     state: &'static str,
     reason: Option<String>,
+    outlook: Outlook,
 }
 
 impl<'a> Row<'a> {
-    fn new(workspace: &Workspace, entry: &'a Entry, score: Option<f64>, today: Date) -> Row<'a> {
-        let (state, reason) = state(workspace, entry, today);
-        Row { entry, score, state, reason }
+    async fn new(
+        host: &Host,
+        actor: &Actor,
+        entry: &'a Entry,
+        score: Option<f64>,
+        today: Date,
+    ) -> Row<'a> {
+        let states = host.driver_states(entry, actor).await;
+        let outlook = Outlook { states, ..Outlook::default() };
+        let workspace = host.workspace();
+        let (state, reason) = workspace.snapshot().standing(entry, actor, today, &outlook);
+        Row { entry, score, state, reason, outlook }
     }
 
     fn cells(&self) -> Vec<String> {
         let tool = &self.entry.contract.tool;
-        let drivers: Vec<&str> =
-            self.entry.bindings.iter().map(|binding| binding.driver.id.as_str()).collect();
+        let drivers: Vec<String> =
+            self.entry.seen(&self.outlook.states).map(|seen| seen.named()).collect();
         let about = self.reason.clone().unwrap_or_else(|| first_sentence(&tool.description));
         vec![
             tool.key.id.to_string(),
@@ -94,49 +113,12 @@ impl<'a> Row<'a> {
     }
 
     fn json(&self) -> Value {
-        let contract = &self.entry.contract;
-        let drivers: Vec<Value> = self
-            .entry
-            .bindings
-            .iter()
-            .map(|binding| {
-                json!({
-                    "id": binding.driver.id,
-                    "kind": binding.driver.kind,
-                    "refused": binding.refused,
-                })
-            })
-            .collect();
-        let mut row = json!({
-            "id": contract.key().id,
-            "key": contract.key(),
-            "version": contract.tool.version,
-            "name": contract.title(),
-            "description": contract.tool.description,
-            "risk_level": contract.effects.risk,
-            "state": self.state,
-            "reason": self.reason,
-            "drivers": drivers,
-        });
+        let reason = self.reason.as_deref();
+        let mut row = self.entry.listed(self.state, reason, &self.outlook.states);
         if let (Some(score), Some(fields)) = (self.score, row.as_object_mut()) {
             fields.insert("score".into(), json!(score));
         }
         row
-    }
-}
-
-/// Whether a contract can be called now, and if not, why.
-fn state(workspace: &Workspace, entry: &Entry, today: Date) -> (&'static str, Option<String>) {
-    if let Some(block) = entry.blocked(today) {
-        return ("blocked", Some(block.message));
-    }
-    let call =
-        Call::new(ActorId::from("user:local"), entry.contract.key().to_string(), Value::Null);
-    let route = workspace.snapshot().explain(&call, None, today).map(|explained| explained.route);
-    match route {
-        Ok(Ok(_)) if entry.lifecycle(today) == Lifecycle::Deprecated => ("deprecated", None),
-        Ok(Ok(_)) => ("ready", None),
-        Ok(Err(stop)) | Err(stop) => ("no route", Some(stop.message)),
     }
 }
 

@@ -10,8 +10,7 @@ use serde_json::Value;
 use crate::arguments::{Input, Wishes};
 use crate::exit::Exit;
 use crate::output::{self, Table};
-use crate::who::As;
-use crate::{Context, command};
+use crate::{Context, command, who};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -48,10 +47,8 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
 }
 
 fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> {
-    let named = arguments.actor.clone();
-    let default = || host.workspace().settings().workspace.default_actor.to_string();
-    let by = As { actor: Some(named.unwrap_or_else(default)) };
-    let mut call = Call::new(by.actor(context, host), arguments.tool.clone(), Value::Null);
+    let by = who::caller(context, host, arguments.actor.clone());
+    let mut call = Call::new(by, arguments.tool.clone(), Value::Null);
     arguments.wishes.apply(&mut call)?;
     Ok(call)
 }

@@ -105,7 +105,7 @@ assumed     is_open_world = true: `requires.network` does not name the hosts it 
 assumed     class = read-only: `metadata.haft.class` is not stated
 
 DRIVER  KIND  VERSION  COST  STATE
-sender  cli   1.0.0    -     bound
+sender  cli   1.0.0    -     ready
 ",
     );
 }

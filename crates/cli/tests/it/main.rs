@@ -27,6 +27,7 @@ mod login;
 mod majors;
 mod pages;
 mod published;
+mod readiness;
 mod records;
 #[cfg(target_os = "linux")]
 mod secrets;

@@ -33,7 +33,10 @@ fn at_home(folder: &Folder, line: &str) -> (i32, String, String) {
 fn record(folder: &Folder) -> Value {
     let text = folder.read(".haft/drivers.json");
     let mut record = serde_json::from_str::<Value>(&text).unwrap()["demo"]["ana"].take();
-    record.as_object_mut().unwrap().remove("checked_at").unwrap();
+    let fields = record.as_object_mut().unwrap();
+    fields.remove("checked_at").unwrap();
+    // Which file it was is the machine's own.
+    fields.remove("program");
     record
 }
 
@@ -62,7 +65,13 @@ fn a_version_that_will_not_do_is_told_and_on_record() {
         err.contains("setup.required: `git` is 2.") && err.contains("`>=900` is needed"),
         "{err}"
     );
-    assert_eq!(record(&folder), json!({"installed": true, "version_fits": false, "ready": false}));
+    let mut found = record(&folder);
+    let misfit = found["misfit"].take();
+    assert!(misfit.as_str().unwrap().contains("`>=900` is needed"), "{misfit}");
+    assert_eq!(
+        found,
+        json!({"installed": true, "version_fits": false, "misfit": null, "ready": false})
+    );
 }
 
 #[test]
@@ -115,4 +124,26 @@ fn a_driver_that_nobody_has_cannot_be_set_up() {
     let (exit, _, err) = at_home(&workspace("bin: sh"), "setup nobody");
     assert_eq!(exit, 1, "{err}");
     assert!(err.contains("no contract here is served by a driver `nobody`"), "{err}");
+}
+
+#[test]
+fn a_version_that_was_found_wanting_is_told_until_another_program_lies_there() {
+    let folder = workspace(
+        "bin: ./demo.sh\nversion_check: { cmd: ./demo.sh, parse: '(\\d+)', range: '>=2' }\n\
+         sandbox: { fs: { read: [./**] } }",
+    );
+    let program = |version: &str| {
+        let path = folder.path().join("demo.sh");
+        fs::write(&path, format!("#!/bin/sh\necho {version}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    program("1");
+    assert_eq!(at_home(&folder, "setup demo").0, 1);
+    let (_, out, _) = at_home(&folder, "show demo.run");
+    let state = "wrong version: `./demo.sh` is 1, and `>=2` is needed; run `haft setup demo`";
+    assert!(out.contains(state), "{out}");
+    assert_eq!(at_home(&folder, "call demo.run --no-wait").0, 1);
+    program("12");
+    assert_eq!(at_home(&folder, "call demo.run --no-wait").0, 0);
+    assert_eq!(at_home(&folder, "setup demo").0, 0);
 }

@@ -38,7 +38,7 @@ assumed     is_destructive = unknown: nothing says that it can be undone; effect
 assumed     class = external-communication: `metadata.haft.class` is not stated
 
 DRIVER  KIND  VERSION  COST  STATE
-prices  http  1.0.0    -     bound
+prices  http  1.0.0    -     ready
 ",
     );
 }
@@ -184,9 +184,18 @@ exit 0
     {
       "id": "prices",
       "kind": "http",
+      "refused": null,
+      "state": "ready",
+      "reason": null,
+      "mend": null,
+      "known": {
+        "installed": "not_looked",
+        "version": "not_looked",
+        "auth": "not_required",
+        "health": "not_looked"
+      },
       "version": "1.0.0",
       "file": ".drivers/prices/DRIVER.md",
-      "refused": null,
       "limits": {
         "timeout_ms": 2500
       },
@@ -303,7 +312,14 @@ fn the_list_is_data_for_machines() {
                     "risk_level": 1,
                     "state": "ready",
                     "reason": null,
-                    "drivers": [{ "id": "prices", "kind": "http", "refused": null }]
+                    "drivers": [{
+                        "id": "prices", "kind": "http", "refused": null,
+                        "state": "ready", "reason": null, "mend": null,
+                        "known": {
+                            "installed": "not_looked", "version": "not_looked",
+                            "auth": "not_required", "health": "not_looked",
+                        },
+                    }]
                 },
                 {
                     "id": "time.now",
@@ -314,7 +330,10 @@ fn the_list_is_data_for_machines() {
                     "risk_level": 0,
                     "state": "ready",
                     "reason": null,
-                    "drivers": [{ "id": "haft-builtin", "kind": "builtin", "refused": null }]
+                    "drivers": [{
+                        "id": "haft-builtin", "kind": "builtin", "refused": null,
+                        "state": "ready", "reason": null, "mend": null, "known": null,
+                    }]
                 }
             ]
         })

@@ -172,12 +172,12 @@ pub(crate) fn driver(id: &str, serves: &[(&str, &str)]) -> String {
     };
     let entries: String = serves.iter().map(entry).collect();
     format!(
-        "---\nname: {id}\nid: {id}\ndescription: A program.\nversion: 1.0.0\nkind: cli\nbin: go\n\
+        "---\nname: {id}\nid: {id}\ndescription: A program.\nversion: 1.0.0\nkind: cli\nbin: env\n\
          implements:\n{entries}---\n"
     )
 }
 
-/// A shop that looks prices up over HTTP; its key is not there, and nobody is asked.
+/// A shop that looks prices up over HTTP; nobody answers there.
 pub(crate) fn prices(range: &str) -> Folder {
     Folder::new()
         .file(".tools/price.lookup/TOOL.md", PRICE_LOOKUP)
@@ -230,7 +230,6 @@ network: { egress: [prices.example] }
 region: [eu]
 auth:
   ref: ./.secrets/prices/SECRETS.md
-  state: { env: [PRICES_KEY] }
 implements:
   - tool: price.lookup
     version: "RANGE"
@@ -239,7 +238,6 @@ implements:
       http:
         endpoint: /v3/articles/${input.article}
         method: GET
-        headers: { Authorization: "Bearer ${secrets.PRICES_KEY}" }
         query_template: { currency: "${input.currency}" }
 ---
 "#;

@@ -200,7 +200,7 @@ prices    candidates  the driver serves `^2` of `price.lookup`, and the contract
         r"
 exit 0
 TOOL          VERSION  RISK  STATE     DRIVERS  ABOUT
-price.lookup  1.2.0    1     no route  prices   `prices` claims `price.lookup@1` and cannot serve it: the driver serves `^2` of `price.lookup`, and the contract is 1.2.0
+price.lookup  1.2.0    1     no route  prices (refused)  `prices` claims `price.lookup@1` and cannot serve it: the driver serves `^2` of `price.lookup`, and the contract is 1.2.0
 ",
     );
 }

@@ -11,15 +11,25 @@ use crate::Place;
 /// where this user has it. A path begins at the workspace.
 pub(crate) fn find(bin: &str, driver: &str, place: &Place, root: &Path) -> Result<String, Stop> {
     let found = match bin.contains('/') {
-        true => Some(place.program(root, bin)).filter(|path| path.is_file()),
-        false if on_shelf(bin, driver, place).is_some() => on_shelf(bin, driver, place),
-        false if among(bin, PROGRAMS).is_some() => return Ok(bin.to_owned()),
-        false => of_user(bin, place, root),
+        false if on_shelf(bin, driver, place).is_none() && among(bin, PROGRAMS).is_some() => {
+            return Ok(bin.to_owned());
+        }
+        true | false => file(bin, driver, place, root),
     };
     found.map(|path| path.display().to_string()).ok_or_else(|| {
         let words = format!("driver `{driver}` runs `{bin}`, which is not installed");
         Stop::new(Code::SetupRequired, words).help(format!("run `haft setup {driver}`"))
     })
+}
+
+/// The file that is meant.
+pub(crate) fn file(bin: &str, driver: &str, place: &Place, root: &Path) -> Option<PathBuf> {
+    match bin.contains('/') {
+        true => Some(place.program(root, bin)).filter(|path| path.is_file()),
+        false => on_shelf(bin, driver, place)
+            .or_else(|| among(bin, PROGRAMS))
+            .or_else(|| of_user(bin, place, root)),
+    }
 }
 
 /// Where programs are put that Haft fetched itself, for each driver its own.
@@ -43,7 +53,7 @@ fn on_shelf(bin: &str, driver: &str, place: &Place) -> Option<PathBuf> {
 }
 
 /// Whether one of some files is there; `~` is the home of whoever runs Haft.
-pub(super) fn any_exists(paths: &[String], place: &Place, root: &Path) -> bool {
+pub(crate) fn any_exists(paths: &[String], place: &Place, root: &Path) -> bool {
     let home = (place.variable)("HOME");
     let mut plain = paths.iter().filter_map(|path| path.split("/*").next());
     plain.any(|path| match (path.strip_prefix("~/"), &home) {

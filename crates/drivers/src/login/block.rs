@@ -5,6 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Sign;
+use crate::Place;
+use crate::cli::program;
 
 /// Whether and how one logs in.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -25,6 +27,7 @@ pub struct AuthBlock {
 #[serde(default)]
 struct State {
     env: Vec<String>,
+    paths: Vec<String>,
 }
 
 /// What starts a login.
@@ -94,6 +97,19 @@ impl AuthBlock {
     /// The variables that hold a login.
     pub fn variables(&self) -> &[String] {
         &self.state.env
+    }
+
+    /// Whether the program of the driver keeps a login in a file of its own.
+    pub fn is_kept(&self, place: &Place) -> bool {
+        program::any_exists(&self.state.paths, place, &place.root)
+    }
+
+    /// Whether there is a login that somebody can go through: a command, a page, or an AUTH.md.
+    pub fn has_way(&self) -> bool {
+        let login = self.login.as_ref();
+        let named = self.reference.as_deref().and_then(|path| path.rsplit('/').next());
+        login.is_some_and(|login| login.cmd.is_some() || login.url.is_some())
+            || named.is_some_and(|name| name == "AUTH.md" || name.ends_with(".AUTH.md"))
     }
 
     /// The sign that a login has run out.

@@ -36,12 +36,15 @@ impl Logins {
 
     /// The login of somebody: their own, or everybody's.
     pub fn find(&self, driver: &str, actor: &str) -> io::Result<Option<Login>> {
-        let all = self.all()?;
+        Ok(Logins::of(&self.all()?, driver, actor).cloned())
+    }
+
+    /// The same among logins that were read already.
+    pub fn of<'a>(all: &'a [Login], driver: &str, actor: &str) -> Option<&'a Login> {
         let whose = |wanted: Option<&str>| {
-            let mut found = all.iter();
-            found.find(|one| one.driver == driver && one.actor.as_deref() == wanted).cloned()
+            all.iter().find(|one| one.driver == driver && one.actor.as_deref() == wanted)
         };
-        Ok(whose(Some(actor)).or_else(|| whose(None)))
+        whose(Some(actor)).or_else(|| whose(None))
     }
 
     /// Puts a login on record, in place of the one that was there.
@@ -63,7 +66,8 @@ impl Logins {
         Ok(true)
     }
 
-    fn all(&self) -> io::Result<Vec<Login>> {
+    /// Every login on record.
+    pub fn all(&self) -> io::Result<Vec<Login>> {
         match fs::read(&self.file) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
             Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(Vec::new()),

@@ -38,6 +38,11 @@ impl Strongbox {
         Strongbox { file, key }
     }
 
+    /// Where it lies.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
     /// The value of a secret for one holder; for nobody in particular where none is named.
     pub fn value(&self, slug: &str, holder: Option<&str>) -> Result<Option<Secret>, Stop> {
         Ok(self.contents()?.value(slug, holder))

@@ -12,12 +12,11 @@ use haft_drivers::{
 use haft_model::{Actor, ActorId, Code, DriverId, Secret, SecretKind, Stop, Timestamp};
 use serde_json::{Value, json};
 
-use super::readiness::{self, Known};
 use super::{Host, hooks, uses, vault};
 use crate::Workspace;
 
 /// The file of logins, which holds no token.
-const FILE: &str = ".haft/logins.json";
+pub(super) const FILE: &str = ".haft/logins.json";
 
 /// How long a person may take at a page or in another terminal.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -102,26 +101,9 @@ impl Host {
 
     /// Where the login of a driver stands for an actor. One that is due is renewed first.
     pub async fn auth_state(&self, driver: &DriverId, actor: &Actor) -> Result<AuthState, Stop> {
-        let workspace = self.workspace();
-        let found = find(&workspace, driver.as_str())?;
-        let manifest = found.raw();
-        let block = AuthBlock::of(&manifest);
-        let keeper = vault::keeper(&workspace, &self.given);
-        let who = actor.id.as_str();
-        let mut login = self.logins().find(driver.as_str(), who).map_err(unreadable)?;
-        if let (Some(block), Some(there)) = (&block, &login)
-            && block.is_due(there.since, Timestamp::now())
-        {
-            login = Some(self.renewed(&workspace, &manifest, block, there.clone()).await?);
-        }
-        let used = uses::named(&manifest);
-        let variables = block.iter().flat_map(AuthBlock::variables).cloned().collect();
-        Ok(readiness::stands(Known {
-            block: block.as_ref(),
-            used: &there(&keeper, used, who).await,
-            variables: &there(&keeper, variables, who).await,
-            login: login.as_ref(),
-        }))
+        let found = find(&self.workspace(), driver.as_str())?;
+        let watch = self.watch();
+        Ok(watch.auth(&found, None, actor, Timestamp::now()).await?.0)
     }
 
     /// Notes that a backend no longer takes the login of somebody.
@@ -130,34 +112,12 @@ impl Host {
         noted.map(drop).map_err(unreadable)
     }
 
-    /// Renews a login by the command of its driver; one that fails has run out.
-    async fn renewed(
-        &self,
-        workspace: &Workspace,
-        manifest: &Value,
-        block: &AuthBlock,
-        login: Login,
-    ) -> Result<Login, Stop> {
-        let command = block.refresh.as_ref().and_then(|refresh| refresh.cmd.as_deref());
-        // An empty command means that the driver renews it itself.
-        let Some(command) = command.filter(|command| !command.trim().is_empty()) else {
-            return Ok(login);
-        };
-        let place = hooks::place(workspace, &self.given);
-        let done = Program { manifest, place: &place }.run(command).await;
-        let expired = !matches!(done, Ok(0));
-        let since = if expired { login.since } else { Timestamp::now() };
-        let login = Login { expired, since, ..login };
-        self.logged_in(login.clone())?;
-        Ok(login)
-    }
-
     fn logged_in(&self, login: Login) -> Result<(), Stop> {
         self.logins().put(login).map_err(unreadable)
     }
 
     fn logins(&self) -> Logins {
-        Logins::new(self.workspace().root().join(FILE))
+        self.watch().logins()
     }
 }
 
@@ -306,28 +266,19 @@ impl Under<'_> {
     }
 }
 
-/// Of each name, whether somebody would get a value.
-async fn there(keeper: &Keeper, names: BTreeSet<String>, who: &str) -> Vec<bool> {
-    let mut found = Vec::new();
-    for name in names {
-        found.push(keeper.resolves(&name, who).await.is_ok());
-    }
-    found
-}
-
 fn find(workspace: &Workspace, id: &str) -> Result<Arc<Driver>, Stop> {
-    let bindings = || workspace.snapshot().entries().flat_map(|entry| &entry.bindings);
-    let found = bindings().find(|binding| binding.driver.id.as_str() == id);
-    found.map(|binding| binding.driver.clone()).ok_or_else(|| {
+    let drivers = workspace.drivers();
+    let found = drivers.iter().find(|driver| driver.id.as_str() == id);
+    found.cloned().ok_or_else(|| {
         let stop =
             Stop::new(Code::ResourceNotFound, format!("no tool is served by a driver `{id}`"));
-        match did_you_mean(id, bindings().map(|binding| binding.driver.id.as_str())) {
+        match did_you_mean(id, drivers.iter().map(|driver| driver.id.as_str())) {
             Some(near) => stop.help(format!("did you mean `{near}`?")),
             None => stop.help("`haft tools` lists the drivers"),
         }
     })
 }
 
-fn unreadable(fault: std::io::Error) -> Stop {
+pub(super) fn unreadable(fault: std::io::Error) -> Stop {
     Stop::new(Code::SetupRequired, format!("`{FILE}` cannot be used: {fault}"))
 }

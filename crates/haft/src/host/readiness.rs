@@ -12,6 +12,8 @@ pub(super) struct Known<'a> {
     pub(super) used: &'a [bool],
     /// Of each variable that holds a login, whether there is a value.
     pub(super) variables: &'a [bool],
+    /// Whether the program of the driver keeps a login in a file of its own.
+    pub(super) kept: bool,
     /// The login on record.
     pub(super) login: Option<&'a Login>,
 }
@@ -26,7 +28,7 @@ pub(super) fn stands(known: Known<'_>) -> AuthState {
     let nothing_to_have = block.login.is_none() && known.variables.is_empty();
     let logged_in = match known.used {
         [] if nothing_to_have => return AuthState::NotRequired,
-        [] => known.login.is_some() || known.variables.contains(&true),
+        [] => known.login.is_some() || known.kept || known.variables.contains(&true),
         used => !used.contains(&false),
     };
     if logged_in { AuthState::LoggedIn } else { AuthState::LoggedOut }
@@ -54,6 +56,7 @@ mod tests {
             used: &flags(used),
             variables: &flags(variables),
             login: login.as_ref(),
+            kept: false,
         };
         assert_eq!(stands(known), expected, "{auth} {used} {variables} {login:?}");
     }

@@ -12,19 +12,28 @@ use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Timestamp,
 use haft_policy::Rulebook;
 use haft_runtime::{People, Rate, World};
 
+use super::lookout::{Sources, Watch};
 use super::{Given, hooks, vault};
 use crate::builtin::UPSTREAM_DRIVER;
 use crate::workspace::upstream;
 use crate::{BUILTIN_DRIVER, Workspace};
 
-pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
+/// The world, and who knows how its drivers are.
+pub(super) fn build(workspace: &Workspace, given: &Given) -> (World, Arc<Watch>) {
     let settings = workspace.settings();
     let surfaces = settings.surfaces.iter().map(|surface| {
         let most = usize::try_from(surface.defer_above).unwrap_or(usize::MAX);
         Surface::new(&surface.scope, &surface.tools, most)
     });
     let keeper = Arc::new(vault::keeper(workspace, given));
-    World {
+    let code = workspace.code_drivers().into_keys();
+    let watch = Arc::new(Watch::new(Sources {
+        root: workspace.root().to_owned(),
+        keeper: given.vault.is_none().then(|| keeper.clone()),
+        place: hooks::place(workspace, given),
+        code: code.chain(given.drivers.keys().cloned()).collect(),
+    }));
+    let world = World {
         snapshot: workspace.shared_snapshot(),
         rulebook: Arc::new(rulebook(workspace)),
         drivers: drivers(workspace, given),
@@ -35,7 +44,9 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> World {
         notices: notices(workspace),
         rates: settings.limits.rates.iter().map(rate).collect(),
         at_once: settings.limits.drivers.iter().map(at_once).collect(),
-    }
+        lookout: Some(watch.clone()),
+    };
+    (world, watch)
 }
 
 fn people(workspace: &Workspace) -> People {

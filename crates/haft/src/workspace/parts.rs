@@ -33,12 +33,7 @@ pub(super) fn gather(
     settings: &Settings,
     options: &LoadOptions,
 ) -> Gathered {
-    let mut parts = Parts {
-        lock: lock.clone(),
-        routing: routing(settings),
-        states: options.states.clone(),
-        ..Parts::default()
-    };
+    let mut parts = Parts { lock: lock.clone(), routing: routing(settings), ..Parts::default() };
     let mut findings = Vec::new();
     let mut interfaces = Vec::new();
     let mut files: Vec<(&String, &Known)> = known.iter().collect();

@@ -29,6 +29,7 @@ mod overtaken;
 mod permits;
 mod progress;
 mod properties;
+mod readiness;
 mod rebuild;
 mod recovery;
 mod refusals;

@@ -59,9 +59,8 @@ impl Walk<'_> {
         let before = &cleared.understood;
         let world = self.world.clone();
         let input = before.plan.input.clone();
-        let mut avoid: Vec<Avoided> = tried.iter().map(Avoided::tried).collect();
-        avoid.extend(self.resting(call));
-        let understood = Understood::avoiding(&world, call, &before.entry, input, &avoid).ok()?;
+        let outlook = self.outlook(call, tried.iter().map(Avoided::tried).collect());
+        let understood = Understood::of(&world, call, &before.entry, input, &outlook).ok()?;
         let heard = cleared.heard.clone()?;
         let decision = self.judged(&world, &understood, &heard).await.ok()?;
         if decision.verdict != Verdict::Allow {

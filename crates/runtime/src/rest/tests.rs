@@ -54,12 +54,16 @@ fn one_call_at_a_time_finds_out_whether_it_works_again() {
     // Nobody learned how that one ended, so another may try.
     drop(trial);
     assert_eq!(rests.resting(at(30)).len(), 0);
-    rests.begin(&driver, at(30)).unwrap().ended(&failed(Code::DependencyUnavailable), at(31));
+    let trial = rests.begin(&driver, at(30)).unwrap();
+    let turn = trial.ended(&failed(Code::DependencyUnavailable), at(31));
+    assert_eq!(turn, Some(Some(Rested { failures: 3, until: at(61) })));
     assert_eq!(
         rests.resting(at(40)).first().map(|avoided| avoided.reason.clone()).as_deref(),
         Some("it failed 3 times in a row and rests until 1970-01-01T00:01:01Z")
     );
-    rests.begin(&driver, at(61)).unwrap().ended(&Ok(Output::read(().into())), at(61));
+    let works = || Ok(Output::read(().into()));
+    assert_eq!(rests.begin(&driver, at(61)).unwrap().ended(&works(), at(61)), Some(None));
+    assert_eq!(rests.begin(&driver, at(61)).unwrap().ended(&works(), at(61)), None);
     assert_eq!(rests.resting(at(62)).len(), 0);
 }
 

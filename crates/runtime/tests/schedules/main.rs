@@ -33,6 +33,9 @@ use shuttle::{Config, Runner};
 #[derive(Clone, Copy)]
 struct Guest(&'static str, &'static [&'static str], bool, i32, bool);
 
+/// How urgent the guest is who lends the place at the end.
+const URGENT: i32 = 5;
+
 /// Writers and readers of paths inside each other, two of whom lose interest.
 const CROWD: [Guest; 6] = [
     Guest("ann", &["file:a", "file:b"], false, 0, false),
@@ -40,7 +43,7 @@ const CROWD: [Guest; 6] = [
     Guest("ann", &["file:a/x"], true, 2, true),
     Guest("cleo", &["file:*"], false, 0, true),
     Guest("bob", &["file:b"], true, 0, false),
-    Guest("cleo", &[], true, 5, false),
+    Guest("cleo", &[], true, URGENT, false),
 ];
 
 /// Enough for a fight over two locks, and few enough to try every order up to a bound.
@@ -89,6 +92,11 @@ async fn visit(guest: Guest, queue: Arc<Queue>, inside: Arc<Inside>, places: usi
     inside.enters(guest, places);
     yield_now().await;
     inside.leaves(guest);
+    if guest.3 == URGENT {
+        let aside = queue.aside();
+        yield_now().await;
+        drop(aside);
+    }
     drop(slot);
 }
 

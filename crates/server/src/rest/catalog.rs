@@ -7,8 +7,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use haft_catalog::{Index, Moment, Revision, Row, Shown, View};
-use haft_model::{Actor, Call, Date, DriverId, Lifecycle, Timestamp, utc_day};
+use haft_catalog::{DriverStates, Entry, Index, Moment, Outlook, Revision, Row, Shown, View};
+use haft_model::{Actor, Call, Date, DriverId, Timestamp, utc_day};
 use haft_runtime::World;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,39 +39,23 @@ impl Stand {
     }
 
     /// One contract in a list.
-    fn row(&self, row: &Row) -> Value {
-        let entry = &row.entry;
-        let contract = &entry.contract;
-        let (state, reason) = self.state(row);
-        let drivers = entry.bindings.iter().map(|binding| {
-            let driver = &binding.driver;
-            json!({ "id": driver.id, "kind": driver.kind, "refused": binding.refused })
-        });
-        json!({
-            "id": contract.key().id,
-            "key": contract.key(),
-            "version": contract.tool.version,
-            "name": contract.title(),
-            "description": contract.tool.description,
-            "risk_level": contract.effects.risk,
-            "state": state,
-            "reason": reason,
-            "drivers": drivers.collect::<Vec<_>>(),
-        })
+    async fn row(&self, row: &Row, actor: &Actor) -> Value {
+        let states = self.states(&row.entry, actor).await;
+        let outlook = Outlook { states, ..Outlook::default() };
+        let (state, reason) = match row.shown {
+            Shown::Loaded | Shown::Blocked(_) => {
+                self.world.snapshot.standing(&row.entry, actor, self.today, &outlook)
+            }
+            shown => (shown.name(), shown.reason().map(str::to_owned)),
+        };
+        row.entry.listed(state, reason.as_deref(), &outlook.states)
     }
 
-    /// Whether a contract can be called now, and if not, why.
-    fn state(&self, row: &Row) -> (&'static str, Option<String>) {
-        let entry = &row.entry;
-        let serves = entry.bindings.iter().any(|binding| binding.refused.is_none());
-        match (row.shown, entry.blocked(self.today)) {
-            (_, Some(block)) => ("blocked", Some(block.message)),
-            (Shown::Loaded, None) if !serves => ("no route", Some("no driver serves it".into())),
-            (Shown::Loaded, None) if entry.lifecycle(self.today) == Lifecycle::Deprecated => {
-                ("deprecated", None)
-            }
-            (Shown::Loaded, None) => ("ready", None),
-            (shown, None) => (shown.name(), shown.reason().map(str::to_owned)),
+    /// What is known of the drivers of a contract.
+    async fn states(&self, entry: &Entry, actor: &Actor) -> DriverStates {
+        match &self.world.lookout {
+            Some(lookout) => lookout.look(entry, actor, Timestamp::now()).await,
+            None => DriverStates::default(),
         }
     }
 }
@@ -88,8 +72,10 @@ pub(super) async fn list(
     headers: HeaderMap,
 ) -> Response {
     let stand = Stand::of(&desk, &actor);
-    let visible = stand.view.rows().filter(|row| is_visible(row));
-    let tools: Vec<Value> = visible.map(|row| stand.row(row)).collect();
+    let mut tools = Vec::new();
+    for row in stand.view.rows().filter(|row| is_visible(row)) {
+        tools.push(stand.row(row, &actor).await);
+    }
     tagged(&headers, &json!({ "tools": tools }))
 }
 
@@ -123,10 +109,12 @@ pub(super) async fn show(
     Named(name): Named<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let Stand { world, view, today } = Stand::of(&desk, &actor);
-    let found = view.find(&name, &world.snapshot).filter(|row| is_visible(row));
-    let row = found.ok_or_else(|| Problem::from(world.snapshot.unknown(&name)))?;
-    Ok(tagged(&headers, &row.entry.told(today)))
+    let stand = Stand::of(&desk, &actor);
+    let snapshot = &stand.world.snapshot;
+    let found = stand.view.find(&name, snapshot).filter(|row| is_visible(row));
+    let entry = &found.ok_or_else(|| Problem::from(snapshot.unknown(&name)))?.entry;
+    let states = stand.states(entry, &actor).await;
+    Ok(tagged(&headers, &entry.told(stand.today, &states)))
 }
 
 /// `GET /v1/surfaces`: what the caller sees, and why not the rest.

@@ -1,0 +1,283 @@
+//! How the drivers of a workspace are, for whoever calls.
+//!
+//! Nothing is started and no backend is asked here, except to renew a login that is due. Files are
+//! read again when they changed, so that what another process did is known at the next call.
+
+mod declares;
+mod secrets;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_catalog::{AuthState, DriverState, DriverStates, Entry, Mend, Probe, Rested};
+use haft_contract::Driver;
+use haft_driver::BoxFuture;
+use haft_drivers::{AuthBlock, Keeper, Login, Logins, Place, Program};
+use haft_model::{Actor, DriverId, DriverKind, Stop, Timestamp};
+use haft_runtime::Lookout;
+
+use super::login::unreadable;
+use super::readiness::{self, Known};
+use crate::readiness::{
+    DriverRecord, Fresh, HealthRecord, HealthRecords, Readiness, Records, health_file,
+};
+use declares::Declares;
+use secrets::Secrets;
+
+/// Knows how the drivers of a workspace are.
+pub(super) struct Watch {
+    root: PathBuf,
+    secrets: Secrets,
+    place: Place,
+    /// Drivers behind which there is code of the program, which knows how it is.
+    code: Vec<DriverId>,
+    /// Whose home folder this is.
+    person: Option<String>,
+    declared: Mutex<HashMap<DriverId, Arc<Declares>>>,
+    records: Fresh<Records>,
+    health: Fresh<HealthRecords>,
+    logins: Fresh<Vec<Login>>,
+}
+
+/// What a host hands in.
+pub(super) struct Sources {
+    pub(super) root: PathBuf,
+    /// Who keeps secrets; none where that is for somebody else to know.
+    pub(super) keeper: Option<Arc<Keeper>>,
+    pub(super) place: Place,
+    pub(super) code: Vec<DriverId>,
+}
+
+impl Watch {
+    pub(super) fn new(Sources { root, keeper, place, code }: Sources) -> Watch {
+        let person = ["USER", "LOGNAME"].iter().find_map(|name| (place.variable)(name));
+        Watch {
+            secrets: Secrets::new(keeper),
+            code,
+            person: person.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()),
+            declared: Mutex::default(),
+            records: Fresh::new(Readiness::file(&root).path().to_owned()),
+            health: Fresh::new(health_file(&root).path().to_owned()),
+            logins: Fresh::new(root.join(super::login::FILE)),
+            place,
+            root,
+        }
+    }
+
+    /// What is known of one driver, for one of its entries or for all of them; nothing where code of
+    /// this program stands behind it.
+    pub(super) async fn state(
+        &self,
+        driver: &Driver,
+        entry: Option<usize>,
+        actor: &Actor,
+        now: Timestamp,
+    ) -> Option<DriverState> {
+        if driver.kind == DriverKind::Builtin || self.code.contains(&driver.id) {
+            return None;
+        }
+        let health = self.backend(&driver.id);
+        let mut state = DriverState {
+            health: health.health(now),
+            rest: health.rest(now),
+            ..DriverState::default()
+        };
+        // Most drivers have neither, and their manifests need not be read again.
+        if driver.kind == DriverKind::Cli {
+            (state.installed, state.version) = self.program(driver, &self.declares(driver));
+        }
+        // A file that cannot be read says nothing; whoever looks after the workspace hears of it.
+        if let Ok((auth, login)) = self.auth(driver, entry, actor, now).await {
+            (state.auth, state.login) = (auth, login);
+        }
+        Some(state)
+    }
+
+    /// Where a login stands, and what mends it. One that is due is renewed first.
+    pub(super) async fn auth(
+        &self,
+        driver: &Driver,
+        entry: Option<usize>,
+        actor: &Actor,
+        now: Timestamp,
+    ) -> Result<(AuthState, Option<Mend>), Stop> {
+        if driver.auth.is_none() {
+            return Ok((AuthState::NotRequired, None));
+        }
+        let declares = self.declares(driver);
+        let Some(block) = &declares.auth else { return Ok((AuthState::NotRequired, None)) };
+        let who = actor.id.as_str();
+        let mut login = self.login(driver, who)?;
+        if let Some(there) = &login
+            && block.is_due(there.since, now)
+        {
+            login = Some(self.renewed(driver, block, there.clone()).await?);
+        }
+        let used = self.secrets.missing(declares.used(entry), who).await;
+        let variables = self.secrets.missing(block.variables(), who).await;
+        let (Some(used), Some(variables)) = (used, variables) else {
+            return Ok((AuthState::NotLooked, None));
+        };
+        let there =
+            |missing: &[Option<Stop>]| missing.iter().map(Option::is_none).collect::<Vec<_>>();
+        let auth = readiness::stands(Known {
+            block: Some(block),
+            used: &there(&used),
+            variables: &there(&variables),
+            login: login.as_ref(),
+            kept: block.is_kept(&self.place),
+        });
+        let first = used.into_iter().chain(variables).flatten().next();
+        Ok((auth, self.mend(auth, driver, actor, first)))
+    }
+
+    /// What mends a login: going through it, or setting the secret that it is.
+    fn mend(
+        &self,
+        auth: AuthState,
+        driver: &Driver,
+        actor: &Actor,
+        missing: Option<Stop>,
+    ) -> Option<Mend> {
+        let why = match auth {
+            AuthState::LoggedOut => format!("`{}` is not logged in", actor.id),
+            AuthState::Expired => "the login has run out".to_owned(),
+            AuthState::NotLooked | AuthState::NotRequired | AuthState::LoggedIn => return None,
+        };
+        if self.declares(driver).has_way {
+            let own = self.person.as_ref().map(|person| format!("user:{person}"));
+            let run = match own.as_deref() == Some(actor.id.as_str()) {
+                true => format!("haft login {}", driver.id),
+                false => format!("haft login {} --as {}", driver.id, actor.id),
+            };
+            return Some(Mend { why, run });
+        }
+        let missing = missing?;
+        let run =
+            missing.help.filter(|help| help.starts_with("haft ") || help.starts_with("chmod "));
+        Some(Mend {
+            why: missing.message,
+            run: run.unwrap_or_else(|| "haft secrets list".to_owned()),
+        })
+    }
+
+    /// Renews a login by the command of its driver; one that fails has run out.
+    async fn renewed(
+        &self,
+        driver: &Driver,
+        block: &AuthBlock,
+        login: Login,
+    ) -> Result<Login, Stop> {
+        let command = block.refresh.as_ref().and_then(|refresh| refresh.cmd.as_deref());
+        // An empty command means that the driver renews it itself.
+        let Some(command) = command.filter(|command| !command.trim().is_empty()) else {
+            return Ok(login);
+        };
+        let done = Program { manifest: &driver.raw(), place: &self.place }.run(command).await;
+        let expired = !matches!(done, Ok(0));
+        let since = if expired { login.since } else { Timestamp::now() };
+        let login = Login { expired, since, ..login };
+        self.logins().put(login.clone()).map_err(unreadable)?;
+        Ok(login)
+    }
+
+    pub(super) fn logins(&self) -> Logins {
+        Logins::new(self.root.join(super::login::FILE))
+    }
+
+    fn login(&self, driver: &Driver, who: &str) -> Result<Option<Login>, Stop> {
+        let mut failed = None;
+        let all = self.logins.get(|_| self.logins().all().map_err(|fault| failed = Some(fault)));
+        match failed {
+            Some(fault) => Err(unreadable(fault)),
+            None => Ok(Logins::of(&all, driver.id.as_str(), who).cloned()),
+        }
+    }
+
+    /// Whether the program of a driver is there, of the right version and set up, as far as a look
+    /// at files tells.
+    fn program(&self, driver: &Driver, declares: &Declares) -> (Probe, Probe) {
+        let Some(provision) = &declares.program else {
+            return (Probe::NotLooked, Probe::NotLooked);
+        };
+        let run = || format!("haft setup {}", driver.id);
+        if let Err(stop) = provision.program() {
+            return (Probe::Failed(Mend { why: stop.message, run: run() }), Probe::NotLooked);
+        }
+        let records = self.records.get(|_| Readiness::file(&self.root).read::<Records>());
+        let known = records.get(driver.id.as_str());
+        let of_person = |(whose, _): &(&String, &DriverRecord)| {
+            self.person.as_ref().is_none_or(|person| *whose == person)
+        };
+        let mine = known.into_iter().flatten().find(of_person).map(|(_, record)| record);
+        let done = |step: &&String| mine.is_some_and(|mine| mine.steps.contains(*step));
+        if let Some(left) = declares.steps.iter().find(|step| !done(step)) {
+            let why = format!("step `{left}` of its set-up is not done");
+            return (Probe::Failed(Mend { why, run: run() }), Probe::NotLooked);
+        }
+        // What somebody learned of another file says nothing about this one.
+        let same = provision.stamp();
+        let looked = known.into_iter().flatten().map(|(_, record)| record);
+        let mut looked = looked.filter(|record| record.program.is_some() && record.program == same);
+        let version = match looked.next() {
+            Some(record) if record.version_fits => Probe::Passed,
+            Some(record) => {
+                let unknown = || "its program has a version that nobody knows".to_owned();
+                let why = record.misfit.clone().unwrap_or_else(unknown);
+                Probe::Failed(Mend { why, run: run() })
+            }
+            None => Probe::NotLooked,
+        };
+        (Probe::Passed, version)
+    }
+
+    fn declares(&self, driver: &Driver) -> Arc<Declares> {
+        let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        let declares = declared.entry(driver.id.clone());
+        declares.or_insert_with(|| Arc::new(Declares::of(driver, &self.root, &self.place))).clone()
+    }
+
+    fn backends(&self) -> Arc<HealthRecords> {
+        self.health.get(|_| health_file(&self.root).read())
+    }
+
+    /// What is on record of a backend.
+    pub(super) fn backend(&self, driver: &DriverId) -> HealthRecord {
+        self.backends().get(driver.as_str()).cloned().unwrap_or_default()
+    }
+
+    /// Changes what is on record of a backend.
+    pub(super) fn note(
+        &self,
+        driver: &str,
+        change: impl FnOnce(&mut HealthRecord),
+    ) -> Result<(), crate::Error> {
+        let file = health_file(&self.root);
+        file.change(|all: &mut HealthRecords| change(all.entry(driver.to_owned()).or_default()))?;
+        Ok(())
+    }
+}
+
+impl Lookout for Watch {
+    fn look<'a>(
+        &'a self,
+        entry: &'a Entry,
+        actor: &'a Actor,
+        now: Timestamp,
+    ) -> BoxFuture<'a, DriverStates> {
+        Box::pin(async move {
+            let mut states = DriverStates::default();
+            for binding in &entry.bindings {
+                let state = self.state(&binding.driver, Some(binding.entry), actor, now).await;
+                states.extend(state.map(|state| (binding.driver.id.clone(), state)));
+            }
+            states
+        })
+    }
+
+    fn rests(&self, driver: &DriverId, rest: Option<Rested>) {
+        // Other processes may do without; this one knows it anyway.
+        let _ = self.note(driver.as_str(), |record| record.rest = rest);
+    }
+}

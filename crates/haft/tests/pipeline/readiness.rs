@@ -1,0 +1,149 @@
+//! How drivers are decides who serves a call: set up, logged in, working.
+
+use std::fs;
+
+use haft_model::{Call, Code, Envelope};
+use serde_json::json;
+
+use crate::stage::*;
+
+/// A tool that only looks, and what else its drivers say: a program that is there unless said.
+fn served_by(drivers: &[(&str, &str)]) -> Setting {
+    reaching("", drivers)
+}
+
+/// The same by a tool that reaches hosts.
+fn reaching(hosts: &str, drivers: &[(&str, &str)]) -> Setting {
+    let tool = format!(
+        "---\nname: Say\nid: demo.say\ndescription: Says something.\nversion: 1.0.0\n{READ}\
+         inputs: {{ type: object }}\noutputs: {{ type: object }}\nrequires: {{ network: [{hosts}] }}\n---\n"
+    );
+    let mut setting = Setting::default().file(".tools/demo.say/TOOL.md", &tool);
+    for (id, fields) in drivers {
+        let bin = if fields.contains("bin: ") { "" } else { "bin: echo\n" };
+        let text = format!(
+            "---\nname: {id}\nid: {id}\ndescription: A program.\nversion: 1.0.0\nkind: cli\n{bin}{fields}\n\
+             implements:\n  - {{ tool: demo.say, version: ^1, metadata: {{ cli: {{ argv: [x] }} }} }}\n---\n"
+        );
+        setting = setting.file(&format!(".drivers/{id}/DRIVER.md"), &text);
+    }
+    setting
+}
+
+async fn called(stage: &Stage, who: &str) -> Envelope {
+    stage.host.call(Call::new(stage.host.actor(who), "demo.say", json!({}))).await
+}
+
+/// Who served the call, or the error with what helps.
+async fn outcome(stage: &Stage, who: &str) -> Result<String, (Code, String)> {
+    let envelope = called(stage, who).await;
+    match envelope.error {
+        None => Ok(envelope.driver.unwrap()),
+        Some(error) => Err((error.error_code, error.help.unwrap_or_default())),
+    }
+}
+
+fn refused(code: Code, help: &str) -> Result<String, (Code, String)> {
+    Err((code, help.to_owned()))
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_leaves_the_call_to_another_or_names_the_command() {
+    let absent = ("first", "bin: haft-no-such-program");
+    let stage = served_by(&[absent, ("second", "")]).open();
+    assert_eq!(outcome(&stage, "agent:coder").await, Ok("second".to_owned()));
+    let stage = served_by(&[absent]).open();
+    let expected = refused(Code::SetupRequired, "run `haft setup first`");
+    assert_eq!(outcome(&stage, "agent:coder").await, expected);
+}
+
+#[tokio::test]
+async fn a_set_up_that_nobody_went_through_names_the_command() {
+    let steps = "setup: [{ id: greet, kind: cmd, cmd: 'true' }]";
+    let stage = served_by(&[("first", steps)]).open();
+    let expected = refused(Code::SetupRequired, "run `haft setup first`");
+    assert_eq!(outcome(&stage, "agent:coder").await, expected);
+}
+
+#[tokio::test]
+async fn a_login_holds_for_whoever_has_it() {
+    let login = "auth: { login: { cmd: 'true' } }";
+    let stage = served_by(&[("first", login)]).open();
+    let (owner, anybody) = (stage.owner(), "agent:coder");
+    let expected = refused(Code::CredentialMissing, "run `haft login first --as agent:coder`");
+    assert_eq!(outcome(&stage, anybody).await, expected);
+    stage.host.log_in("first", &owner, Some(&owner.id), None).await.unwrap();
+    assert_eq!(outcome(&stage, "user:ana").await, Ok("first".to_owned()));
+    assert_eq!(outcome(&stage, anybody).await, expected);
+    stage.host.login_expired(&"first".into(), &owner).unwrap();
+    let envelope = called(&stage, "user:ana").await;
+    let error = envelope.error.unwrap();
+    assert_eq!(error.message, "the login of `first`, which serves `demo.say@1`, has run out");
+}
+
+#[tokio::test]
+async fn a_login_that_a_program_keeps_itself_is_one() {
+    let login = "auth: { login: { cmd: 'true' }, state: { paths: [./kept/**] } }";
+    let stage = served_by(&[("first", login)]).open();
+    assert!(outcome(&stage, "agent:coder").await.is_err());
+    fs::create_dir(stage.folder.path().join("kept")).unwrap();
+    assert_eq!(outcome(&stage, "agent:coder").await, Ok("first".to_owned()));
+}
+
+#[tokio::test]
+async fn a_backend_that_fails_is_left_alone_for_as_long_as_a_look_holds() {
+    let check = |cmd: &str, every: &str| {
+        format!("health_check: {{ method: exec, cmd: '{cmd}', every: {every} }}")
+    };
+    let sick = check("false", "PT1H");
+    let stage = served_by(&[("first", &sick), ("second", "")]).open();
+    // Nobody looked yet, and that is no reason.
+    assert_eq!(outcome(&stage, "agent:coder").await, Ok("first".to_owned()));
+    let probed = stage.host.probe(false).await.unwrap();
+    assert_eq!(probed.len(), 1);
+    assert_eq!(probed[0].checkup.why.as_deref(), Some("`false` ended with code 1"));
+    assert_eq!(stage.host.probe(false).await.unwrap(), [], "the last look still holds");
+    assert_eq!(outcome(&stage, "agent:coder").await, Ok("second".to_owned()));
+    let another = stage.another(|_| {});
+    let call = || Call::new(another.actor("agent:coder"), "demo.say", json!({}));
+    assert_eq!(another.call(call()).await.driver.as_deref(), Some("second"));
+    let why = another.runtime().why(&call(), None).await.unwrap();
+    let (route, _) = why.explained.route.unwrap();
+    let reasons: Vec<&str> = route.rejected.iter().map(|one| &*one.reason).collect();
+    assert_eq!(reasons, ["its health check failed lately: `false` ended with code 1"]);
+    stage.rewrite(".drivers/first/DRIVER.md", |text| text.replace("'false'", "'true'"));
+    assert_eq!(stage.host.probe(true).await.unwrap().len(), 1);
+    assert_eq!(outcome(&stage, "agent:coder").await, Ok("first".to_owned()));
+}
+
+#[tokio::test]
+async fn a_failure_that_is_too_old_counts_no_more() {
+    let check = "health_check: { method: exec, cmd: 'false', every: PT0S }";
+    let stage = served_by(&[("first", check), ("second", "")]).open();
+    stage.host.probe(false).await.unwrap();
+    assert_eq!(outcome(&stage, "agent:coder").await, Ok("first".to_owned()));
+    assert_eq!(stage.host.probe(false).await.unwrap().len(), 1, "it is looked at again");
+}
+
+#[tokio::test]
+async fn a_driver_that_rests_is_left_alone_by_other_processes_too() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let closed = format!(
+        "---\nname: Web\nid: web\ndescription: A server.\nversion: 1.0.0\nkind: http\n\
+        base_url: http://127.0.0.1:{port}\nnetwork: {{ egress: [\"127.0.0.1:{port}\"] }}\n\
+        implements:\n  - {{ tool: demo.say, version: ^1, metadata: {{ http: {{ endpoint: / }} }} }}\n---\n"
+    );
+    let stage = reaching(&format!("\"127.0.0.1:{port}\""), &[])
+        .file(".drivers/web/DRIVER.md", &closed)
+        .settings("[limits.rest]\nfailures = 1\npause_ms = 3600000")
+        .open();
+    let failed = outcome(&stage, "agent:coder").await;
+    assert!(matches!(failed, Err((Code::DependencyUnavailable, _))), "{failed:?}");
+    let another = stage.another(|_| {});
+    let agent = another.actor("agent:coder");
+    let entry = another.workspace().snapshot().find("demo.say").unwrap().clone();
+    let states = another.driver_states(&entry, &agent).await;
+    let (why, reason) = states["web"].objection(false).unwrap();
+    assert_eq!(why, "rest");
+    assert!(reason.starts_with("it failed 1 times in a row and rests until "), "{reason}");
+}
