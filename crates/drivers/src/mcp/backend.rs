@@ -60,7 +60,10 @@ impl Mcp {
             return Ok(subscribed);
         }
         let attended = connection.ear().attend(&attempt.link);
-        let mut params = request.params.clone();
+        let mut params = match &request.params {
+            Value::Null => json!({}),
+            params => params.clone(),
+        };
         for _ in 0..MOST_ROUNDS {
             let message = json!({ "method": request.method, "params": params });
             let message: ClientRequest = serde_json::from_value(message).map_err(|fault| {
@@ -79,8 +82,14 @@ impl Mcp {
             match answered.map_err(|fault| refused(&fault))? {
                 ServerResult::InputRequiredResult(asks) => {
                     let answers = answers(attempt, &asks).await?;
-                    params["inputResponses"] = json!(answers);
-                    params["requestState"] = json!(asks.request_state);
+                    let brought = [
+                        ("inputResponses", json!(answers)),
+                        ("requestState", json!(asks.request_state)),
+                    ];
+                    let brought = brought.into_iter().filter(|(_, value)| !value.is_null());
+                    if let Some(fields) = params.as_object_mut() {
+                        fields.extend(brought.map(|(name, value)| (name.to_owned(), value)));
+                    }
                 }
                 result => {
                     drop(attended);
