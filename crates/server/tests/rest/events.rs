@@ -22,7 +22,7 @@ impl Events {
 
     async fn next(&mut self) -> Event {
         // Signs of life come all the time, so the wait is for the event as such.
-        timeout(PATIENCE, self.read()).await.expect("no event came")
+        timeout(PATIENCE, self.read()).await.unwrap_or_else(|_| panic!("no event came"))
     }
 
     async fn read(&mut self) -> Event {
