@@ -16,13 +16,13 @@ type Event = (String, Value);
 impl Events {
     async fn after(served: &Served, place: Option<&str>) -> Events {
         let last = place.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
-        let request = format!("GET /v1/events HTTP/1.1\r\nHost: a\r\n{last}\r\n");
+        let request = format!("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n{last}\r\n");
         Events(served.open(&request).await)
     }
 
     async fn next(&mut self) -> Event {
         // Signs of life come all the time, so the wait is for the event as such.
-        timeout(PATIENCE, self.read()).await.expect("no event came")
+        timeout(PATIENCE, self.read()).await.unwrap_or_else(|_| panic!("no event came"))
     }
 
     async fn read(&mut self) -> Event {
