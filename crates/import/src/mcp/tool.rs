@@ -33,18 +33,21 @@ pub(super) fn written(raw: &Value, id: &str, made: &Made<'_>, margin: &mut Margi
     say("risk_level", json!(if reads { 0 } else { 3 }));
     say("inputs", inputs(raw));
     say("outputs", outputs(raw, margin));
-    let mut imported =
-        json!({ "from": "mcp", "source": launch.shown, "name": text::line(called, 200) });
-    let mut haft = json!({ "kind": "mcp_tool" });
+    let mut imported = Map::new();
+    imported.insert("from".to_owned(), json!("mcp"));
+    imported.insert("source".to_owned(), json!(launch.shown));
+    imported.insert("name".to_owned(), json!(text::line(called, 200)));
+    let mut haft = Map::new();
+    haft.insert("kind".to_owned(), json!("mcp_tool"));
     if options.keep_names && is_a_name(called) {
-        haft["exposed_as"] = json!(called);
+        haft.insert("exposed_as".to_owned(), json!(called));
     }
     if reads {
-        haft["class"] = json!(["read-only"]);
-        haft["concurrency"] = json!({ "safe": true });
-        imported["effects"] = json!("vouched");
+        haft.insert("class".to_owned(), json!(["read-only"]));
+        haft.insert("concurrency".to_owned(), json!({ "safe": true }));
+        imported.insert("effects".to_owned(), json!("vouched"));
     }
-    haft["imported"] = imported;
+    haft.insert("imported".to_owned(), Value::Object(imported));
     let mut metadata = json!({ "haft": haft });
     if let (false, Some(fields)) = (hints.is_empty(), metadata.as_object_mut()) {
         fields.insert("mcp".to_owned(), json!({ "annotations": hints }));
