@@ -14,4 +14,4 @@ mod rest;
 
 pub use desk::Desk;
 pub use listen::{Error, Server};
-pub use mcp::stdio;
+pub use mcp::{lines, stdio};
