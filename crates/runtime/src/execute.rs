@@ -153,8 +153,11 @@ impl Walk<'_> {
         let outcome = self.run(&mut running, cleared).await;
         let outcome = self.attempt_ended(outcome, &running);
         let turn = trial.ended(&outcome, self.journal.now());
-        if let (Some(rest), Some(lookout)) = (turn, &self.world.lookout) {
-            lookout.rests(&plan.route.driver, rest);
+        if let Some(rest) = turn {
+            self.runtime.ring();
+            if let Some(lookout) = &self.world.lookout {
+                lookout.rests(&plan.route.driver, rest);
+            }
         }
         outcome
     }
