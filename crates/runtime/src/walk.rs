@@ -188,7 +188,7 @@ impl<'r> Walk<'r> {
 
     /// Learns how the drivers of the contract are, so that routing need not ask.
     pub(crate) async fn look(&mut self, call: &Call, entry: &Entry) {
-        self.states = self.world.states(entry, &call.actor, self.journal.now()).await;
+        self.states = self.world.states_for_use(entry, &call.actor, self.journal.now()).await;
     }
 
     /// Phases 1 and 3: the tool, on the surface, its schema loaded.

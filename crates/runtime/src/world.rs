@@ -39,7 +39,16 @@ pub struct World {
 
 /// Knows how drivers are: set up, logged in, working. A call is told before it is routed.
 pub trait Lookout: Send + Sync {
-    /// What is known of the drivers of a contract now, for an actor. It looks at no backend.
+    /// Does what has to be done before the drivers of a contract are used: renews a login that is due,
+    /// and asks a program that nobody asked yet for its version.
+    fn prepare<'a>(
+        &'a self,
+        entry: &'a Entry,
+        actor: &'a Actor,
+        now: Timestamp,
+    ) -> BoxFuture<'a, ()>;
+
+    /// What is known of the drivers of a contract now, for an actor. It starts and asks nothing.
     fn look<'a>(
         &'a self,
         entry: &'a Entry,
@@ -52,6 +61,9 @@ pub trait Lookout: Send + Sync {
         let _ = (binding, now);
         None
     }
+
+    /// A backend no longer takes the login of somebody.
+    fn ran_out(&self, driver: &DriverId, actor: &Actor);
 
     /// A driver begins to rest, or works again.
     fn rests(&self, driver: &DriverId, rest: Option<Rested>);
@@ -69,19 +81,36 @@ pub struct Rate {
 }
 
 impl World {
-    /// What is known of the drivers of a contract, for whoever calls. A builtin is always there.
+    /// The same, after what has to be done before they are used.
+    pub(crate) async fn states_for_use(
+        &self,
+        entry: &Entry,
+        actor: &Actor,
+        now: Timestamp,
+    ) -> DriverStates {
+        if let Some(lookout) = self.lookout_for(entry) {
+            lookout.prepare(entry, actor, now).await;
+        }
+        self.states(entry, actor, now).await
+    }
+
+    /// What is known of the drivers of a contract, for whoever calls.
     pub(crate) async fn states(
         &self,
         entry: &Entry,
         actor: &Actor,
         now: Timestamp,
     ) -> DriverStates {
-        let builtin = |kind: DriverKind| kind == DriverKind::Builtin;
-        match &self.lookout {
-            Some(lookout) if !entry.bindings.iter().all(|one| builtin(one.driver.kind)) => {
-                lookout.look(entry, actor, now).await
-            }
-            Some(_) | None => DriverStates::default(),
+        match self.lookout_for(entry) {
+            Some(lookout) => lookout.look(entry, actor, now).await,
+            None => DriverStates::default(),
         }
+    }
+
+    /// Who knows; nobody has to where every driver is builtin, and always there.
+    fn lookout_for(&self, entry: &Entry) -> Option<&dyn Lookout> {
+        let builtin = |kind: DriverKind| kind == DriverKind::Builtin;
+        let lookout = self.lookout.as_deref()?;
+        (!entry.bindings.iter().all(|one| builtin(one.driver.kind))).then_some(lookout)
     }
 }

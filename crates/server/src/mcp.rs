@@ -9,6 +9,7 @@ mod conversation;
 mod deferred;
 mod handler;
 mod listing;
+mod news;
 mod remarks;
 mod resources;
 mod suspended;

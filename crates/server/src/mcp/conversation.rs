@@ -85,7 +85,10 @@ impl Conversation {
         let (sender, news) = mpsc::channel(MOST_NEWS);
         let cancel = Cancel::new();
         let line = Arc::new(Line {
-            abilities: asking::abilities(context.client_capabilities()),
+            abilities: asking::abilities(
+                context.client_capabilities(),
+                wire.wants_remarks(context),
+            ),
             actor: call.actor.clone(),
             sender,
             furthest: Mutex::new(0),

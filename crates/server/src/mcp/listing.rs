@@ -114,6 +114,11 @@ impl Listing {
         self.names.get(name).cloned().unwrap_or_else(|| name.to_owned())
     }
 
+    /// One tool, as it is listed.
+    pub(super) fn find(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
     /// Whether a tool promises a value of some schema.
     pub(super) fn promises(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.name == name && tool.output_schema.is_some())
