@@ -56,7 +56,7 @@ pub use recover::Recovered;
 pub use reply::Led;
 pub use rest::Rest;
 pub use runtime::{NonInteractive, Options, Runtime, Unsent};
-pub use scopes::Sight;
+pub use scopes::Vista;
 pub use settle::Settled;
 pub use told::{ShownInputs, Told};
 pub use world::{Lookout, Rate, World};

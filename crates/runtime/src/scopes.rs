@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
 use haft_catalog::{
     DriverStates, Entry, Health, Index, Moment, Provider, Revision, Snapshot, Surface, View, Viewer,
@@ -10,7 +9,6 @@ use haft_catalog::{
 use haft_model::{Date, DriverId, Stop, Timestamp, ToolKey, utc_day};
 use serde_json::Value as Json;
 
-use crate::runtime::later;
 use crate::{Runtime, World};
 
 /// How many scopes are remembered; beyond that, the one that was idle longest is forgotten.
@@ -19,11 +17,11 @@ const MOST_SCOPES: usize = 4096;
 /// How many views are kept made: they are as large as the catalog.
 const MOST_VIEWS: usize = 64;
 
-/// How long a scope is remembered that nobody uses.
-const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
+/// For how many seconds a scope is remembered that nobody uses.
+const IDLE: i64 = 12 * 60 * 60;
 
 /// What one scope of callers sees, numbered.
-pub struct Sight {
+pub struct Vista {
     /// What is seen.
     pub view: View,
     /// Which revision that is.
@@ -34,7 +32,7 @@ pub struct Sight {
     since: Timestamp,
 }
 
-impl Sight {
+impl Vista {
     /// As a record of Agent Tool (`tool_surface`).
     pub fn record(&self) -> Json {
         self.view.record(&self.revision, &self.since.to_string())
@@ -78,7 +76,7 @@ pub(crate) struct Scope {
     /// When its revision came to be.
     since: Option<Timestamp>,
     ground: Option<(Weak<World>, Ground)>,
-    sight: Option<(Known, Arc<Sight>)>,
+    vista: Option<(Known, Arc<Vista>)>,
 }
 
 /// What a view was made of, beside the world and the surface.
@@ -91,12 +89,12 @@ struct Known {
 
 impl Scope {
     fn is_fresh(&self, now: Timestamp) -> bool {
-        self.used.is_some_and(|used| now < later(used, IDLE))
+        self.used.is_some_and(|used| now.as_second() - used.as_second() < IDLE)
     }
 
     /// Forgets what was made of what was loaded.
     pub(crate) fn changed(&mut self) {
-        (self.ground, self.sight) = (None, None);
+        (self.ground, self.vista) = (None, None);
     }
 
     fn ground(&mut self, world: &Arc<World>, viewer: &Viewer<'_>) -> Ground {
@@ -114,16 +112,16 @@ impl Scope {
         let revision = self.revision.as_ref().map_or(1, |revision| revision.number);
         let ground = Ground { deferring: surface.defers(&world.snapshot), surface, revision };
         self.ground = Some((Arc::downgrade(world), ground.clone()));
-        self.sight = None;
+        self.vista = None;
         ground
     }
 
-    fn sight(&mut self, world: &Arc<World>, viewer: &Viewer<'_>, known: Known) -> Arc<Sight> {
+    fn vista(&mut self, world: &Arc<World>, viewer: &Viewer<'_>, known: Known) -> Arc<Vista> {
         let ground = self.ground(world, viewer);
-        if let Some((of, sight)) = &self.sight
+        if let Some((of, vista)) = &self.vista
             && *of == known
         {
-            return sight.clone();
+            return vista.clone();
         }
         let moment =
             Moment { states: Some(&known.states), ..Moment::on(known.today, &known.providers) };
@@ -135,9 +133,9 @@ impl Scope {
         let same = self.revision.as_ref() == Some(&revision);
         let since = self.since.filter(|_| same).or(self.used).unwrap_or_default();
         (self.revision, self.since) = (Some(revision.clone()), Some(since));
-        let sight = Arc::new(Sight { view, revision, snapshot: world.snapshot.clone(), since });
-        self.sight = Some((known, sight.clone()));
-        sight
+        let vista = Arc::new(Vista { view, revision, snapshot: world.snapshot.clone(), since });
+        self.vista = Some((known, vista.clone()));
+        vista
     }
 }
 
@@ -167,14 +165,14 @@ impl Scopes {
     fn forget_views(&self) {
         let mut all = self.all();
         let mut seen: Vec<Option<Timestamp>> =
-            all.values().filter(|scope| scope.sight.is_some()).map(|scope| scope.used).collect();
+            all.values().filter(|scope| scope.vista.is_some()).map(|scope| scope.used).collect();
         if seen.len() <= MOST_VIEWS {
             return;
         }
         seen.sort_unstable();
         let last = seen.get(seen.len() - MOST_VIEWS).copied().flatten();
         for scope in all.values_mut().filter(|scope| scope.used < last) {
-            scope.sight = None;
+            scope.vista = None;
         }
     }
 
@@ -220,12 +218,12 @@ fn make_room(all: &mut HashMap<String, Scope>, now: Timestamp) {
 
 impl Runtime {
     /// What somebody sees now. No backend is asked and nothing is waited for.
-    pub fn see(&self, viewer: &Viewer<'_>) -> Arc<Sight> {
+    pub fn see(&self, viewer: &Viewer<'_>) -> Arc<Vista> {
         let (world, now) = (self.world(), self.clock.now());
         let known = self.known(&world, now);
-        let sight = self.scopes.with(viewer, now, |scope| scope.sight(&world, viewer, known));
+        let vista = self.scopes.with(viewer, now, |scope| scope.vista(&world, viewer, known));
         self.scopes.forget_views();
-        sight
+        vista
     }
 
     /// What a call of somebody is held against.
@@ -257,3 +255,6 @@ impl Runtime {
         Known { today: utc_day(now), states, providers }
     }
 }
+
+#[cfg(test)]
+mod tests;

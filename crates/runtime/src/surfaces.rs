@@ -6,7 +6,7 @@ use haft_ledger::{Draft, Wait};
 use haft_model::{DeferredSeen, Event, Fact, Stop, SurfaceSeen, ToolKey};
 
 use crate::journal::unrecorded;
-use crate::{Runtime, Sight};
+use crate::{Runtime, Vista};
 
 impl Runtime {
     /// Searches among what somebody sees. What it reveals is on record.
@@ -16,13 +16,13 @@ impl Runtime {
         query: &str,
         most: usize,
     ) -> Result<Answer, Stop> {
-        let sight = self.see(viewer);
-        let index = self.scopes.index(&sight.snapshot);
-        let mut answer = sight.view.search(query, &index, &sight.snapshot, most);
+        let vista = self.see(viewer);
+        let index = self.scopes.index(&vista.snapshot);
+        let mut answer = vista.view.search(query, &index, &vista.snapshot, most);
         // It is how we ask backends, and no list of tools shows it.
         answer.matches.retain(|found| found.tool.id.as_str() != UPSTREAM_REQUEST);
         let found: Vec<ToolKey> = answer.discovered().cloned().collect();
-        let events = self.discovered(viewer, &sight, found);
+        let events = self.discovered(viewer, &vista, found);
         self.note(viewer, events, Wait::Queue).await?;
         Ok(answer)
     }
@@ -33,12 +33,12 @@ impl Runtime {
         viewer: &Viewer<'_>,
         names: &[N],
     ) -> Result<Loading, Stop> {
-        let sight = self.see(viewer);
-        let loading = sight.view.surface().load(names, &sight.view, &sight.snapshot);
+        let vista = self.see(viewer);
+        let loading = vista.view.surface().load(names, &vista.view, &vista.snapshot);
         if loading.loaded.is_empty() {
             return Ok(loading);
         }
-        let mut events = self.discovered(viewer, &sight, loading.loaded.clone());
+        let mut events = self.discovered(viewer, &vista, loading.loaded.clone());
         let now = self.clock.now();
         self.scopes.with(viewer, now, |scope| {
             scope.loaded.extend(loading.loaded.iter().cloned());
@@ -59,7 +59,7 @@ impl Runtime {
     }
 
     /// What has to be told of tools that somebody found: each once, and first of all the surface.
-    fn discovered(&self, viewer: &Viewer<'_>, sight: &Sight, tools: Vec<ToolKey>) -> Vec<Event> {
+    fn discovered(&self, viewer: &Viewer<'_>, vista: &Vista, tools: Vec<ToolKey>) -> Vec<Event> {
         self.scopes.with(viewer, self.clock.now(), |scope| {
             let new: Vec<ToolKey> =
                 tools.into_iter().filter(|tool| scope.discovered.insert(tool.clone())).collect();
@@ -67,8 +67,8 @@ impl Runtime {
                 return Vec::new();
             }
             let first = !std::mem::replace(&mut scope.recorded, true);
-            let made = first.then(|| Event::SurfaceCreated(seen(sight)));
-            let found = new.iter().map(|tool| Event::DeferredDiscovered(found(sight, tool)));
+            let made = first.then(|| Event::SurfaceCreated(seen(vista)));
+            let found = new.iter().map(|tool| Event::DeferredDiscovered(found(vista, tool)));
             made.into_iter().chain(found).collect()
         })
     }
@@ -87,16 +87,16 @@ impl Runtime {
     }
 }
 
-fn seen(sight: &Sight) -> SurfaceSeen {
-    let surface = sight.view.surface();
+fn seen(vista: &Vista) -> SurfaceSeen {
+    let surface = vista.view.surface();
     SurfaceSeen {
         surface: surface.id.clone(),
-        revision: sight.revision.number,
+        revision: vista.revision.number,
         scope: surface.scope.clone(),
-        counts: sight.view.counts(),
+        counts: vista.view.counts(),
     }
 }
 
-fn found(sight: &Sight, tool: &ToolKey) -> DeferredSeen {
-    DeferredSeen { surface: sight.view.surface().id.clone(), tool: tool.to_string() }
+fn found(vista: &Vista, tool: &ToolKey) -> DeferredSeen {
+    DeferredSeen { surface: vista.view.surface().id.clone(), tool: tool.to_string() }
 }

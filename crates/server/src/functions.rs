@@ -15,7 +15,7 @@ use haft_catalog::export::{Export, Format, Offer, export};
 use haft_catalog::{Row, Shown, Viewer};
 use haft_driver::UPSTREAM_REQUEST;
 use haft_model::{Call, Content, Envelope};
-use haft_runtime::{Batch, Sight};
+use haft_runtime::{Batch, Vista};
 use serde_json::{Value, json};
 
 use crate::Desk;
@@ -67,8 +67,8 @@ impl Provider {
 }
 
 /// The contracts that somebody is shown.
-pub(crate) fn offers<'s>(sight: &'s Sight) -> Vec<Offer<'s>> {
-    let view = &sight.view;
+pub(crate) fn offers<'s>(vista: &'s Vista) -> Vec<Offer<'s>> {
+    let view = &vista.view;
     let visible = view.rows().filter(|row| {
         // What servers behind us want to know is for callers who can be asked.
         row.entry.contract.key().id.as_str() != UPSTREAM_REQUEST

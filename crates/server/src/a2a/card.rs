@@ -19,8 +19,8 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Json<Value> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-    let sight = desk.runtime.see(&Viewer { actor: &actor, within: &[] });
-    let offers = offers(&sight);
+    let vista = desk.runtime.see(&Viewer { actor: &actor, within: &[] });
+    let offers = offers(&vista);
     let skills = offers.iter().map(|offer| {
         let (contract, tool) = (offer.contract, &offer.contract.tool);
         let action = contract.action.iter().map(|action| action.id.to_string());

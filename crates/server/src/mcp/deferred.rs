@@ -198,16 +198,16 @@ impl Wire {
 
     /// What came of a load: the schemas, and how to call what has them.
     fn loaded(&self, loading: &Loading, viewer: &Viewer<'_>) -> Value {
-        let (sight, listing) = (self.desk.runtime.see(viewer), self.desk.listing(viewer));
+        let (vista, listing) = (self.desk.runtime.see(viewer), self.desk.listing(viewer));
         let schema = |key: &ToolKey| -> Option<Value> {
-            let entry = &sight.view.get(key)?.entry;
+            let entry = &vista.view.get(key)?.entry;
             let mut tool = json!(listing.declared(key)?);
             tool.as_object_mut()?.remove("_meta");
             let way = Tier::of(&entry.contract.effects).way();
             Some(json!({ "tool_id": key.to_string(), "call_with": way, "tool": tool }))
         };
-        let surface = &sight.view.surface().id;
-        loading.told(schema, json!({ "surface_id": surface, "revision": sight.revision.number }))
+        let surface = &vista.view.surface().id;
+        loading.told(schema, json!({ "surface_id": surface, "revision": vista.revision.number }))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use haft_catalog::export::{Format, export};
 use haft_catalog::{Snapshot, Viewer};
 use haft_model::{Actor, Digest, ToolKey};
-use haft_runtime::Sight;
+use haft_runtime::Vista;
 use rmcp::ErrorData;
 use rmcp::model::{CacheScope, ListToolsResult, Tool};
 
@@ -46,24 +46,24 @@ struct Made {
 impl Desk {
     /// What somebody sees.
     pub(crate) fn listing(&self, viewer: &Viewer<'_>) -> Arc<Listing> {
-        let sight = self.runtime.see(viewer);
+        let vista = self.runtime.see(viewer);
         let mut made = self.listings.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = std::ptr::eq(made.snapshot.as_ptr(), Arc::as_ptr(&sight.snapshot));
+        let same = std::ptr::eq(made.snapshot.as_ptr(), Arc::as_ptr(&vista.snapshot));
         if !same || made.listings.len() >= MOST_LISTINGS {
-            let snapshot = Arc::downgrade(&sight.snapshot);
+            let snapshot = Arc::downgrade(&vista.snapshot);
             *made = Made { snapshot, listings: HashMap::new() };
         }
-        let listing = made.listings.entry(sight.revision.digest.clone());
-        listing.or_insert_with(|| Arc::new(Listing::of(&sight))).clone()
+        let listing = made.listings.entry(vista.revision.digest.clone());
+        listing.or_insert_with(|| Arc::new(Listing::of(&vista))).clone()
     }
 }
 
 impl Listing {
-    fn of(sight: &Sight) -> Listing {
-        let exported = export(Format::Mcp, &functions::offers(sight));
+    fn of(vista: &Vista) -> Listing {
+        let exported = export(Format::Mcp, &functions::offers(vista));
         let tools = exported.document.get("tools").cloned().unwrap_or_default();
         let mut tools: Vec<Tool> = serde_json::from_value(tools).unwrap_or_default();
-        let partial = sight.view.defers();
+        let partial = vista.view.defers();
         if partial {
             // A contract that has the name of one of ours is called by its id.
             tools.retain(|tool| Own::named(&tool.name).is_none());
@@ -145,10 +145,10 @@ impl Seen {
     /// Whether it is something else than the last time.
     pub(super) fn changed(&mut self) -> bool {
         let viewer = Viewer { actor: &self.actor, within: self.within.as_slice() };
-        let sight = self.desk.runtime.see(&viewer);
-        let same = std::ptr::eq(self.snapshot.as_ptr(), Arc::as_ptr(&sight.snapshot))
-            && self.revision == sight.revision.number;
-        (self.snapshot, self.revision) = (Arc::downgrade(&sight.snapshot), sight.revision.number);
+        let vista = self.desk.runtime.see(&viewer);
+        let same = std::ptr::eq(self.snapshot.as_ptr(), Arc::as_ptr(&vista.snapshot))
+            && self.revision == vista.revision.number;
+        (self.snapshot, self.revision) = (Arc::downgrade(&vista.snapshot), vista.revision.number);
         !same
     }
 }

@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use haft_catalog::{DriverStates, Entry, Outlook, Row, Shown, Viewer};
 use haft_model::{Actor, Call, Date, DriverId, Timestamp, ToolKey};
-use haft_runtime::{Sight, World};
+use haft_runtime::{Vista, World};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -28,14 +28,14 @@ const MOST_LOADED: usize = 500;
 /// The catalog from where somebody stands.
 struct Stand {
     world: Arc<World>,
-    sight: Arc<Sight>,
+    vista: Arc<Vista>,
     today: Date,
 }
 
 impl Stand {
     fn of(desk: &Desk, viewer: &Viewer<'_>) -> Stand {
-        let sight = desk.runtime.see(viewer);
-        Stand { world: desk.world(), today: sight.view.today(), sight }
+        let vista = desk.runtime.see(viewer);
+        Stand { world: desk.world(), today: vista.view.today(), vista }
     }
 
     /// One contract in a list.
@@ -44,7 +44,7 @@ impl Stand {
         let outlook = Outlook { states, ..Outlook::default() };
         let (state, reason) = match row.shown {
             Shown::Loaded | Shown::Blocked(_) => {
-                self.sight.snapshot.standing(&row.entry, actor, self.today, &outlook)
+                self.vista.snapshot.standing(&row.entry, actor, self.today, &outlook)
             }
             shown => (shown.name(), shown.reason().map(str::to_owned)),
         };
@@ -74,7 +74,7 @@ pub(super) async fn list(
 ) -> Response {
     let stand = Stand::of(&desk, &Viewer { actor: &actor, within: session.as_slice() });
     let mut tools = Vec::new();
-    for row in stand.sight.view.rows().filter(|row| is_visible(row)) {
+    for row in stand.vista.view.rows().filter(|row| is_visible(row)) {
         tools.push(stand.row(row, &actor).await);
     }
     tagged(&headers, &json!({ "tools": tools }))
@@ -103,7 +103,7 @@ pub(super) async fn search(
     let answer = desk.runtime.search(&viewer, &words.q, most).await?;
     let (stand, mut record) = (Stand::of(&desk, &viewer), answer.record());
     let mut tools = Vec::new();
-    for row in answer.matches.iter().filter_map(|found| stand.sight.view.get(&found.tool)) {
+    for row in answer.matches.iter().filter_map(|found| stand.vista.view.get(&found.tool)) {
         tools.push(stand.row(row, &actor).await);
     }
     if let Some(fields) = record.as_object_mut() {
@@ -121,7 +121,7 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let stand = Stand::of(&desk, &Viewer { actor: &actor, within: session.as_slice() });
-    let Sight { view, snapshot, .. } = &*stand.sight;
+    let Vista { view, snapshot, .. } = &*stand.vista;
     let entry = view.surface().find(&name, snapshot)?;
     if !view.get(entry.contract.key()).is_some_and(is_visible) {
         return Err(view.surface().unknown(&name, snapshot).into());
@@ -136,8 +136,8 @@ pub(super) async fn surfaces(
     By(actor): By,
     Session(session): Session,
 ) -> Json<Value> {
-    let sight = desk.runtime.see(&Viewer { actor: &actor, within: session.as_slice() });
-    Json(json!({ "surfaces": [sight.record()] }))
+    let vista = desk.runtime.see(&Viewer { actor: &actor, within: session.as_slice() });
+    Json(json!({ "surfaces": [vista.record()] }))
 }
 
 /// What is to be loaded.
@@ -159,12 +159,12 @@ pub(super) async fn load(
     }
     let viewer = Viewer { actor: &actor, within: session.as_slice() };
     let loading = desk.runtime.load(&viewer, &names).await?;
-    let sight = desk.runtime.see(&viewer);
+    let vista = desk.runtime.see(&viewer);
     let schema = |key: &ToolKey| {
-        let contract = &sight.view.get(key)?.entry.contract;
+        let contract = &vista.view.get(key)?.entry.contract;
         Some(json!({ "tool_id": key, "inputs": contract.model_schema() }))
     };
-    Ok(Json(loading.told(schema, sight.record())))
+    Ok(Json(loading.told(schema, vista.record())))
 }
 
 /// A call that is only thought of.
