@@ -199,6 +199,10 @@ impl Mcp {
 }
 
 impl Driver for Mcp {
+    fn is_connecting(&self) -> bool {
+        self.kept.is_only_making()
+    }
+
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
         self.entry(plan)?;
         let written = self.written()?;

@@ -153,6 +153,9 @@ impl Walk<'_> {
         let outcome = self.run(&mut running, cleared).await;
         let outcome = self.attempt_ended(outcome, &running);
         let turn = trial.ended(&outcome, self.journal.now());
+        if turn.is_some() {
+            self.runtime.ring();
+        }
         if let Some(lookout) = &self.world.lookout {
             turn.into_iter().for_each(|rest| lookout.rests(&plan.route.driver, rest));
             if outcome.as_ref().is_err_and(is_expired) {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_catalog::{DriverStates, Entry, Rested, Snapshot, Surface};
+use haft_catalog::{Binding, DriverState, DriverStates, Entry, Rested, Snapshot, Surface};
 use haft_driver::{BoxFuture, Driver, Hook, Vault};
-use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Role, Timestamp};
+use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Timestamp};
 use haft_policy::Rulebook;
 
 use crate::People;
@@ -55,6 +55,12 @@ pub trait Lookout: Send + Sync {
         actor: &'a Actor,
         now: Timestamp,
     ) -> BoxFuture<'a, DriverStates>;
+
+    /// What files say of one driver now, whoever asks: for those who cannot wait. Nothing of logins.
+    fn glance(&self, binding: &Binding, now: Timestamp) -> Option<DriverState> {
+        let _ = (binding, now);
+        None
+    }
 
     /// A backend no longer takes the login of somebody.
     fn ran_out(&self, driver: &DriverId, actor: &Actor);
@@ -106,29 +112,5 @@ impl World {
         let builtin = |kind: DriverKind| kind == DriverKind::Builtin;
         let lookout = self.lookout.as_deref()?;
         (!entry.bindings.iter().all(|one| builtin(one.driver.kind))).then_some(lookout)
-    }
-
-    /// The surface of an actor: the first whose scope they are in, or everything there is.
-    pub(crate) fn surface_of(&self, actor: &Actor) -> Surface {
-        let mine = |surface: &&Surface| in_scope(&surface.scope, actor);
-        self.surfaces.iter().find(mine).cloned().unwrap_or_else(|| Surface::whole("workspace"))
-    }
-}
-
-fn in_scope(scope: &str, actor: &Actor) -> bool {
-    match scope.split_once(':') {
-        Some(("role", role)) => {
-            let named = match role {
-                "agent" => Some(Role::Agent),
-                "approver" => Some(Role::Approver),
-                "admin" => Some(Role::Admin),
-                "auditor" => Some(Role::Auditor),
-                _ => None,
-            };
-            named.is_some_and(|role| actor.roles.contains(&role))
-        }
-        Some(("tenant", tenant)) => *actor.tenant == *tenant,
-        Some(_) => false,
-        None => scope == "workspace",
     }
 }

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::Desk;
 use crate::rest::{By, Errand, LARGEST_BODY, is_json, own, refs};
+use crate::session::Session;
 
 /// What answers `/a2a` and the card that leads there.
 pub(crate) fn router() -> Router<Arc<Desk>> {
@@ -112,7 +113,7 @@ impl Wire {
         call.channel = "a2a";
         call.native = refs(&self.headers, "POST", "/a2a");
         call.native.insert(0, task::known_by(message, &skill, &context, request));
-        let errand = Errand::begin(&self.desk, call);
+        let errand = Errand::begin(&self.desk, call, Session(None));
         let run = errand.run(&self.actor, &skill);
         let waits = params.pointer("/configuration/blocking").and_then(Value::as_bool);
         let envelope = match waits {

@@ -11,6 +11,7 @@ mod listen;
 mod mcp;
 mod metrics;
 mod rest;
+mod session;
 
 pub use desk::Desk;
 pub use listen::{Error, Server};

@@ -6,6 +6,7 @@
 mod answer;
 mod asking;
 mod conversation;
+mod deferred;
 mod handler;
 mod listing;
 mod news;

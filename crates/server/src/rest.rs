@@ -52,6 +52,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<Desk>>)> {
         ("/ready", get(health::ready)),
         ("/search", get(catalog::search)),
         ("/surfaces", get(catalog::surfaces)),
+        ("/surfaces/load", post(catalog::load)),
         ("/why", post(catalog::why)),
     ]
 }

@@ -3,7 +3,7 @@
 //! It comes from npm at a fixed version and is installed once into the target folder. Without npm the
 //! tests fail: what was not tried is not known to work.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_catalog::{AuthState, DriverState, DriverStates, Entry, Mend, Rested};
+use haft_catalog::{AuthState, Binding, DriverState, DriverStates, Entry, Mend, Rested};
 use haft_contract::Driver;
 use haft_driver::BoxFuture;
 use haft_drivers::{AuthBlock, Keeper, Login, Logins, Place, Program};
@@ -73,6 +73,16 @@ impl Watch {
         actor: &Actor,
         now: Timestamp,
     ) -> Option<DriverState> {
+        let mut state = self.machine(driver, now)?;
+        // A file that cannot be read says nothing; whoever looks after the workspace hears of it.
+        if let Ok((auth, login)) = self.auth(driver, entry, actor).await {
+            (state.auth, state.login) = (auth, login);
+        }
+        Some(state)
+    }
+
+    /// The same without logins: what files say, whoever asks.
+    fn machine(&self, driver: &Driver, now: Timestamp) -> Option<DriverState> {
         if driver.kind == DriverKind::Builtin || self.code.contains(&driver.id) {
             return None;
         }
@@ -85,10 +95,6 @@ impl Watch {
         // Most drivers have neither, and their manifests need not be read again.
         if driver.kind == DriverKind::Cli {
             (state.installed, state.version) = self.program(driver, &self.declares(driver));
-        }
-        // A file that cannot be read says nothing; whoever looks after the workspace hears of it.
-        if let Ok((auth, login)) = self.auth(driver, entry, actor).await {
-            (state.auth, state.login) = (auth, login);
         }
         Some(state)
     }
@@ -260,6 +266,10 @@ impl Lookout for Watch {
             }
             states
         })
+    }
+
+    fn glance(&self, binding: &Binding, now: Timestamp) -> Option<DriverState> {
+        self.machine(&binding.driver, now)
     }
 
     fn ran_out(&self, driver: &DriverId, actor: &Actor) {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
+use haft_catalog::Viewer;
 use haft_driver::BackendNews;
 use haft_model::Actor;
 use rmcp::model::{
@@ -21,8 +22,9 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::conversation::{Conversation, Heard, call};
-use super::listing::FRESH_MS;
+use super::conversation::{Conversation, Heard, SESSION, call, session};
+use super::deferred::{self, Meant, Own};
+use super::listing::{FRESH_MS, Seen};
 use super::news::Watched;
 use super::remarks::Level;
 use super::suspended::Bound;
@@ -67,7 +69,11 @@ impl Wire {
     /// Who sent a request.
     pub(super) fn who(&self, context: &RequestContext<RoleServer>) -> Arc<Actor> {
         let parts = context.extensions.get::<Parts>();
-        let shown = parts.and_then(|parts| parts.extensions.get::<Arc<Actor>>());
+        self.actor(parts.and_then(|parts| parts.extensions.get::<Arc<Actor>>()))
+    }
+
+    /// Whom a request shows, or who is at the other end.
+    fn actor(&self, shown: Option<&Arc<Actor>>) -> Arc<Actor> {
         let known = shown.or(self.actor.as_ref()).cloned();
         known.unwrap_or_else(|| Arc::new(self.desk.world().people.stranger()))
     }
@@ -100,24 +106,41 @@ impl ServerHandler for Wire {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let listing = self.desk.listing(&self.who(&context));
+        let (actor, session) =
+            (self.who(&context), session(&context.extensions, context.meta.get(SESSION)));
+        let listing = self.desk.listing(&Viewer { actor: &actor, within: session.as_slice() });
         listing.page(request.and_then(|request| request.cursor))
     }
 
     /// For the check of headers that repeat arguments, which comes before anybody knows who asks.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.desk.listing(&self.desk.world().people.stranger()).find(name).cloned()
+        let stranger = self.desk.world().people.stranger();
+        self.desk.listing(&Viewer { actor: &stranger, within: &[] }).find(name).cloned()
     }
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let actor = self.who(&context);
         let about = json!([request.name, request.arguments]);
         let bound = Bound::new(&actor, "tools/call", about);
-        let listing = self.desk.listing(&actor);
+        let session = session(&context.extensions, context.meta.get(SESSION));
+        let viewer = Viewer { actor: &actor, within: session.as_slice() };
+        let listing = self.desk.listing(&viewer);
+        let mut tier = None;
+        match listing.own(&request.name) {
+            None => {}
+            Some(own @ Own::Call(most)) => match deferred::read::<Meant>(own, request.arguments) {
+                Ok(meant) => {
+                    (request.name, request.arguments) = (meant.name.into(), Some(meant.arguments));
+                    tier = Some(most);
+                }
+                Err(wrong) => return Ok((*wrong).into()),
+            },
+            Some(own) => return self.found(own, request.arguments, &viewer).await,
+        }
         let conversation = match &request.request_state {
             Some(state) => {
                 let mut conversation = self.desk.suspended.take(state, &bound)?;
@@ -127,7 +150,7 @@ impl ServerHandler for Wire {
             None => {
                 let input = Value::Object(request.arguments.unwrap_or_default());
                 let call = call(&actor, listing.tool(&request.name), input, &context);
-                Conversation::begin(self, call, &context)
+                Conversation::begin(self, call, tier, &context)
             }
         };
         match self.converse(conversation, &bound, &context).await? {
@@ -273,7 +296,10 @@ impl ServerHandler for Wire {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let (mut news, peer, watched) = (self.news(), context.peer, self.watched.clone());
+        let shown = context.extensions.get::<Parts>();
+        let shown = shown.and_then(|parts| parts.extensions.get::<Arc<Actor>>());
+        let seen = Seen::new(&self.desk, self.actor(shown), session(&context.extensions, None));
+        let (mut news, peer, watched) = (self.news(seen), context.peer, self.watched.clone());
         tokio::spawn(async move {
             while let Some(changed) = news.heard.recv().await {
                 let told = match changed {
@@ -301,7 +327,9 @@ impl ServerHandler for Wire {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut news = self.news();
+        let request = context.request_context();
+        let within = session(&request.extensions, request.meta.get(SESSION));
+        let mut news = self.news(Seen::new(&self.desk, self.who(request), within));
         loop {
             let changed = tokio::select! {
                 () = context.cancelled() => return Ok(()),

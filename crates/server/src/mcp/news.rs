@@ -8,6 +8,7 @@ use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
 
 use super::handler::Wire;
+use super::listing::Seen;
 
 /// How many changes wait to be told to one client.
 const MOST_NEWS: usize = 64;
@@ -37,15 +38,15 @@ pub(super) struct News {
 }
 
 impl Wire {
-    /// Hears of everything that changes: the catalog, and what backends tell.
-    pub(super) fn news(&self) -> News {
+    /// Hears of everything that changes: what somebody sees, and what backends tell.
+    pub(super) fn news(&self, mut seen: Seen) -> News {
         let (tell, heard) = mpsc::channel(MOST_NEWS);
         let mut listening = JoinSet::new();
         let mut changes = self.desk.runtime.changes();
         let told = tell.clone();
         listening.spawn(async move {
             while changes.changed().await.is_ok() {
-                if told.send(BackendNews::Tools).await.is_err() {
+                if seen.changed() && told.send(BackendNews::Tools).await.is_err() {
                     break;
                 }
             }

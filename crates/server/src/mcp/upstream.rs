@@ -115,7 +115,7 @@ impl Wire {
             None => {
                 let input = json!({ "driver": driver, "method": method, "params": params });
                 let call = call(&actor, UPSTREAM_REQUEST.to_owned(), input, context);
-                Conversation::begin(self, call, context)
+                Conversation::begin(self, call, None, context)
             }
         };
         match self.converse(conversation, &bound, context).await? {
