@@ -13,5 +13,5 @@ mod metrics;
 mod rest;
 
 pub use desk::Desk;
-pub use listen::{Error, Server};
+pub use listen::{Entrance, Error, Server};
 pub use mcp::stdio;

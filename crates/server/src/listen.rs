@@ -1,12 +1,13 @@
 //! One socket on which everybody is heard.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use haft_driver::Cancel;
+use haft_model::Stop;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -14,7 +15,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::{Desk, a2a, auth, mcp, metrics, rest};
+use crate::auth::{Doorkeeper, Names, check_names, establish};
+use crate::{Desk, a2a, mcp, metrics, rest};
 
 /// How many connections are open at once; others wait to be accepted.
 const MOST_CONNECTIONS: usize = 4096;
@@ -45,6 +47,16 @@ pub enum Error {
          with `haft token new ID` or set [server.oauth], or listen on 127.0.0.1"
     )]
     Open(SocketAddr),
+    /// The ledger cannot be asked for tokens.
+    #[error("{}", .0.message)]
+    Unreadable(Stop),
+}
+
+/// By which names a server goes beside those of this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Entrance {
+    /// Names, such as `tools.example`. Whoever gives one is called from outside, if only by a proxy.
+    pub hosts: Vec<String>,
 }
 
 /// A socket that is listened on.
@@ -56,17 +68,26 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes an address.
+    /// Takes an address, under the names of this machine.
     pub async fn bind(desk: Arc<Desk>, address: &str) -> Result<Server, Error> {
+        Server::open(desk, address, Entrance::default()).await
+    }
+
+    /// Takes an address. Whoever can be reached from outside wants a token from everybody, and does
+    /// not listen while there is none.
+    pub async fn open(desk: Arc<Desk>, address: &str, entrance: Entrance) -> Result<Server, Error> {
         let taken = |cause| Error::Taken { address: address.to_owned(), cause };
         let listener = TcpListener::bind(address).await.map_err(taken)?;
         let address = listener.local_addr().map_err(taken)?;
-        if !is_of_this_machine(address.ip()) {
+        let strangers = address.ip().is_loopback() && entrance.hosts.is_empty();
+        if !strangers && !desk.runtime.has_tokens().await.map_err(Error::Unreadable)? {
             return Err(Error::Open(address));
         }
         desk.tally.begin(&desk.runtime.reader()).await;
         let stop = Cancel::new();
-        let router = router(desk, address, &stop);
+        let names = Names::new(address, &entrance.hosts);
+        let keeper = Doorkeeper { desk: desk.clone(), names, strangers };
+        let router = router(desk, keeper, &stop);
         Ok(Server { listener, address, router, stop })
     }
 
@@ -126,16 +147,14 @@ fn serve(
     }
 }
 
-fn router(desk: Arc<Desk>, address: SocketAddr, stop: &Cancel) -> Router {
+fn router(desk: Arc<Desk>, keeper: Doorkeeper, stop: &Cancel) -> Router {
+    let keeper = Arc::new(keeper);
     Router::new()
-        .nest_service("/mcp", mcp::service(desk.clone(), address, stop))
+        .nest_service("/mcp", mcp::service(desk.clone(), stop))
         .nest("/v1", rest::router())
         .merge(a2a::router())
         .merge(metrics::router())
-        .layer(from_fn_with_state(desk.clone(), auth::establish))
+        .layer(from_fn_with_state(keeper.clone(), establish))
+        .layer(from_fn_with_state(keeper, check_names))
         .with_state(desk)
-}
-
-fn is_of_this_machine(address: IpAddr) -> bool {
-    address.is_loopback()
 }

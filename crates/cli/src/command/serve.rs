@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use haft::StoreChoice;
-use haft_server::{Desk, Server};
+use haft_server::{Desk, Entrance, Server};
 
 use crate::exit::Exit;
 use crate::{Context, command, interrupt, output};
@@ -31,9 +31,10 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         haft_server::stdio(desk, stranger).await.map_err(|fault| anyhow!(fault))?;
         return Ok(Exit::Done);
     }
-    let listen = arguments.listen;
-    let listen = listen.unwrap_or_else(|| host.workspace().settings().server.listen.clone());
-    let server = Server::bind(desk, &listen).await?;
+    let settings = host.workspace().settings().server.clone();
+    let listen = arguments.listen.unwrap_or(settings.listen);
+    let entrance = Entrance { hosts: settings.hosts.into_iter().collect() };
+    let server = Server::open(desk, &listen, entrance).await?;
     output::remark(format!("MCP   http://{}/mcp", server.address()));
     output::remark(format!("REST  http://{}/v1", server.address()));
     server.run(interrupt::listen()).await;
