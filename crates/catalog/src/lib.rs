@@ -32,3 +32,4 @@ pub use surface::{
     Loading, ModelAbilities, Moment, Provider, Revision, RoleConstraints, Row, Shown, Surface,
     View, Viewer,
 };
+pub use told::Seen;

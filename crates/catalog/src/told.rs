@@ -1,13 +1,13 @@
-//! A contract as every edge shows it.
+//! A contract and its drivers as every edge shows them.
 
-use haft_model::Date;
+use haft_model::{Actor, Call, Code, Date, Lifecycle};
 use serde_json::{Value, json};
 
-use crate::Entry;
+use crate::{Binding, DriverState, DriverStates, Entry, Outlook, Snapshot};
 
 impl Entry {
     /// Everything about a contract, for machines.
-    pub fn told(&self, today: Date) -> Value {
+    pub fn told(&self, today: Date, states: &DriverStates) -> Value {
         let contract = &self.contract;
         let tool = &contract.tool;
         json!({
@@ -32,17 +32,150 @@ impl Entry {
             "blocked": self.blocked(today).map(|block| json!({ "reason": block.reason, "message": block.message })),
             "grant": contract.grant_key(),
             "default_implementation": tool.default_implementation,
-            "drivers": self.bindings.iter().map(|binding| json!({
-                "id": binding.driver.id,
-                "kind": binding.driver.kind,
-                "version": &*binding.driver.version,
-                "file": &*binding.driver.file,
-                "refused": binding.refused,
-                "limits": binding.limits,
-                "cost_units_per_call": binding.units,
-                "region": binding.driver.region,
-                "egress": binding.driver.egress,
-            })).collect::<Vec<_>>(),
+            "drivers": self.seen(states).map(|seen| seen.whole()).collect::<Vec<_>>(),
         })
+    }
+
+    /// One contract in a list, for machines, given where it stands.
+    pub fn listed(&self, state: &str, reason: Option<&str>, states: &DriverStates) -> Value {
+        let contract = &self.contract;
+        json!({
+            "id": contract.key().id,
+            "key": contract.key(),
+            "version": contract.tool.version,
+            "name": contract.title(),
+            "description": contract.tool.description,
+            "risk_level": contract.effects.risk,
+            "state": state,
+            "reason": reason,
+            "drivers": self.seen(states).map(|seen| seen.json()).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The drivers that claim it, and what is known of them.
+    pub fn seen<'a>(&'a self, states: &'a DriverStates) -> impl Iterator<Item = Seen<'a>> {
+        self.bindings.iter().map(move |binding| Seen::new(binding, states))
+    }
+}
+
+impl Snapshot {
+    /// Whether a contract can be called now by somebody, and if not, why.
+    pub fn standing(
+        &self,
+        entry: &Entry,
+        actor: &Actor,
+        today: Date,
+        outlook: &Outlook,
+    ) -> (&'static str, Option<String>) {
+        if let Some(block) = entry.blocked(today) {
+            return ("blocked", Some(block.message));
+        }
+        let call = Call::new(actor.clone(), entry.contract.key().to_string(), Value::Null);
+        match self.explain(&call, None, today, outlook).map(|explained| explained.route) {
+            Ok(Ok(_)) if entry.lifecycle(today) == Lifecycle::Deprecated => ("deprecated", None),
+            Ok(Ok(_)) => ("ready", None),
+            Ok(Err(stop)) | Err(stop) => {
+                let state = match stop.code {
+                    Code::SetupRequired => "needs setup",
+                    Code::CredentialMissing => "needs login",
+                    Code::DependencyUnavailable => "unavailable",
+                    _ => "no route",
+                };
+                let run = stop.help.filter(|help| help.starts_with("run "));
+                let run = run.map(|help| format!("; {help}")).unwrap_or_default();
+                (state, Some(format!("{}{run}", stop.message)))
+            }
+        }
+    }
+}
+
+/// A driver that claims a contract, and what is known of it.
+pub struct Seen<'a> {
+    /// The claim.
+    pub binding: &'a Binding,
+    state: Option<&'a DriverState>,
+}
+
+impl<'a> Seen<'a> {
+    /// A driver and what is known of it.
+    pub fn new(binding: &'a Binding, states: &'a DriverStates) -> Seen<'a> {
+        Seen { binding, state: states.get(&binding.driver.id) }
+    }
+
+    /// Whether it could be used, in a word or two.
+    pub fn word(&self) -> &'static str {
+        match self.objection() {
+            _ if self.binding.refused.is_some() => "refused",
+            None => "ready",
+            Some(("install", _)) => "not set up",
+            Some(("version", _)) => "wrong version",
+            Some(("auth", _)) => "not logged in",
+            Some(("health", _)) => "unhealthy",
+            Some(("rest", _)) => "rests",
+            Some(_) => "unavailable",
+        }
+    }
+
+    /// Why it cannot be used.
+    pub fn reason(&self) -> Option<String> {
+        let refused = self.binding.refused.clone();
+        refused.or_else(|| self.objection().map(|(_, reason)| reason))
+    }
+
+    /// The command that mends that.
+    pub fn mend(&self) -> Option<&'a str> {
+        self.state?.mend().filter(|_| self.binding.refused.is_none())
+    }
+
+    /// Its name, and its state where that is worth a word.
+    pub fn named(&self) -> String {
+        let id = &self.binding.driver.id;
+        match self.word() {
+            "ready" => id.to_string(),
+            word => format!("{id} ({word})"),
+        }
+    }
+
+    /// Everything that is wrong with it, in one line.
+    pub fn line(&self) -> String {
+        match (self.reason(), self.mend()) {
+            (None, _) => self.word().to_owned(),
+            (Some(reason), None) => format!("{}: {reason}", self.word()),
+            (Some(reason), Some(mend)) => format!("{}: {reason}; run `{mend}`", self.word()),
+        }
+    }
+
+    /// For machines.
+    pub fn json(&self) -> Value {
+        json!({
+            "id": self.binding.driver.id,
+            "kind": self.binding.driver.kind,
+            "refused": self.binding.refused,
+            "state": self.word(),
+            "reason": self.reason(),
+            "mend": self.mend(),
+            "known": self.state,
+        })
+    }
+
+    /// The same with what its manifest says.
+    fn whole(&self) -> Value {
+        let mut value = self.json();
+        let more = json!({
+            "version": &*self.binding.driver.version,
+            "file": &*self.binding.driver.file,
+            "limits": self.binding.limits,
+            "cost_units_per_call": self.binding.units,
+            "region": self.binding.driver.region,
+            "egress": self.binding.driver.egress,
+        });
+        if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), more) {
+            fields.extend(more);
+        }
+        value
+    }
+
+    fn objection(&self) -> Option<(&'static str, String)> {
+        self.state?.objection(false)
     }
 }

@@ -2,7 +2,6 @@
 
 mod decision;
 mod diagnostics;
-pub(crate) mod drivers;
 mod envelope;
 mod moment;
 mod sarif;

@@ -24,19 +24,6 @@ pub struct Why {
 }
 
 impl Why {
-    fn without(mut self, redactor: &Redactor) -> Why {
-        let stop = |stop: Stop| redactor.stop(stop);
-        let shown = |mut input: Value| {
-            redactor.value(&mut input);
-            input
-        };
-        self.explained.input = self.explained.input.map(|input| input.map(shown).map_err(stop));
-        self.explained.route = self.explained.route.map_err(stop);
-        self.explained.block = self.explained.block.map(stop);
-        self.unready = self.unready.map(stop);
-        self
-    }
-
     /// For machines.
     pub fn told(&self) -> Value {
         let explained = &self.explained;
@@ -65,6 +52,19 @@ impl Why {
             "unready": self.unready.as_ref().map(Stop::told),
             "decision": self.decision.as_ref().map(judged),
         })
+    }
+
+    fn without(mut self, redactor: &Redactor) -> Why {
+        let stop = |stop: Stop| redactor.stop(stop);
+        let shown = |mut input: Value| {
+            redactor.value(&mut input);
+            input
+        };
+        self.explained.input = self.explained.input.map(|input| input.map(shown).map_err(stop));
+        self.explained.route = self.explained.route.map_err(stop);
+        self.explained.block = self.explained.block.map(stop);
+        self.unready = self.unready.map(stop);
+        self
     }
 }
 

@@ -72,6 +72,7 @@ pub(crate) fn offers<'w>(world: &'w World, surface: &Surface, today: Date) -> Ve
     let snapshot = &world.snapshot;
     let visible = snapshot.entries().filter(|entry| {
         entry.blocked(today).is_none()
+            // What servers behind us want to know is for callers who can be asked.
             && entry.contract.key().id.as_str() != UPSTREAM_REQUEST
             && surface.shows(entry, snapshot, today) == Shown::Loaded
     });

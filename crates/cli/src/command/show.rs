@@ -2,12 +2,11 @@
 
 use anyhow::Result;
 use haft::StoreChoice;
-use haft_catalog::{DriverStates, Entry};
+use haft_catalog::{DriverStates, Entry, Seen};
 use haft_model::{EffectProfile, FactRule, Tri};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::exit::Exit;
-use crate::output::drivers::Seen;
 use crate::output::{self, Table};
 use crate::{Context, command, who};
 
@@ -31,38 +30,11 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let actor = who::caller(context, &host, arguments.actor);
     let states = host.driver_states(entry, &actor).await;
     if context.json {
-        output::json(&as_json(entry, &states))?;
+        output::json(&entry.told(command::today(), &states))?;
     } else {
         show(entry, &states)?;
     }
     Ok(Exit::Done)
-}
-
-/// What the catalog tells of it, with what is known of its drivers for whoever asks.
-fn as_json(entry: &Entry, states: &DriverStates) -> Value {
-    let mut value = entry.told(command::today());
-    let drivers = entry.bindings.iter().map(|binding| driver(&Seen::new(binding, states)));
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert("drivers".to_owned(), drivers.collect());
-    }
-    value
-}
-
-fn driver(seen: &Seen<'_>) -> Value {
-    let binding = seen.binding;
-    let mut value = seen.json();
-    let more = json!({
-        "version": &*binding.driver.version,
-        "file": &*binding.driver.file,
-        "limits": binding.limits,
-        "cost_units_per_call": binding.units,
-        "region": binding.driver.region,
-        "egress": binding.driver.egress,
-    });
-    if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), more) {
-        fields.extend(more);
-    }
-    value
 }
 
 fn show(entry: &Entry, states: &DriverStates) -> Result<()> {

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
-use haft_catalog::{DriverStates, Entry, Index, Outlook};
-use haft_model::{Actor, Call, Code, Date, Lifecycle};
+use haft_catalog::{Entry, Index, Outlook};
+use haft_model::{Actor, Date};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::output::drivers::Seen;
 use crate::output::{self, Table};
 use crate::{Context, command, who};
 
@@ -93,18 +92,15 @@ impl<'a> Row<'a> {
     ) -> Row<'a> {
         let states = host.driver_states(entry, actor).await;
         let outlook = Outlook { states, ..Outlook::default() };
-        let (state, reason) = state(host, actor, entry, today, &outlook);
+        let workspace = host.workspace();
+        let (state, reason) = workspace.snapshot().standing(entry, actor, today, &outlook);
         Row { entry, score, state, reason, outlook }
-    }
-
-    fn drivers(&self) -> impl Iterator<Item = Seen<'_>> {
-        let states: &DriverStates = &self.outlook.states;
-        self.entry.bindings.iter().map(|binding| Seen::new(binding, states))
     }
 
     fn cells(&self) -> Vec<String> {
         let tool = &self.entry.contract.tool;
-        let drivers: Vec<String> = self.drivers().map(|seen| seen.named()).collect();
+        let drivers: Vec<String> =
+            self.entry.seen(&self.outlook.states).map(|seen| seen.named()).collect();
         let about = self.reason.clone().unwrap_or_else(|| first_sentence(&tool.description));
         vec![
             tool.key.id.to_string(),
@@ -117,54 +113,12 @@ impl<'a> Row<'a> {
     }
 
     fn json(&self) -> Value {
-        let contract = &self.entry.contract;
-        let drivers: Vec<Value> = self.drivers().map(|seen| seen.json()).collect();
-        let mut row = json!({
-            "id": contract.key().id,
-            "key": contract.key(),
-            "version": contract.tool.version,
-            "name": contract.title(),
-            "description": contract.tool.description,
-            "risk_level": contract.effects.risk,
-            "state": self.state,
-            "reason": self.reason,
-            "drivers": drivers,
-        });
+        let reason = self.reason.as_deref();
+        let mut row = self.entry.listed(self.state, reason, &self.outlook.states);
         if let (Some(score), Some(fields)) = (self.score, row.as_object_mut()) {
             fields.insert("score".into(), json!(score));
         }
         row
-    }
-}
-
-/// Whether a contract can be called now, and if not, why.
-fn state(
-    host: &Host,
-    actor: &Actor,
-    entry: &Entry,
-    today: Date,
-    outlook: &Outlook,
-) -> (&'static str, Option<String>) {
-    if let Some(block) = entry.blocked(today) {
-        return ("blocked", Some(block.message));
-    }
-    let call = Call::new(actor.clone(), entry.contract.key().to_string(), Value::Null);
-    let workspace = host.workspace();
-    let explained = workspace.snapshot().explain(&call, None, today, outlook);
-    match explained.map(|explained| explained.route) {
-        Ok(Ok(_)) if entry.lifecycle(today) == Lifecycle::Deprecated => ("deprecated", None),
-        Ok(Ok(_)) => ("ready", None),
-        Ok(Err(stop)) | Err(stop) => {
-            let state = match stop.code {
-                Code::SetupRequired => "needs setup",
-                Code::CredentialMissing => "needs login",
-                Code::DependencyUnavailable => "unavailable",
-                _ => "no route",
-            };
-            let run = stop.help.filter(|help| help.starts_with("run "));
-            let run = run.map(|help| format!("; {help}")).unwrap_or_default();
-            (state, Some(format!("{}{run}", stop.message)))
-        }
     }
 }
 

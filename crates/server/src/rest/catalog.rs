@@ -1,13 +1,14 @@
 //! What there is to call, as the caller sees it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use haft_catalog::{Entry, Index, Shown, Surface};
-use haft_model::{Actor, Call, Date, DriverId, Lifecycle, Timestamp, utc_day};
+use haft_catalog::{DriverStates, Entry, Index, Moment, Outlook, Revision, Row, Shown, View};
+use haft_model::{Actor, Call, Date, DriverId, Timestamp, utc_day};
 use haft_runtime::World;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,64 +23,46 @@ const FOUND: usize = 50;
 const MOST_FOUND: usize = 500;
 
 /// The catalog from where somebody stands.
-struct View {
+struct Stand {
     world: Arc<World>,
-    surface: Surface,
+    view: View,
     today: Date,
 }
 
-impl View {
-    fn of(desk: &Desk, actor: &Actor) -> View {
-        let today = utc_day(Timestamp::now());
-        View { world: desk.world(), surface: desk.runtime.surface_of(actor), today }
-    }
-
-    fn shown(&self, entry: &Entry) -> Shown {
-        self.surface.shows(entry, &self.world.snapshot, self.today)
-    }
-
-    fn is_visible(&self, entry: &Entry) -> bool {
-        !matches!(self.shown(entry), Shown::Excluded(_))
-    }
-
-    /// Whether a contract can be called now, and if not, why.
-    fn state(&self, entry: &Entry) -> (&'static str, Option<String>) {
-        let serves = entry.bindings.iter().any(|binding| binding.refused.is_none());
-        match (entry.blocked(self.today), self.shown(entry)) {
-            (Some(block), _) => ("blocked", Some(block.message)),
-            (None, Shown::Deferred) => ("deferred", Some("its schema is not loaded".to_owned())),
-            (None, _) if !serves => ("no route", Some("no driver serves it".to_owned())),
-            (None, _) if entry.lifecycle(self.today) == Lifecycle::Deprecated => {
-                ("deprecated", None)
-            }
-            (None, _) => ("ready", None),
-        }
+impl Stand {
+    fn of(desk: &Desk, actor: &Actor) -> Stand {
+        let (world, today) = (desk.world(), utc_day(Timestamp::now()));
+        let all_are_there = BTreeMap::new();
+        let moment = Moment::on(today, &all_are_there);
+        let view = desk.runtime.surface_of(actor).view(&world.snapshot, &moment);
+        Stand { world, view, today }
     }
 
     /// One contract in a list.
-    fn row(&self, entry: &Entry, score: Option<f64>) -> Value {
-        let contract = &entry.contract;
-        let (state, reason) = self.state(entry);
-        let drivers = entry.bindings.iter().map(|binding| {
-            let driver = &binding.driver;
-            json!({ "id": driver.id, "kind": driver.kind, "refused": binding.refused })
-        });
-        let mut row = json!({
-            "id": contract.key().id,
-            "key": contract.key(),
-            "version": contract.tool.version,
-            "name": contract.title(),
-            "description": contract.tool.description,
-            "risk_level": contract.effects.risk,
-            "state": state,
-            "reason": reason,
-            "drivers": drivers.collect::<Vec<_>>(),
-        });
-        if let (Some(score), Some(fields)) = (score, row.as_object_mut()) {
-            fields.insert("score".into(), json!(score));
-        }
-        row
+    async fn row(&self, row: &Row, actor: &Actor) -> Value {
+        let states = self.states(&row.entry, actor).await;
+        let outlook = Outlook { states, ..Outlook::default() };
+        let (state, reason) = match row.shown {
+            Shown::Loaded | Shown::Blocked(_) => {
+                self.world.snapshot.standing(&row.entry, actor, self.today, &outlook)
+            }
+            shown => (shown.name(), shown.reason().map(str::to_owned)),
+        };
+        row.entry.listed(state, reason.as_deref(), &outlook.states)
     }
+
+    /// What is known of the drivers of a contract.
+    async fn states(&self, entry: &Entry, actor: &Actor) -> DriverStates {
+        match &self.world.lookout {
+            Some(lookout) => lookout.look(entry, actor, Timestamp::now()).await,
+            None => DriverStates::default(),
+        }
+    }
+}
+
+/// Whether somebody may know that a tool is there.
+fn is_visible(row: &Row) -> bool {
+    !matches!(row.shown, Shown::Excluded(_) | Shown::Unknown)
 }
 
 /// `GET /v1/catalog`.
@@ -88,9 +71,11 @@ pub(super) async fn list(
     By(actor): By,
     headers: HeaderMap,
 ) -> Response {
-    let view = View::of(&desk, &actor);
-    let visible = view.world.snapshot.entries().filter(|entry| view.is_visible(entry));
-    let tools: Vec<Value> = visible.map(|entry| view.row(entry, None)).collect();
+    let stand = Stand::of(&desk, &actor);
+    let mut tools = Vec::new();
+    for row in stand.view.rows().filter(|row| is_visible(row)) {
+        tools.push(stand.row(row, &actor).await);
+    }
     tagged(&headers, &json!({ "tools": tools }))
 }
 
@@ -112,12 +97,9 @@ pub(super) async fn search(
     if !(1..=MOST_FOUND).contains(&most) {
         return Err(Problem::malformed(format!("`limit` is from 1 to {MOST_FOUND}")));
     }
-    let view = View::of(&desk, &actor);
-    let index = Index::new(&view.world.snapshot);
-    let found = index.search(&words.q, most, |entry| view.is_visible(entry)).into_iter();
-    let tools: Vec<Value> =
-        found.map(|hit| view.row(&hit.found, Some(f64::from(hit.score)))).collect();
-    Ok(Json(json!({ "query": words.q, "tools": tools })))
+    let Stand { world, view, .. } = Stand::of(&desk, &actor);
+    let index = Index::new(&world.snapshot);
+    Ok(Json(view.search(&words.q, &index, &world.snapshot, most).record()))
 }
 
 /// `GET /v1/catalog/{tool}`: one contract with what it inherits and who serves it.
@@ -127,42 +109,20 @@ pub(super) async fn show(
     Named(name): Named<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let view = View::of(&desk, &actor);
-    let found = view.world.snapshot.find(&name).filter(|entry| view.is_visible(entry));
-    let entry = found.ok_or_else(|| Problem::from(view.world.snapshot.unknown(&name)))?;
-    Ok(tagged(&headers, &entry.told(view.today)))
+    let stand = Stand::of(&desk, &actor);
+    let snapshot = &stand.world.snapshot;
+    let found = stand.view.find(&name, snapshot).filter(|row| is_visible(row));
+    let entry = &found.ok_or_else(|| Problem::from(snapshot.unknown(&name)))?.entry;
+    let states = stand.states(entry, &actor).await;
+    Ok(tagged(&headers, &entry.told(stand.today, &states)))
 }
 
 /// `GET /v1/surfaces`: what the caller sees, and why not the rest.
 pub(super) async fn surfaces(State(desk): State<Arc<Desk>>, By(actor): By) -> Json<Value> {
-    let view = View::of(&desk, &actor);
-    let (mut loaded, mut deferred) = (Vec::new(), Vec::new());
-    let (mut blocked, mut excluded) = (Vec::new(), Vec::new());
-    for entry in view.world.snapshot.entries() {
-        let key = json!(entry.contract.key());
-        match (view.shown(entry), entry.blocked(view.today)) {
-            (Shown::Unknown, _) => {}
-            (Shown::Excluded(reason), _) => {
-                excluded.push(json!({ "tool_id": key, "reason": reason }))
-            }
-            (Shown::Blocked(reason), None) => {
-                blocked.push(json!({ "tool_id": key, "reason": reason }))
-            }
-            (_, Some(block)) => blocked.push(json!({ "tool_id": key, "reason": block.reason })),
-            (Shown::Deferred | Shown::Pending, None) => deferred.push(key),
-            (Shown::Loaded, None) => loaded.push(key),
-        }
-    }
-    let surface = &view.surface;
-    Json(json!({ "surfaces": [{
-        "surface_id": surface.id,
-        "revision": surface.revision,
-        "scope": surface.scope,
-        "loaded_tools": loaded,
-        "deferred_tools": deferred,
-        "blocked_tools": blocked,
-        "excluded_tools": excluded,
-    }] }))
+    let view = Stand::of(&desk, &actor).view;
+    let revision = Revision { number: view.surface().revision, digest: view.digest().clone() };
+    let record = view.record(&revision, &Timestamp::now().to_string());
+    Json(json!({ "surfaces": [record] }))
 }
 
 /// A call that is only thought of.
