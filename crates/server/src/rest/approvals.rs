@@ -108,3 +108,6 @@ fn of(actor: &Actor) -> QuestionFilter {
 fn may_see(actor: &Actor, record: &QuestionRecord) -> bool {
     actor.sees_all() || record.question.bound.actor == actor.id
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! The OpenAPI document held against the server by Schemathesis, which is fetched once by pip into
+//! the target folder. Without Python the test fails: what was not tried is not known to work.
+
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
+#![allow(clippy::indexing_slicing, dead_code, reason = "the wire and the stage are shared")]
+
+#[path = "../it/stage.rs"]
+mod stage;
+#[path = "../rest/wire.rs"]
+mod wire;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use haft_testkit::{ALLOW, Backend, Keys, READ, Served, WRITE};
+use wire::Server;
+
+const PACKAGE: &str = "schemathesis==4.32.5";
+
+/// The program, fetched at first use.
+fn schemathesis() -> PathBuf {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("foreign-pip");
+    fs::create_dir_all(&place).unwrap();
+    // Each test may be a process of its own.
+    let lock = File::create(place.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let mark = place.join(PACKAGE.replace('=', "_"));
+    if !mark.exists() {
+        done(Command::new("python3").args(["-m", "venv"]).arg(&place));
+        done(Command::new(place.join("bin/pip")).args(["install", "--quiet", PACKAGE]));
+        fs::write(mark, "").unwrap();
+    }
+    place.join("bin/schemathesis")
+}
+
+fn done(command: &mut Command) {
+    let ran = command.output().unwrap_or_else(|fault| {
+        panic!("{command:?} cannot be started ({fault}): install Python 3 with venv and pip")
+    });
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.success(), "{command:?}: {said}");
+}
+
+#[test]
+fn the_document_is_true_to_what_is_served() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = Served::by(&backend)
+        .at("look", READ, "GET", "/look")
+        .at("pay", WRITE, "POST", "/pay")
+        .with(ALLOW);
+    let server = Server::of(&folder);
+    let mut command = Command::new(schemathesis());
+    command.arg("run").arg(format!("http://{}/v1/openapi.json", server.address));
+    // A stream has no end, so it has tests of its own.
+    command.args(["--exclude-path", "/v1/events", "--checks", "all", "--max-examples", "10"]);
+    command.args(["--seed", "7", "--no-color"]).current_dir(folder.path());
+    let ran = command.output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{said}");
+    assert!(said.contains("Operations:       19 selected / 20 total"), "{said}");
+}

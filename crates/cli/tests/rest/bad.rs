@@ -1,0 +1,74 @@
+//! What is wrong with a request itself is told as a problem.
+
+use haft_testkit::{Backend, Keys};
+use serde_json::Value;
+
+use crate::shop;
+use crate::wire::Server;
+
+#[test]
+fn every_fault_of_a_request_is_a_problem_with_its_status() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = shop(&backend);
+    let server = Server::of(&folder);
+    let large = format!("{{\"tool\": \"{}\"}}", "x".repeat(5 * 1024 * 1024));
+    let cases: [(u16, &str, &str, &str); 22] = [
+        (404, "GET", "/v1/nowhere", ""),
+        (405, "DELETE", "/v1/call", ""),
+        (405, "GET", "/v1/why", ""),
+        (400, "POST", "/v1/call", "{"),
+        (400, "POST", "/v1/call", "[]"),
+        (400, "POST", "/v1/call", "{}"),
+        (400, "POST", "/v1/call", r#"{"tool": 7}"#),
+        (400, "POST", "/v1/call", r#"{"tool": "look", "inputs": {}}"#),
+        (400, "POST", "/v1/call", r#"{"tool": "look", "key": ""}"#),
+        (413, "POST", "/v1/call", &large),
+        (400, "POST", "/v1/batch", r#"{"calls": [{}]}"#),
+        (404, "GET", "/v1/invocations/inv_none", ""),
+        (404, "GET", "/v1/invocations/inv_none/trace", ""),
+        (404, "GET", "/v1/invocations/inv_none/payloads/sha256:00", ""),
+        (404, "POST", "/v1/invocations/inv_none/cancel", ""),
+        (404, "POST", "/v1/invocations/inv_none/compensate", ""),
+        (400, "GET", "/v1/invocations?limit=0", ""),
+        (400, "GET", "/v1/invocations?status=asleep", ""),
+        (400, "GET", "/v1/invocations?colour=red", ""),
+        (400, "GET", "/v1/events?after=yesterday", ""),
+        (404, "GET", "/v1/catalog/nothing", ""),
+        (400, "GET", "/v1/search", ""),
+    ];
+    for (status, method, path, body) in cases {
+        let body = (method == "POST").then_some(body);
+        let (found, problem) = server.ask(method, path, &[], body).problem();
+        assert_eq!(found, status, "{method} {path}: {problem}");
+        assert_eq!(problem["type"], "about:blank");
+        assert!(problem["detail"].as_str().is_some_and(|words| !words.is_empty()), "{problem}");
+    }
+    let text = [("Content-Type", "text/plain")];
+    let (status, _) = server.ask("POST", "/v1/call", &text, Some("{}")).problem();
+    assert_eq!(status, 415);
+    let (status, _) = server.get("/v1/functions/nobody").problem();
+    assert_eq!(status, 404);
+    assert_eq!(backend.connections(), 0);
+}
+
+#[test]
+fn whoever_shows_a_token_that_nobody_has_is_refused() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = shop(&backend);
+    let server = Server::of(&folder);
+    for path in ["/v1/health", "/v1/invocations", "/metrics", "/.well-known/agent-card.json"] {
+        let answer = server.ask("GET", path, &[("Authorization", "Bearer nobody")], None);
+        assert_eq!(answer.status, 401, "{path}");
+    }
+}
+
+#[test]
+fn it_says_that_it_is_there_and_what_is_wrong_with_the_workspace() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = shop(&backend).file(".tools/broken/TOOL.md", "---\nname: broken\n---\n");
+    let server = Server::of(&folder);
+    assert_eq!(server.get("/v1/health").json()["status"], "ok");
+    let ready: Value = server.get("/v1/ready").json();
+    assert_eq!(ready["status"], "ready");
+    assert!(ready["notices"]["errors"].as_u64().unwrap() > 0, "{ready}");
+}

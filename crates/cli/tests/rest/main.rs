@@ -1,0 +1,32 @@
+//! `/v1`, `/a2a` and `/metrics` of a real server over real sockets.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
+
+mod a2a;
+mod bad;
+mod calls;
+mod catalog;
+mod functions;
+mod inbox;
+#[path = "../it/stage.rs"]
+#[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
+mod stage;
+mod twenty;
+mod wire;
+
+use haft_testkit::{ALLOW, Backend, Folder, READ, Served, WRITE};
+
+/// A shop: looking and paying are allowed, and refunding asks.
+fn shop(backend: &Backend) -> Folder {
+    let asks = "mutates: [\"external:shop\"]\nrisk_level: 2\napproval: always\n";
+    Served::by(backend)
+        .at("look", READ, "GET", "/look")
+        .at("pay", WRITE, "POST", "/pay")
+        .at("refund", asks, "POST", "/refund")
+        .with(ALLOW)
+}
