@@ -26,7 +26,7 @@ pub(crate) enum Arguments {
 pub(crate) struct New {
     /// Who shows it, such as `agent:coder`; haft.toml says what they may do.
     #[arg(value_name = "ID")]
-    actor: String,
+    bearer: String,
     /// How long it is good, such as `30d`, `12h` or `P1Y`; until it is revoked unless given.
     #[arg(long, value_name = "DURATION")]
     expires: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
             let now = Timestamp::now();
             let expires = arguments.expires.as_deref().map(|text| until(text, now)).transpose()?;
             let by = arguments.by.actor(context, &host);
-            let actor = ActorId::from(arguments.actor.as_str());
+            let actor = ActorId::from(arguments.bearer.as_str());
             let wish = TokenWish { actor, expires, label: arguments.label };
             issue(context, &host, wish, &by).await
         }

@@ -104,7 +104,7 @@ fn a_client_that_leaves_calls_its_call_off() {
     let body = r#"{"tool": "look"}"#;
     write!(
         stream,
-        "POST /v1/call HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\
+        "POST /v1/call HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     )

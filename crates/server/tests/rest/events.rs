@@ -16,7 +16,7 @@ type Event = (String, Value);
 impl Events {
     async fn after(served: &Served, place: Option<&str>) -> Events {
         let last = place.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
-        let request = format!("GET /v1/events HTTP/1.1\r\nHost: a\r\n{last}\r\n");
+        let request = format!("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n{last}\r\n");
         Events(served.open(&request).await)
     }
 

@@ -100,7 +100,7 @@ impl Served {
     async fn call(&self, tool: &str) -> String {
         let body = format!("{{\"tool\": \"{tool}\"}}");
         let request = format!(
-            "POST /v1/call HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
+            "POST /v1/call HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
