@@ -1,6 +1,9 @@
 //! Who a request is from, and whether it gets in at all.
 
 mod hosts;
+mod keys;
+mod metadata;
+mod oauth;
 
 use std::sync::Arc;
 
@@ -13,6 +16,9 @@ use haft_model::{Actor, Stop};
 use crate::Desk;
 use crate::rest::Problem;
 pub(crate) use hosts::Names;
+pub(crate) use metadata::router as metadata;
+pub(crate) use oauth::Issuer;
+pub use oauth::{Fetch, OAuth};
 
 /// Headers by which a proxy says that somebody else asked.
 const FORWARDED: [&str; 5] =
@@ -25,6 +31,8 @@ pub(crate) struct Doorkeeper {
     pub(crate) names: Names,
     /// Whether whoever shows no token is let in, as the default actor.
     pub(crate) strangers: bool,
+    /// Whose access tokens are taken, beside those that we issued.
+    pub(crate) issuer: Option<Arc<Issuer>>,
 }
 
 /// Why a request is not let in.
@@ -33,6 +41,8 @@ enum Refusal {
     Nothing,
     /// What it shows is not good.
     NotGood(&'static str),
+    /// It is good, and opens nothing here.
+    Insufficient,
     /// Nobody could look.
     Unknown(Stop),
 }
@@ -60,7 +70,7 @@ pub(crate) async fn establish(
             request.extensions_mut().insert(Arc::new(actor));
             next.run(request).await
         }
-        Err(refusal) => keeper.refused(refusal),
+        Err(refusal) => keeper.refused(refusal, request.headers()),
     }
 }
 
@@ -76,25 +86,51 @@ impl Doorkeeper {
             };
         };
         let found = self.desk.runtime.bearer(token).await.map_err(Refusal::Unknown)?;
-        found.ok_or(Refusal::NotGood("this token is not in force"))
+        match (found, &self.issuer) {
+            (Some(actor), _) => Ok(actor),
+            (None, Some(issuer)) if !is_ours(token) => {
+                issuer.bearer(token, &self.desk.world().people).await
+            }
+            (None, _) => Err(Refusal::NotGood("this token is not in force")),
+        }
     }
 
-    fn refused(&self, refusal: Refusal) -> Response {
-        let (words, error) = match refusal {
+    fn refused(&self, refusal: Refusal, headers: &HeaderMap) -> Response {
+        let (status, words, error) = match refusal {
             Refusal::Unknown(stop) => return Problem::from(stop).into_response(),
-            Refusal::Nothing => ("show a token: `Authorization: Bearer TOKEN`", None),
-            Refusal::NotGood(words) => (words, Some("invalid_token")),
+            Refusal::Nothing => {
+                let words = "show a token: `Authorization: Bearer TOKEN`";
+                (StatusCode::UNAUTHORIZED, words, None)
+            }
+            Refusal::NotGood(words) => (StatusCode::UNAUTHORIZED, words, Some("invalid_token")),
+            Refusal::Insufficient => {
+                let words = "this token has no role here";
+                (StatusCode::FORBIDDEN, words, Some("insufficient_scope"))
+            }
         };
         let mut challenge = "Bearer realm=\"haft\"".to_owned();
         if let Some(error) = error {
             challenge.push_str(&format!(", error=\"{error}\", error_description=\"{words}\""));
         }
-        let mut response = Problem::of_wire(StatusCode::UNAUTHORIZED, words).into_response();
+        if let Some(issuer) = &self.issuer {
+            let place = metadata::Resource::of(issuer, headers).described_at;
+            challenge.push_str(&format!(", resource_metadata=\"{place}\""));
+            let scopes = issuer.scopes();
+            if !scopes.is_empty() {
+                challenge.push_str(&format!(", scope=\"{scopes}\""));
+            }
+        }
+        let mut response = Problem::of_wire(status, words).into_response();
         if let Ok(value) = HeaderValue::try_from(challenge) {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
         }
         response
     }
+}
+
+/// Whether a token is one that we issued, if anybody did.
+fn is_ours(token: &str) -> bool {
+    haft_ledger::token_hash(token).is_some()
 }
 
 /// The token that a request shows. One that shows several, or something else, shows nothing good.

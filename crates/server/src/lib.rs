@@ -12,6 +12,7 @@ mod mcp;
 mod metrics;
 mod rest;
 
+pub use auth::{Fetch, OAuth};
 pub use desk::Desk;
 pub use listen::{Entrance, Error, Server};
 pub use mcp::stdio;

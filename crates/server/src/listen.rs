@@ -15,7 +15,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::auth::{Doorkeeper, Names, check_names, establish};
+use crate::auth::{Doorkeeper, Issuer, Names, OAuth, check_names, establish, metadata};
 use crate::{Desk, a2a, mcp, metrics, rest};
 
 /// How many connections are open at once; others wait to be accepted.
@@ -52,11 +52,13 @@ pub enum Error {
     Unreadable(Stop),
 }
 
-/// By which names a server goes beside those of this machine.
-#[derive(Clone, Debug, Default)]
+/// By which names a server goes beside those of this machine, and who is let in.
+#[derive(Clone, Default)]
 pub struct Entrance {
     /// Names, such as `tools.example`. Whoever gives one is called from outside, if only by a proxy.
     pub hosts: Vec<String>,
+    /// Whose access tokens are taken; then nobody comes in without one.
+    pub oauth: Option<OAuth>,
 }
 
 /// A socket that is listened on.
@@ -79,14 +81,19 @@ impl Server {
         let taken = |cause| Error::Taken { address: address.to_owned(), cause };
         let listener = TcpListener::bind(address).await.map_err(taken)?;
         let address = listener.local_addr().map_err(taken)?;
-        let strangers = address.ip().is_loopback() && entrance.hosts.is_empty();
-        if !strangers && !desk.runtime.has_tokens().await.map_err(Error::Unreadable)? {
+        let Entrance { hosts, oauth } = entrance;
+        // A client learns only by a refusal that it has to log in.
+        let strangers = address.ip().is_loopback() && hosts.is_empty() && oauth.is_none();
+        let known =
+            oauth.is_some() || desk.runtime.has_tokens().await.map_err(Error::Unreadable)?;
+        if !strangers && !known {
             return Err(Error::Open(address));
         }
         desk.tally.begin(&desk.runtime.reader()).await;
         let stop = Cancel::new();
-        let names = Names::new(address, &entrance.hosts);
-        let keeper = Doorkeeper { desk: desk.clone(), names, strangers };
+        let names = Names::new(address, &hosts);
+        let issuer = oauth.map(|oauth| Arc::new(Issuer::new(oauth)));
+        let keeper = Doorkeeper { desk: desk.clone(), names, strangers, issuer };
         let router = router(desk, keeper, &stop);
         Ok(Server { listener, address, router, stop })
     }
@@ -149,12 +156,14 @@ fn serve(
 
 fn router(desk: Arc<Desk>, keeper: Doorkeeper, stop: &Cancel) -> Router {
     let keeper = Arc::new(keeper);
-    Router::new()
+    let known = Router::new()
         .nest_service("/mcp", mcp::service(desk.clone(), stop))
         .nest("/v1", rest::router())
         .merge(a2a::router())
         .merge(metrics::router())
         .layer(from_fn_with_state(keeper.clone(), establish))
-        .layer(from_fn_with_state(keeper, check_names))
-        .with_state(desk)
+        .with_state(desk);
+    // What is for everybody comes first: what nobody answers is left to those who are known.
+    let open = keeper.issuer.clone().map(metadata).unwrap_or_default();
+    open.merge(known).layer(from_fn_with_state(keeper, check_names))
 }

@@ -8,6 +8,7 @@
 )]
 
 mod entrance;
+mod oauth;
 #[path = "../it/stage.rs"]
 #[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
 mod stage;
