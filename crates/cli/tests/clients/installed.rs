@@ -24,6 +24,12 @@ pub(crate) const MODERN: Python = Python {
     packages: &["mcp==2.3.0", "fastmcp-slim[client]==4.1.8", "pydantic-ai-slim[mcp]==2.66.0"],
 };
 
+pub(crate) const OPENAI: Python = Python { name: "openai", packages: &["openai-agents==0.24.0"] };
+
+/// The older protocol, by the older SDK.
+pub(crate) const LANGGRAPH: Python =
+    Python { name: "langgraph", packages: &["langgraph==1.2.20", "langchain-mcp-adapters==0.3.2"] };
+
 impl Python {
     /// The interpreter of the environment.
     pub(crate) fn interpreter(&self) -> PathBuf {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::installed::MODERN;
 use crate::notes::{approve, notes};
-use crate::script::{Era, Over, Script};
+use crate::script::{Era, Over, Script, without_ids};
 
 /// The answer to a call that is done.
 pub(crate) fn done(text: &str) -> Value {
@@ -38,7 +38,7 @@ fn looks_adds_and_counts(folder: &Folder, mut script: Script, version: &str) {
     assert_eq!(script.next("tools"), tools);
     assert_eq!(script.next("read"), done("Oil the walnut tray.\n"));
     let asked = script.raw("asked");
-    assert_eq!(serde_json::from_str::<Value>(&crate::stage::unvaried(&asked)).unwrap(), asks());
+    assert_eq!(without_ids(&asked), asks());
     assert_eq!(folder.read("canary.txt"), "", "nothing is done before somebody says yes");
     approve(folder, &asked);
     script.go_on();
@@ -56,10 +56,8 @@ fn looks_adds_and_counts(folder: &Folder, mut script: Script, version: &str) {
 /// Tells a script where the server is, and how to speak.
 fn meets(era: Era, over: Over, start: impl FnOnce(&Value) -> Script) {
     let folder = notes();
-    let reached = over.reach(&folder);
-    let mut told = reached.told.clone();
-    told["era"] = json!(era.name());
-    looks_adds_and_counts(&folder, start(&told), era.version());
+    let reached = over.reach(&folder, era);
+    looks_adds_and_counts(&folder, start(&reached.told), era.version());
 }
 
 fn python_sdk(era: Era, over: Over) {

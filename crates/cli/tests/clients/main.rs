@@ -12,6 +12,8 @@
     reason = "a case that cannot be laid out fails the test"
 )]
 
+mod agents;
+mod inspector;
 mod installed;
 mod libraries;
 mod notes;

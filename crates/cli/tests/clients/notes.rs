@@ -2,6 +2,7 @@
 //! and something that takes a while.
 
 use haft_testkit::{ALLOW, Folder};
+use serde_json::Value;
 
 use crate::stage::run;
 
@@ -50,9 +51,10 @@ pub(crate) fn notes() -> Folder {
         .file("canary.txt", "")
 }
 
-/// A person approves what a text asks about, at a terminal of their own.
+/// A person approves what an answer asks about, at a terminal of their own.
 #[track_caller]
-pub(crate) fn approve(folder: &Folder, asked: &str) {
+pub(crate) fn approve(folder: &Folder, asked: &Value) {
+    let asked = asked.to_string();
     let begin = asked.find("apr_").unwrap_or_else(|| panic!("nobody is asked: {asked}"));
     let line = format!("approve {}", &asked[begin..begin + 36]);
     let ran = run(folder, &line);

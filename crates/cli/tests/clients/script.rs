@@ -1,6 +1,6 @@
 //! A script around somebody's client, which tells what it hears line by line.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -49,18 +49,22 @@ pub(crate) struct Reached {
 }
 
 impl Over {
-    pub(crate) fn reach(self, folder: &Folder) -> Reached {
+    pub(crate) fn reach(self, folder: &Folder, era: Era) -> Reached {
+        let era = era.name();
         match self {
             Over::Http => {
                 let server = Server::of(folder);
-                let told = json!({ "url": format!("http://{}/mcp", server.address) });
+                let told = json!({ "era": era, "url": format!("http://{}/mcp", server.address) });
                 Reached { _server: Some(server), told }
             }
             Over::Stdio => {
                 let command =
                     json!([env!("CARGO_BIN_EXE_haft"), "-C", folder.path(), "serve", "--stdio"]);
                 let env = json!({ "XDG_CONFIG_HOME": folder.path().join(".config") });
-                Reached { _server: None, told: json!({ "command": command, "env": env }) }
+                Reached {
+                    _server: None,
+                    told: json!({ "era": era, "command": command, "env": env }),
+                }
             }
         }
     }
@@ -71,6 +75,11 @@ pub(crate) struct Script {
     name: &'static str,
     child: Child,
     said: BufReader<ChildStdout>,
+}
+
+/// A value without the ids that differ from run to run.
+pub(crate) fn without_ids(value: &Value) -> Value {
+    serde_json::from_str(&unvaried(&value.to_string())).unwrap()
 }
 
 fn place(name: &str) -> PathBuf {
@@ -103,18 +112,18 @@ impl Script {
 
     /// The next that it tells, which goes by a name, as it came.
     #[track_caller]
-    pub(crate) fn raw(&mut self, name: &str) -> String {
+    pub(crate) fn raw(&mut self, name: &str) -> Value {
         let mut line = String::new();
         self.said.read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap_or_default();
-        let found = told.get(name).unwrap_or_else(|| panic!("{}: {name}? {line}", self.name));
-        found.to_string()
+        let mut told: Value = serde_json::from_str(&line).unwrap_or_default();
+        let found = told.get_mut(name).map(Value::take);
+        found.unwrap_or_else(|| panic!("{} does not tell `{name}` but {line}", self.name))
     }
 
     /// The same without the ids that differ from run to run.
     #[track_caller]
     pub(crate) fn next(&mut self, name: &str) -> Value {
-        serde_json::from_str(&unvaried(&self.raw(name))).unwrap()
+        without_ids(&self.raw(name))
     }
 
     /// Lets it go on, after a person did something.
@@ -126,7 +135,7 @@ impl Script {
     #[track_caller]
     pub(crate) fn end(mut self) {
         let mut rest = String::new();
-        std::io::Read::read_to_string(&mut self.said, &mut rest).unwrap();
+        self.said.read_to_string(&mut rest).unwrap();
         let ended = self.child.wait().unwrap();
         assert!(ended.success() && rest.is_empty(), "{}: {ended} {rest}", self.name);
     }
