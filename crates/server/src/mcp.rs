@@ -18,6 +18,11 @@ mod upstream;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{Method, StatusCode};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
 use haft_driver::Cancel;
 use haft_model::Actor;
 use rmcp::model::ProtocolVersion;
@@ -41,11 +46,7 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// What answers at `/mcp`.
-pub(crate) fn service(
-    desk: Arc<Desk>,
-    address: SocketAddr,
-    stop: &Cancel,
-) -> StreamableHttpService<Wire, LocalSessionManager> {
+pub(crate) fn service(desk: Arc<Desk>, address: SocketAddr, stop: &Cancel) -> Router {
     let ours = ["localhost", "127.0.0.1", "[::1]"];
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(ours.into_iter().map(str::to_owned).chain([address.to_string()]))
@@ -54,7 +55,20 @@ pub(crate) fn service(
         .with_json_response(true)
         .with_max_request_body_bytes(LARGEST_REQUEST)
         .with_cancellation_token(stop.child_token());
-    StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), Arc::default(), config)
+    let sessions: Arc<LocalSessionManager> = Arc::default();
+    let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), sessions, config);
+    Router::new().fallback_service(service).layer(from_fn(end_plainly))
+}
+
+/// Says of a session that it is over, where the library says that it will be: clients in Python take
+/// that for a failure and complain.
+async fn end_plainly(request: Request, next: Next) -> Response {
+    let ends = request.method() == Method::DELETE;
+    let mut answer = next.run(request).await;
+    if ends && answer.status() == StatusCode::ACCEPTED {
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+    }
+    answer
 }
 
 /// Answers on standard input and output until the other side closes.
