@@ -33,7 +33,10 @@ pub use haft_policy as policy;
 pub use haft_runtime as runtime;
 pub use haft_sandbox::{Launcher, launcher};
 pub use help::help_of;
-pub use host::{Ask, Attending, Host, HostOptions, Probed, SecretState, StoreChoice, Subscription};
+pub use host::{
+    Ask, Attending, Host, HostOptions, Probed, Refreshed, SecretState, StoreChoice, Subscription,
+    Watching,
+};
 pub use readiness::{DriverRecord, Readiness};
 pub use schemars;
 pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};

@@ -8,8 +8,8 @@ use haft_catalog::Surface;
 use haft_driver::Cancel;
 use haft_ledger::Store;
 use haft_model::{
-    Actor, Code, DeferredSeen, Digest, Event, Fact, InvocationId, Stop, SurfaceSeen, Timestamp,
-    ToolKey, utc_day,
+    Actor, Code, DeferredSeen, Digest, Event, Fact, InvocationId, Notice, Stop, SurfaceSeen,
+    Timestamp, ToolKey, utc_day,
 };
 
 use tokio::sync::{Notify, watch};
@@ -136,6 +136,12 @@ impl Runtime {
     pub fn replace_world(&self, world: World) {
         *self.world.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(world);
         self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Says something else about the same world.
+    pub fn replace_notices(&self, notices: Arc<[Notice]>) {
+        let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
+        *world = Arc::new(World { notices, ..World::clone(&world) });
     }
 
     /// Rings whenever what callers see may have changed.

@@ -14,5 +14,5 @@ mod rest;
 
 pub use auth::{Fetch, OAuth};
 pub use desk::Desk;
-pub use listen::{Entrance, Error, Server};
+pub use listen::{Entrance, Error, Limits, Server};
 pub use mcp::stdio;
