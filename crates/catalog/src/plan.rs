@@ -113,8 +113,13 @@ impl Snapshot {
 
     /// The answer to a name that nobody has.
     pub fn unknown(&self, name: &str) -> Stop {
+        Snapshot::unknown_among(name, self.names())
+    }
+
+    /// The answer to a name that nobody has, among those that somebody may know of.
+    pub(crate) fn unknown_among<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Stop {
         let stop = Stop::new(Code::ToolUnknown, format!("there is no tool `{name}`"));
-        match did_you_mean(name, self.names()) {
+        match did_you_mean(name, known) {
             Some(near) => stop.help(format!("did you mean `{near}`?")),
             None => stop.help("`haft tools` lists those that there are"),
         }

@@ -21,6 +21,7 @@ mod view;
 mod viewer;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use haft_model::{Code, Date, Glob, Lifecycle, Stop, ToolKey};
 use serde_json::json;
@@ -33,13 +34,11 @@ pub use view::{Moment, Provider, Revision, Row, View};
 use viewer::Edge;
 pub use viewer::Viewer;
 
-/// What one scope of callers sees. A change makes a new revision.
+/// What one scope of callers is shown, and what was loaded there.
 #[derive(Clone, Debug)]
 pub struct Surface {
     /// Its id.
     pub id: String,
-    /// How often it changed.
-    pub revision: u64,
     /// For what: `workspace`, `role:agent`, `session:<id>` …
     pub scope: String,
     tools: Vec<Glob>,
@@ -105,7 +104,6 @@ impl Surface {
     pub fn new(scope: &str, tools: &[String], defer_above: usize) -> Surface {
         Surface {
             id: id_of(scope),
-            revision: 1,
             scope: scope.to_owned(),
             tools: tools.iter().map(|glob| Glob::new(glob)).collect(),
             edge: Edge::default(),
@@ -123,13 +121,22 @@ impl Surface {
         self
     }
 
-    /// The surface once a tool's schema is loaded.
-    pub fn with(&self, tool: &ToolKey) -> Surface {
-        let mut next = self.clone();
-        if next.loaded.insert(tool.clone()) {
-            next.revision += 1;
-        }
-        next
+    /// The surface with what was loaded on it before.
+    pub fn holding(self, loaded: BTreeSet<ToolKey>) -> Surface {
+        Surface { loaded, ..self }
+    }
+
+    /// The tool that a name means to whoever sees this surface. A name of another tenant's tool is one
+    /// that nobody has.
+    pub fn find<'s>(&self, name: &str, snapshot: &'s Snapshot) -> Result<&'s Arc<Entry>, Stop> {
+        let known = |entry: &&Arc<Entry>| self.edge.has(entry.contract.key().id.as_str());
+        snapshot.find(name).filter(known).ok_or_else(|| self.unknown(name, snapshot))
+    }
+
+    /// The answer to a name that nobody has who sees this surface.
+    pub fn unknown(&self, name: &str, snapshot: &Snapshot) -> Stop {
+        let here = |name: &&str| snapshot.find(name).is_some_and(|entry| self.lists(entry));
+        Snapshot::unknown_among(name, snapshot.names().filter(here))
     }
 
     /// Where a tool stands, whoever provides it.
@@ -139,8 +146,13 @@ impl Surface {
 
     /// Refuses a tool that cannot be called from here.
     pub fn admit(&self, entry: &Entry, snapshot: &Snapshot, today: Date) -> Result<(), Stop> {
+        self.admit_where(entry, self.defers(snapshot), today)
+    }
+
+    /// The same, once it is known whether schemas are deferred.
+    pub fn admit_where(&self, entry: &Entry, deferring: bool, today: Date) -> Result<(), Stop> {
         let key = entry.contract.key();
-        match self.shows(entry, snapshot, today) {
+        match self.shows_where(entry, deferring, today) {
             Shown::Loaded | Shown::Pending => Ok(()),
             Shown::Deferred => Err(Stop::new(
                 Code::ToolSchemaNotLoaded,
@@ -194,14 +206,15 @@ impl Surface {
             return Shown::Excluded(reason);
         }
         let wished = entry.lifecycle(today) == Lifecycle::Deferred && self.defer_above.is_some();
-        if (wished || deferring) && !self.loaded.contains(key) {
+        let always = entry.contract.tool.extras.always_load;
+        if (wished || deferring) && !always && !self.loaded.contains(key) {
             return Shown::Deferred;
         }
         Shown::Loaded
     }
 
     /// Whether there is too much on the surface to show every schema.
-    fn defers(&self, snapshot: &Snapshot) -> bool {
+    pub fn defers(&self, snapshot: &Snapshot) -> bool {
         let Some(most) = self.defer_above else { return false };
         let mine = || snapshot.entries().filter(|entry| self.lists(entry));
         let many = mine().count() > most;

@@ -10,6 +10,7 @@ pub(crate) mod call;
 pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod compensate;
+pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod export;

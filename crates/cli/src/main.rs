@@ -17,7 +17,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use command::{
-    accept, add, approvals, approve, audit, batch, call, cancel, check, compensate, events,
+    accept, add, approvals, approve, audit, batch, call, cancel, check, compensate, doctor, events,
     explain, export, init, login, runs, schema, secrets, serve, settle, setup, show, test, token,
     tools, trace, why,
 };
@@ -76,6 +76,8 @@ enum Command {
     Compensate(compensate::Arguments),
     /// Tell what became of a call of which nobody knew.
     Settle(settle::Arguments),
+    /// Say what is wrong with this machine or workspace, and the command that mends it.
+    Doctor(doctor::Arguments),
     /// Get the program of a driver ready: install it, ask its version, set it up.
     Setup(setup::Arguments),
     /// Print what is recorded, as it is recorded.
@@ -148,6 +150,7 @@ fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Cancel(arguments) => wait(cancel::run(context, arguments)),
         Command::Compensate(arguments) => wait(compensate::run(context, arguments)),
         Command::Settle(arguments) => wait(settle::run(context, arguments)),
+        Command::Doctor(arguments) => wait(doctor::run(context, arguments)),
         Command::Setup(arguments) => wait(setup::run(context, arguments)),
         Command::Events(arguments) => wait(events::run(context, arguments)),
         Command::Audit(arguments) => wait(audit::run(context, arguments)),

@@ -20,6 +20,8 @@ pub struct Extras {
     pub aliases: Vec<String>,
     /// Words to find it by.
     pub search_hint: Option<String>,
+    /// Whether its schema is shown wherever it is seen, however many others there are.
+    pub always_load: bool,
     /// The name that models and clients see instead of the id.
     pub exposed_as: Option<String>,
     /// Agent Tool's `tool_kind`.
@@ -165,6 +167,7 @@ impl Extras {
             title: owned(node, "title"),
             aliases: list(node, "aliases"),
             search_hint: owned(node, "search_hint"),
+            always_load: flag(node, "always_load") == Some(true),
             exposed_as: owned(node, "exposed_as"),
             kind: owned(node, "kind"),
             classes: list(node, "class")

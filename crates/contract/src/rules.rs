@@ -58,6 +58,7 @@ rules! {
     E056 error "An alias is no other tool's name or alias.";
     E057 error "A tool whose facts are classified says what the classifier sees.";
     E058 error "A tool that is `read-only` changes nothing, has risk 0 and no other class.";
+    E059 error "A tool whose schema is always shown is not deferred.";
 
     D030 warning "A driver has no field that neither AIP-30 nor its kind knows.";
     D031 warning "A driver does not use the discouraged fields `driver`, `concrete` and `transport`.";

@@ -224,6 +224,8 @@ pub struct SurfaceSettings {
     pub tools: Vec<String>,
     /// From how many tools on schemas are sent only when asked for.
     pub defer_above: u64,
+    /// From how many bytes of schemas on they are sent only when asked for.
+    pub defer_above_bytes: Option<u64>,
 }
 
 /// `[limits]`.

@@ -37,6 +37,8 @@ pub struct Abilities {
     pub kinds: BTreeSet<InquiryKind>,
     /// What it said of itself, as its protocol has it.
     pub told: Value,
+    /// From which level on it wants to hear remarks; none where it wants to hear none.
+    pub remarks: Option<String>,
 }
 
 /// A remark of a backend for whoever called.

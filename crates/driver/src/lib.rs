@@ -52,6 +52,12 @@ pub trait Driver: Send + Sync {
         None
     }
 
+    /// Whether what stands behind it was started and has not answered yet. Asked often, so that it must
+    /// cost nothing.
+    fn is_connecting(&self) -> bool {
+        false
+    }
+
     /// Carries one attempt out.
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>>;
 }

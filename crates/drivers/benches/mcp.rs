@@ -61,6 +61,7 @@ fn ours() -> Arc<Ours> {
         walls: walls(),
         guard: AddressGuard::public(),
         variable: |_| None,
+        secrets: Default::default(),
     };
     let serves = vec![(ToolKey::new("echo", 1), 0)];
     let mcp = Mcp::new(move || Declared { manifest, serves }, place);

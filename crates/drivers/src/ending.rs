@@ -3,7 +3,7 @@
 use haft_driver::Failure;
 use haft_model::{Code, EffectState, Stop};
 use haft_sandbox::Refused;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A failure before anything happened.
 pub(crate) fn unsent(stop: Stop) -> Failure {
@@ -29,8 +29,14 @@ pub(crate) fn running(code: Code, message: impl Into<String>) -> Stop {
 }
 
 /// A refusal that preflight would have given, met while running.
-pub(crate) fn while_running(stop: Stop) -> Stop {
-    stop.because(json!({"phase": "run"}))
+pub(crate) fn while_running(mut stop: Stop) -> Stop {
+    match &mut stop.cause {
+        Value::Object(cause) => {
+            cause.insert("phase".to_owned(), json!("run"));
+            stop
+        }
+        _ => stop.because(json!({"phase": "run"})),
+    }
 }
 
 /// How much of a program's complaint is repeated.

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +24,17 @@ const HOLDS: Duration = Duration::from_secs(60);
 pub(crate) struct Kept<T> {
     places: Arc<Places<T>>,
     idle: Duration,
+    /// How many are being made.
+    making: AtomicUsize,
+}
+
+/// One that is being made, however that ends.
+struct Making<'k>(&'k AtomicUsize);
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The place of each key.
@@ -41,7 +53,7 @@ struct Place<T> {
 impl<T: Send + Sync + 'static> Kept<T> {
     /// Nothing yet; what is there is let go when nobody wanted it for so long.
     pub(crate) fn new(idle: Duration) -> Kept<T> {
-        Kept { places: Arc::default(), idle }
+        Kept { places: Arc::default(), idle, making: AtomicUsize::new(0) }
     }
 
     /// The one for a key, made if it is not there. Callers who want it while it is made wait for it.
@@ -60,7 +72,11 @@ impl<T: Send + Sync + 'static> Kept<T> {
             return Ok(there.clone());
         }
         place.ready()?;
-        match make().await {
+        self.making.fetch_add(1, Ordering::Relaxed);
+        let making = Making(&self.making);
+        let made = make().await;
+        drop(making);
+        match made {
             Ok(made) => {
                 let made = Arc::new(made);
                 (place.there, place.made) = (Some(made.clone()), Instant::now());
@@ -72,6 +88,15 @@ impl<T: Send + Sync + 'static> Kept<T> {
                 Err(stop)
             }
         }
+    }
+
+    /// Whether one is being made and none is there. It waits for nobody.
+    pub(crate) fn is_only_making(&self) -> bool {
+        let there = |place: &Arc<Mutex<Place<T>>>| {
+            place.try_lock().is_ok_and(|place| place.there.is_some())
+        };
+        self.making.load(Ordering::Relaxed) > 0
+            && !self.places.lock().unwrap_or_else(PoisonError::into_inner).values().any(there)
     }
 
     /// Says that one of them is of no more use. Whoever else noticed it before is not heard again.

@@ -42,5 +42,6 @@ pub use provision::{InstallWay, Provision, SetupStep, SetupWork};
 pub use sdk::Sdk;
 pub use upstream::Upstream;
 pub use vault::{
-    Change, Holder, Keeper, KeyPlace, Listed, Named, Per, SHORTEST_SECRET, Strongbox, Token,
+    Change, Holder, Keeper, KeyPlace, Listed, Named, Per, SHORTEST_SECRET, ServerLogin, Strongbox,
+    Token,
 };

@@ -15,6 +15,7 @@ pub use callback::Callback;
 pub use command::Program;
 pub use device::{Device, Service};
 pub use record::{Login, Logins};
+pub(crate) use sign::ran_out;
 pub use sign::{Observed, Sign};
 
 use haft_model::{Code, Stop};

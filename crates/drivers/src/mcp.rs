@@ -34,8 +34,9 @@ use haft_driver::{
 use haft_model::{Code, Plan, Stop, ToolKey};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
+use tokio::task::AbortHandle;
 
-pub use login::{Asked, Login, Wish};
+pub use login::{Asked, Login, Wish, is_elsewhere, log_in, opened};
 pub use tools::{Seen, Sight, Witness};
 
 use crate::ending::{unsent, while_running};
@@ -72,6 +73,8 @@ pub struct Mcp {
     kept: Kept<Connection>,
     /// What its servers tell of changes.
     news: broadcast::Sender<BackendNews>,
+    /// Whoever listens to a resource, by its address.
+    listening: Mutex<HashMap<String, AbortHandle>>,
 }
 
 struct Manifest {
@@ -99,6 +102,7 @@ impl Mcp {
             inside: Recent::default(),
             kept: Kept::new(IDLE),
             news: broadcast::channel(MOST_NEWS).0,
+            listening: Mutex::default(),
         }
     }
 
@@ -195,6 +199,10 @@ impl Mcp {
 }
 
 impl Driver for Mcp {
+    fn is_connecting(&self) -> bool {
+        self.kept.is_only_making()
+    }
+
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
         self.entry(plan)?;
         let written = self.written()?;

@@ -94,6 +94,8 @@ struct Auth {
 struct State {
     #[serde(default)]
     paths: Vec<String>,
+    #[serde(default)]
+    env: Vec<String>,
 }
 
 impl Opening {
@@ -126,7 +128,7 @@ impl Opening {
         let egress = sandbox.network.unwrap_or(written.network).egress;
         Ok(Opening {
             hosts: common(&egress, effects),
-            env: environment(&sandbox.env, place),
+            env: environment(&sandbox.env, &written.auth.state.env, place)?,
             spawn: match sandbox.exec {
                 Some(Exec { allow: false }) => Spawn::Nothing,
                 Some(Exec { allow: true }) | None => Spawn::Anything,
@@ -305,14 +307,26 @@ fn common(egress: &[String], effects: &EffectProfile) -> Vec<String> {
     both
 }
 
-/// What a program finds in its environment: what is set, and what is passed on of ours.
-fn environment(declared: &Environment, place: &Place) -> BTreeMap<String, String> {
-    let passed = declared.pass.iter().filter_map(|name| {
+/// What a program finds in its environment: what is set, and what is passed on of ours. A secret of
+/// the workspace comes from its vault, where it is asked who may have it, or not at all.
+fn environment(
+    declared: &Environment,
+    login: &[String],
+    place: &Place,
+) -> Result<BTreeMap<String, String>, Stop> {
+    let (secret, plain): (Vec<&String>, Vec<&String>) =
+        declared.pass.iter().partition(|name| place.secrets.contains(*name));
+    if let Some(name) = secret.iter().find(|name| !login.contains(**name)) {
+        let words = format!("`{name}` is a secret of this workspace, and is not passed on");
+        let help = "take it out of `sandbox.env.pass` and list it under `auth.state.env`";
+        return Err(Stop::new(Code::SandboxViolation, words).help(help));
+    }
+    let passed = plain.into_iter().filter_map(|name| {
         let value = (place.variable)(name)?;
         Some((name.clone(), value))
     });
     let set = declared.set.iter().map(|(name, value)| (name.clone(), value.clone()));
-    passed.chain(set).collect()
+    Ok(passed.chain(set).collect())
 }
 
 /// The limits of a runner, never wider than ours.

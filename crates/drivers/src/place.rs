@@ -1,9 +1,11 @@
 //! Where programs run: the workspace, and what stands between them and this machine.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use haft_sandbox::{AddressGuard, Walls};
+use serde_json::Value;
 
 /// The folder in which programs of a workspace run.
 #[derive(Clone, Debug)]
@@ -18,12 +20,22 @@ pub struct Place {
     pub guard: AddressGuard,
     /// The environment of Haft itself, of which programs get what they declare.
     pub variable: fn(&str) -> Option<String>,
+    /// Those variables of it that hold secrets of the workspace, which only its vault gives out.
+    pub secrets: BTreeSet<String>,
 }
 
 impl Place {
     /// The workspace by its real name, since a sandbox shows places and not links.
     pub(crate) fn real_root(&self) -> io::Result<PathBuf> {
         fs::canonicalize(&self.root)
+    }
+
+    /// What a program here is known by, which says so where nothing confines it.
+    pub(crate) fn told(&self, mut native: Value) -> Value {
+        if let (Walls::Off, Some(fields)) = (&self.walls, native.as_object_mut()) {
+            fields.insert("unconfined".to_owned(), Value::Bool(true));
+        }
+        native
     }
 
     /// What of a folder no program sees.

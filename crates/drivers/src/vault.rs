@@ -12,7 +12,7 @@ mod token;
 
 pub use inventory::{Listed, Named, Per};
 pub use strongbox::{Change, Holder, KeyPlace, Strongbox};
-pub use token::Token;
+pub use token::{ServerLogin, Token};
 
 use haft_driver::{Asked, BoxFuture, Opened, Vault, Withheld};
 use haft_model::{Code, Secret, SecretKind, Stop, Timestamp};

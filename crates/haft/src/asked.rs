@@ -20,6 +20,7 @@ pub async fn tools_of(root: &Path, manifest: Value) -> Result<Value, Stop> {
         walls: Walls::here(Launcher::own()),
         guard: AddressGuard::public(),
         variable: |name| std::env::var(name).ok(),
+        secrets: Default::default(),
     };
     mcp::list(manifest, place, LONGEST).await
 }

@@ -1,5 +1,6 @@
 //! A workspace that can be called: its catalog, its rules, its drivers and its ledger joined.
 
+mod doctor;
 mod hooks;
 mod login;
 mod lookout;
@@ -13,6 +14,7 @@ mod vault;
 mod watching;
 mod world;
 
+pub use doctor::{Degree, Examined};
 pub use login::{Ask, Attending};
 pub use probing::Probed;
 pub use secrets::SecretState;

@@ -51,6 +51,10 @@ pub struct Options {
     pub id: Option<String>,
     /// Which tools, by their names there; all when absent.
     pub only: Option<Glob>,
+    /// Whether models and clients see the tools under their names there.
+    pub keep_names: bool,
+    /// Whether the server is believed where it says that a tool only reads.
+    pub believe_reads: bool,
 }
 
 /// A driver as far as it says where a server is, for whoever asks it for its tools. It holds what was
@@ -88,7 +92,8 @@ pub fn import(list: &Value, server: &Server, options: &Options) -> Result<Import
     if result.get("nextCursor").is_some_and(|cursor| !cursor.is_null()) {
         omissions.skip("the rest of the list", "the answer says that there is another page");
     }
-    let mut made = Made { name: &name, launch: &launch, taken: Taken::default(), entries: vec![] };
+    let mut made =
+        Made { name: &name, launch: &launch, taken: Taken::default(), entries: vec![], options };
     let (mut files, mut guesses) = (Vec::new(), Vec::new());
     for raw in tools {
         let called = raw.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -136,6 +141,7 @@ struct Made<'a> {
     launch: &'a Launch,
     taken: Taken,
     entries: Vec<Value>,
+    options: &'a Options,
 }
 
 impl Made<'_> {
@@ -145,7 +151,7 @@ impl Made<'_> {
         }
         let id = self.taken.first_free(&[text::tool_id(self.name, &called.replace('.', "/"))]);
         let mut margin = Margin::new(&format!(".tools/{id}/TOOL.md"));
-        let text = tool::written(raw, &id, self.name, self.launch, &mut margin);
+        let text = tool::written(raw, &id, self, &mut margin);
         if let Some(fault) = fault(&margin.file, &text) {
             return Err(format!("what was made of it is not a contract: {fault}"));
         }

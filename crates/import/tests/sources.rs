@@ -161,7 +161,7 @@ fn a_server_elsewhere_is_reached_at_its_address_and_its_key_is_not_written_down(
         headers: BTreeMap::from([("Authorization".into(), "Bearer not-a-real-one".into())]),
         sse: false,
     };
-    let options = mcp::Options { id: Some("far".into()), only: None };
+    let options = mcp::Options { id: Some("far".into()), ..mcp::Options::default() };
     let import = mcp::import(&list, &server, &options).unwrap();
     assert!(import.files.iter().all(|file| !file.text.contains("not-a-real-one")));
     check("mcp/far.expected", &import);

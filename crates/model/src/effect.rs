@@ -313,6 +313,50 @@ impl EffectProfile {
     }
 }
 
+/// The most that a call may do to the world, in three words; the order is the rule for comparing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// It changes nothing.
+    Read,
+    /// It changes something and destroys nothing.
+    Write,
+    /// It may destroy something, or nobody said that it does not.
+    Destructive,
+}
+
+impl Tier {
+    /// All, from least to most.
+    pub const ALL: [Tier; 3] = [Tier::Read, Tier::Write, Tier::Destructive];
+
+    /// What a contract needs at least.
+    pub fn of(effects: &EffectProfile) -> Tier {
+        match (effects.may_mutate(), effects.facts.destructive) {
+            (false, _) => Tier::Read,
+            (true, Tri::No) => Tier::Write,
+            (true, Tri::Yes | Tri::Unknown) => Tier::Destructive,
+        }
+    }
+
+    /// The way that takes it, where calls are parted by what they may do.
+    pub fn way(self) -> &'static str {
+        match self {
+            Tier::Read => "call_read",
+            Tier::Write => "call_write",
+            Tier::Destructive => "call_destructive",
+        }
+    }
+
+    /// What a tool is that needs it.
+    pub fn about(self) -> &'static str {
+        match self {
+            Tier::Read => "a read",
+            Tier::Write => "a write",
+            Tier::Destructive => "destructive, or nobody said that it is not",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

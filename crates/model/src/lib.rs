@@ -51,7 +51,8 @@ pub use content::{Content, Link, Media};
 pub use decision::{Decision, Firmness, Layer, Needs, Opinion, Says};
 pub use digest::Digest;
 pub use effect::{
-    EffectClass, EffectProfile, FactRule, Facts, InferredFact, MutationClass, Requires, Risk, Tri,
+    EffectClass, EffectProfile, FactRule, Facts, InferredFact, MutationClass, Requires, Risk, Tier,
+    Tri,
 };
 pub use envelope::{Envelope, ResultStatus};
 pub use event::Event;

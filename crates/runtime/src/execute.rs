@@ -153,8 +153,14 @@ impl Walk<'_> {
         let outcome = self.run(&mut running, cleared).await;
         let outcome = self.attempt_ended(outcome, &running);
         let turn = trial.ended(&outcome, self.journal.now());
-        if let (Some(rest), Some(lookout)) = (turn, &self.world.lookout) {
-            lookout.rests(&plan.route.driver, rest);
+        if turn.is_some() {
+            self.runtime.ring();
+        }
+        if let Some(lookout) = &self.world.lookout {
+            turn.into_iter().for_each(|rest| lookout.rests(&plan.route.driver, rest));
+            if outcome.as_ref().is_err_and(is_expired) {
+                lookout.ran_out(&plan.route.driver, &plan.actor);
+            }
         }
         outcome
     }
@@ -363,4 +369,9 @@ impl Walk<'_> {
         })));
         outcome
     }
+}
+
+/// Whether a failure says that the backend no longer takes the login of whoever called.
+fn is_expired(failure: &Failure) -> bool {
+    failure.stop.cause.get("login").is_some_and(|login| login == "expired")
 }

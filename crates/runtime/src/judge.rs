@@ -1,6 +1,6 @@
 //! Phase 7, the pure half: fetching what judges need to know, and asking them.
 
-use haft_catalog::{Entry, Explanation, Outlook};
+use haft_catalog::{Entry, Explanation, Outlook, Viewer};
 use haft_model::{
     Actor, Call, CostClass, Decision, Layer, Opinion, Plan, StandingAnswer, Stop, Verdict, utc_day,
 };
@@ -91,9 +91,8 @@ impl Runtime {
     async fn foreseen(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
         let world = self.world();
         let now = self.clock.now();
-        let Some(entry) = world.snapshot.find(&call.tool).cloned() else {
-            return Err(world.snapshot.unknown(&call.tool));
-        };
+        let ground = self.ground(&world, &Viewer { actor: &call.actor, within: &[] });
+        let entry = ground.surface.find(&call.tool, &world.snapshot)?.clone();
         let outlook = Outlook {
             states: world.states(&entry, &call.actor, now).await,
             avoid: match call.pinned {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_driver::{BoxFuture, Caller, Cancel};
-use haft_model::Question;
+use haft_model::{Question, Tier};
 
 use crate::Reply;
 
@@ -22,8 +22,11 @@ pub struct Manner<'m> {
     pub cancel: Cancel,
     /// When the caller is taken to have the answer.
     pub receipt: Receipt,
-    /// The surface it is made on; that of its actor where none is named.
+    /// The turn, task or session that it is made in: `session:s-1`. Where none is named, what its
+    /// actor loaded is loaded.
     pub surface: Option<String>,
+    /// The most that the tool may do.
+    pub tier: Option<Tier>,
 }
 
 /// What a caller does while a question is open.

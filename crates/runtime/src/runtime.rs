@@ -4,22 +4,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use haft_catalog::Surface;
 use haft_driver::Cancel;
 use haft_ledger::Store;
-use haft_model::{
-    Actor, Code, DeferredSeen, Digest, Event, Fact, InvocationId, Notice, Stop, SurfaceSeen,
-    Timestamp, ToolKey, utc_day,
-};
+use haft_model::{Code, Digest, InvocationId, Notice, Stop, Timestamp, ToolKey};
 
 use tokio::sync::{Notify, watch};
 
 use crate::delivery::Delivery;
 use crate::intent::UnderWay;
-use crate::journal::unrecorded;
 use crate::limits::Limits;
 use crate::queue::Queue;
 use crate::rest::{Rest, Rests};
+use crate::scopes::Scopes;
 use crate::{Clock, World};
 
 /// What is set once.
@@ -99,8 +95,7 @@ pub struct Runtime {
     world: RwLock<Arc<World>>,
     /// Counts how often what callers see changed.
     changes: watch::Sender<u64>,
-    /// The tools whose schemas were loaded, by the scope of the surface.
-    loaded: Mutex<HashMap<String, Vec<ToolKey>>>,
+    pub(crate) scopes: Scopes,
     running: Mutex<HashMap<InvocationId, Cancel>>,
     declared: Mutex<HashSet<(ToolKey, Digest)>>,
 }
@@ -126,7 +121,7 @@ impl Runtime {
             delivery: Arc::default(),
             closing: Cancel::new(),
             left: Notify::new(),
-            loaded: Mutex::default(),
+            scopes: Scopes::default(),
             running: Mutex::default(),
             declared: Mutex::default(),
         }
@@ -135,7 +130,8 @@ impl Runtime {
     /// Puts another world in place. Calls that are under way keep theirs.
     pub fn replace_world(&self, world: World) {
         *self.world.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(world);
-        self.changes.send_modify(|count| *count += 1);
+        self.scopes.reset();
+        self.ring();
     }
 
     /// Says something else about the same world.
@@ -149,72 +145,14 @@ impl Runtime {
         self.changes.subscribe()
     }
 
-    /// The tools that an actor sees.
-    pub fn surface_of(&self, actor: &Actor) -> Surface {
-        self.surface(&self.world(), actor, None)
+    /// Says that what callers see may have changed.
+    pub(crate) fn ring(&self) {
+        self.changes.send_modify(|count| *count += 1);
     }
 
     /// The world as it is now.
     pub fn world(&self) -> Arc<World> {
         self.world.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Loads the schema of a deferred tool onto a surface, so that it can be called.
-    pub async fn load(&self, actor: &Actor, tool: &str) -> Result<Surface, Stop> {
-        let world = self.world();
-        let now = self.clock.now();
-        let entry = world.snapshot.select(tool, utc_day(now))?;
-        let before = self.surface(&world, actor, None);
-        match before.admit(entry, &world.snapshot, utc_day(now)) {
-            Ok(()) => return Ok(before),
-            Err(stop) if stop.code == Code::ToolSchemaNotLoaded => {}
-            Err(stop) => return Err(stop),
-        }
-        let after = before.with(entry.contract.key());
-        let known = self.loaded().contains_key(&after.scope);
-        self.loaded().entry(after.scope.clone()).or_default().push(entry.contract.key().clone());
-        let deferred =
-            DeferredSeen { surface: after.id.clone(), tool: entry.contract.key().to_string() };
-        let seen = |surface: &Surface| SurfaceSeen {
-            surface: surface.id.clone(),
-            revision: surface.revision,
-            scope: surface.scope.clone(),
-            counts: surface.counts(&world.snapshot, utc_day(now)),
-        };
-        let mut events = vec![
-            Event::DeferredDiscovered(deferred.clone()),
-            Event::DeferredLoaded(deferred),
-            Event::SurfaceUpdated(seen(&after)),
-        ];
-        if !known {
-            events.insert(0, Event::SurfaceCreated(seen(&before)));
-        }
-        let fact = |event| Fact { at: now, phases: Vec::new(), event };
-        let draft = haft_ledger::Draft {
-            actor: Some(actor.clone()),
-            facts: events.into_iter().map(fact).collect(),
-            ..haft_ledger::Draft::default()
-        };
-        self.store.append(draft, haft_ledger::Wait::Disk).await.map_err(unrecorded)?;
-        self.changes.send_modify(|count| *count += 1);
-        Ok(after)
-    }
-
-    /// The surface of a call: the one it names, or its actor's.
-    pub(crate) fn surface(&self, world: &World, actor: &Actor, named: Option<&str>) -> Surface {
-        let base = match named {
-            Some(scope) => world.surfaces.iter().find(|surface| surface.scope == scope).cloned(),
-            None => None,
-        };
-        let base = base.unwrap_or_else(|| world.surface_of(actor));
-        // What was loaded lasts; which tools the surface has is what the workspace says now.
-        let loaded = self.loaded();
-        let keys = loaded.get(&base.scope).into_iter().flatten();
-        keys.fold(base, |surface, key| surface.with(key))
-    }
-
-    fn loaded(&self) -> MutexGuard<'_, HashMap<String, Vec<ToolKey>>> {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The calls that run here, by id.

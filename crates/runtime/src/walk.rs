@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use haft_catalog::{DriverStates, Entry, Sender};
+use haft_catalog::{DriverStates, Entry, Sender, Viewer};
 use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
     Call, CallPhase, Code, Digest, EffectState, Envelope, Event, Intent, InvocationId, Kept, Plan,
-    Planned, Question, SchedulerPolicy, Selected, Stop, ToolKey, utc_day,
+    Planned, Question, SchedulerPolicy, Selected, Stop, Tier, ToolKey, utc_day,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::batch::Seat;
 use crate::enlisted::Enlisted;
@@ -18,6 +18,7 @@ use crate::intent::Carrying;
 use crate::journal::{Journal, Opening};
 use crate::limits::Reserved;
 use crate::redact::Redactor;
+use crate::scopes::Ground;
 use crate::undo::Undoing;
 use crate::{Manner, Receipt, Runtime, World};
 
@@ -187,34 +188,38 @@ impl<'r> Walk<'r> {
 
     /// Learns how the drivers of the contract are, so that routing need not ask.
     pub(crate) async fn look(&mut self, call: &Call, entry: &Entry) {
-        self.states = self.world.states(entry, &call.actor, self.journal.now()).await;
+        self.states = self.world.states_for_use(entry, &call.actor, self.journal.now()).await;
     }
 
     /// Phases 1 and 3: the tool, on the surface, its schema loaded.
     fn resolve(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Arc<Entry>, Halt> {
         let today = utc_day(self.journal.now());
         let world = self.world.clone();
-        let surface = self.runtime.surface(&world, &call.actor, manner.surface.as_deref());
-        self.plan_noted(call, &surface);
-        let found =
-            world.snapshot.select(&call.tool, today).cloned().and_then(|entry| {
-                match surface.admit(&entry, &world.snapshot, today) {
-                    Err(stop) if stop.code == Code::ToolBlocked => Err(stop),
-                    Ok(()) | Err(_) => Ok(entry),
-                }
-            });
+        let viewer = Viewer { actor: &call.actor, within: manner.surface.as_slice() };
+        let ground = self.runtime.ground(&world, &viewer);
+        self.plan_noted(call, &ground);
+        let found = ground.surface.find(&call.tool, &world.snapshot);
+        let found = found.and_then(|_| world.snapshot.select(&call.tool, today)).cloned();
+        let admitted = found.as_ref().ok().map(|entry| ground.admit(entry, today));
+        let found = found.and_then(|entry| match &admitted {
+            Some(Err(stop)) if stop.code == Code::ToolBlocked => Err(stop.clone()),
+            _ => Ok(entry),
+        });
         let entry = self.journal.phase_of(CallPhase::ResolveTool, found)?;
         let key = entry.contract.key().clone();
         self.journal.about(format!("{}@{}", key.id, entry.contract.tool.version));
         self.journal.note(Event::Selected(selected(&entry, &key, &call.tool)));
         self.entry = Some(entry.clone());
-        let loaded = surface.admit(&entry, &world.snapshot, today);
+        // Whoever asks about a call, or undoes it, has its schema from us and not from the surface.
+        let of_ours = self.nested || call.compensates.is_some();
+        let loaded = admitted.filter(|_| !of_ours).unwrap_or(Ok(()));
+        let loaded = loaded.and_then(|()| within_reach(&entry, manner.tier));
         self.journal.phase_of(CallPhase::SchemaGate, loaded)?;
         Ok(entry)
     }
 
     /// The first fact of all: a call came in.
-    fn plan_noted(&mut self, call: &Call, surface: &haft_catalog::Surface) {
+    fn plan_noted(&mut self, call: &Call, ground: &Ground) {
         let (value, bytes) = match &call.sent {
             Some(text) => {
                 (serde_json::from_str(text).unwrap_or_default(), text.clone().into_bytes())
@@ -232,8 +237,8 @@ impl<'r> Walk<'r> {
         self.journal.note(Event::Planned(Box::new(Planned {
             requested: call.tool.clone(),
             actor: haft_model::Actor::clone(&call.actor),
-            surface: surface.id.clone(),
-            revision: surface.revision,
+            surface: ground.surface.id.clone(),
+            revision: ground.revision,
             model_input,
             context,
             pinned: call.pinned.clone(),
@@ -286,6 +291,19 @@ fn selected(entry: &Entry, key: &ToolKey, requested: &str) -> Selected {
         version: entry.contract.tool.version.to_string(),
         matched_by: if name == key.id.as_str() { "id" } else { "alias" }.to_owned(),
         grant: entry.contract.grant_key(),
+    }
+}
+
+/// Refuses a tool that may do more than the way it is called by allows.
+fn within_reach(entry: &Entry, most: Option<Tier>) -> Result<(), Stop> {
+    let (key, needs) = (entry.contract.key(), Tier::of(&entry.contract.effects));
+    match most {
+        Some(most) if needs > most => {
+            let words = format!("`{key}` is {}, and this way of calling takes less", needs.about());
+            let stop = Stop::new(Code::InputValue, words).help(format!("use `{}`", needs.way()));
+            Err(stop.because(json!({ "reason": "wrong_tier", "tier": needs })))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

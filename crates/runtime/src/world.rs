@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_catalog::{DriverStates, Entry, Rested, Snapshot, Surface};
+use haft_catalog::{Binding, DriverState, DriverStates, Entry, Rested, Snapshot, Surface};
 use haft_driver::{BoxFuture, Driver, Hook, Vault};
-use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Role, Timestamp};
+use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Timestamp};
 use haft_policy::Rulebook;
 
 use crate::People;
@@ -39,13 +39,31 @@ pub struct World {
 
 /// Knows how drivers are: set up, logged in, working. A call is told before it is routed.
 pub trait Lookout: Send + Sync {
-    /// What is known of the drivers of a contract now, for an actor. It looks at no backend.
+    /// Does what has to be done before the drivers of a contract are used: renews a login that is due,
+    /// and asks a program that nobody asked yet for its version.
+    fn prepare<'a>(
+        &'a self,
+        entry: &'a Entry,
+        actor: &'a Actor,
+        now: Timestamp,
+    ) -> BoxFuture<'a, ()>;
+
+    /// What is known of the drivers of a contract now, for an actor. It starts and asks nothing.
     fn look<'a>(
         &'a self,
         entry: &'a Entry,
         actor: &'a Actor,
         now: Timestamp,
     ) -> BoxFuture<'a, DriverStates>;
+
+    /// What files say of one driver now, whoever asks: for those who cannot wait. Nothing of logins.
+    fn glance(&self, binding: &Binding, now: Timestamp) -> Option<DriverState> {
+        let _ = (binding, now);
+        None
+    }
+
+    /// A backend no longer takes the login of somebody.
+    fn ran_out(&self, driver: &DriverId, actor: &Actor);
 
     /// A driver begins to rest, or works again.
     fn rests(&self, driver: &DriverId, rest: Option<Rested>);
@@ -63,43 +81,36 @@ pub struct Rate {
 }
 
 impl World {
-    /// What is known of the drivers of a contract, for whoever calls. A builtin is always there.
+    /// The same, after what has to be done before they are used.
+    pub(crate) async fn states_for_use(
+        &self,
+        entry: &Entry,
+        actor: &Actor,
+        now: Timestamp,
+    ) -> DriverStates {
+        if let Some(lookout) = self.lookout_for(entry) {
+            lookout.prepare(entry, actor, now).await;
+        }
+        self.states(entry, actor, now).await
+    }
+
+    /// What is known of the drivers of a contract, for whoever calls.
     pub(crate) async fn states(
         &self,
         entry: &Entry,
         actor: &Actor,
         now: Timestamp,
     ) -> DriverStates {
+        match self.lookout_for(entry) {
+            Some(lookout) => lookout.look(entry, actor, now).await,
+            None => DriverStates::default(),
+        }
+    }
+
+    /// Who knows; nobody has to where every driver is builtin, and always there.
+    fn lookout_for(&self, entry: &Entry) -> Option<&dyn Lookout> {
         let builtin = |kind: DriverKind| kind == DriverKind::Builtin;
-        match &self.lookout {
-            Some(lookout) if !entry.bindings.iter().all(|one| builtin(one.driver.kind)) => {
-                lookout.look(entry, actor, now).await
-            }
-            Some(_) | None => DriverStates::default(),
-        }
-    }
-
-    /// The surface of an actor: the first whose scope they are in, or everything there is.
-    pub(crate) fn surface_of(&self, actor: &Actor) -> Surface {
-        let mine = |surface: &&Surface| in_scope(&surface.scope, actor);
-        self.surfaces.iter().find(mine).cloned().unwrap_or_else(|| Surface::whole("workspace"))
-    }
-}
-
-fn in_scope(scope: &str, actor: &Actor) -> bool {
-    match scope.split_once(':') {
-        Some(("role", role)) => {
-            let named = match role {
-                "agent" => Some(Role::Agent),
-                "approver" => Some(Role::Approver),
-                "admin" => Some(Role::Admin),
-                "auditor" => Some(Role::Auditor),
-                _ => None,
-            };
-            named.is_some_and(|role| actor.roles.contains(&role))
-        }
-        Some(("tenant", tenant)) => *actor.tenant == *tenant,
-        Some(_) => false,
-        None => scope == "workspace",
+        let lookout = self.lookout.as_deref()?;
+        (!entry.bindings.iter().all(|one| builtin(one.driver.kind))).then_some(lookout)
     }
 }

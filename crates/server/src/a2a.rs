@@ -17,7 +17,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Desk;
-use crate::rest::{By, Errand, LARGEST_BODY, own, refs};
+use crate::rest::{By, Errand, LARGEST_BODY, is_json, own, refs};
+use crate::session::Session;
 
 /// What answers `/a2a` and the card that leads there.
 pub(crate) fn router() -> Router<Arc<Desk>> {
@@ -65,8 +66,10 @@ async fn answer(
         let Fault(code, message) = fault;
         json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
     };
-    let Ok(value) = serde_json::from_slice::<Value>(&body) else {
-        let fault = Fault(Fault::UNREADABLE, "the body is no JSON".to_owned());
+    // A page in a browser can send other types without asking.
+    let value = is_json(&headers).then(|| serde_json::from_slice::<Value>(&body).ok()).flatten();
+    let Some(value) = value else {
+        let fault = Fault(Fault::UNREADABLE, "the body is no `application/json`".to_owned());
         return Json(told(Value::Null, fault));
     };
     let request = match serde_json::from_value::<Request>(value) {
@@ -110,7 +113,7 @@ impl Wire {
         call.channel = "a2a";
         call.native = refs(&self.headers, "POST", "/a2a");
         call.native.insert(0, task::known_by(message, &skill, &context, request));
-        let errand = Errand::begin(&self.desk, call);
+        let errand = Errand::begin(&self.desk, call, Session(None));
         let run = errand.run(&self.actor, &skill);
         let waits = params.pointer("/configuration/blocking").and_then(Value::as_bool);
         let envelope = match waits {

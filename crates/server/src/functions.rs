@@ -12,14 +12,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use haft_catalog::export::{Export, Format, Offer, export};
-use haft_catalog::{Shown, Surface};
+use haft_catalog::{Row, Shown, Viewer};
 use haft_driver::UPSTREAM_REQUEST;
-use haft_model::{Actor, Call, Content, Date, Envelope, Timestamp, utc_day};
-use haft_runtime::{Batch, World};
+use haft_model::{Call, Content, Envelope};
+use haft_runtime::{Batch, Vista};
 use serde_json::{Value, json};
 
 use crate::Desk;
 use crate::rest::{AnyBody, By, Named, Problem, refs, run_batch};
+use crate::session::Session;
 
 /// One call that a model asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,26 +61,28 @@ impl Provider {
         }
     }
 
-    fn offered(&self, desk: &Desk, actor: &Actor) -> Export {
-        let world = desk.world();
-        let today = utc_day(Timestamp::now());
-        export(self.format, &offers(&world, &desk.runtime.surface_of(actor), today))
+    fn offered(&self, desk: &Desk, viewer: &Viewer<'_>) -> Export {
+        export(self.format, &offers(&desk.runtime.see(viewer)))
     }
 }
 
-/// The contracts that a surface shows.
-pub(crate) fn offers<'w>(world: &'w World, surface: &Surface, today: Date) -> Vec<Offer<'w>> {
-    let snapshot = &world.snapshot;
-    let visible = snapshot.entries().filter(|entry| {
-        entry.blocked(today).is_none()
-            // What servers behind us want to know is for callers who can be asked.
-            && entry.contract.key().id.as_str() != UPSTREAM_REQUEST
-            && surface.shows(entry, snapshot, today) == Shown::Loaded
+/// The contracts that somebody is shown.
+pub(crate) fn offers<'s>(vista: &'s Vista) -> Vec<Offer<'s>> {
+    let view = &vista.view;
+    let visible = view.rows().filter(|row| {
+        // What servers behind us want to know is for callers who can be asked.
+        row.entry.contract.key().id.as_str() != UPSTREAM_REQUEST
+            && match row.shown {
+                Shown::Loaded => true,
+                // Where nothing is left out there is no search that would find it later.
+                Shown::Pending => !view.defers(),
+                Shown::Deferred | Shown::Blocked(_) | Shown::Excluded(_) | Shown::Unknown => false,
+            }
     });
-    let offer = |entry: &'w Arc<haft_catalog::Entry>| Offer {
-        contract: &entry.contract,
+    let offer = |row: &'s Row| Offer {
+        contract: &row.entry.contract,
         driver: None,
-        lifecycle: entry.lifecycle(today),
+        lifecycle: row.entry.lifecycle(view.today()),
     };
     visible.map(offer).collect()
 }
@@ -88,9 +91,11 @@ pub(crate) fn offers<'w>(world: &'w World, surface: &Surface, today: Date) -> Ve
 pub(crate) async fn list(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
+    Session(session): Session,
     Named(provider): Named<String>,
 ) -> Result<Json<Value>, Problem> {
-    let offered = Provider::named(&provider)?.offered(&desk, &actor);
+    let viewer = Viewer { actor: &actor, within: session.as_slice() };
+    let offered = Provider::named(&provider)?.offered(&desk, &viewer);
     Ok(Json(json!({ "tools": offered.document, "degradations": offered.degradations })))
 }
 
@@ -103,7 +108,8 @@ pub(crate) async fn call(
     AnyBody(reply): AnyBody,
 ) -> Result<Json<Value>, Problem> {
     let provider = Provider::named(&provider)?;
-    let offered = provider.offered(&desk, &actor);
+    let session = Session::of(&headers).0;
+    let offered = provider.offered(&desk, &Viewer { actor: &actor, within: session.as_slice() });
     let names: HashMap<String, String> =
         offered.names.into_iter().map(|(name, key)| (name, key.to_string())).collect();
     let asked = (provider.asked)(&reply);
@@ -124,7 +130,7 @@ pub(crate) async fn call(
     let batch = Batch::new(calls.collect::<Vec<_>>());
     let mut results = match batch.calls.is_empty() {
         true => Vec::new(),
-        false => run_batch(&desk, batch).await?.0,
+        false => run_batch(&desk, batch, session).await?.0,
     };
     results.sort_by_key(|(index, _)| *index);
     let answered: Vec<(Asked, Envelope)> =

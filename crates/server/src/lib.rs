@@ -11,8 +11,9 @@ mod listen;
 mod mcp;
 mod metrics;
 mod rest;
+mod session;
 
 pub use auth::{Fetch, OAuth};
 pub use desk::Desk;
 pub use listen::{Entrance, Error, Limits, Server};
-pub use mcp::stdio;
+pub use mcp::{lines, stdio};

@@ -6,8 +6,10 @@
 mod answer;
 mod asking;
 mod conversation;
+mod deferred;
 mod handler;
 mod listing;
+mod news;
 mod remarks;
 mod resources;
 mod suspended;
@@ -16,6 +18,12 @@ mod upstream;
 
 use std::sync::Arc;
 
+use axum::Router;
+use axum::body::to_bytes;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
 use haft_driver::Cancel;
 use haft_model::Actor;
 use rmcp::model::ProtocolVersion;
@@ -23,6 +31,7 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServiceExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Desk;
 use handler::Wire;
@@ -39,10 +48,7 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// What answers at `/mcp`.
-pub(crate) fn service(
-    desk: Arc<Desk>,
-    stop: &Cancel,
-) -> StreamableHttpService<Wire, LocalSessionManager> {
+pub(crate) fn service(desk: Arc<Desk>, stop: &Cancel) -> Router {
     let config = StreamableHttpServerConfig::default()
         // Names and pages are looked at before anything comes here, for every wire alike.
         .disable_allowed_hosts()
@@ -50,13 +56,37 @@ pub(crate) fn service(
         .with_json_response(true)
         .with_max_request_body_bytes(LARGEST_REQUEST)
         .with_cancellation_token(stop.child_token());
-    StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), Arc::default(), config)
+    let sessions = Arc::<LocalSessionManager>::default();
+    let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), sessions, config);
+    Router::new().fallback_service(service).layer(from_fn(read_whole))
+}
+
+/// Reads a request whole before anybody looks at it: one that breaks off is its sender's fault, and the
+/// library would take it for ours.
+async fn read_whole(request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    match to_bytes(body, LARGEST_REQUEST).await {
+        Ok(bytes) => next.run(Request::from_parts(head, bytes.into())).await,
+        Err(fault) => {
+            let words = format!("the request cannot be read: {fault}");
+            (StatusCode::BAD_REQUEST, words).into_response()
+        }
+    }
 }
 
 /// Answers on standard input and output until the other side closes.
 pub async fn stdio(desk: Arc<Desk>, actor: Actor) -> Result<(), String> {
-    let streams = (tokio::io::stdin(), tokio::io::stdout());
+    lines(desk, actor, tokio::io::stdin(), tokio::io::stdout()).await
+}
+
+/// Answers line by line, to somebody who is known, until the other side closes.
+pub async fn lines(
+    desk: Arc<Desk>,
+    actor: Actor,
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), String> {
     let wire = Wire::of(desk, Arc::new(actor));
-    let running = wire.serve(streams).await.map_err(|fault| fault.to_string())?;
+    let running = wire.serve((input, output)).await.map_err(|fault| fault.to_string())?;
     running.waiting().await.map(|_| ()).map_err(|fault| fault.to_string())
 }

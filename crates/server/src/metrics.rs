@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::Desk;
-use crate::rest::Problem;
+use crate::rest::{By, Problem};
 use histogram::Histogram;
 
 /// How many entries are read at once, and for one look; what is left over is read at the next.
@@ -62,7 +62,7 @@ pub(crate) fn router() -> Router<Arc<Desk>> {
     Router::new().route("/metrics", get(show))
 }
 
-async fn show(State(desk): State<Arc<Desk>>) -> Result<Response, Problem> {
+async fn show(State(desk): State<Arc<Desk>>, _: By) -> Result<Response, Problem> {
     let text = text(&desk).await?;
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     Ok((kind, text).into_response())

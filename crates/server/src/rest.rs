@@ -22,7 +22,7 @@ use axum::http::{Method, StatusCode};
 use axum::routing::{MethodRouter, get, post};
 
 use crate::{Desk, functions};
-pub(crate) use ask::{AnyBody, By, LARGEST_BODY, Named};
+pub(crate) use ask::{AnyBody, By, LARGEST_BODY, Named, is_json};
 pub(crate) use batch::run as run_batch;
 pub(crate) use errand::{Errand, Errands};
 pub(crate) use invocations::own;
@@ -52,6 +52,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<Desk>>)> {
         ("/ready", get(health::ready)),
         ("/search", get(catalog::search)),
         ("/surfaces", get(catalog::surfaces)),
+        ("/surfaces/load", post(catalog::load)),
         ("/why", post(catalog::why)),
     ]
 }

@@ -1,6 +1,7 @@
 //! Putting the schemas of names on a surface.
 
 use haft_model::ToolKey;
+use serde_json::{Value as Json, json};
 
 use super::{Shown, Surface, View};
 use crate::Snapshot;
@@ -8,7 +9,7 @@ use crate::Snapshot;
 /// What came of loading names.
 #[derive(Clone, Debug)]
 pub struct Loading {
-    /// The surface with the schemas: the next revision, or the same where nothing was added.
+    /// The surface with the schemas: the same where nothing was added.
     pub surface: Surface,
     /// The tools whose schemas were added, in the order of the names.
     pub loaded: Vec<ToolKey>,
@@ -18,6 +19,25 @@ pub struct Loading {
     pub refused: Vec<(ToolKey, Shown)>,
     /// Names that nobody here has.
     pub missing: Vec<String>,
+}
+
+impl Loading {
+    /// For machines, with the schema of each tool as the wire has it, and what was seen then.
+    pub fn told(&self, schema: impl Fn(&ToolKey) -> Option<Json>, surface: Json) -> Json {
+        let schemas = |keys: &[ToolKey]| keys.iter().filter_map(&schema).collect::<Vec<_>>();
+        let refused = self.refused.iter().map(|(key, shown)| {
+            json!({ "tool_id": key.to_string(), "state": shown.name(), "reason": shown.reason() })
+        });
+        let any = !(self.loaded.is_empty() && self.already.is_empty());
+        json!({
+            "loaded": schemas(&self.loaded),
+            "already_loaded": schemas(&self.already),
+            "refused": refused.collect::<Vec<_>>(),
+            "missing_names": self.missing,
+            "surface": surface,
+            "next_action": if any { "call" } else { "search_with_other_words" },
+        })
+    }
 }
 
 impl Surface {
@@ -47,10 +67,7 @@ impl Surface {
                 }
             }
         }
-        if !loading.loaded.is_empty() {
-            loading.surface.loaded.extend(loading.loaded.iter().cloned());
-            loading.surface.revision += 1;
-        }
+        loading.surface.loaded.extend(loading.loaded.iter().cloned());
         loading
     }
 }

@@ -59,6 +59,7 @@ pub struct View {
     rows: BTreeMap<ToolKey, Row>,
     missing: BTreeMap<DriverId, Provider>,
     digest: Digest,
+    defers: bool,
 }
 
 /// The number of what somebody sees: another one if and only if they see something else.
@@ -106,7 +107,9 @@ impl Surface {
             rows.insert(entry.contract.key().clone(), Row { entry: entry.clone(), shown });
         }
         let digest = digest(self, &rows);
-        View { today: moment.today, surface: self.clone(), rows, missing, digest }
+        let left_out = rows.values().any(|row| row.shown == Shown::Deferred);
+        let defers = deferring || left_out || !self.loaded.is_empty();
+        View { today: moment.today, surface: self.clone(), rows, missing, digest, defers }
     }
 }
 
@@ -180,6 +183,16 @@ impl View {
     /// The providers of pending tools that are not there.
     pub fn missing_providers(&self) -> &BTreeMap<DriverId, Provider> {
         &self.missing
+    }
+
+    /// The day on which it is seen.
+    pub fn today(&self) -> Date {
+        self.today
+    }
+
+    /// Whether schemas are, or were, shown only when asked for.
+    pub fn defers(&self) -> bool {
+        self.defers
     }
 
     /// The digest of everything that is seen.

@@ -69,7 +69,6 @@ impl Surface {
         Surface {
             id: id_of(scope),
             scope: scope.to_owned(),
-            revision: 1,
             loaded: Default::default(),
             ..self.clone()
         }

@@ -140,7 +140,7 @@ fn a_revision_is_another_if_and_only_if_something_else_is_seen() {
 fn the_record_holds_four_sets_that_have_nothing_in_common() {
     let snapshot = shop();
     let own = surface("session:s-1", &["mail.*", "order.*", "stock.*"], 2);
-    let own = own.with(&ToolKey::new("order.get", 1));
+    let own = own.holding([ToolKey::new("order.get", 1)].into());
     let seen = view(&own, &snapshot, &[("mail-send-http", Provider::Gone)]);
     let revision = Revision::after(None, &seen);
     let deferred = |id: &str, name: &str, namespace: &str, state: &str, reason: &str| {

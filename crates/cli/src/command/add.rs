@@ -7,7 +7,7 @@ mod openapi;
 mod place;
 mod report;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use haft_import::{Base, Import, Outcome, Prune, merge};
 
 use crate::Context;
@@ -63,6 +63,12 @@ fn settle(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> R
 fn join(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> Result<Outcome> {
     let place = Place::new(&context.directory)?;
     let known = place.base(&import.name)?.unwrap_or_default();
+    if !known.kind.is_empty() && known.kind != fresh.kind && !wishes.overwrite {
+        let (name, kind) = (&import.name, &known.kind);
+        bail!(
+            "`{name}` is what `haft add {kind}` made of something else; give one of them another name with `--id`"
+        );
+    }
     let disk = place.disk(import, &known)?;
     let prune = Prune { vanished: wishes.prune, overwrite: wishes.overwrite };
     let mut outcome = merge(import, &known, &disk, prune);

@@ -256,5 +256,8 @@ fn attempted(attempt: &Attempt) -> String {
     let took = took.unwrap_or_else(|| "?".to_owned());
     let sent = attempt.submitted_at.map(|at| between(attempt.started_at, at));
     let sent = sent.map(|after| format!("; sent after {after}")).unwrap_or_default();
-    format!("{}  {} in {took}; {effect}{code}{sent}", attempt.number, attempt.driver)
+    let off =
+        attempt.native.iter().any(|known| known.get("unconfined").is_some_and(|off| off == true));
+    let off = if off { "; \x1b[31mUNCONFINED, since `sandbox = \"off\"`\x1b[0m" } else { "" };
+    format!("{}  {} in {took}; {effect}{code}{sent}{off}", attempt.number, attempt.driver)
 }

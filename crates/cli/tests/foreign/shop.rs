@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use haft_testkit::Folder;
 use serde_json::{Value, json};
 
-use crate::stage::{asked, command, finished, json as answer, run, started};
+use crate::stage::{command, finished, json as answer, run, started};
 
 const KEYS: [(&str, &str); 2] =
     [("SHOP_PAYMENTS_KEY", "payments-key-of-a-test"), ("SHOP_ORDERS_KEY", "orders-key-of-a-test")];
@@ -152,7 +152,17 @@ fn keyed(folder: &Folder, line: &str) -> Command {
 /// The same for a call that a person has to agree to.
 #[track_caller]
 fn approved(folder: &Folder, line: &str) -> (String, Value) {
-    let (_, question) = asked(folder, &format!("call {line} --as agent:shopkeeper"));
+    approved_of(folder, line, "ana")
+}
+
+/// The same for a call that somebody lets the agent make.
+#[track_caller]
+fn approved_of(folder: &Folder, line: &str, somebody: &str) -> (String, Value) {
+    let line = format!("call {line} --as agent:shopkeeper --no-wait --json");
+    let mut asking = keyed(folder, &line);
+    asking.env("USER", somebody);
+    let waits: Value = serde_json::from_slice(&asking.output().unwrap().stdout).unwrap();
+    let question = waits["approval_id"].as_str().unwrap_or_else(|| panic!("{waits:#}"));
     came(folder, &format!("approve {question} --json"))
 }
 
@@ -241,12 +251,7 @@ fn the_services_of_the_shop_take_money_and_orders() {
     assert_eq!(cancel, by("shop-orders-http", canceled));
     let charge = "payment.charge order=ord-1003 amount=7400 card=card-visa01";
     // Whoever lets an agent ask for money does not answer for it.
-    let line = format!("call {charge} --as agent:shopkeeper --no-wait --json");
-    let mut asking = keyed(&folder, &line);
-    asking.env("USER", "eve");
-    let waits: Value = serde_json::from_slice(&asking.output().unwrap().stdout).unwrap();
-    let question = waits["approval_id"].as_str().unwrap();
-    let charged = came(&folder, &format!("approve {question} --json"));
+    let charged = approved_of(&folder, charge, "eve");
     let paid = json!({"id": "ch-5001", "state": "charged"});
     assert_eq!(charged, by("shop-payments-http", paid));
     let refund = approved(&folder, "payment.refund charge=ch-5001 reason=returned");

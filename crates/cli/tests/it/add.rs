@@ -278,3 +278,21 @@ fn a_server_is_started_and_asked_for_its_tools() {
     assert_eq!((exit, &told["wrote"][0]), (0, &json!(".tools/lost.find/TOOL.md")));
     check(&folder, "check", "exit 0\nchecked 2 manifests: no errors, no warnings");
 }
+
+/// Two imports of one name would take each other's files away.
+#[test]
+fn a_name_that_another_kind_of_import_has_is_refused() {
+    let folder = workspace(&service("https://notes.example"))
+        .file("tools.json", r#"{"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}"#);
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    done(&folder, &format!("add openapi {}", file("notes.yaml")));
+    let driver = folder.read(".drivers/notes/DRIVER.md");
+    let line = format!("add mcp --list {} --id notes npx -y @notes/server", file("tools.json"));
+    check(
+        &folder,
+        &line,
+        "exit 1\n! error: `notes` is what `haft add openapi` made of something else; give one of them another name with `--id`",
+    );
+    assert_eq!(folder.read(".drivers/notes/DRIVER.md"), driver);
+    done(&folder, &line.replace("--id notes", "--id server"));
+}

@@ -12,6 +12,7 @@ mod bad_contracts;
 mod batch;
 mod call;
 mod check;
+mod doctor;
 mod edges;
 mod examples;
 #[cfg(target_os = "linux")]

@@ -63,6 +63,22 @@ fn whoever_shows_a_token_that_nobody_has_is_refused() {
 }
 
 #[test]
+fn a_page_of_another_address_is_refused() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = shop(&backend);
+    let server = Server::of(&folder);
+    let page = [("Origin", "http://evil.example")];
+    let call = Some(r#"{"tool": "pay"}"#);
+    assert_eq!(server.ask("POST", "/v1/call", &page, call).problem().0, 403);
+    assert_eq!(server.ask("GET", "/v1/invocations", &page, None).problem().0, 403);
+    let plain = [("Content-Type", "text/plain")];
+    let request = r#"{"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {}}"#;
+    let refused = server.ask("POST", "/a2a", &plain, Some(request)).json();
+    assert_eq!(refused["error"]["code"], -32700);
+    assert_eq!(backend.effects(), 0);
+}
+
+#[test]
 fn it_says_that_it_is_there_and_what_is_wrong_with_the_workspace() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend).file(".tools/broken/TOOL.md", "---\nname: broken\n---\n");

@@ -19,6 +19,8 @@ mod four_inputs;
 #[cfg(unix)]
 mod interrupt;
 #[cfg(target_os = "linux")]
+mod no_login;
+#[cfg(target_os = "linux")]
 mod order;
 #[cfg(unix)]
 mod partial;

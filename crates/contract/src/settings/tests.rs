@@ -75,6 +75,7 @@ secret = "alerts/signing"
 scope = "role:agent"
 tools = ["stock.*", "oven.*"]
 defer_above = 12
+defer_above_bytes = 20000
 
 [[surface]]
 scope = "workspace"
@@ -154,8 +155,14 @@ fn full() -> Settings {
                 scope: "role:agent".into(),
                 tools: vec!["stock.*".into(), "oven.*".into()],
                 defer_above: 12,
+                defer_above_bytes: Some(20_000),
             },
-            SurfaceSettings { scope: "workspace".into(), tools: vec!["*".into()], defer_above: 40 },
+            SurfaceSettings {
+                scope: "workspace".into(),
+                tools: vec!["*".into()],
+                defer_above: 40,
+                defer_above_bytes: None,
+            },
         ],
         limits: Limits {
             drivers: vec![DriverLimit { driver: "oven-*".into(), max_parallel: 2 }],

@@ -1,6 +1,6 @@
 //! What no table of fields can say of a contract: rules across its fields.
 
-use haft_model::{ApprovalClass, EffectClass, FactRule, Risk, Tri};
+use haft_model::{ApprovalClass, EffectClass, FactRule, Lifecycle, Risk, Tri};
 use haft_notation::{Condition, Schema, Template};
 use serde_json::Value as Json;
 
@@ -199,6 +199,13 @@ fn examples(tool: &Tool, node: &Node, report: &mut Report) {
 }
 
 fn lifecycle(tool: &Tool, haft: &Node, report: &mut Report) {
+    if tool.extras.always_load && tool.extras.lifecycle.state == Lifecycle::Deferred {
+        report.add(
+            &rules::E059,
+            haft.place(&["always_load"]),
+            "the tool says `always_load`, and that it is deferred",
+        );
+    }
     if let Some((name, later, earlier)) = out_of_order(&tool.extras.lifecycle) {
         report.add(
             &rules::E051,

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use haft_driver::{Failure, Output};
 use haft_model::{Code, Content, EffectState, Media, Stop};
-use haft_sandbox::{End, Ended, Walls};
+use haft_sandbox::{End, Ended};
 use serde_json::{Map, Value, json};
 
 use super::command::{Command, Format, Meaning};
@@ -15,6 +15,7 @@ use super::listening::Said;
 use super::run::Run;
 use super::tried;
 use crate::ending::{complaint, running};
+use crate::login::ran_out;
 
 /// How much of what a program complained about is kept with its error.
 const MOST_WORDS: usize = 4096;
@@ -43,13 +44,10 @@ pub(super) fn native(run: &Run<'_>, ended: &Ended) -> Value {
         End::OutOfTime | End::CalledOff => None,
     };
     add("layers", json!(ended.layers));
-    if let Walls::Off = run.cli.place.walls {
-        add("unconfined", json!(true));
-    }
     if !ended.tried.is_empty() {
         add("tried", tried::listed(&ended.tried));
     }
-    Value::Object(native)
+    run.cli.place.told(Value::Object(native))
 }
 
 fn meaning(command: &Command, end: End) -> Meaning {
@@ -131,8 +129,7 @@ fn failed(run: &Run<'_>, ended: &Ended, said: &Said, meaning: Meaning, root: &Pa
         }
         (None, Meaning::TimedOut) => Stop::new(Code::TimeoutBeforeSubmit, message),
         (None, Meaning::Wrong(Code::CredentialMissing)) => {
-            Stop::new(Code::CredentialMissing, message)
-                .help(format!("run `haft login {}`", command.driver))
+            ran_out(Stop::new(Code::CredentialMissing, message), &command.driver)
         }
         (None, Meaning::Wrong(code)) => Stop::new(code, message),
         (None, Meaning::Fine) => Stop::new(Code::Internal, message),

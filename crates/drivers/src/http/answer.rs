@@ -9,6 +9,7 @@ use super::exchange::{Exchange, is_success};
 use super::meaning::Named;
 use super::{pages, patience, reading};
 use crate::ending::while_running;
+use crate::login::{Observed, ran_out};
 use crate::web::Answer;
 
 /// How much of a refusal's own words is kept.
@@ -142,7 +143,21 @@ async fn refused(exchange: &Exchange<'_>, host: &str, mut answer: Answer<'_>) ->
         None => code(status.as_u16()),
     };
     let stop = Stop::new(code, message).because(Value::Object(cause));
+    let stop = match has_run_out(exchange, status.as_u16(), answer.head.headers()) {
+        true => ran_out(stop, exchange.driver()),
+        false => stop,
+    };
     Failure::new(stop, exchange.effect(effect))
+}
+
+/// Whether an answer shows what the driver declares as the sign of a login that has run out.
+fn has_run_out(exchange: &Exchange<'_>, status: u16, headers: &HeaderMap) -> bool {
+    let headers: Vec<(&str, &str)> = headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+        .collect();
+    let seen = Observed { http_status: Some(status), headers: &headers, ..Observed::default() };
+    exchange.operation.expired.as_ref().is_some_and(|sign| sign.is_in(&seen))
 }
 
 /// What HTTP says of a status.

@@ -18,6 +18,7 @@ use super::payload::Writing;
 use super::secrets::{self, Basic};
 use super::stream::{Events, Stream, WrittenStream};
 use super::style::Style;
+use crate::login::AuthBlock;
 use crate::web::Submitted;
 
 /// Headers that say how a request is framed or where it goes. They follow from the rest of it.
@@ -118,6 +119,7 @@ impl Entry {
                 _ => Submitted::OnWrite,
             },
             meanings: self.meanings()?,
+            expired: AuthBlock::sign_of(written.auth.as_ref()),
             basic: self.haft.basic.clone(),
             cookies: self.haft.beyond.cookies().ok_or_else(|| self.wrong("cookies"))?,
             beyond: self.haft.beyond.clone(),

@@ -30,6 +30,11 @@ pub(super) struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
+    /// What the driver is called.
+    pub(super) fn driver(&self) -> &str {
+        self.attempt.plan.route.driver.as_str()
+    }
+
     pub(super) fn new(
         http: &'a Http,
         operation: &'a Operation,

@@ -14,6 +14,7 @@ use super::payload::Writing;
 use super::secrets::Basic;
 use super::stream::Stream;
 use super::style::Style;
+use crate::login::Sign;
 use crate::web::Submitted;
 
 /// What a request is made of.
@@ -35,6 +36,8 @@ pub(super) struct Operation {
     pub(super) key_header: Option<HeaderName>,
     pub(super) submitted: Submitted,
     pub(super) meanings: BTreeMap<u16, Meaning>,
+    /// How an answer shows that the login has run out.
+    pub(super) expired: Option<Sign>,
     pub(super) basic: Option<Basic>,
     pub(super) cookies: Vec<(String, Template)>,
     pub(super) beyond: Beyond,

@@ -94,6 +94,11 @@ impl AuthBlock {
         Some(AuthBlock::deserialize(block).unwrap_or_else(|_| unreadable()))
     }
 
+    /// The sign by which the driver of an `auth` block sees that a login has run out.
+    pub(crate) fn sign_of(auth: Option<&Value>) -> Option<Sign> {
+        AuthBlock::deserialize(auth?).ok()?.sign()
+    }
+
     /// The variables that hold a login.
     pub fn variables(&self) -> &[String] {
         &self.state.env

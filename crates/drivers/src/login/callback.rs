@@ -39,15 +39,36 @@ impl Callback {
         })
     }
 
+    /// Where a visitor is sent back to.
+    pub fn address(&self) -> String {
+        format!("http://127.0.0.1:{}/callback", self.port)
+    }
+
+    /// The same for a visitor who brings along what somebody else made up.
+    pub fn expecting(self, state: &str) -> Callback {
+        Callback { state: state.to_owned(), ..self }
+    }
+
     /// The page, with where to come back to and what to bring along.
     pub fn page(&self, url: &str) -> String {
         let joint = if url.contains('?') { '&' } else { '?' };
-        let back = encoded(&format!("http://127.0.0.1:{}/callback", self.port));
+        let back = encoded(&self.address());
         format!("{url}{joint}redirect_uri={back}&state={}", self.state)
     }
 
     /// Waits for the visitor, and gives the token that they bring along, if any.
     pub async fn visited(self, within: Duration) -> Result<Option<Secret>, Stop> {
+        let query = self.came_back(within).await?;
+        let token = ["access_token", "token"].iter().find_map(|name| fields(&query).remove(name));
+        match token.map(decoded) {
+            Some(None) => Err(failed(Reason::Callback, "the page sent back what is no text")),
+            Some(Some(token)) => Ok(Some(Secret::new(token))),
+            None => Ok(None),
+        }
+    }
+
+    /// Waits for the visitor, and gives everything that they bring along, as it stands in the address.
+    pub async fn came_back(self, within: Duration) -> Result<String, Stop> {
         let waiting = async {
             loop {
                 let (stream, _) = self.listener.accept().await.map_err(|fault| {
@@ -64,7 +85,7 @@ impl Callback {
     }
 
     /// What one visitor brings: none where it is not the one who is waited for.
-    async fn answer(&self, mut stream: TcpStream) -> Option<Result<Option<Secret>, Stop>> {
+    async fn answer(&self, mut stream: TcpStream) -> Option<Result<String, Stop>> {
         let head = head(&mut stream).await?;
         let heard = self.heard(&head);
         let (status, words) = match &heard {
@@ -81,7 +102,7 @@ impl Callback {
         heard
     }
 
-    fn heard(&self, head: &str) -> Option<Result<Option<Secret>, Stop>> {
+    fn heard(&self, head: &str) -> Option<Result<String, Stop>> {
         let mut lines = head.lines();
         let target = lines.next()?.strip_prefix("GET ")?.split(' ').next()?;
         let host = lines.find_map(|line| {
@@ -93,8 +114,7 @@ impl Callback {
             return None;
         }
         let query = target.strip_prefix("/callback?")?;
-        let fields: HashMap<&str, &str> =
-            query.split('&').filter_map(|pair| pair.split_once('=')).collect();
+        let fields = fields(query);
         let same = |given: &str| {
             Digest::of_bytes(given.as_bytes()) == Digest::of_bytes(self.state.as_bytes())
         };
@@ -104,14 +124,12 @@ impl Callback {
         if fields.contains_key("error") {
             return Some(Err(failed(Reason::Denied, "the login was refused at the other end")));
         }
-        let token = ["access_token", "token"].iter().find_map(|name| fields.get(name));
-        let token = token.map(|token| decoded(token));
-        match token {
-            Some(None) => Some(Err(failed(Reason::Callback, "the page sent back what is no text"))),
-            Some(Some(token)) => Some(Ok(Some(Secret::new(token)))),
-            None => Some(Ok(None)),
-        }
+        Some(Ok(query.to_owned()))
     }
+}
+
+fn fields(query: &str) -> HashMap<&str, &str> {
+    query.split('&').filter_map(|pair| pair.split_once('=')).collect()
 }
 
 async fn head(stream: &mut TcpStream) -> Option<String> {

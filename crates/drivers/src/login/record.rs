@@ -66,6 +66,22 @@ impl Logins {
         Ok(true)
     }
 
+    /// Notes that somebody gave drivers another secret, so that what had run out may work again.
+    pub fn mended(&self, drivers: &[String], actor: Option<&str>) -> io::Result<()> {
+        let _lock = self.locked()?;
+        let mut all = self.all()?;
+        let theirs = |one: &Login| {
+            one.expired
+                && drivers.contains(&one.driver)
+                && actor.is_none_or(|actor| one.actor.as_deref() == Some(actor))
+        };
+        if !all.iter().any(theirs) {
+            return Ok(());
+        }
+        all.iter_mut().filter(|one| theirs(one)).for_each(|one| one.expired = false);
+        self.save(&all)
+    }
+
     /// Every login on record.
     pub fn all(&self) -> io::Result<Vec<Login>> {
         match fs::read(&self.file) {

@@ -1,5 +1,8 @@
 //! Signs that a login has run out, in the vocabulary of AIP-30.
 
+use haft_model::{Code, Stop};
+use serde_json::{Map, Value, json};
+
 /// What a driver looks for after each call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sign {
@@ -55,6 +58,19 @@ impl Sign {
                 .any(|(seen, said)| seen.eq_ignore_ascii_case(name) && said == value),
         }
     }
+}
+
+/// The failure of a call whose backend no longer takes the login. What was known of it stays, and
+/// whoever looks after logins knows it by `cause.login`.
+pub(crate) fn ran_out(stop: Stop, driver: &str) -> Stop {
+    let mut cause = match stop.cause {
+        Value::Object(cause) => cause,
+        _ => Map::new(),
+    };
+    cause.insert("login".to_owned(), json!("expired"));
+    let message = format!("{}: the login has run out", stop.message);
+    Stop { code: Code::CredentialMissing, message, cause: Value::Object(cause), ..stop }
+        .help(format!("run `haft login {driver}`"))
 }
 
 #[cfg(test)]

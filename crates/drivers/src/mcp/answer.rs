@@ -87,6 +87,10 @@ fn value(
     let Some(first) = pieces.first() else {
         return entry.takes_all.then_some((None, pieces));
     };
+    // Several pieces of which none is a value are what they are.
+    if entry.takes_all && pieces.len() > 1 && parsed(first).is_none() {
+        return Some((None, pieces));
+    }
     let whole = || serde_json::to_value(first).ok();
     let found = parsed(first).and_then(extracted).or_else(|| whole().and_then(extracted))?;
     if entry.takes_all && first.as_text().is_some() {

@@ -2,22 +2,30 @@
 //! its own.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
 
 use haft_driver::{
     Attempt, Backend, BackendNews, BackendRequest, BoxFuture, Failure, Inquiry, InquiryKind, Output,
 };
 use haft_model::{Code, EffectState, Stop};
-use rmcp::model::{ClientRequest, ErrorData, InputRequiredResult, ServerResult};
+use rmcp::model::{
+    ClientRequest, ErrorData, InputRequiredResult, ServerResult, SubscriptionFilter,
+};
 use rmcp::service::{PeerRequestOptions, ServiceError};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
+use super::connection::Connection;
+use super::era::Era;
 use super::tools::one_line;
 use super::{Mcp, stopped};
 use crate::ending::{called_off, late, running};
 
 /// How often a server may ask before it answers.
 pub(super) const MOST_ROUNDS: usize = 10;
+
+/// How many resources are listened to at once.
+const MOST_SUBSCRIPTIONS: usize = 256;
 
 impl Backend for Mcp {
     fn request<'a>(
@@ -48,8 +56,14 @@ impl Mcp {
         request: &BackendRequest,
     ) -> Result<Output, Failure> {
         let (key, connection) = self.connection(attempt).await?;
+        if let Some(subscribed) = self.subscribed(&connection, request) {
+            return Ok(subscribed);
+        }
         let attended = connection.ear().attend(&attempt.link);
-        let mut params = request.params.clone();
+        let mut params = match &request.params {
+            Value::Null => json!({}),
+            params => params.clone(),
+        };
         for _ in 0..MOST_ROUNDS {
             let message = json!({ "method": request.method, "params": params });
             let message: ClientRequest = serde_json::from_value(message).map_err(|fault| {
@@ -68,8 +82,14 @@ impl Mcp {
             match answered.map_err(|fault| refused(&fault))? {
                 ServerResult::InputRequiredResult(asks) => {
                     let answers = answers(attempt, &asks).await?;
-                    params["inputResponses"] = json!(answers);
-                    params["requestState"] = json!(asks.request_state);
+                    let brought = [
+                        ("inputResponses", json!(answers)),
+                        ("requestState", json!(asks.request_state)),
+                    ];
+                    let brought = brought.into_iter().filter(|(_, value)| !value.is_null());
+                    if let Some(fields) = params.as_object_mut() {
+                        fields.extend(brought.map(|(name, value)| (name.to_owned(), value)));
+                    }
                 }
                 result => {
                     drop(attended);
@@ -79,6 +99,44 @@ impl Mcp {
             }
         }
         Err(Failure::new(asks_too_often(), EffectState::None))
+    }
+}
+
+impl Mcp {
+    /// A wish to hear of a resource, where it is not a request of its own any more: from 2026-07-28 on
+    /// one listens for as long as one wants to hear.
+    fn subscribed(&self, connection: &Arc<Connection>, request: &BackendRequest) -> Option<Output> {
+        if Era::of(&connection.about().protocol_version) == Era::Legacy {
+            return None;
+        }
+        let uri = request.params.get("uri").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
+        match request.method.as_str() {
+            "resources/subscribe" => {
+                listening.retain(|_, task| !task.is_finished());
+                if listening.len() < MOST_SUBSCRIPTIONS && !listening.contains_key(&uri) {
+                    let task = tokio::spawn(listen(connection.clone(), uri.clone()));
+                    listening.insert(uri, task.abort_handle());
+                }
+            }
+            "resources/unsubscribe" => {
+                if let Some(task) = listening.remove(&uri) {
+                    task.abort();
+                }
+            }
+            _ => return None,
+        }
+        Some(Output::read(json!({})))
+    }
+}
+
+/// Tells of one resource for as long as the server does.
+async fn listen(connection: Arc<Connection>, uri: String) {
+    let mut wish = SubscriptionFilter::default();
+    wish.resource_subscriptions = Some(vec![uri.clone()]);
+    let Ok(mut subscription) = connection.peer().listen(wish).await else { return };
+    while let Ok(Some(_)) = subscription.next().await {
+        connection.ear().tell(BackendNews::Resource(uri.clone()));
     }
 }
 

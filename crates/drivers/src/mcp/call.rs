@@ -30,6 +30,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// What the backend knows the call by, where it looks at that.
 const KEY: &str = "dev.haft/idempotency-key";
 
+/// From which level on whoever calls wants to hear what the server remarks.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
 /// A call on its way.
 pub(super) struct Call<'a> {
     mcp: &'a Mcp,
@@ -81,7 +84,10 @@ impl<'a> Call<'a> {
             if connection.is_broken() {
                 self.mcp.kept.broke(&key, &connection).await;
             }
-            let native = connection.native(id);
+            let native = match connection.is_program() {
+                true => self.mcp.place.told(connection.native(id)),
+                false => connection.native(id),
+            };
             match answered {
                 Ok(ServerResult::InputRequiredResult(asks)) if self.can_be_asked() => {
                     brought = self.inquire(asks, &brought).await?;
@@ -141,6 +147,9 @@ impl<'a> Call<'a> {
         let mut meta = Map::new();
         if let Some(key) = key {
             meta.insert(KEY.to_owned(), json!(key));
+        }
+        if let Some(level) = &self.attempt.abilities.remarks {
+            meta.insert(LOG_LEVEL.to_owned(), json!(level));
         }
         RequestMetaObject::from(meta)
     }

@@ -142,6 +142,11 @@ impl Connection {
         self.peer().is_transport_closed()
     }
 
+    /// Whether its server is a program that was started here.
+    pub(super) fn is_program(&self) -> bool {
+        self.process.is_some()
+    }
+
     /// What is known of why it broke, as the end of a sentence.
     pub(super) fn last_words(&self) -> String {
         self.words.last()
@@ -258,7 +263,11 @@ fn unmet(fault: &ClientInitializeError, wanted: &Wanted<'_>) -> Unmet {
             let words = format!("{server} refuses to talk: {}", one_line(&error.message));
             Unmet::Refused(Stop::new(Code::DependencyUnavailable, words))
         }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => unmet(fallback, wanted),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. }
+            if super::remote::refusal(fault).is_none() =>
+        {
+            unmet(fallback, wanted)
+        }
         other => match super::remote::refusal(other) {
             Some(stop) => Unmet::Refused(stop),
             None => {

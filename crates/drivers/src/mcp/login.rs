@@ -5,9 +5,10 @@
 //! a driver the token of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_model::host::is_own;
-use haft_model::{Code, Secret, Stop};
+use haft_model::{Code, Secret, Stop, Timestamp};
 use haft_sandbox::AddressGuard;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
@@ -15,7 +16,12 @@ use rmcp::transport::auth::{
     OAuthHttpClientFuture, OAuthHttpRequest, StoredCredentials,
 };
 
+use serde_json::Value;
+
 use super::tools::one_line;
+use crate::http::reach;
+use crate::login::{Callback, Step, Tell};
+use crate::vault::{ServerLogin, Token};
 
 use crate::web::{Lookup, Outgoing, Sending, Submitted, Way, look_up};
 
@@ -92,7 +98,71 @@ impl Asked {
     }
 }
 
+/// Whether a driver talks with an MCP server elsewhere, where one may log in by a page.
+pub fn is_elsewhere(manifest: &Value) -> bool {
+    manifest.pointer("/server/kind").and_then(Value::as_str) == Some("remote")
+}
+
+/// The addresses that a login to the server of a driver may reach beside those of the guard: those of
+/// one's own network that the driver names.
+pub fn opened(guard: AddressGuard, manifest: &Value) -> AddressGuard {
+    let url = manifest.pointer("/server/url").and_then(Value::as_str).unwrap_or_default();
+    let egress: Vec<String> = texts(manifest.pointer("/network/egress"));
+    reach::opened(guard, &egress, url)
+}
+
+/// Logs somebody in to the server of a driver: they open a page, agree, and are sent back. What comes
+/// of it is for a vault.
+pub async fn log_in(
+    manifest: &Value,
+    guard: &AddressGuard,
+    clock: fn() -> Timestamp,
+    tell: Tell<'_>,
+    within: Duration,
+) -> Result<Token, Stop> {
+    let text = |place: &str| manifest.pointer(place).and_then(Value::as_str).map(str::to_owned);
+    let url = text("/server/url").unwrap_or_default();
+    let callback = Callback::open().await?;
+    let wish = Wish {
+        url: url.clone(),
+        redirect_uri: callback.address(),
+        scopes: texts(manifest.pointer("/server/auth/scopes")),
+        client_id: text("/server/auth/client_id"),
+        client_metadata_url: None,
+    };
+    let back = callback.address();
+    let asked = Asked::begin(wish, opened(guard.clone(), manifest)).await?;
+    let page = asked.address().to_owned();
+    let state = page.split(['?', '&']).find_map(|field| field.strip_prefix("state="));
+    let Some(state) = state else {
+        return Err(Stop::new(Code::Internal, "the login page has nothing to bring back"));
+    };
+    let callback = callback.expecting(state);
+    tell(Step::Open { url: page.clone() });
+    let query = callback.came_back(within).await?;
+    asked.answered(&format!("{back}?{query}")).await?.token_of(&url, clock())
+}
+
+fn texts(list: Option<&Value>) -> Vec<String> {
+    let list = list.and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
 impl Login {
+    /// The same as a vault keeps it.
+    pub(crate) fn token_of(&self, url: &str, now: Timestamp) -> Result<Token, Stop> {
+        let kept: Value = serde_json::from_str(self.kept.expose()).unwrap_or_default();
+        let given = kept.get("token_response").and_then(|answer| Token::given(answer, now));
+        let given = given.ok_or_else(|| refused(AuthError::AuthorizationRequired))?;
+        // It counts from when it was given out, which may be a while ago.
+        let received = kept.get("token_received_at").and_then(Value::as_i64);
+        let seconds = kept.pointer("/token_response/expires_in").and_then(Value::as_i64);
+        let until = received.zip(seconds).and_then(|(from, good)| from.checked_add(good));
+        let until = until.and_then(|until| Timestamp::from_second(until).ok());
+        let server = ServerLogin { url: url.to_owned(), kept: self.kept.clone() };
+        Ok(Token { refresh: None, until: until.or(given.until), server: Some(server), ..given })
+    }
+
     /// A login that was kept, with a token that is good for a while. `kept` may be another afterwards:
     /// whoever keeps it, keeps that.
     pub async fn renewed(url: &str, kept: &Secret, guard: AddressGuard) -> Result<Login, Stop> {

@@ -13,6 +13,7 @@ use reqwest::header::{
 };
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
+use rmcp::service::ClientInitializeError;
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpClient,
@@ -270,8 +271,17 @@ fn text(answer: &Response, name: &str) -> Option<String> {
 }
 
 /// Why a server elsewhere could not be talked with, if it is about one.
-pub(super) fn refusal(fault: &rmcp::service::ClientInitializeError) -> Option<Stop> {
-    lost(fault).map(|(stop, _)| stop)
+pub(super) fn refusal(fault: &ClientInitializeError) -> Option<Stop> {
+    match fault {
+        // The library does not name it as a cause.
+        ClientInitializeError::TransportError { error, .. } => {
+            lost(error).or_else(|| lost(&*error.error)).map(|(stop, _)| stop)
+        }
+        ClientInitializeError::LegacyFallbackFailed { discover, fallback } => {
+            refusal(discover).or_else(|| refusal(fallback))
+        }
+        other => lost(other).map(|(stop, _)| stop),
+    }
 }
 
 /// What a fault of ours on the way means, and what it says of the effect.
@@ -307,7 +317,10 @@ fn meaning(failed: &Failed) -> (Stop, EffectState) {
         },
         StreamableHttpError::AuthRequired(_) => {
             let stop = Stop::new(Code::CredentialMissing, "the server wants a login");
-            (stop.help("name one under `server.auth.bearer` or `server.headers`"), NotCommitted)
+            let stop = stop.because(json!({ "login": "expired" }));
+            let help = "`haft login` with the driver's name logs in, or name a login under \
+                        `server.auth.bearer` or `server.headers`";
+            (stop.help(help), NotCommitted)
         }
         StreamableHttpError::InsufficientScope(wanted) => {
             let stop = Stop::new(Code::PermissionDenied, "the login does not reach that far");

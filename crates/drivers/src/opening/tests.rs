@@ -36,7 +36,8 @@ fn opened(folder: &Folder, manifest: &Value, effects: &EffectProfile) -> Vec<Str
         hidden: vec![".haft".into()],
         walls: Walls::Missing,
         guard: AddressGuard::public(),
-        variable: |name| (name == "TERM").then(|| "dumb".to_owned()),
+        variable: |name| matches!(name, "TERM" | "TOKEN").then(|| "dumb".to_owned()),
+        secrets: ["TOKEN".to_owned()].into(),
     };
     let opening = match Opening::within(manifest, effects, &place) {
         Ok(opening) => opening,
@@ -124,6 +125,21 @@ fn a_host_is_open_where_both_sides_list_it() {
         opened(&folder, &manifest, &contract),
         ["read ./", "hide ./.haft", "reach a.cdn.example", "reach api.example:443"]
     );
+}
+
+#[test]
+fn a_secret_of_the_workspace_is_never_passed_on() {
+    let folder = Folder::new();
+    let passing = |auth: Value| {
+        let env = json!({"pass": ["TERM", "TOKEN"]});
+        let manifest =
+            json!({"id": "d", "sandbox": {"fs": {"read": []}, "env": env}, "auth": auth});
+        opened(&folder, &manifest, &effects(Some(&[]), &[]))
+    };
+    let refused = "sandbox.violation: `TOKEN` is a secret of this workspace, and is not passed on";
+    assert_eq!(passing(json!({})), [refused]);
+    // As a login it comes from the vault.
+    assert_eq!(passing(json!({"state": {"env": ["TOKEN"]}})), ["hide ./.haft", "TERM=dumb"]);
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn provision(folder: &Folder, install: serde_json::Value) -> Provision {
         guard: AddressGuard::public(),
         // Nothing is installed where there is no path.
         variable: |_| None,
+        secrets: Default::default(),
     };
     let manifest = json!({"id": "demo", "bin": "demo", "install": install});
     Provision::new(manifest, folder.path().to_owned(), place)

@@ -12,6 +12,7 @@ use super::wire::{Ask, Word};
 use super::worker::Talk;
 use super::{Held, Sdk};
 use crate::ending::{called_off, late, running, unsent};
+use crate::login::ran_out;
 use crate::watch::Watch;
 
 /// A call, and the worker that it has.
@@ -132,7 +133,7 @@ impl Call<'_> {
         if let (Some(exception), Some(fields)) = (exception, native.as_object_mut()) {
             fields.insert("exception".to_owned(), json!(exception));
         }
-        native
+        self.sdk.place.told(native)
     }
 
     /// Why a package cannot be used.
@@ -143,9 +144,13 @@ impl Call<'_> {
             Some(kind) => format!("package `{name}` cannot be loaded: {kind}: {message}"),
         };
         match self.has_expired(types) {
-            true => running(Code::CredentialMissing, words),
+            true => ran_out(running(Code::CredentialMissing, words), self.driver()),
             false => running(Code::SetupRequired, words).help("see to it that the package loads"),
         }
+    }
+
+    pub(super) fn driver(&self) -> &str {
+        self.attempt.plan.route.driver.as_str()
     }
 
     pub(super) fn has_expired(&self, types: &[String]) -> bool {

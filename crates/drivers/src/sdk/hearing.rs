@@ -12,6 +12,7 @@ use super::call::{Call, out_of_turn};
 use super::wire::{Ask, Word};
 use super::worker::Talk;
 use crate::ending::{called_off, late, running};
+use crate::login::ran_out;
 use crate::web::MOST_BYTES;
 
 /// How long a function may take to end once it was told to. Then its worker ends.
@@ -197,7 +198,12 @@ impl<'a, 'b> Hearing<'a, 'b> {
             false => self.effect_so_far(),
         };
         let native = vec![self.call.native(Some(kind))];
-        Failure { native, ..Failure::new(Stop::new(code, words).because(cause), effect) }
+        let stop = Stop::new(code, words).because(cause);
+        let stop = match code {
+            Code::CredentialMissing => ran_out(stop, self.call.driver()),
+            _ => stop,
+        };
+        Failure { native, ..Failure::new(stop, effect) }
     }
 
     /// A call that ended before it was done, for the reason that is known, or for this one.

@@ -7,6 +7,7 @@ use haft_sandbox::AddressGuard;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::mcp;
 use crate::web::form;
 
 /// So long before its end a token is renewed, since clocks differ and requests take time.
@@ -28,6 +29,17 @@ pub struct Token {
     pub endpoint: Option<String>,
     /// Who asked for it.
     pub client: Option<String>,
+    /// The login to an MCP server that it is of, which renews it in its own way.
+    pub server: Option<ServerLogin>,
+}
+
+/// A login to an MCP server.
+#[derive(Clone)]
+pub struct ServerLogin {
+    /// The server.
+    pub url: String,
+    /// Everything that renews it.
+    pub kept: Secret,
 }
 
 #[derive(Serialize)]
@@ -41,6 +53,10 @@ struct Writing<'a> {
     token_endpoint: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_login: Option<&'a str>,
 }
 
 #[derive(Deserialize)]
@@ -50,6 +66,8 @@ struct Reading {
     expires_at: Option<Timestamp>,
     token_endpoint: Option<String>,
     client_id: Option<String>,
+    server: Option<String>,
+    server_login: Option<String>,
 }
 
 impl Token {
@@ -62,6 +80,10 @@ impl Token {
             until: read.expires_at,
             endpoint: read.token_endpoint,
             client: read.client_id,
+            server: read
+                .server
+                .zip(read.server_login)
+                .map(|(url, kept)| ServerLogin { url, kept: Secret::new(kept) }),
         })
     }
 
@@ -76,6 +98,7 @@ impl Token {
             until: seconds.and_then(later),
             endpoint: None,
             client: None,
+            server: None,
         })
     }
 
@@ -87,6 +110,8 @@ impl Token {
             expires_at: self.until,
             token_endpoint: self.endpoint.as_deref(),
             client_id: self.client.as_deref(),
+            server: self.server.as_ref().map(|login| login.url.as_str()),
+            server_login: self.server.as_ref().map(|login| login.kept.expose()),
         };
         Secret::new(serde_json::to_string(&writing).unwrap_or_default())
     }
@@ -112,15 +137,20 @@ impl Token {
             let words = format!("the login of the secret `{slug}` has run out: {why}");
             Stop::new(Code::CredentialMissing, words).help("log in again with `haft login`")
         };
+        if let Some(ServerLogin { url, kept }) = &self.server {
+            let asking = mcp::Login::renewed(url, kept, guard.clone());
+            let login =
+                tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| Err(late()));
+            return login?.token_of(url, now).map_err(|stop| over(&stop.message));
+        }
         let (Some(refresh), Some(endpoint)) = (&self.refresh, &self.endpoint) else {
             return Err(over("nothing renews it"));
         };
         let mut fields = vec![("grant_type", "refresh_token"), ("refresh_token", refresh.expose())];
         fields.extend(self.client.as_deref().map(|client| ("client_id", client)));
         let asking = form::post(guard, endpoint, &fields);
-        let answer = tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| {
-            Err(Stop::new(Code::DependencyUnavailable, "renewing a login took too long"))
-        })?;
+        let answer =
+            tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| Err(late()))?;
         if !answer.is_success() {
             return Err(over(&format!("its server answered {}", answer.in_words())));
         }
@@ -134,4 +164,8 @@ impl Token {
             ..fresh
         })
     }
+}
+
+fn late() -> Stop {
+    Stop::new(Code::DependencyUnavailable, "renewing a login took too long")
 }

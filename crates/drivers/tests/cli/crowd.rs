@@ -37,8 +37,16 @@ async fn of_a_hundred_calls_half_of_them_called_off_nothing_is_left() {
         Stage { patience: Duration::from_secs(60), ..Stage::script("echo $$; exec sleep 96001") };
     let quick = Stage { patience: Duration::from_secs(60), ..Stage::reading("echo", &["done"]) };
     let (slow_driver, quick_driver) = (stage.driver(), quick.driver());
-    // The first call opens what stays open, such as the reactor's descriptors.
+    // The first call opens what stays open, such as the line to a launcher that stands by.
     quick.call(&quick_driver, json!({}), &Cancel::new()).await.text();
+    let begun = Cancel::new();
+    let called_off = async {
+        while processes_with("sleep\096001").is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        begun.cancel();
+    };
+    tokio::join!(stage.call(&slow_driver, json!({}), &begun), called_off);
     let before = descriptors();
     let slow = (0..50).map(|n| {
         let cancel = Cancel::new();

@@ -21,6 +21,7 @@ fn provision(folder: &Folder, backend: &Backend, install: Value) -> Provision {
         walls: walls(),
         guard: AddressGuard::public().allowing("127.0.0.1", backend.port()),
         variable: |name| HOME.get().filter(|_| name == "HOME").cloned(),
+        secrets: Default::default(),
     };
     let manifest = json!({"id": "demo", "bin": "haft-fetched", "install": [install]});
     Provision::new(manifest, folder.path().to_owned(), place)

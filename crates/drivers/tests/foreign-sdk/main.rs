@@ -44,6 +44,7 @@ async fn called(root: &Path, package: Value, sdk: Value, input: Value) -> Result
         walls: Walls::By(Launcher::at(env!("CARGO_BIN_EXE_haft-drivers-test-launcher"))),
         guard: AddressGuard::public(),
         variable: |name| std::env::var(name).ok(),
+        secrets: Default::default(),
     };
     let serves = vec![(ToolKey::new("foreign.do", 1), 0)];
     let driver = Sdk::new(move || Declared { manifest, serves }, place);

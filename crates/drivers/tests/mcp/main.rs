@@ -12,6 +12,8 @@ mod eras;
 mod keeping;
 mod login;
 mod losses;
+#[path = "../support/office.rs"]
+mod office;
 #[path = "../support/plans.rs"]
 mod plans;
 mod promises;

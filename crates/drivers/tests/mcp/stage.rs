@@ -95,6 +95,7 @@ impl Stage {
             walls: Walls::By(Launcher::at(SERVER)),
             guard: AddressGuard::public(),
             variable: |_| None,
+            secrets: Default::default(),
         }
     }
 

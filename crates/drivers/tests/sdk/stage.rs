@@ -109,6 +109,7 @@ impl Stage {
             walls: Walls::By(launcher),
             guard: AddressGuard::public(),
             variable: |name| std::env::var(name).ok(),
+            secrets: Default::default(),
         }
     }
 

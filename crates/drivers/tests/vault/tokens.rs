@@ -15,6 +15,7 @@ fn token(access: &str, seconds: i64, server: &Backend) -> Token {
         until: Some(Timestamp::now().checked_add(Span::new().seconds(seconds)).unwrap()),
         endpoint: Some(format!("http://{}/token", server.host())),
         client: Some("haft".to_owned()),
+        server: None,
     }
 }
 

@@ -112,5 +112,6 @@ pub(super) fn place(workspace: &Workspace, given: &Given) -> Place {
         walls,
         guard: given.addresses.clone(),
         variable: vault::variable,
+        secrets: vault::variables(workspace),
     }
 }

@@ -8,6 +8,7 @@ use haft_catalog::AuthState;
 use haft_contract::{AuthFile, Driver, Flow, beside, did_you_mean};
 use haft_drivers::{
     AuthBlock, Callback, Device, Keeper, Login, LoginBlock, Logins, Program, Service, Step, Tell,
+    mcp,
 };
 use haft_model::{Actor, ActorId, Code, DriverId, Secret, SecretKind, Stop, Timestamp};
 use serde_json::{Value, json};
@@ -69,7 +70,8 @@ impl Host {
         let place = hooks::place(&workspace, &self.given);
         let found = find(&workspace, driver)?;
         let manifest = found.raw();
-        let Some(block) = AuthBlock::of(&manifest) else {
+        let by_page = || mcp::is_elsewhere(&manifest).then(AuthBlock::default);
+        let Some(block) = AuthBlock::of(&manifest).or_else(by_page) else {
             return Err(Stop::new(Code::InputValue, format!("`{driver}` needs no login")));
         };
         let under = Under {
@@ -103,7 +105,8 @@ impl Host {
     pub async fn auth_state(&self, driver: &DriverId, actor: &Actor) -> Result<AuthState, Stop> {
         let found = find(&self.workspace(), driver.as_str())?;
         let watch = self.watch();
-        Ok(watch.auth(&found, None, actor, Timestamp::now()).await?.0)
+        watch.renew(&found, actor, Timestamp::now()).await?;
+        Ok(watch.auth(&found, None, actor).await?.0)
     }
 
     /// Notes that a backend no longer takes the login of somebody.
@@ -149,8 +152,29 @@ impl Under<'_> {
                 0 => self.complete(Outcome::Elsewhere).await,
                 code => Err(self.failed(&format!("`{cmd}` ended with code {code}"))),
             },
+            Some(LoginBlock { .. }) | None if mcp::is_elsewhere(&self.manifest) => {
+                let person = person.ok_or_else(|| self.nobody())?;
+                self.by_server(person).await
+            }
             Some(LoginBlock { .. }) | None => Err(self.by_secrets()),
         }
+    }
+
+    /// The way that an MCP server elsewhere tells by itself.
+    async fn by_server(&self, person: Attending<'_>) -> Result<Outcome, Stop> {
+        self.renewable(&self.slug()?)?;
+        let (guard, clock) = (&self.keeper.guard, self.keeper.clock);
+        let token = mcp::log_in(&self.manifest, guard, clock, person.tell, PATIENCE).await?;
+        Ok(Outcome::Token(token.written()))
+    }
+
+    /// Nobody goes through a login whose token cannot be kept with what renews it.
+    fn renewable(&self, slug: &str) -> Result<(), Stop> {
+        if self.keeper.listed(slug)?.kind == SecretKind::OAuth {
+            return Ok(());
+        }
+        let words = format!("the secret `{slug}` cannot hold what renews its token");
+        Err(Stop::new(Code::SetupRequired, words).help("give it `kind: oauth`"))
     }
 
     /// The way that an AUTH.md describes.
@@ -165,11 +189,8 @@ impl Under<'_> {
                         .because(json!({ "login": "user_cancelled" }))
                 })
             }
-            Flow::Device { .. } if self.keeper.listed(&slug)?.kind != SecretKind::OAuth => {
-                let words = format!("the secret `{slug}` cannot hold what renews its token");
-                Err(Stop::new(Code::SetupRequired, words).help("give it `kind: oauth`"))
-            }
             Flow::Device { client, scope, .. } => {
+                self.renewable(&slug)?;
                 let device = Device {
                     client: client.clone(),
                     scope: scope.clone(),

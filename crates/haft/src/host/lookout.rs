@@ -4,13 +4,14 @@
 //! read again when they changed, so that what another process did is known at the next call.
 
 mod declares;
+mod programs;
 mod secrets;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_catalog::{AuthState, DriverState, DriverStates, Entry, Mend, Probe, Rested};
+use haft_catalog::{AuthState, Binding, DriverState, DriverStates, Entry, Mend, Rested};
 use haft_contract::Driver;
 use haft_driver::BoxFuture;
 use haft_drivers::{AuthBlock, Keeper, Login, Logins, Place, Program};
@@ -19,9 +20,7 @@ use haft_runtime::Lookout;
 
 use super::login::unreadable;
 use super::readiness::{self, Known};
-use crate::readiness::{
-    DriverRecord, Fresh, HealthRecord, HealthRecords, Readiness, Records, health_file,
-};
+use crate::readiness::{Fresh, HealthRecord, HealthRecords, Readiness, Records, health_file};
 use declares::Declares;
 use secrets::Secrets;
 
@@ -74,6 +73,16 @@ impl Watch {
         actor: &Actor,
         now: Timestamp,
     ) -> Option<DriverState> {
+        let mut state = self.machine(driver, now)?;
+        // A file that cannot be read says nothing; whoever looks after the workspace hears of it.
+        if let Ok((auth, login)) = self.auth(driver, entry, actor).await {
+            (state.auth, state.login) = (auth, login);
+        }
+        Some(state)
+    }
+
+    /// The same without logins: what files say, whoever asks.
+    fn machine(&self, driver: &Driver, now: Timestamp) -> Option<DriverState> {
         if driver.kind == DriverKind::Builtin || self.code.contains(&driver.id) {
             return None;
         }
@@ -87,33 +96,43 @@ impl Watch {
         if driver.kind == DriverKind::Cli {
             (state.installed, state.version) = self.program(driver, &self.declares(driver));
         }
-        // A file that cannot be read says nothing; whoever looks after the workspace hears of it.
-        if let Ok((auth, login)) = self.auth(driver, entry, actor, now).await {
-            (state.auth, state.login) = (auth, login);
-        }
         Some(state)
     }
 
-    /// Where a login stands, and what mends it. One that is due is renewed first.
+    /// Renews a login that is due.
+    pub(super) async fn renew(
+        &self,
+        driver: &Driver,
+        actor: &Actor,
+        now: Timestamp,
+    ) -> Result<(), Stop> {
+        if driver.auth.is_none() && driver.kind != DriverKind::Mcp {
+            return Ok(());
+        }
+        let declares = self.declares(driver);
+        let Some(block) = &declares.auth else { return Ok(()) };
+        match self.login(driver, actor.id.as_str())? {
+            Some(login) if block.is_due(login.since, now) => {
+                self.renewed(driver, block, login).await
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Where a login stands, and what mends it.
     pub(super) async fn auth(
         &self,
         driver: &Driver,
         entry: Option<usize>,
         actor: &Actor,
-        now: Timestamp,
     ) -> Result<(AuthState, Option<Mend>), Stop> {
-        if driver.auth.is_none() {
+        if driver.auth.is_none() && driver.kind != DriverKind::Mcp {
             return Ok((AuthState::NotRequired, None));
         }
         let declares = self.declares(driver);
         let Some(block) = &declares.auth else { return Ok((AuthState::NotRequired, None)) };
         let who = actor.id.as_str();
-        let mut login = self.login(driver, who)?;
-        if let Some(there) = &login
-            && block.is_due(there.since, now)
-        {
-            login = Some(self.renewed(driver, block, there.clone()).await?);
-        }
+        let login = self.login(driver, who)?;
         let used = self.secrets.missing(declares.used(entry), who).await;
         let variables = self.secrets.missing(block.variables(), who).await;
         let (Some(used), Some(variables)) = (used, variables) else {
@@ -163,23 +182,16 @@ impl Watch {
     }
 
     /// Renews a login by the command of its driver; one that fails has run out.
-    async fn renewed(
-        &self,
-        driver: &Driver,
-        block: &AuthBlock,
-        login: Login,
-    ) -> Result<Login, Stop> {
+    async fn renewed(&self, driver: &Driver, block: &AuthBlock, login: Login) -> Result<(), Stop> {
         let command = block.refresh.as_ref().and_then(|refresh| refresh.cmd.as_deref());
         // An empty command means that the driver renews it itself.
         let Some(command) = command.filter(|command| !command.trim().is_empty()) else {
-            return Ok(login);
+            return Ok(());
         };
         let done = Program { manifest: &driver.raw(), place: &self.place }.run(command).await;
         let expired = !matches!(done, Ok(0));
         let since = if expired { login.since } else { Timestamp::now() };
-        let login = Login { expired, since, ..login };
-        self.logins().put(login.clone()).map_err(unreadable)?;
-        Ok(login)
+        self.logins().put(Login { expired, since, ..login }).map_err(unreadable)
     }
 
     pub(super) fn logins(&self) -> Logins {
@@ -193,43 +205,6 @@ impl Watch {
             Some(fault) => Err(unreadable(fault)),
             None => Ok(Logins::of(&all, driver.id.as_str(), who).cloned()),
         }
-    }
-
-    /// Whether the program of a driver is there, of the right version and set up, as far as a look
-    /// at files tells.
-    fn program(&self, driver: &Driver, declares: &Declares) -> (Probe, Probe) {
-        let Some(provision) = &declares.program else {
-            return (Probe::NotLooked, Probe::NotLooked);
-        };
-        let run = || format!("haft setup {}", driver.id);
-        if let Err(stop) = provision.program() {
-            return (Probe::Failed(Mend { why: stop.message, run: run() }), Probe::NotLooked);
-        }
-        let records = self.records.get(|_| Readiness::file(&self.root).read::<Records>());
-        let known = records.get(driver.id.as_str());
-        let of_person = |(whose, _): &(&String, &DriverRecord)| {
-            self.person.as_ref().is_none_or(|person| *whose == person)
-        };
-        let mine = known.into_iter().flatten().find(of_person).map(|(_, record)| record);
-        let done = |step: &&String| mine.is_some_and(|mine| mine.steps.contains(*step));
-        if let Some(left) = declares.steps.iter().find(|step| !done(step)) {
-            let why = format!("step `{left}` of its set-up is not done");
-            return (Probe::Failed(Mend { why, run: run() }), Probe::NotLooked);
-        }
-        // What somebody learned of another file says nothing about this one.
-        let same = provision.stamp();
-        let looked = known.into_iter().flatten().map(|(_, record)| record);
-        let mut looked = looked.filter(|record| record.program.is_some() && record.program == same);
-        let version = match looked.next() {
-            Some(record) if record.version_fits => Probe::Passed,
-            Some(record) => {
-                let unknown = || "its program has a version that nobody knows".to_owned();
-                let why = record.misfit.clone().unwrap_or_else(unknown);
-                Probe::Failed(Mend { why, run: run() })
-            }
-            None => Probe::NotLooked,
-        };
-        (Probe::Passed, version)
     }
 
     fn declares(&self, driver: &Driver) -> Arc<Declares> {
@@ -260,6 +235,23 @@ impl Watch {
 }
 
 impl Lookout for Watch {
+    fn prepare<'a>(
+        &'a self,
+        entry: &'a Entry,
+        actor: &'a Actor,
+        now: Timestamp,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let mine = |driver: &Driver| !self.code.contains(&driver.id);
+            for driver in entry.bindings.iter().map(|one| &one.driver).filter(|one| mine(one)) {
+                // A login that cannot be renewed has run out, and a program that does not say its
+                // version has none that fits; both are seen when it is looked.
+                let _ = self.renew(driver, actor, now).await;
+                let _ = self.ask_version(driver).await;
+            }
+        })
+    }
+
     fn look<'a>(
         &'a self,
         entry: &'a Entry,
@@ -274,6 +266,15 @@ impl Lookout for Watch {
             }
             states
         })
+    }
+
+    fn glance(&self, binding: &Binding, now: Timestamp) -> Option<DriverState> {
+        self.machine(&binding.driver, now)
+    }
+
+    fn ran_out(&self, driver: &DriverId, actor: &Actor) {
+        // The caller is told anyway; one that cannot be written down is seen again by the next.
+        let _ = self.logins().expired(driver.as_str(), actor.id.as_str());
     }
 
     fn rests(&self, driver: &DriverId, rest: Option<Rested>) {

@@ -85,6 +85,10 @@ impl Host {
             strongbox.change()?.put(&slug, holder, value, Timestamp::now())
         };
         put(&strongbox)?;
+        let used = self.secrets()?.into_iter().filter(|one| one.slug == slug);
+        let drivers: Vec<String> = used.flat_map(|one| one.drivers).collect();
+        let mended = self.watch().logins().mended(&drivers, holder.map(ActorId::as_str));
+        mended.map_err(super::login::unreadable)?;
         self.note(by, format!("`{}` set the secret `{slug}`{}", by.id, for_whom(holder))).await?;
         Ok(slug)
     }

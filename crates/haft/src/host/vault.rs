@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use haft_contract::{Exposure, SecretEntry};
-use haft_drivers::{Keeper, KeyPlace, Listed, Named, Per, Strongbox};
-use haft_model::{Secret, Timestamp};
+use haft_drivers::{Keeper, KeyPlace, Listed, Named, Per, Strongbox, mcp};
+use haft_model::{DriverKind, Secret, Timestamp};
 use haft_sandbox::AddressGuard;
 use serde_json::Value;
 
@@ -45,6 +45,24 @@ pub(super) fn key_place(given: &Given) -> KeyPlace {
 /// The environment of this process, as far as others may have it: never the key.
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|_| name != KEY_VARIABLE)
+}
+
+/// The environment variables that hold secrets of a workspace: those that an inventory names, and
+/// those that a slug stands for.
+pub(super) fn variables(workspace: &Workspace) -> BTreeSet<String> {
+    let named = inventory(workspace).into_iter().flat_map(|listed| {
+        let own = listed.slug.to_ascii_uppercase().replace(['-', '/'], "_");
+        let backend = listed.backend.as_deref().and_then(|at| at.strip_prefix("env://"));
+        let backend = backend.map(str::to_owned);
+        listed
+            .names
+            .into_iter()
+            .map(|named| named.name)
+            .chain([own])
+            .chain(backend)
+            .collect::<Vec<_>>()
+    });
+    named.collect()
 }
 
 /// The merged inventory; of two entries with one slug the first file by name has it.
@@ -93,13 +111,17 @@ fn per(metadata: &Value) -> Per {
     }
 }
 
-/// Where tokens may be renewed: in public, and at the services of one's own that an AUTH.md names.
+/// Where tokens may be renewed: in public, and at the services of one's own that an AUTH.md, or the
+/// driver of an MCP server, names.
 pub(super) fn guard(workspace: &Workspace, given: &Given) -> AddressGuard {
     let named = workspace.rulebook().auth.iter().filter_map(|auth| {
         let url = AddressGuard::named(&auth.api_base).ok()?;
         Some((url.host().to_owned(), url.port()))
     });
-    named.fold(given.addresses.clone(), |guard, (host, port)| guard.allowing(&host, port))
+    let guard = given.addresses.clone();
+    let guard = named.fold(guard, |guard, (host, port)| guard.allowing(&host, port));
+    let drivers = workspace.drivers().into_iter().filter(|driver| driver.kind == DriverKind::Mcp);
+    drivers.fold(guard, |guard, driver| mcp::opened(guard, &driver.raw()))
 }
 
 /// What no program may see, wherever else it may look: the key, also one that is made later.

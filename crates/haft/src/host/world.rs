@@ -23,7 +23,11 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> (World, Arc<Watch>)
     let settings = workspace.settings();
     let surfaces = settings.surfaces.iter().map(|surface| {
         let most = usize::try_from(surface.defer_above).unwrap_or(usize::MAX);
-        Surface::new(&surface.scope, &surface.tools, most)
+        let made = Surface::new(&surface.scope, &surface.tools, most);
+        match surface.defer_above_bytes {
+            Some(most) => made.deferring_above_bytes(usize::try_from(most).unwrap_or(usize::MAX)),
+            None => made,
+        }
     });
     let keeper = Arc::new(vault::keeper(workspace, given));
     let code = workspace.code_drivers().into_keys();

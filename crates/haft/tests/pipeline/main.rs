@@ -25,6 +25,8 @@ mod keys;
 mod limits;
 #[path = "../support/meddled.rs"]
 mod meddled;
+#[path = "../../../drivers/tests/support/office.rs"]
+mod office;
 mod overtaken;
 mod permits;
 mod progress;
@@ -35,6 +37,7 @@ mod recovery;
 mod refusals;
 mod results;
 mod secrets;
+mod server_login;
 mod smoke;
 mod stage;
 mod stopping;

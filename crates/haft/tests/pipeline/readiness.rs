@@ -3,20 +3,21 @@
 use std::fs;
 
 use haft_model::{Call, Code, Envelope};
+use haft_testkit::{Act, Backend, Keys, Then};
 use serde_json::json;
 
 use crate::stage::*;
 
 /// A tool that only looks, and what else its drivers say: a program that is there unless said.
 fn served_by(drivers: &[(&str, &str)]) -> Setting {
-    reaching("", drivers)
+    requiring("", drivers)
 }
 
-/// The same by a tool that reaches hosts.
-fn reaching(hosts: &str, drivers: &[(&str, &str)]) -> Setting {
+/// The same by a tool that requires something.
+fn requiring(what: &str, drivers: &[(&str, &str)]) -> Setting {
     let tool = format!(
         "---\nname: Say\nid: demo.say\ndescription: Says something.\nversion: 1.0.0\n{READ}\
-         inputs: {{ type: object }}\noutputs: {{ type: object }}\nrequires: {{ network: [{hosts}] }}\n---\n"
+         inputs: {{ type: object }}\noutputs: {{ type: object }}\nrequires: {{ {what} }}\n---\n"
     );
     let mut setting = Setting::default().file(".tools/demo.say/TOOL.md", &tool);
     for (id, fields) in drivers {
@@ -63,6 +64,22 @@ async fn a_set_up_that_nobody_went_through_names_the_command() {
     let stage = served_by(&[("first", steps)]).open();
     let expected = refused(Code::SetupRequired, "run `haft setup first`");
     assert_eq!(outcome(&stage, "agent:coder").await, expected);
+}
+
+#[tokio::test]
+async fn a_program_is_asked_for_its_version_before_it_is_first_used_and_not_again() {
+    let asks = "version_check: { cmd: cat version, parse: '(.+)', range: ^2 }\n\
+                sandbox: { fs: { read: [./**] } }";
+    let stage = served_by(&[("first", asks)]).file("version", "1.5.0\n").open();
+    let envelope = called(&stage, "agent:coder").await;
+    let words = "`first` cannot serve `demo.say@1` yet: `echo` is 1.5.0, and `^2` is needed";
+    assert_eq!(envelope.error.map(|error| error.message).as_deref(), Some(words));
+    // The program is the same file, so its version is known.
+    fs::write(stage.folder.path().join("version"), "2.0.0\n").unwrap();
+    let expected = refused(Code::SetupRequired, "run `haft setup first`");
+    assert_eq!(outcome(&stage, "agent:coder").await, expected);
+    fs::remove_file(stage.folder.path().join(".haft/drivers.json")).unwrap();
+    assert_eq!(outcome(&stage, "agent:coder").await, Ok("first".to_owned()));
 }
 
 #[tokio::test]
@@ -133,7 +150,7 @@ async fn a_driver_that_rests_is_left_alone_by_other_processes_too() {
         base_url: http://127.0.0.1:{port}\nnetwork: {{ egress: [\"127.0.0.1:{port}\"] }}\n\
         implements:\n  - {{ tool: demo.say, version: ^1, metadata: {{ http: {{ endpoint: / }} }} }}\n---\n"
     );
-    let stage = reaching(&format!("\"127.0.0.1:{port}\""), &[])
+    let stage = requiring(&format!("network: [\"127.0.0.1:{port}\"]"), &[])
         .file(".drivers/web/DRIVER.md", &closed)
         .settings("[limits.rest]\nfailures = 1\npause_ms = 3600000")
         .open();
@@ -146,4 +163,77 @@ async fn a_driver_that_rests_is_left_alone_by_other_processes_too() {
     let (why, reason) = states["web"].objection(false).unwrap();
     assert_eq!(why, "rest");
     assert!(reason.starts_with("it failed 1 times in a row and rests until "), "{reason}");
+}
+
+#[tokio::test]
+async fn a_login_that_a_program_no_longer_takes_has_run_out_for_whoever_called() {
+    let login = "bin: sh\nauth: { login: { cmd: 'true' }, expiry: { detect: 'exit_code:7' } }";
+    let stage = served_by(&[("first", login)]).file("x", "exit 7\n").open();
+    let owner = stage.owner();
+    let agent = stage.agent();
+    for actor in [&owner, &agent] {
+        stage.host.log_in("first", &owner, Some(&actor.id), None).await.unwrap();
+    }
+    let first = called(&stage, "user:ana").await.error.unwrap();
+    assert_eq!(first.error_code, Code::CredentialMissing);
+    assert_eq!(first.message, "`sh` ended with code 7: the login has run out");
+    assert_eq!(first.help.as_deref(), Some("run `haft login first`"));
+    let second = called(&stage, "user:ana").await.error.unwrap();
+    assert_eq!(second.message, "the login of `first`, which serves `demo.say@1`, has run out");
+    let driver = "first".into();
+    let state = |actor| stage.host.auth_state(&driver, actor);
+    assert_eq!(state(&owner).await.unwrap(), haft_catalog::AuthState::Expired);
+    assert_eq!(state(&agent).await.unwrap(), haft_catalog::AuthState::LoggedIn);
+    stage.host.log_in("first", &owner, Some(&owner.id), None).await.unwrap();
+    assert_eq!(state(&owner).await.unwrap(), haft_catalog::AuthState::LoggedIn);
+}
+
+#[tokio::test]
+async fn a_login_that_a_server_no_longer_takes_has_run_out_until_another_secret_is_set() {
+    let backend = Backend::new(Keys::Ignored);
+    let answers = [(419, "{}"), (200, "{}")];
+    for (status, body) in answers {
+        backend.will_at("/say", Act::commits(Then::json(status, body)));
+    }
+    let host = backend.host();
+    let driver = format!(
+        "---\nname: Web\nid: web\ndescription: A server.\nversion: 1.0.0\nkind: http\n\
+         base_url: http://{host}\nnetwork: {{ egress: [\"{host}\"] }}\n\
+         auth: {{ login: {{ cmd: 'true' }}, state: {{ env: [WEB_TOKEN] }}, expiry: {{ detect: 'http_status:419' }} }}\n\
+         implements:\n  - tool: demo.say\n    version: ^1\n    metadata:\n      http: {{ endpoint: /say, method: GET, headers: {{ X-Token: \"${{secrets.WEB_TOKEN}}\" }} }}\n---\n"
+    );
+    let secrets = "---\nsecrets:\n  - slug: web-token\n    name: Token\n    description: Opens the server.\n    \
+        access: { bind: [{ tool: demo.say }], rotate: [{ userId: \"user:ana\" }] }\n---\n";
+    let stage = requiring(&format!("network: [\"{host}\"], secrets: [web-token]"), &[])
+        .file(".drivers/web/DRIVER.md", &driver)
+        .file(".secrets/SECRETS.md", secrets)
+        .open();
+    let owner = stage.owner();
+    let set = async |value: &str| {
+        let value = haft_model::Secret::new(value.to_owned());
+        stage.host.keep_secret(&owner, "web-token", None, value).await.unwrap();
+    };
+    set("of-the-first-day").await;
+    stage.host.log_in("web", &owner, Some(&owner.id), None).await.unwrap();
+    let first = called(&stage, "user:ana").await.error.unwrap();
+    assert_eq!(
+        (first.error_code, first.help.as_deref()),
+        (Code::CredentialMissing, Some("run `haft login web`"))
+    );
+    assert!(first.message.ends_with("the login has run out"), "{}", first.message);
+    assert!(outcome(&stage, "user:ana").await.is_err());
+    set("of-the-second-day").await;
+    assert_eq!(outcome(&stage, "user:ana").await, Ok("web".to_owned()));
+}
+
+#[tokio::test]
+async fn a_variable_that_an_inventory_calls_a_secret_is_not_passed_to_a_program() {
+    let secrets = "---\nsecrets:\n  - slug: shop/key\n    name: Key\n    description: Opens it.\n    \
+        exposures: [{ kind: env, name: HOME, field: value }]\n---\n";
+    let passing = |name: &str| format!("sandbox: {{ env: {{ pass: [{name}] }} }}");
+    for (name, code) in [("HOME", Some(Code::SandboxViolation)), ("PATH", None)] {
+        let stage = served_by(&[("first", &passing(name))]).file(".secrets/SECRETS.md", secrets);
+        let found = outcome(&stage.open(), "agent:coder").await;
+        assert_eq!(found.err().map(|(code, _)| code), code, "{name}");
+    }
 }

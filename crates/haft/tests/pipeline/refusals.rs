@@ -1,6 +1,7 @@
 //! Calls that are refused before anything happens.
 
-use haft_model::{Call, Code, Event, HookPoint, ResultStatus, Status, Stop};
+use haft_catalog::{Shown, Viewer};
+use haft_model::{Call, Code, Event, HookPoint, ResultStatus, Status, Stop, ToolKey};
 use serde_json::json;
 
 use crate::stage::{READ, Scripted, Setting, WRITE, extras};
@@ -22,16 +23,20 @@ async fn a_deferred_tool_is_refused_until_its_schema_is_loaded() {
     assert!(error.retry.discover_first && !error.retry.safe);
     assert_eq!(stage.canary.count(), 0);
     checked(&stage, &refused).await;
-    let surface = stage.host.runtime().load(&stage.agent(), "note.show").await.unwrap();
-    assert_eq!(surface.revision, 2);
-    let again = stage.host.runtime().load(&stage.agent(), "note.show").await.unwrap();
-    assert_eq!(again.revision, 2, "loading twice changes nothing");
+    let agent = stage.agent();
+    let viewer = Viewer { actor: &agent, within: &[] };
+    let loading = stage.host.runtime().load(&viewer, &["note.show"]).await.unwrap();
+    assert_eq!(loading.loaded, [ToolKey::new("note.show", 1)]);
+    assert_eq!(stage.host.runtime().see(&viewer).revision.number, 2);
+    let again = stage.host.runtime().load(&viewer, &["note.show"]).await.unwrap();
+    assert_eq!((again.loaded, again.already), (vec![], vec![ToolKey::new("note.show", 1)]));
+    assert_eq!(stage.host.runtime().see(&viewer).revision.number, 2, "nothing was changed");
     let envelope = stage.call("note.show", json!({})).await;
     assert_eq!(envelope.error, None);
     assert_eq!(stage.canary.count(), 1);
     let facts = checked(&stage, &envelope).await;
     let Event::Planned(planned) = &facts[0].event else { panic!("{facts:?}") };
-    assert_eq!((planned.surface.as_str(), planned.revision), ("srf_role_agent", 2));
+    assert_eq!((planned.surface.as_str(), planned.revision), ("srf_actor_agent_coder", 2));
 }
 
 #[tokio::test]
@@ -41,12 +46,15 @@ async fn what_was_loaded_does_not_outlive_the_surface_that_had_it() {
         .tool("note.show", &deferred)
         .settings("[[surface]]\nscope = \"role:agent\"\ntools = [\"note.*\"]")
         .open();
-    stage.host.runtime().load(&stage.agent(), "note.show").await.unwrap();
+    let agent = stage.agent();
+    let viewer = Viewer { actor: &agent, within: &[] };
+    stage.host.runtime().load(&viewer, &["note.show"]).await.unwrap();
     stage.rewrite("haft.toml", |text| text.replace("note.*", "other.*"));
     let envelope = stage.call("note.show", json!({})).await;
     assert_eq!(envelope.error.unwrap().error_code, Code::ToolBlocked);
-    let refused = stage.host.runtime().load(&stage.agent(), "note.show").await.unwrap_err();
-    assert_eq!(refused.code, Code::ToolBlocked, "what is not on a surface cannot be loaded there");
+    let refused = stage.host.runtime().load(&viewer, &["note.show"]).await.unwrap().refused;
+    let excluded = Shown::Excluded("role_not_allowed");
+    assert_eq!(refused, [(ToolKey::new("note.show", 1), excluded)], "it is not on the surface");
 }
 
 #[tokio::test]

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::VERSION;
-use super::launch::Launch;
+use super::{Made, VERSION};
 use crate::import::Margin;
 use crate::manifest::manifest;
 use crate::schema::{Root, Side, shaped};
@@ -13,31 +12,43 @@ use crate::text;
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 /// Writes the contract, and notes what was decided.
-pub(super) fn written(
-    raw: &Value,
-    id: &str,
-    import: &str,
-    launch: &Launch,
-    margin: &mut Margin,
-) -> String {
+pub(super) fn written(raw: &Value, id: &str, made: &Made<'_>, margin: &mut Margin) -> String {
+    let Made { name: import, launch, options, .. } = made;
     let called = raw.get("name").and_then(Value::as_str).unwrap_or_default();
     let hints = hints(raw);
-    decided(&hints, margin);
+    let reads = options.believe_reads && hints.get("readOnlyHint") == Some(&json!(true));
+    if !reads {
+        decided(&hints, margin);
+    }
     let mut fields = Map::new();
     let mut say = |name: &str, value: Value| fields.insert(name.to_owned(), value);
     say("name", json!(title(raw, called)));
     say("id", json!(id));
     say("description", json!(description(raw, called, import)));
     say("version", json!(VERSION));
-    say("mutates", json!([format!("external:{import}")]));
+    let mutates = if reads { json!([]) } else { json!([format!("external:{import}")]) };
+    say("mutates", mutates);
     say("requires", launch.requires());
-    say("approval", json!("on-mutate"));
-    say("risk_level", json!(3));
+    say("approval", json!(if reads { "auto" } else { "on-mutate" }));
+    say("risk_level", json!(if reads { 0 } else { 3 }));
     say("inputs", inputs(raw));
     say("outputs", outputs(raw, margin));
-    let imported =
-        json!({ "from": "mcp", "source": launch.shown, "name": text::line(called, 200) });
-    let mut metadata = json!({ "haft": { "kind": "mcp_tool", "imported": imported } });
+    let mut imported = Map::new();
+    imported.insert("from".to_owned(), json!("mcp"));
+    imported.insert("source".to_owned(), json!(launch.shown));
+    imported.insert("name".to_owned(), json!(text::line(called, 200)));
+    let mut haft = Map::new();
+    haft.insert("kind".to_owned(), json!("mcp_tool"));
+    if options.keep_names && is_a_name(called) {
+        haft.insert("exposed_as".to_owned(), json!(called));
+    }
+    if reads {
+        haft.insert("class".to_owned(), json!(["read-only"]));
+        haft.insert("concurrency".to_owned(), json!({ "safe": true }));
+        imported.insert("effects".to_owned(), json!("vouched"));
+    }
+    haft.insert("imported".to_owned(), Value::Object(imported));
+    let mut metadata = json!({ "haft": haft });
     if let (false, Some(fields)) = (hints.is_empty(), metadata.as_object_mut()) {
         fields.insert("mcp".to_owned(), json!({ "annotations": hints }));
     }
@@ -45,6 +56,12 @@ pub(super) fn written(
     let body =
         "Imported by `haft add mcp`.\nWhat you change here is kept when it is imported again.\n";
     manifest(&fields, body)
+}
+
+/// Whether a name can be shown as it is.
+fn is_a_name(called: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    (1..=64).contains(&called.len()) && called.chars().all(fits)
 }
 
 fn hints(raw: &Value) -> Map<String, Value> {

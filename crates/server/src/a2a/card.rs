@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use haft_model::{Timestamp, utc_day};
+use haft_catalog::Viewer;
 use serde_json::{Value, json};
 
 use crate::Desk;
@@ -19,9 +19,8 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Json<Value> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-    let world = desk.world();
-    let surface = desk.runtime.surface_of(&actor);
-    let offers = offers(&world, &surface, utc_day(Timestamp::now()));
+    let vista = desk.runtime.see(&Viewer { actor: &actor, within: &[] });
+    let offers = offers(&vista);
     let skills = offers.iter().map(|offer| {
         let (contract, tool) = (offer.contract, &offer.contract.tool);
         let action = contract.action.iter().map(|action| action.id.to_string());

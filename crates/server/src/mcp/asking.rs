@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 const FORM: Duration = Duration::from_secs(10 * 60);
 
 /// What a client says of itself.
-pub(super) fn abilities(told: Option<ClientCapabilities>) -> Abilities {
-    let Some(told) = told else { return Abilities::default() };
+pub(super) fn abilities(told: Option<ClientCapabilities>, remarks: Option<String>) -> Abilities {
+    let Some(told) = told else { return Abilities { remarks, ..Abilities::default() } };
     let mut kinds = BTreeSet::new();
     if let Some(elicitation) = &told.elicitation {
         // Before there were pages, saying nothing meant forms.
@@ -36,7 +36,7 @@ pub(super) fn abilities(told: Option<ClientCapabilities>) -> Abilities {
     if told.roots.is_some() {
         kinds.insert(InquiryKind::Roots);
     }
-    Abilities { kinds, told: serde_json::to_value(&told).unwrap_or_default() }
+    Abilities { kinds, told: serde_json::to_value(&told).unwrap_or_default(), remarks }
 }
 
 fn method(kind: InquiryKind) -> &'static str {

@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::http::request::Parts;
 use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Remark};
-use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop};
+use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop, Tier};
 use haft_runtime::{Manner, Patience, Prompt, Receipt, Reply};
-use rmcp::model::{InputRequests, InputRequiredResult};
+use rmcp::model::{Extensions, InputRequests, InputRequiredResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
@@ -25,6 +26,9 @@ const MOST_NEWS: usize = 64;
 
 /// What a client of ours is known by at the backend.
 const KEY: &str = "dev.haft/idempotency-key";
+
+/// What names the session of a request that has none in its transport.
+pub(super) const SESSION: &str = "dev.haft/session";
 
 type Answers = Result<BTreeMap<String, Value>, Stop>;
 
@@ -75,18 +79,23 @@ impl Conversation {
     pub(super) fn begin(
         wire: &Wire,
         call: Call,
+        tier: Option<Tier>,
         context: &RequestContext<RoleServer>,
     ) -> Conversation {
         let (sender, news) = mpsc::channel(MOST_NEWS);
         let cancel = Cancel::new();
         let line = Arc::new(Line {
-            abilities: asking::abilities(context.client_capabilities()),
+            abilities: asking::abilities(
+                context.client_capabilities(),
+                wire.wants_remarks(context),
+            ),
             actor: call.actor.clone(),
             sender,
             furthest: Mutex::new(0),
         });
         let runtime = wire.desk.runtime.clone();
         let wish = cancel.clone();
+        let surface = session(&context.extensions, context.meta.get(SESSION));
         tokio::spawn(async move {
             let at_hand = line.can_ask_a_person();
             let manner = Manner {
@@ -95,6 +104,8 @@ impl Conversation {
                 caller: Some(line.clone()),
                 cancel: wish,
                 receipt: Receipt::Acknowledged,
+                surface,
+                tier,
                 ..Manner::default()
             };
             let envelope = runtime.call(call, manner).await;
@@ -158,6 +169,13 @@ impl Wire {
             }
         }
     }
+}
+
+/// The session of a request, as a scope: the one that it names, or that of its transport.
+pub(super) fn session(extensions: &Extensions, said: Option<&Value>) -> Option<String> {
+    let said = said.and_then(Value::as_str).filter(|said| !said.is_empty());
+    let headers = || extensions.get::<Parts>()?.headers.get("mcp-session-id")?.to_str().ok();
+    said.or_else(headers).map(crate::session::scope)
 }
 
 /// The call that a request means.

@@ -5,22 +5,27 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
+use haft_catalog::Viewer;
+use haft_driver::BackendNews;
 use haft_model::Actor;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
     CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
     Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::conversation::{Conversation, Heard, call};
-use super::listing::FRESH_MS;
+use super::conversation::{Conversation, Heard, SESSION, call, session};
+use super::deferred::{self, Meant, Own};
+use super::listing::{FRESH_MS, Seen};
+use super::news::Watched;
 use super::remarks::Level;
 use super::suspended::Bound;
 use super::upstream::{Brought, Told, unique};
@@ -38,15 +43,16 @@ pub(crate) struct Wire {
     /// Who is at the other end, where the requests do not say.
     actor: Option<Arc<Actor>>,
     pub(super) level: Level,
+    watched: Watched,
 }
 
 impl Wire {
     pub(super) fn new(desk: Arc<Desk>) -> Wire {
-        Wire { desk, actor: None, level: Level::default() }
+        Wire { desk, actor: None, level: Level::default(), watched: Watched::default() }
     }
 
     pub(super) fn of(desk: Arc<Desk>, actor: Arc<Actor>) -> Wire {
-        Wire { desk, actor: Some(actor), level: Level::default() }
+        Wire { actor: Some(actor), ..Wire::new(desk) }
     }
 
     /// Hands a wish to hear of a resource to whoever has it.
@@ -63,7 +69,11 @@ impl Wire {
     /// Who sent a request.
     pub(super) fn who(&self, context: &RequestContext<RoleServer>) -> Arc<Actor> {
         let parts = context.extensions.get::<Parts>();
-        let shown = parts.and_then(|parts| parts.extensions.get::<Arc<Actor>>());
+        self.actor(parts.and_then(|parts| parts.extensions.get::<Arc<Actor>>()))
+    }
+
+    /// Whom a request shows, or who is at the other end.
+    fn actor(&self, shown: Option<&Arc<Actor>>) -> Arc<Actor> {
         let known = shown.or(self.actor.as_ref()).cloned();
         known.unwrap_or_else(|| Arc::new(self.desk.world().people.stranger()))
     }
@@ -96,23 +106,41 @@ impl ServerHandler for Wire {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let listing = self.desk.listing(&self.who(&context));
+        let (actor, session) =
+            (self.who(&context), session(&context.extensions, context.meta.get(SESSION)));
+        let listing = self.desk.listing(&Viewer { actor: &actor, within: session.as_slice() });
         listing.page(request.and_then(|request| request.cursor))
     }
 
-    fn get_tool(&self, _name: &str) -> Option<Tool> {
-        None
+    /// For the check of headers that repeat arguments, which comes before anybody knows who asks.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let stranger = self.desk.world().people.stranger();
+        self.desk.listing(&Viewer { actor: &stranger, within: &[] }).find(name).cloned()
     }
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let actor = self.who(&context);
         let about = json!([request.name, request.arguments]);
         let bound = Bound::new(&actor, "tools/call", about);
-        let listing = self.desk.listing(&actor);
+        let session = session(&context.extensions, context.meta.get(SESSION));
+        let viewer = Viewer { actor: &actor, within: session.as_slice() };
+        let listing = self.desk.listing(&viewer);
+        let mut tier = None;
+        match listing.own(&request.name) {
+            None => {}
+            Some(own @ Own::Call(most)) => match deferred::read::<Meant>(own, request.arguments) {
+                Ok(meant) => {
+                    (request.name, request.arguments) = (meant.name.into(), Some(meant.arguments));
+                    tier = Some(most);
+                }
+                Err(wrong) => return Ok((*wrong).into()),
+            },
+            Some(own) => return self.found(own, request.arguments, &viewer).await,
+        }
         let conversation = match &request.request_state {
             Some(state) => {
                 let mut conversation = self.desk.suspended.take(state, &bound)?;
@@ -122,7 +150,7 @@ impl ServerHandler for Wire {
             None => {
                 let input = Value::Object(request.arguments.unwrap_or_default());
                 let call = call(&actor, listing.tool(&request.name), input, &context);
-                Conversation::begin(self, call, &context)
+                Conversation::begin(self, call, tier, &context)
             }
         };
         match self.converse(conversation, &bound, &context).await? {
@@ -238,6 +266,7 @@ impl ServerHandler for Wire {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.watched.add(&request.uri);
         self.subscription("resources/subscribe", &request.uri, &context).await
     }
 
@@ -246,6 +275,7 @@ impl ServerHandler for Wire {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.watched.remove(&request.uri);
         self.subscription("resources/unsubscribe", &request.uri, &context).await
     }
 
@@ -266,10 +296,23 @@ impl ServerHandler for Wire {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let (mut changes, peer) = (self.desk.runtime.changes(), context.peer);
+        let shown = context.extensions.get::<Parts>();
+        let shown = shown.and_then(|parts| parts.extensions.get::<Arc<Actor>>());
+        let seen = Seen::new(&self.desk, self.actor(shown), session(&context.extensions, None));
+        let (mut news, peer, watched) = (self.news(seen), context.peer, self.watched.clone());
         tokio::spawn(async move {
-            while changes.changed().await.is_ok() {
-                if peer.notify_tool_list_changed().await.is_err() {
+            while let Some(changed) = news.heard.recv().await {
+                let told = match changed {
+                    BackendNews::Tools => peer.notify_tool_list_changed().await,
+                    BackendNews::Prompts => peer.notify_prompt_list_changed().await,
+                    BackendNews::Resources => peer.notify_resource_list_changed().await,
+                    BackendNews::Resource(uri) if watched.has(&uri) => {
+                        peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri))
+                            .await
+                    }
+                    BackendNews::Resource(_) => Ok(()),
+                };
+                if told.is_err() {
                     break;
                 }
             }
@@ -284,17 +327,23 @@ impl ServerHandler for Wire {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.desk.runtime.changes();
+        let request = context.request_context();
+        let within = session(&request.extensions, request.meta.get(SESSION));
+        let mut news = self.news(Seen::new(&self.desk, self.who(request), within));
         loop {
-            tokio::select! {
+            let changed = tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                changed = changes.changed() => {
-                    if changed.is_err() {
-                        return Ok(());
-                    }
-                    let _ = context.sink().notify_tool_list_changed().await;
-                }
-            }
+                changed = news.heard.recv() => changed,
+            };
+            let sink = context.sink();
+            // What was not asked for is not sent; the library sees to that.
+            let _ = match changed {
+                None => return Ok(()),
+                Some(BackendNews::Tools) => sink.notify_tool_list_changed().await,
+                Some(BackendNews::Prompts) => sink.notify_prompt_list_changed().await,
+                Some(BackendNews::Resources) => sink.notify_resource_list_changed().await,
+                Some(BackendNews::Resource(uri)) => sink.notify_resource_updated(uri).await,
+            };
         }
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use haft_catalog::Surface;
 use haft_catalog::export::{Format, export};
-use haft_model::{Actor, Date, Timestamp, utc_day};
-use haft_runtime::World;
+use haft_catalog::{Snapshot, Viewer};
+use haft_model::{Actor, Digest, ToolKey};
+use haft_runtime::Vista;
 use rmcp::ErrorData;
 use rmcp::model::{CacheScope, ListToolsResult, Tool};
 
+use super::deferred::{self, Own};
 use crate::{Desk, functions};
 
 /// How many tools are told at once.
@@ -18,12 +19,17 @@ const PAGE: usize = 200;
 /// How long a client may keep a list: changes are told to those who listen.
 pub(super) const FRESH_MS: u64 = 60_000;
 
+/// How many listings are kept made.
+const MOST_LISTINGS: usize = 64;
+
 /// The tools that one surface shows.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     tools: Vec<Tool>,
     /// The contract behind each name.
     names: HashMap<String, String>,
+    /// Whether something is left out, so that ours are there to find it by.
+    partial: bool,
 }
 
 /// The listings that were made, for as long as nothing changes.
@@ -33,37 +39,53 @@ pub(crate) struct Listings(Mutex<Made>);
 #[derive(Default)]
 struct Made {
     /// What they were made of.
-    world: Weak<World>,
-    day: Option<Date>,
-    listings: HashMap<(String, u64), Arc<Listing>>,
+    snapshot: Weak<Snapshot>,
+    listings: HashMap<Digest, Arc<Listing>>,
 }
 
 impl Desk {
-    /// What an actor sees.
-    pub(crate) fn listing(&self, actor: &Actor) -> Arc<Listing> {
-        let world = self.world();
-        let surface = self.runtime.surface_of(actor);
-        let today = utc_day(Timestamp::now());
+    /// What somebody sees.
+    pub(crate) fn listing(&self, viewer: &Viewer<'_>) -> Arc<Listing> {
+        let vista = self.runtime.see(viewer);
         let mut made = self.listings.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !std::ptr::eq(made.world.as_ptr(), Arc::as_ptr(&world)) || made.day != Some(today) {
-            *made =
-                Made { world: Arc::downgrade(&world), day: Some(today), listings: HashMap::new() };
+        let same = std::ptr::eq(made.snapshot.as_ptr(), Arc::as_ptr(&vista.snapshot));
+        if !same || made.listings.len() >= MOST_LISTINGS {
+            let snapshot = Arc::downgrade(&vista.snapshot);
+            *made = Made { snapshot, listings: HashMap::new() };
         }
-        let key = (surface.id.clone(), surface.revision);
-        let listing = made.listings.entry(key);
-        listing.or_insert_with(|| Arc::new(Listing::of(&world, &surface, today))).clone()
+        let listing = made.listings.entry(vista.revision.digest.clone());
+        listing.or_insert_with(|| Arc::new(Listing::of(&vista))).clone()
     }
 }
 
 impl Listing {
-    fn of(world: &World, surface: &Surface, today: Date) -> Listing {
-        let offers = functions::offers(world, surface, today);
-        let exported = export(Format::Mcp, &offers);
+    fn of(vista: &Vista) -> Listing {
+        let exported = export(Format::Mcp, &functions::offers(vista));
         let tools = exported.document.get("tools").cloned().unwrap_or_default();
-        Listing {
-            tools: serde_json::from_value(tools).unwrap_or_default(),
-            names: exported.names.into_iter().map(|(name, key)| (name, key.to_string())).collect(),
+        let mut tools: Vec<Tool> = serde_json::from_value(tools).unwrap_or_default();
+        let partial = vista.view.defers();
+        if partial {
+            // A contract that has the name of one of ours is called by its id.
+            tools.retain(|tool| Own::named(&tool.name).is_none());
+            tools.splice(0..0, deferred::tools().iter().cloned());
         }
+        Listing {
+            tools,
+            names: exported.names.into_iter().map(|(name, key)| (name, key.to_string())).collect(),
+            partial,
+        }
+    }
+
+    /// The tool of ours that a name means here.
+    pub(super) fn own(&self, name: &str) -> Option<Own> {
+        Own::named(name).filter(|_| self.partial)
+    }
+
+    /// A tool as the list has it.
+    pub(super) fn declared(&self, key: &ToolKey) -> Option<&Tool> {
+        let key = key.to_string();
+        let (name, _) = self.names.iter().find(|(_, of)| **of == key)?;
+        self.tools.iter().find(|tool| tool.name == *name)
     }
 
     /// The tools from a place on.
@@ -92,8 +114,41 @@ impl Listing {
         self.names.get(name).cloned().unwrap_or_else(|| name.to_owned())
     }
 
+    /// One tool, as it is listed.
+    pub(super) fn find(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
     /// Whether a tool promises a value of some schema.
     pub(super) fn promises(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.name == name && tool.output_schema.is_some())
+    }
+}
+
+/// What somebody saw last, for whoever has to tell them that it is something else now.
+pub(super) struct Seen {
+    desk: Arc<Desk>,
+    actor: Arc<Actor>,
+    within: Option<String>,
+    snapshot: Weak<Snapshot>,
+    revision: u64,
+}
+
+impl Seen {
+    pub(super) fn new(desk: &Arc<Desk>, actor: Arc<Actor>, within: Option<String>) -> Seen {
+        let (desk, snapshot) = (desk.clone(), Weak::new());
+        let mut seen = Seen { desk, actor, within, snapshot, revision: 0 };
+        seen.changed();
+        seen
+    }
+
+    /// Whether it is something else than the last time.
+    pub(super) fn changed(&mut self) -> bool {
+        let viewer = Viewer { actor: &self.actor, within: self.within.as_slice() };
+        let vista = self.desk.runtime.see(&viewer);
+        let same = std::ptr::eq(self.snapshot.as_ptr(), Arc::as_ptr(&vista.snapshot))
+            && self.revision == vista.revision.number;
+        (self.snapshot, self.revision) = (Arc::downgrade(&vista.snapshot), vista.revision.number);
+        !same
     }
 }

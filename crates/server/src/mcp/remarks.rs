@@ -28,17 +28,22 @@ impl Level {
 }
 
 impl Wire {
+    /// From which level on whoever sent a request wants to hear remarks.
+    pub(super) fn wants_remarks(&self, context: &RequestContext<RoleServer>) -> Option<String> {
+        let level = match (context.meta.log_level(), self.level.get()) {
+            (Some(asked), _) => asked,
+            (None, _) if super::is_modern(context) => return None,
+            (None, Some(set)) => set,
+            (None, None) => LoggingLevel::Debug,
+        };
+        serde_json::to_value(level).ok()?.as_str().map(str::to_owned)
+    }
+
     /// Hands on what a backend remarked.
     pub(super) async fn remark(&self, context: &RequestContext<RoleServer>, remark: Remark) {
         let Some(level) = level(&remark.level) else { return };
-        let modern = super::is_modern(context);
-        let wanted = match (context.meta.log_level(), self.level.get()) {
-            (Some(asked), _) => rank(level) >= rank(asked),
-            (None, _) if modern => false,
-            (None, Some(set)) => rank(level) >= rank(set),
-            (None, None) => true,
-        };
-        if wanted {
+        let wanted = self.wants_remarks(context).and_then(|wanted| self::level(&wanted));
+        if wanted.is_some_and(|wanted| rank(level) >= rank(wanted)) {
             let mut params = LoggingMessageNotificationParam::new(level, remark.data);
             params.logger = remark.logger;
             let _ = context.peer.notify_logging_message(params).await;

@@ -115,7 +115,7 @@ impl Wire {
             None => {
                 let input = json!({ "driver": driver, "method": method, "params": params });
                 let call = call(&actor, UPSTREAM_REQUEST.to_owned(), input, context);
-                Conversation::begin(self, call, context)
+                Conversation::begin(self, call, None, context)
             }
         };
         match self.converse(conversation, &bound, context).await? {
@@ -147,7 +147,7 @@ fn routes(backends: Vec<String>, params: Value) -> Vec<(String, Value)> {
     let named = backends.iter().find_map(|driver| {
         let own = name.strip_prefix(driver.as_str())?.strip_prefix('.')?;
         let mut params = params.clone();
-        params["name"] = Value::String(own.to_owned());
+        *params.get_mut("name")? = Value::String(own.to_owned());
         Some((driver.clone(), params))
     });
     let any = backends.iter().map(|driver| (driver.clone(), params.clone()));
@@ -164,8 +164,9 @@ pub(super) fn unique(found: Vec<(String, Value)>, field: &str) -> Vec<Value> {
     }
     let renamed = found.into_iter().map(|(driver, mut item)| {
         let own = name(&item).unwrap_or_default();
-        if count.get(&own).is_some_and(|count| *count > 1) {
-            item[field] = Value::String(format!("{driver}.{own}"));
+        let is_shared = count.get(&own).is_some_and(|count| *count > 1);
+        if let Some(name) = item.get_mut(field).filter(|_| is_shared) {
+            *name = Value::String(format!("{driver}.{own}"));
         }
         item
     });

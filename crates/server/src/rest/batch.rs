@@ -15,6 +15,7 @@ use super::ask::{Body, By};
 use super::native;
 use super::problem::Problem;
 use crate::Desk;
+use crate::session::Session;
 
 /// How many calls one batch has at most.
 const MOST_CALLS: usize = 256;
@@ -32,7 +33,8 @@ pub(super) async fn make(
     let native = native::refs(&headers, "POST", "/v1/batch");
     let batch = wanted.batch(&actor, "http", &native);
     let ids: Vec<Option<String>> = batch.calls.iter().map(|call| call.id.clone()).collect();
-    let (results, modifiers) = run(&desk, batch).await.map_err(contradicted)?;
+    let (results, modifiers) =
+        run(&desk, batch, Session::of(&headers).0).await.map_err(contradicted)?;
     let id = |index: usize| ids.get(index).cloned().flatten();
     let results = results
         .into_iter()
@@ -59,13 +61,18 @@ type Outcome = (Vec<(usize, haft_model::Envelope)>, Vec<(usize, Vec<Value>)>);
 
 /// Makes the calls of a batch beside the request that wants them. Whoever stops waiting calls off what
 /// may be called off.
-pub(crate) async fn run(desk: &Arc<Desk>, batch: Batch) -> Result<Outcome, Stop> {
+pub(crate) async fn run(
+    desk: &Arc<Desk>,
+    batch: Batch,
+    surface: Option<String>,
+) -> Result<Outcome, Stop> {
     let (sender, done) = oneshot::channel();
     let wish = Cancel::new();
     let interest = wish.clone().drop_guard();
     let desk = desk.clone();
     tokio::spawn(async move {
-        let manner = Manner { patience: Patience::Leave, cancel: wish, ..Manner::default() };
+        let manner =
+            Manner { patience: Patience::Leave, cancel: wish, surface, ..Manner::default() };
         let _ = sender.send(made(&desk, batch, manner).await);
     });
     let outcome = done.await;

@@ -17,6 +17,7 @@ use super::errand::Errand;
 use super::native::{self, TRACEPARENT, Trace};
 use super::problem::Problem;
 use crate::Desk;
+use crate::session::Session;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const PREFER: HeaderName = HeaderName::from_static("prefer");
@@ -93,7 +94,7 @@ async fn answered(
 ) -> Result<Response, Problem> {
     let trace = Trace::of(headers);
     let (actor, tool) = (call.actor.clone(), call.tool.clone());
-    let errand = Errand::begin(desk, call);
+    let errand = Errand::begin(desk, call, Session::of(headers));
     let run = errand.run(&actor, &tool);
     let answer = match patience {
         None => errand.answer().await,

@@ -1,15 +1,14 @@
 //! What there is to call, as the caller sees it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use haft_catalog::{DriverStates, Entry, Index, Moment, Outlook, Revision, Row, Shown, View};
-use haft_model::{Actor, Call, Date, DriverId, Timestamp, utc_day};
-use haft_runtime::World;
+use haft_catalog::{DriverStates, Entry, Outlook, Row, Shown, Viewer};
+use haft_model::{Actor, Call, Date, DriverId, Timestamp, ToolKey};
+use haft_runtime::{Vista, World};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,25 +16,26 @@ use super::ask::{Asked, Body, By, Named};
 use super::invocations::tagged;
 use super::problem::Problem;
 use crate::Desk;
+use crate::session::Session;
 
 /// How many a search finds unless said, and at most.
 const FOUND: usize = 50;
 const MOST_FOUND: usize = 500;
 
+/// How many schemas are loaded at once.
+const MOST_LOADED: usize = 500;
+
 /// The catalog from where somebody stands.
 struct Stand {
     world: Arc<World>,
-    view: View,
+    vista: Arc<Vista>,
     today: Date,
 }
 
 impl Stand {
-    fn of(desk: &Desk, actor: &Actor) -> Stand {
-        let (world, today) = (desk.world(), utc_day(Timestamp::now()));
-        let all_are_there = BTreeMap::new();
-        let moment = Moment::on(today, &all_are_there);
-        let view = desk.runtime.surface_of(actor).view(&world.snapshot, &moment);
-        Stand { world, view, today }
+    fn of(desk: &Desk, viewer: &Viewer<'_>) -> Stand {
+        let vista = desk.runtime.see(viewer);
+        Stand { world: desk.world(), today: vista.view.today(), vista }
     }
 
     /// One contract in a list.
@@ -44,7 +44,7 @@ impl Stand {
         let outlook = Outlook { states, ..Outlook::default() };
         let (state, reason) = match row.shown {
             Shown::Loaded | Shown::Blocked(_) => {
-                self.world.snapshot.standing(&row.entry, actor, self.today, &outlook)
+                self.vista.snapshot.standing(&row.entry, actor, self.today, &outlook)
             }
             shown => (shown.name(), shown.reason().map(str::to_owned)),
         };
@@ -69,11 +69,12 @@ fn is_visible(row: &Row) -> bool {
 pub(super) async fn list(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
+    Session(session): Session,
     headers: HeaderMap,
 ) -> Response {
-    let stand = Stand::of(&desk, &actor);
+    let stand = Stand::of(&desk, &Viewer { actor: &actor, within: session.as_slice() });
     let mut tools = Vec::new();
-    for row in stand.view.rows().filter(|row| is_visible(row)) {
+    for row in stand.vista.view.rows().filter(|row| is_visible(row)) {
         tools.push(stand.row(row, &actor).await);
     }
     tagged(&headers, &json!({ "tools": tools }))
@@ -91,38 +92,79 @@ pub(super) struct Words {
 pub(super) async fn search(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
+    Session(session): Session,
     Asked(words): Asked<Words>,
 ) -> Result<Json<Value>, Problem> {
     let most = words.limit.unwrap_or(FOUND);
     if !(1..=MOST_FOUND).contains(&most) {
         return Err(Problem::malformed(format!("`limit` is from 1 to {MOST_FOUND}")));
     }
-    let Stand { world, view, .. } = Stand::of(&desk, &actor);
-    let index = Index::new(&world.snapshot);
-    Ok(Json(view.search(&words.q, &index, &world.snapshot, most).record()))
+    let viewer = Viewer { actor: &actor, within: session.as_slice() };
+    let answer = desk.runtime.search(&viewer, &words.q, most).await?;
+    let (stand, mut record) = (Stand::of(&desk, &viewer), answer.record());
+    let mut tools = Vec::new();
+    for row in answer.matches.iter().filter_map(|found| stand.vista.view.get(&found.tool)) {
+        tools.push(stand.row(row, &actor).await);
+    }
+    if let Some(fields) = record.as_object_mut() {
+        fields.insert("tools".to_owned(), Value::Array(tools));
+    }
+    Ok(Json(record))
 }
 
 /// `GET /v1/catalog/{tool}`: one contract with what it inherits and who serves it.
 pub(super) async fn show(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
+    Session(session): Session,
     Named(name): Named<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let stand = Stand::of(&desk, &actor);
-    let snapshot = &stand.world.snapshot;
-    let found = stand.view.find(&name, snapshot).filter(|row| is_visible(row));
-    let entry = &found.ok_or_else(|| Problem::from(snapshot.unknown(&name)))?.entry;
+    let stand = Stand::of(&desk, &Viewer { actor: &actor, within: session.as_slice() });
+    let Vista { view, snapshot, .. } = &*stand.vista;
+    let entry = view.surface().find(&name, snapshot)?;
+    if !view.get(entry.contract.key()).is_some_and(is_visible) {
+        return Err(view.surface().unknown(&name, snapshot).into());
+    }
     let states = stand.states(entry, &actor).await;
     Ok(tagged(&headers, &entry.told(stand.today, &states)))
 }
 
 /// `GET /v1/surfaces`: what the caller sees, and why not the rest.
-pub(super) async fn surfaces(State(desk): State<Arc<Desk>>, By(actor): By) -> Json<Value> {
-    let view = Stand::of(&desk, &actor).view;
-    let revision = Revision { number: view.surface().revision, digest: view.digest().clone() };
-    let record = view.record(&revision, &Timestamp::now().to_string());
-    Json(json!({ "surfaces": [record] }))
+pub(super) async fn surfaces(
+    State(desk): State<Arc<Desk>>,
+    By(actor): By,
+    Session(session): Session,
+) -> Json<Value> {
+    let vista = desk.runtime.see(&Viewer { actor: &actor, within: session.as_slice() });
+    Json(json!({ "surfaces": [vista.record()] }))
+}
+
+/// What is to be loaded.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Names {
+    names: Vec<String>,
+}
+
+/// `POST /v1/surfaces/load`: the schemas of tools, which can be called from then on.
+pub(super) async fn load(
+    State(desk): State<Arc<Desk>>,
+    By(actor): By,
+    Session(session): Session,
+    Body(Names { names }): Body<Names>,
+) -> Result<Json<Value>, Problem> {
+    if !(1..=MOST_LOADED).contains(&names.len()) {
+        return Err(Problem::malformed(format!("`names` has from 1 to {MOST_LOADED} names")));
+    }
+    let viewer = Viewer { actor: &actor, within: session.as_slice() };
+    let loading = desk.runtime.load(&viewer, &names).await?;
+    let vista = desk.runtime.see(&viewer);
+    let schema = |key: &ToolKey| {
+        let contract = &vista.view.get(key)?.entry.contract;
+        Some(json!({ "tool_id": key, "inputs": contract.model_schema() }))
+    };
+    Ok(Json(loading.told(schema, vista.record())))
 }
 
 /// A call that is only thought of.

@@ -11,6 +11,7 @@ use haft_runtime::{Manner, Patience, Receipt};
 use tokio::sync::oneshot;
 
 use crate::Desk;
+use crate::session::Session;
 
 /// How many calls that are over are remembered by the id that their callers were told.
 const MOST_OVER: usize = 1024;
@@ -35,8 +36,8 @@ struct Known {
 }
 
 impl Errand {
-    /// Makes a call.
-    pub(crate) fn begin(desk: &Arc<Desk>, call: Call) -> Errand {
+    /// Makes a call, in a session where its caller names one.
+    pub(crate) fn begin(desk: &Arc<Desk>, call: Call, session: Session) -> Errand {
         let (id, wish) = (desk.runtime.new_id(), Cancel::new());
         let (sender, done) = oneshot::channel();
         let errand = Errand { id: id.clone(), done, wish: wish.clone() };
@@ -46,6 +47,7 @@ impl Errand {
                 patience: Patience::Leave,
                 cancel: wish,
                 receipt: Receipt::Acknowledged,
+                surface: session.0,
                 ..Manner::default()
             };
             let envelope = desk.runtime.call_under(id.clone(), call, manner).await;

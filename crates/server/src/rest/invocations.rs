@@ -58,7 +58,10 @@ pub(super) async fn list(
         most: most + 1,
         ..RunFilter::default()
     };
-    let mut runs = desk.runtime.reader().runs(&filter).await?;
+    let reader = desk.runtime.reader();
+    // A read is answered before it is on record, and its caller may look at once.
+    reader.caught_up().await?;
+    let mut runs = reader.runs(&filter).await?;
     let more = runs.len() > most;
     runs.truncate(most);
     let next = runs.last().filter(|_| more).map(|run| run.invocation_id.clone());

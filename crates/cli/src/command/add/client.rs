@@ -61,7 +61,7 @@ async fn one(
     let name = client::import_name(&listed.name);
     // The name is somebody else's: as a slug it cannot lead out of the folder.
     let file = lists.map(|folder| folder.join(format!("{name}.json")));
-    let options = haft_import::mcp::Options { id: Some(name), only: None };
+    let options = haft_import::mcp::Options { id: Some(name), ..Default::default() };
     let named = || format!("`{}`", listed.name);
     let imported = mcp::imported(context, &listed.server, file.as_deref(), &options).await;
     let (import, base) = imported.with_context(named)?;

@@ -23,6 +23,12 @@ pub(crate) struct Arguments {
     /// Only tools whose name there matches.
     #[arg(long, value_name = "GLOB")]
     only: Option<String>,
+    /// Show the tools to models and clients under their names there.
+    #[arg(long)]
+    keep_names: bool,
+    /// Believe the server where it says that a tool only reads.
+    #[arg(long)]
+    believe_reads: bool,
     /// A variable that the server is started with.
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
@@ -39,14 +45,18 @@ pub(crate) struct Arguments {
 }
 
 pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
-    let Arguments { list, only, env, wishes, server } = arguments;
+    let Arguments { list, only, keep_names, believe_reads, env, wishes, server } = arguments;
     let server = match server.as_slice() {
         [url] if is_address(url) => {
             Server::Remote { url: url.clone(), headers: BTreeMap::new(), sse: false }
         }
+        [url, ..] if is_address(url) => {
+            bail!("options stand before the address: `haft add mcp --id NAME {url}`")
+        }
         command => Server::Program { command: command.to_vec(), env: variables(&env)? },
     };
-    let options = mcp::Options { id: wishes.id.clone(), only: only.as_deref().map(Glob::new) };
+    let only = only.as_deref().map(Glob::new);
+    let options = mcp::Options { id: wishes.id.clone(), only, keep_names, believe_reads };
     let (import, base) = imported(context, &server, list.as_deref(), &options).await?;
     settle(context, &wishes, &import, base)
 }

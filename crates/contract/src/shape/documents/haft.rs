@@ -38,6 +38,13 @@ pub static TOOL: Shape = Shape {
         ),
         optional("search_hint", "E003", Text(1, 200), "Three to ten words to find the tool by."),
         optional(
+            "always_load",
+            "E023",
+            Flag,
+            "Whether its schema is shown wherever it is seen, however many others there are.",
+        )
+        .or("false"),
+        optional(
             "kind",
             "E004",
             Formed(&FILLED),

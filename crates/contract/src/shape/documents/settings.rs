@@ -212,6 +212,12 @@ static SURFACE: Shape = table(
             "From how many tools on schemas are sent only when asked for.",
         )
         .or("40"),
+        optional(
+            "defer_above_bytes",
+            "",
+            Integer(0, i64::MAX),
+            "From how many bytes of schemas on they are sent only when asked for.",
+        ),
     ],
 );
 

@@ -37,6 +37,7 @@ fn found(folder: &Folder, runtime: Runtime, named: Option<&str>, path: &str) -> 
         walls: Walls::Missing,
         guard: AddressGuard::public(),
         variable,
+        secrets: Default::default(),
     };
     let folders: Vec<_> =
         path.split(':').map(|name| base.join(name).display().to_string()).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use haft_contract::Driver;
-use haft_drivers::{AuthBlock, Place, Provision};
+use haft_drivers::{AuthBlock, Place, Provision, mcp};
 use haft_model::DriverKind;
 use serde_json::Value;
 
@@ -17,6 +17,8 @@ pub(super) struct Declares {
     pub(super) has_way: bool,
     /// Its program, where it has one.
     pub(super) program: Option<Provision>,
+    /// Whether it says how its program is asked for its version.
+    pub(super) asks_version: bool,
     /// The steps of its set-up.
     pub(super) steps: Vec<String>,
     /// The secrets that each of its entries uses.
@@ -29,11 +31,13 @@ impl Declares {
     pub(super) fn of(driver: &Driver, root: &Path, place: &Place) -> Declares {
         let mut manifest = driver.raw();
         let all = uses::named(&manifest).into_iter().collect();
-        let auth = AuthBlock::of(&manifest);
+        let elsewhere = mcp::is_elsewhere(&manifest) && manifest.pointer("/server/auth").is_some();
+        let auth = AuthBlock::of(&manifest).or_else(|| elsewhere.then(AuthBlock::default));
         let folder = root.join(&*driver.file);
         let folder = folder.parent().unwrap_or(root).to_owned();
         let provision = || Provision::new(manifest.clone(), folder, place.clone());
         let program = (driver.kind == DriverKind::Cli).then(provision);
+        let asks_version = manifest.get("version_check").is_some();
         let steps = manifest.get("setup").and_then(Value::as_array).into_iter().flatten();
         let steps = steps.filter_map(|step| Some(step.get("id")?.as_str()?.to_owned())).collect();
         let entries = manifest.get_mut("implements").map(Value::take).unwrap_or_default();
@@ -43,8 +47,8 @@ impl Declares {
             own.union(&shared).cloned().collect()
         };
         let used = entries.as_array().into_iter().flatten().map(of_entry).collect();
-        let has_way = auth.as_ref().is_some_and(AuthBlock::has_way);
-        Declares { auth, has_way, program, steps, used, all }
+        let has_way = elsewhere || auth.as_ref().is_some_and(AuthBlock::has_way);
+        Declares { auth, has_way, program, asks_version, steps, used, all }
     }
 
     /// The secrets that one entry uses, or all of them.

@@ -1,0 +1,70 @@
+//! `haft doctor`: what is wrong with this machine or workspace, and the command that mends it.
+
+use anyhow::Result;
+use haft::{Degree, Examined, Host, StoreChoice};
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::{Context, command, output, who};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// For whom drivers have to be logged in; the default actor of haft.toml unless named.
+    #[arg(long = "as", value_name = "ACTOR")]
+    actor: Option<String>,
+}
+
+pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let (host, unopened) = opened(context)?;
+    let actor = who::caller(context, &host, arguments.actor);
+    let mut found: Vec<Examined> = unopened.into_iter().collect();
+    found.extend(host.examine(&actor).await);
+    let broken = found.iter().filter(|one| one.degree == Degree::Broken).count();
+    if context.json {
+        let found: Vec<Value> = found.iter().map(as_json).collect();
+        output::json(&json!({ "healthy": broken == 0, "examined": found }))?;
+    } else {
+        show(&found, broken)?;
+    }
+    Ok(if broken == 0 { Exit::Done } else { Exit::FAILED })
+}
+
+/// The workspace; where its store cannot be opened, without it.
+fn opened(context: &Context) -> Result<(Host, Option<Examined>)> {
+    match command::open(context, StoreChoice::IfPresent) {
+        Ok(host) => Ok((host, None)),
+        Err(fault) => {
+            let host = command::open(context, StoreChoice::Memory)?;
+            let seen = Examined::new("store", Degree::Broken, format!("{fault:#}"));
+            Ok((host, Some(seen.mended_by("haft audit verify"))))
+        }
+    }
+}
+
+fn as_json(one: &Examined) -> Value {
+    json!({
+        "what": one.what, "state": one.degree.name(), "says": one.says, "mend": one.mend,
+    })
+}
+
+fn show(found: &[Examined], broken: usize) -> Result<()> {
+    let wide = found.iter().map(|one| one.what.chars().count()).max().unwrap_or_default();
+    for one in found {
+        let mark = match one.degree {
+            Degree::Fine => "\x1b[32mok     \x1b[0m",
+            Degree::Note => "note   ",
+            Degree::Warning => "\x1b[33mwarning\x1b[0m",
+            Degree::Broken => "\x1b[31mbroken \x1b[0m",
+        };
+        output::line(format!("{mark}  {:<wide$}  {}", one.what, output::visible(&one.says)))?;
+        if let Some(mend) = &one.mend {
+            output::line(format!("         {:wide$}  → {}", "", output::visible(mend)))?;
+        }
+    }
+    output::line("")?;
+    output::line(match broken {
+        0 => "nothing is broken".to_owned(),
+        1 => "one thing is broken".to_owned(),
+        many => format!("{many} things are broken"),
+    })
+}

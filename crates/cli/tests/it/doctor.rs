@@ -1,0 +1,135 @@
+//! `haft doctor`: everything is looked at, and what is broken names the command that mends it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use haft_testkit::Folder;
+use serde_json::{Value, json};
+
+use crate::stage::{READS, asked, done, driver, json as answer, run, tool};
+
+fn workspace(settings: &str, driver: String) -> Folder {
+    Folder::new()
+        .file("haft.toml", format!("[workspace]\nname = \"demo\"\n{settings}"))
+        .file(".tools/demo.run/TOOL.md", tool("demo.run", "1.0.0", READS))
+        .file(".drivers/demo/DRIVER.md", driver)
+}
+
+fn demo(fields: &str) -> String {
+    driver("demo", &[("demo.run", "^1")]).replace("bin: env", fields)
+}
+
+/// What is said of one part.
+fn of(said: &Value, what: &str) -> Value {
+    let examined = said["examined"].as_array().unwrap().iter();
+    let found: Vec<Value> = examined
+        .filter(|one| one["what"] == what)
+        .map(|one| json!([one["state"], one["says"], one["mend"]]))
+        .collect();
+    json!(found)
+}
+
+#[test]
+fn a_workspace_in_order_is_healthy() {
+    let folder = workspace("", demo("bin: env\nhealth_check: { method: exec, cmd: 'true' }"));
+    let (exit, said) = answer(&folder, "doctor --json");
+    assert_eq!((exit, &said["healthy"]), (0, &json!(true)), "{said:#}");
+    let fine = json!([["ok", "its program is there, its backend works", null]]);
+    assert_eq!(of(&said, "driver demo"), fine);
+    assert_eq!(of(&said, "keys"), json!([["ok", "nobody else may read them", null]]));
+    let sandbox = of(&said, "sandbox").to_string();
+    for layer in ["programs are confined by ", "landlock", "namespaces"] {
+        assert!(sandbox.contains(layer), "{sandbox}");
+    }
+    let told = String::from_utf8(run(&folder, "doctor").stdout).unwrap();
+    assert!(told.ends_with("\nnothing is broken\n"), "{told}");
+}
+
+#[test]
+fn each_obstacle_of_a_driver_names_its_command() {
+    let cases = [
+        (
+            "bin: haft-nowhere",
+            "driver `demo` runs `haft-nowhere`, which is not installed",
+            json!("haft setup demo"),
+        ),
+        (
+            "bin: env\nversion_check: { cmd: echo 1.0.0, parse: '(.+)', range: ^2 }",
+            "`env` is 1.0.0, and `^2` is needed",
+            json!("haft setup demo"),
+        ),
+        (
+            "bin: env\nauth: { login: { cmd: 'true' } }",
+            "`agent:local` is not logged in",
+            json!("haft login demo --as agent:local"),
+        ),
+        (
+            "bin: env\nhealth_check: { method: exec, cmd: 'false' }",
+            "its health check failed lately: `false` ended with code 1",
+            Value::Null,
+        ),
+    ];
+    for (fields, says, mend) in cases {
+        let folder = workspace("", demo(fields));
+        let (exit, said) = answer(&folder, "doctor --json");
+        assert_eq!((exit, &said["healthy"]), (1, &json!(false)), "{fields}: {said:#}");
+        assert_eq!(of(&said, "driver demo"), json!([["broken", says, mend]]), "{fields}");
+    }
+}
+
+#[test]
+fn a_sandbox_that_is_off_is_told_by_name_and_in_every_trace() {
+    let folder = workspace("sandbox = \"off\"\n", demo("bin: env"));
+    let (exit, said) = answer(&folder, "doctor --json");
+    assert_eq!(exit, 0, "it is what the workspace wants");
+    let sandbox = of(&said, "sandbox").to_string();
+    assert!(sandbox.contains("NOTHING IS CONFINED"), "{sandbox}");
+    assert!(sandbox.contains("driver `demo`"), "{sandbox}");
+    let (_, envelope) = answer(&folder, "call demo.run --no-wait --json");
+    let id = envelope["invocation_id"].as_str().unwrap();
+    let told = String::from_utf8(run(&folder, &format!("trace {id}")).stdout).unwrap();
+    assert!(told.contains("UNCONFINED, since `sandbox = \"off\"`"), "{told}");
+}
+
+#[test]
+fn keys_that_others_may_read_and_a_store_that_is_none_are_broken() {
+    let folder = workspace("", demo("bin: env"));
+    done(&folder, "call time.now");
+    let key = folder.path().join(".haft/audit.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let (exit, said) = answer(&folder, "doctor --json");
+    assert_eq!(exit, 1);
+    let found = of(&said, "keys").to_string();
+    assert!(found.contains("can be read by others: its mode is 644"), "{found}");
+    assert!(found.contains("chmod 600 "), "{found}");
+    fs::write(folder.path().join(".haft/haft.db"), "no database").unwrap();
+    let (exit, said) = answer(&folder, "doctor --json");
+    assert_eq!((exit, &of(&said, "store")[0][0]), (1, &json!("broken")), "{said:#}");
+}
+
+#[test]
+fn what_waits_for_people_is_told() {
+    let asks =
+        "mutates: [\"workspace:*\"]\nrisk_level: 2\napproval: always\ninputs: { type: object }";
+    let folder = workspace("", demo("bin: env"))
+        .file(".tools/demo.run/TOOL.md", tool("demo.run", "1.0.0", asks));
+    asked(&folder, "call demo.run");
+    let (exit, said) = answer(&folder, "doctor --json");
+    assert_eq!(exit, 0, "{said:#}");
+    let waits = json!([["note", "one question waits for an answer", "haft approvals"]]);
+    assert_eq!(of(&said, "approvals"), waits);
+}
+
+#[test]
+fn a_contract_that_changed_and_a_manifest_with_errors_are_told() {
+    let folder = workspace("", demo("bin: env"));
+    done(&folder, "tools");
+    let wider = READS.replace("risk_level: 0", "risk_level: 3");
+    let folder = folder
+        .file(".tools/demo.run/TOOL.md", tool("demo.run", "1.0.0", &wider))
+        .file(".tools/bad/TOOL.md", "---\nid: bad\n---\n");
+    let (exit, said) = answer(&folder, "doctor --json");
+    assert_eq!(exit, 1);
+    assert_eq!(of(&said, "lock")[0][2], json!("haft accept demo.run@1"), "{said:#}");
+    assert_eq!(of(&said, "workspace")[0][2], json!("haft check"), "{said:#}");
+}

@@ -1,0 +1,63 @@
+//! A workspace with five hundred tools, served over MCP and REST: few are shown, all are found.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
+
+#[cfg(target_os = "linux")]
+mod away;
+mod client;
+mod found;
+#[path = "../it/stage.rs"]
+#[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
+mod stage;
+mod tiers;
+mod told_apart;
+#[path = "../rest/wire.rs"]
+#[allow(dead_code, reason = "the server is shared with the tests of REST")]
+mod wire;
+
+use haft_testkit::{ALLOW, Backend, Folder, READ, Served};
+
+/// What stands in every schema, and in no reply but that of a load.
+const CANARY: &str = "amount_of_everything";
+
+/// How many tools there are beside the builtin ones.
+const TOOLS: usize = 500;
+
+/// A read whose schema has the canary in it.
+fn read_with_canary() -> String {
+    format!("{READ}inputs: {{ type: object, properties: {{ {CANARY}: {{ type: integer }} }} }}\n")
+}
+
+/// Five hundred tools in front of a backend, on a surface that shows none of them by itself.
+fn warehouse(backend: &Backend) -> Served {
+    let read = read_with_canary();
+    (0..TOOLS).fold(Served::by(backend), |served, number| {
+        let id = match number {
+            7 => "weather.forecast".to_owned(),
+            _ => format!("shelf{number:03}.count"),
+        };
+        served.at(&id, &read, "GET", &format!("/{id}"))
+    })
+}
+
+/// The surface of everybody, and whatever may run.
+fn settings(more: &str) -> String {
+    format!("[[surface]]\nscope = \"workspace\"\ntools = [\"*\"]\n{more}{ALLOW}")
+}
+
+/// The kinds of events about surfaces, in the order of the log.
+fn events(folder: &Folder) -> Vec<String> {
+    let ran = stage::run(folder, "events --json");
+    let said = String::from_utf8(ran.stdout).unwrap();
+    let kind = |line: &str| {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        event["event_type"].as_str().unwrap_or_default().to_owned()
+    };
+    let about = |kind: &String| kind.contains("surface") || kind.contains("deferred");
+    said.lines().map(kind).filter(about).collect()
+}

@@ -1,0 +1,92 @@
+//! What is on record: the store itself, calls of which nobody knows, questions, and secrets.
+
+use haft_ledger::{QuestionFilter, RunFilter};
+use haft_model::Timestamp;
+
+use super::super::Host;
+use super::{Degree, Examined};
+
+/// How many calls are counted.
+const MOST: usize = 1000;
+
+impl Host {
+    /// Where facts are kept, and whether they can be.
+    pub(super) async fn store_examined(&self) -> Option<Examined> {
+        let files = self.workspace().store_files();
+        let shown = match &files {
+            Ok(files) => files.db.display().to_string(),
+            Err(fault) => return Some(Examined::new("store", Degree::Broken, fault.to_string())),
+        };
+        let there = files.is_ok_and(|files| files.db.is_file());
+        Some(match self.flush().await {
+            Err(fault) => {
+                let words = format!("`{shown}` cannot be written: {fault}");
+                Examined::new("store", Degree::Broken, words).mended_by("haft audit verify")
+            }
+            Ok(()) if !there => {
+                Examined::new("store", Degree::Note, "nothing was recorded yet, so there is none")
+            }
+            Ok(()) => {
+                let words = format!("`{shown}`; what may change something waits for the disk");
+                Examined::new("store", Degree::Fine, words)
+            }
+        })
+    }
+
+    /// Calls and questions that wait for people, and secrets that nobody gave a value.
+    pub(super) async fn calls_examined(&self) -> Vec<Examined> {
+        let mut found = Vec::new();
+        let broken = |what: &str, says: String| Examined::new(what, Degree::Broken, says);
+        let unknown = RunFilter { unknown: true, most: MOST, ..RunFilter::default() };
+        match self.reader().runs(&unknown).await {
+            Err(stop) => found.push(broken("calls", stop.message)),
+            Ok(runs) if runs.is_empty() => {}
+            Ok(runs) => {
+                let words = match runs.len() {
+                    1 => "of one nobody knows whether it took effect".to_owned(),
+                    many => format!("of {many} nobody knows whether they took effect"),
+                };
+                let seen = Examined::new("calls", Degree::Warning, words);
+                found.push(seen.mended_by("haft runs --unknown"));
+            }
+        }
+        let open = QuestionFilter { open: true, ..QuestionFilter::default() };
+        let now = Timestamp::now();
+        match self.runtime().questions(&open).await {
+            Err(stop) => found.push(broken("approvals", stop.message)),
+            Ok(open) => {
+                let waiting = open.iter().filter(|one| one.question.expires_at > now).count();
+                let words = match waiting {
+                    1 => "one question waits for an answer".to_owned(),
+                    many => format!("{many} questions wait for an answer"),
+                };
+                let seen = Examined::new("approvals", Degree::Note, words);
+                found.extend((waiting > 0).then(|| seen.mended_by("haft approvals")));
+            }
+        }
+        found.extend(self.secrets_examined());
+        found
+    }
+
+    fn secrets_examined(&self) -> Vec<Examined> {
+        let listed = match self.secrets() {
+            Ok(listed) => listed,
+            Err(stop) => {
+                let found = Examined::new("secrets", Degree::Broken, stop.message);
+                let help = stop.help.filter(|help| !help.is_empty());
+                return vec![Examined { mend: help, ..found }];
+            }
+        };
+        let lacks = |one: &&super::super::SecretState| {
+            one.backend == "haft" && one.shared.is_none() && one.actors.is_empty()
+        };
+        let used = listed.iter().filter(|one| !one.drivers.is_empty() || !one.tools.is_empty());
+        let missing = used.filter(lacks).map(|one| {
+            let by = if one.drivers.is_empty() { &one.tools } else { &one.drivers };
+            let words = format!("`{}` has no value, and {} uses it", one.slug, by.join(", "));
+            let found = Examined::new("secrets", Degree::Warning, words);
+            found.mended_by(format!("haft secrets set {}", one.slug))
+        });
+        missing.collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! Searching what somebody sees, and loading schemas onto it, both on record.
+
+use haft_catalog::{Answer, Loading, Viewer};
+use haft_driver::UPSTREAM_REQUEST;
+use haft_ledger::{Draft, Wait};
+use haft_model::{DeferredSeen, Event, Fact, Stop, SurfaceSeen, ToolKey};
+
+use crate::journal::unrecorded;
+use crate::{Runtime, Vista};
+
+impl Runtime {
+    /// Searches among what somebody sees. What it reveals is on record.
+    pub async fn search(
+        &self,
+        viewer: &Viewer<'_>,
+        query: &str,
+        most: usize,
+    ) -> Result<Answer, Stop> {
+        let vista = self.see(viewer);
+        let index = self.scopes.index(&vista.snapshot);
+        let mut answer = vista.view.search(query, &index, &vista.snapshot, most);
+        // It is how we ask backends, and no list of tools shows it.
+        answer.matches.retain(|found| found.tool.id.as_str() != UPSTREAM_REQUEST);
+        let found: Vec<ToolKey> = answer.discovered().cloned().collect();
+        let events = self.discovered(viewer, &vista, found);
+        self.note(viewer, events, Wait::Queue).await?;
+        Ok(answer)
+    }
+
+    /// Loads the schemas of names onto what somebody sees, so that they can be called.
+    pub async fn load<N: AsRef<str>>(
+        &self,
+        viewer: &Viewer<'_>,
+        names: &[N],
+    ) -> Result<Loading, Stop> {
+        let vista = self.see(viewer);
+        let loading = vista.view.surface().load(names, &vista.view, &vista.snapshot);
+        if loading.loaded.is_empty() {
+            return Ok(loading);
+        }
+        let mut events = self.discovered(viewer, &vista, loading.loaded.clone());
+        let now = self.clock.now();
+        self.scopes.with(viewer, now, |scope| {
+            scope.loaded.extend(loading.loaded.iter().cloned());
+            scope.changed();
+        });
+        let after = self.see(viewer);
+        events.extend(loading.loaded.iter().map(|tool| Event::DeferredLoaded(found(&after, tool))));
+        events.push(Event::SurfaceUpdated(seen(&after)));
+        if let Err(stop) = self.note(viewer, events, Wait::Disk).await {
+            self.scopes.with(viewer, now, |scope| {
+                scope.loaded.retain(|tool| !loading.loaded.contains(tool));
+                scope.changed();
+            });
+            return Err(stop);
+        }
+        self.ring();
+        Ok(loading)
+    }
+
+    /// What has to be told of tools that somebody found: each once, and first of all the surface.
+    fn discovered(&self, viewer: &Viewer<'_>, vista: &Vista, tools: Vec<ToolKey>) -> Vec<Event> {
+        self.scopes.with(viewer, self.clock.now(), |scope| {
+            let new: Vec<ToolKey> =
+                tools.into_iter().filter(|tool| scope.discovered.insert(tool.clone())).collect();
+            if new.is_empty() {
+                return Vec::new();
+            }
+            let first = !std::mem::replace(&mut scope.recorded, true);
+            let made = first.then(|| Event::SurfaceCreated(seen(vista)));
+            let found = new.iter().map(|tool| Event::DeferredDiscovered(found(vista, tool)));
+            made.into_iter().chain(found).collect()
+        })
+    }
+
+    async fn note(&self, viewer: &Viewer<'_>, events: Vec<Event>, wait: Wait) -> Result<(), Stop> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let at = self.clock.now();
+        let draft = Draft {
+            actor: Some(viewer.actor.clone()),
+            facts: events.into_iter().map(|event| Fact { at, phases: Vec::new(), event }).collect(),
+            ..Draft::default()
+        };
+        self.store.append(draft, wait).await.map(|_| ()).map_err(unrecorded)
+    }
+}
+
+fn seen(vista: &Vista) -> SurfaceSeen {
+    let surface = vista.view.surface();
+    SurfaceSeen {
+        surface: surface.id.clone(),
+        revision: vista.revision.number,
+        scope: surface.scope.clone(),
+        counts: vista.view.counts(),
+    }
+}
+
+fn found(vista: &Vista, tool: &ToolKey) -> DeferredSeen {
+    DeferredSeen { surface: vista.view.surface().id.clone(), tool: tool.to_string() }
+}
