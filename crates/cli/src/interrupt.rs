@@ -1,4 +1,4 @@
-//! Ctrl-C: once is a wish, twice is an end.
+//! Ctrl-C and the wish of whoever runs us: once is a wish, twice is an end.
 
 use haft_driver::Cancel;
 use haft_model::Situation;
@@ -20,4 +20,29 @@ pub(crate) fn listen() -> Cancel {
         }
     });
     cancel
+}
+
+/// The same, also when the system wants us to end.
+pub(crate) fn listen_as_service() -> Cancel {
+    let cancel = listen();
+    let fired = cancel.clone();
+    tokio::spawn(async move {
+        terminated().await;
+        fired.cancel();
+    });
+    cancel
+}
+
+#[cfg(unix)]
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut asked) => drop(asked.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn terminated() {
+    std::future::pending().await
 }

@@ -52,6 +52,12 @@ pub enum Error {
         /// Which.
         name: String,
     },
+    /// Nobody tells when files change.
+    #[error("files cannot be watched: {cause}")]
+    Unwatched {
+        /// Why.
+        cause: String,
+    },
     /// A place to keep facts that this build does not know.
     #[error("`{url}` is not a store that can be used: {reason}")]
     NoStore {
@@ -88,7 +94,10 @@ impl Error {
             Error::Invalid { .. } => Some("mend the contract first; `haft check` shows where"),
             Error::NoStore { .. } => Some("write `url = \"sqlite:.haft/haft.db\"` under [store]"),
             Error::Ledger(_) => Some("`haft audit verify` tells what is wrong with the store"),
-            Error::Unreadable { .. } | Error::Unwritable { .. } | Error::NoSchemas { .. } => None,
+            Error::Unreadable { .. }
+            | Error::Unwritable { .. }
+            | Error::NoSchemas { .. }
+            | Error::Unwatched { .. } => None,
         }
     }
 }

@@ -12,11 +12,11 @@ use haft_contract::{Kind, Reading, Report, Source, read, rules};
 use rayon::prelude::*;
 
 /// The folders that hold manifests.
-const FOLDERS: [&str; 7] =
+pub(crate) const FOLDERS: [&str; 7] =
     [".tools", ".drivers", ".actions", ".policy", ".cli", ".secrets", ".governance"];
 
 /// Manifests that lie at the root.
-const ROOT_FILES: [&str; 3] = ["GOVERNANCE.md", "SECRETS.md", "AUTH.md"];
+pub(crate) const ROOT_FILES: [&str; 3] = ["GOVERNANCE.md", "SECRETS.md", "AUTH.md"];
 
 /// What is said of a link that is not followed.
 pub(crate) const LEAVES: &str = "this link leaves the workspace";

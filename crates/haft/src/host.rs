@@ -11,6 +11,7 @@ mod store;
 mod subscription;
 mod uses;
 mod vault;
+mod watching;
 mod world;
 
 pub use doctor::{Degree, Examined};
@@ -19,6 +20,7 @@ pub use probing::Probed;
 pub use secrets::SecretState;
 pub use store::StoreChoice;
 pub use subscription::Subscription;
+pub use watching::{Refreshed, Watching};
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -202,12 +204,16 @@ impl Host {
 
     /// Reads the workspace again. Calls that are under way keep what they began with.
     pub fn reload(&self) -> Result<(), Error> {
-        let workspace = self.workspace().reload()?;
+        self.swap(self.workspace().reload()?);
+        Ok(())
+    }
+
+    /// Puts a workspace in place of the one that holds.
+    fn swap(&self, workspace: Workspace) {
         let (world, watch) = world::build(&workspace, &self.given);
         self.runtime.replace_world(world);
         *self.watch.write().unwrap_or_else(PoisonError::into_inner) = watch;
         *self.workspace.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(workspace);
-        Ok(())
     }
 
     /// Everything that is recorded from now on, or from an entry on.

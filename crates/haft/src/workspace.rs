@@ -9,6 +9,7 @@ mod side;
 pub(crate) mod upstream;
 
 pub use rulebook::Rulebook;
+pub(crate) use side::SIDE_FILES;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 
 use haft_catalog::Snapshot;
 use haft_contract::settings::Settings;
-use haft_contract::{Diagnostic, Driver, Lock, Severity, Source, Syntax};
+use haft_contract::{Diagnostic, Driver, Lock, Reading, Severity, Source, Syntax};
 use haft_model::DriverId;
 
 use crate::Error;
@@ -208,6 +209,16 @@ impl Workspace {
         };
         let written = self.known.get(file).map(|known| &known.reading.source).or_else(aside);
         written.or_else(|| self.options.definitions.source(file)).map(Source::text)
+    }
+
+    /// What was read of each manifest, by its file.
+    pub(crate) fn readings(&self) -> impl ExactSizeIterator<Item = (&String, &Arc<Reading>)> {
+        self.known.iter().map(|(file, known)| (file, &known.reading))
+    }
+
+    /// What was read of one manifest.
+    pub(crate) fn reading(&self, file: &str) -> Option<&Arc<Reading>> {
+        self.known.get(file).map(|known| &known.reading)
     }
 
     /// The contracts that cannot be used.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft_driver::Cancel;
 use haft_ledger::Store;
-use haft_model::{Code, Digest, InvocationId, Stop, Timestamp, ToolKey};
+use haft_model::{Code, Digest, InvocationId, Notice, Stop, Timestamp, ToolKey};
 
 use tokio::sync::{Notify, watch};
 
@@ -132,6 +132,12 @@ impl Runtime {
         *self.world.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(world);
         self.scopes.reset();
         self.ring();
+    }
+
+    /// Says something else about the same world.
+    pub fn replace_notices(&self, notices: Arc<[Notice]>) {
+        let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
+        *world = Arc::new(World { notices, ..World::clone(&world) });
     }
 
     /// Rings whenever what callers see may have changed.

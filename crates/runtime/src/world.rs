@@ -11,7 +11,7 @@ use haft_policy::Rulebook;
 use crate::People;
 
 /// Everything a call is held against, at one moment. A reload makes a whole new one.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct World {
     /// Contracts and drivers.
     pub snapshot: Arc<Snapshot>,

@@ -15,5 +15,5 @@ mod session;
 
 pub use auth::{Fetch, OAuth};
 pub use desk::Desk;
-pub use listen::{Entrance, Error, Server};
+pub use listen::{Entrance, Error, Limits, Server};
 pub use mcp::{lines, stdio};

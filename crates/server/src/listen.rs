@@ -1,5 +1,7 @@
 //! One socket on which everybody is heard.
 
+mod timely;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +10,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use haft_driver::Cancel;
 use haft_model::Stop;
+use haft_runtime::Runtime;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -17,12 +20,6 @@ use tokio::sync::Semaphore;
 
 use crate::auth::{Doorkeeper, Issuer, Names, OAuth, check_names, establish, metadata};
 use crate::{Desk, a2a, mcp, metrics, rest};
-
-/// How many connections are open at once; others wait to be accepted.
-const MOST_CONNECTIONS: usize = 4096;
-
-/// How long a client may take to say what it wants.
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// The most that the head of a request takes.
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -52,6 +49,30 @@ pub enum Error {
     Unreadable(Stop),
 }
 
+/// How much clients may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many connections are open at once; others wait to be accepted.
+    pub connections: usize,
+    /// How long a client may take to say what it wants, also between two requests.
+    pub head: Duration,
+    /// How long the body of a request may take to arrive.
+    pub body: Duration,
+    /// How long calls that are under way may take once the server is to stop.
+    pub patience: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 4096,
+            head: Duration::from_secs(10),
+            body: Duration::from_secs(30),
+            patience: Duration::from_secs(20),
+        }
+    }
+}
+
 /// By which names a server goes beside those of this machine, and who is let in.
 #[derive(Clone, Default)]
 pub struct Entrance {
@@ -59,6 +80,8 @@ pub struct Entrance {
     pub hosts: Vec<String>,
     /// Whose access tokens are taken; then nobody comes in without one.
     pub oauth: Option<OAuth>,
+    /// How much they may take.
+    pub limits: Limits,
 }
 
 /// A socket that is listened on.
@@ -66,6 +89,9 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     router: Router,
+    runtime: Arc<Runtime>,
+    limits: Limits,
+    strangers: bool,
     stop: Cancel,
 }
 
@@ -81,7 +107,7 @@ impl Server {
         let taken = |cause| Error::Taken { address: address.to_owned(), cause };
         let listener = TcpListener::bind(address).await.map_err(taken)?;
         let address = listener.local_addr().map_err(taken)?;
-        let Entrance { hosts, oauth } = entrance;
+        let Entrance { hosts, oauth, limits } = entrance;
         // A client learns only by a refusal that it has to log in.
         let strangers = address.ip().is_loopback() && hosts.is_empty() && oauth.is_none();
         let known =
@@ -94,8 +120,10 @@ impl Server {
         let names = Names::new(address, &hosts);
         let issuer = oauth.map(|oauth| Arc::new(Issuer::new(oauth)));
         let keeper = Doorkeeper { desk: desk.clone(), names, strangers, issuer };
+        let runtime = desk.runtime.clone();
         let router = router(desk, keeper, &stop);
-        Ok(Server { listener, address, router, stop })
+        let router = router.layer(from_fn_with_state(limits.body, timely::body_within));
+        Ok(Server { listener, address, router, runtime, limits, strangers, stop })
     }
 
     /// Where it listens.
@@ -103,12 +131,22 @@ impl Server {
         self.address
     }
 
-    /// Answers until `stop` fires, then lets open connections end.
-    pub async fn run(self, stop: Cancel) {
-        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    /// Whether everybody has to show a token.
+    pub fn wants_token(&self) -> bool {
+        !self.strangers
+    }
+
+    /// Answers until `stop` fires, then takes no more calls and lets those under way end, and their
+    /// connections. Gives how many calls are left to whoever opens the workspace next.
+    pub async fn run(self, stop: Cancel) -> usize {
+        let places = Arc::new(Semaphore::new(self.limits.connections));
         let leaving = GracefulShutdown::new();
         loop {
-            let Ok(place) = places.clone().acquire_owned().await else { break };
+            let free = places.clone().acquire_owned();
+            let place = tokio::select! {
+                Ok(place) = free => place,
+                () = stop.cancelled() => break,
+            };
             let stream = tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => stream,
@@ -122,14 +160,18 @@ impl Server {
             };
             // Answers are small and many: waiting to fill a packet makes each take 40 ms.
             let _ = stream.set_nodelay(true);
-            let serving = serve(stream, self.router.clone(), &leaving);
+            let serving = serve(stream, self.router.clone(), self.limits.head, &leaving);
             tokio::spawn(async move {
                 serving.await;
                 drop(place);
             });
         }
+        // New clients find nobody, and those who wait for an answer get it.
+        drop(self.listener);
+        let left = self.runtime.stop(self.limits.patience).await;
         self.stop.cancel();
         let _ = tokio::time::timeout(FAREWELL, leaving.shutdown()).await;
+        left
     }
 }
 
@@ -137,15 +179,13 @@ impl Server {
 fn serve(
     stream: TcpStream,
     router: Router,
+    head: Duration,
     leaving: &GracefulShutdown,
 ) -> impl Future<Output = ()> + use<> {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS_WITHIN)
-        .max_buf_size(LARGEST_HEAD);
-    builder.http2().timer(TokioTimer::new()).max_header_list_size(LARGEST_HEAD as u32);
+    // Without the newer HTTP: telling them apart waits for a client for as long as it likes, and nobody
+    // speaks it without TLS, which is a proxy's business.
+    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(LARGEST_HEAD);
     let service = TowerToHyperService::new(router);
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     let watched = leaving.watch(connection);

@@ -1,14 +1,20 @@
 //! `haft serve`: one process that any agent can point at.
 
+mod clients;
+mod living;
+
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use haft::StoreChoice;
-use haft_contract::settings;
+use haft::{Host, StoreChoice};
+use haft_contract::settings::{self, Sandbox};
+use haft_driver::BoxFuture;
 use haft_server::{Desk, Entrance, OAuth, Server};
+use serde_json::json;
 
 use crate::exit::Exit;
 use crate::{Context, command, interrupt, output};
+use clients::Client;
 
 /// The most that a document of an authorization server takes.
 const LARGEST_DOCUMENT: usize = 1024 * 1024;
@@ -24,36 +30,95 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
-    let host = command::open(context, StoreChoice::Settings)?;
+    let host = Arc::new(command::open(context, StoreChoice::Settings)?);
     command::record_first_sight(&host.workspace());
     // What a process that died left behind is settled while callers are heard already.
     let runtime = host.shared_runtime();
     tokio::spawn(async move { runtime.recover().await });
     let desk = Arc::new(Desk::new(host.shared_runtime())?);
+    living::watch(&host);
     if arguments.stdio {
         let stranger = host.runtime().world().people.stranger();
         haft_server::stdio(desk, stranger).await.map_err(|fault| anyhow!(fault))?;
-        return Ok(Exit::Done);
+        let left = host.stop(haft_server::Limits::default().patience).await;
+        return ended(&host, left).await;
     }
-    let settings = host.workspace().settings().server.clone();
-    let listen = arguments.listen.unwrap_or(settings.listen);
-    let entrance =
-        Entrance { hosts: settings.hosts.into_iter().collect(), oauth: settings.oauth.map(oauth) };
+    let written = host.workspace().settings().server.clone();
+    let clients_log_in = written.oauth.is_some();
+    let entrance = Entrance {
+        hosts: written.hosts.into_iter().collect(),
+        oauth: written.oauth.map(oauth),
+        ..Entrance::default()
+    };
+    let listen = arguments.listen.unwrap_or(written.listen);
     let server = Server::open(desk, &listen, entrance).await?;
-    output::remark(format!("MCP   http://{}/mcp", server.address()));
-    output::remark(format!("REST  http://{}/v1", server.address()));
-    server.run(interrupt::listen()).await;
-    host.flush().await?;
-    Ok(Exit::Done)
+    let stop = interrupt::listen_as_service();
+    begun(context, &host, &server, clients_log_in)?;
+    let left = server.run(stop).await;
+    ended(&host, left).await
 }
 
 /// What `[server.oauth]` says, as the server wants it.
 fn oauth(written: settings::OAuth) -> OAuth {
     let settings::OAuth { issuer, audience, roles } = written;
-    let fetch = |place: String| -> haft_driver::BoxFuture<'static, _> {
+    let fetch = |place: String| -> BoxFuture<'static, _> {
         Box::pin(async move {
             haft::download(&place, LARGEST_DOCUMENT).await.map_err(|stop| stop.message)
         })
     };
     OAuth { issuer, audience, roles, fetch: Arc::new(fetch) }
+}
+
+/// Says where we are, what there is, what is wrong, and how to point a client at us.
+fn begun(context: &Context, host: &Host, server: &Server, clients_log_in: bool) -> Result<()> {
+    let mut address = server.address();
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.is_ipv4() {
+            true => std::net::Ipv4Addr::LOCALHOST.into(),
+            false => std::net::Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    let (mcp, rest) = (format!("http://{address}/mcp"), format!("http://{address}/v1"));
+    let workspace = host.workspace();
+    let (tools, drivers) = (workspace.snapshot().entries().count(), workspace.drivers().len());
+    let notices = &host.runtime().world().notices;
+    let of = |severity: &str| notices.iter().filter(|notice| notice.severity == severity).count();
+    let (errors, warnings) = (of("error"), of("warning"));
+    let confined = workspace.settings().workspace.sandbox == Sandbox::On;
+    let client = Client { url: &mcp, token: server.wants_token() && !clients_log_in };
+    if context.json {
+        return output::json_line(&json!({
+            "mcp": mcp,
+            "rest": rest,
+            "tools": tools,
+            "drivers": drivers,
+            "errors": errors,
+            "warnings": warnings,
+            "sandbox": if confined { "on" } else { "off" },
+            "token_required": server.wants_token(),
+            "clients": client.told(),
+        }));
+    }
+    output::remark(format!("MCP   {mcp}"));
+    output::remark(format!("REST  {rest}"));
+    output::remark(format!("{tools} tools, {drivers} drivers"));
+    if errors + warnings > 0 {
+        let words = format!("{errors} errors and {warnings} warnings; `haft check` shows them");
+        output::remark(format!("\x1b[1;33mwarning\x1b[0m: {words}"));
+    }
+    if !confined {
+        let words = "the sandbox is off: programs of drivers can do whatever you can";
+        output::remark(format!("\x1b[1;33mwarning\x1b[0m: {words}"));
+    }
+    output::remark(client.shown());
+    Ok(())
+}
+
+/// Puts the rest on the disk, and says what is left.
+async fn ended(host: &Host, left: usize) -> Result<Exit> {
+    host.flush().await?;
+    if left > 0 {
+        output::remark(format!("{left} calls are left to whoever serves this workspace next"));
+    }
+    Ok(Exit::Done)
 }

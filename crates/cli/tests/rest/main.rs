@@ -17,6 +17,7 @@ mod inbox;
 #[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
 mod stage;
 mod twenty;
+#[allow(dead_code, reason = "the client is shared with the other tests of the server")]
 mod wire;
 
 use haft_testkit::{ALLOW, Backend, Folder, READ, Served, WRITE};

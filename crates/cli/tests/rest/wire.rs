@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft_testkit::Folder;
@@ -16,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// `haft serve` on a port of its own, until it is dropped.
 pub(crate) struct Server {
     child: Child,
+    said: Arc<Mutex<String>>,
     pub(crate) address: SocketAddr,
 }
 
@@ -46,14 +48,29 @@ impl Server {
             }
         };
         // Whoever stops reading stops the server at its next remark.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        Server { child, address }
+        let remarks = Arc::new(Mutex::new(String::new()));
+        let heard = remarks.clone();
+        std::thread::spawn(move || {
+            let lines = said.lines().map_while(Result::ok);
+            lines.for_each(|line| *heard.lock().unwrap() += &format!("{line}\n"));
+        });
+        Server { child, said: remarks, address }
     }
 
     /// Ends it as a power cut would.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// What it said since it began.
+    pub(crate) fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// Its process.
+    pub(crate) fn process(&mut self) -> &mut Child {
+        &mut self.child
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {

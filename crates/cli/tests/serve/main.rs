@@ -7,11 +7,14 @@
     reason = "a case that cannot be laid out fails the test"
 )]
 
+mod begun;
 mod entrance;
+mod living;
 mod oauth;
 #[path = "../it/stage.rs"]
 #[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
 mod stage;
+mod stopping;
 mod tokens;
 #[path = "../rest/wire.rs"]
 #[allow(dead_code, reason = "the client is shared with the other tests of the server")]

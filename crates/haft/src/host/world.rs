@@ -67,7 +67,7 @@ fn people(workspace: &Workspace) -> People {
 }
 
 /// What a check of the workspace would say, for whoever looks at it from outside.
-fn notices(workspace: &Workspace) -> Arc<[Notice]> {
+pub(super) fn notices(workspace: &Workspace) -> Arc<[Notice]> {
     workspace.diagnostics().iter().map(|diagnostic| diagnostic.notice()).collect()
 }
 

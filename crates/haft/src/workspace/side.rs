@@ -24,13 +24,18 @@ pub(super) struct SideFile<T: 'static> {
 /// What the settings are called.
 pub(super) const SETTINGS_FILE: &str = "haft.toml";
 
+const LOCK_FILE: &str = "haft.lock";
+
+/// The files that a workspace is read from and that are no manifests.
+pub(crate) const SIDE_FILES: [&str; 2] = [SETTINGS_FILE, LOCK_FILE];
+
 /// The settings.
 pub(super) const SETTINGS: SideFile<Settings> =
     SideFile { name: SETTINGS_FILE, read: settings::read, unreadable: Settings::default };
 
 /// The lock.
 pub(super) const LOCK: SideFile<Lock> =
-    SideFile { name: "haft.lock", read: Lock::read, unreadable: Lock::unreadable };
+    SideFile { name: LOCK_FILE, read: Lock::read, unreadable: Lock::unreadable };
 
 /// What one of them says.
 #[derive(Clone)]

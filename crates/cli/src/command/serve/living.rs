@@ -1,0 +1,49 @@
+//! Files that change while we serve.
+
+use std::sync::Arc;
+
+use haft::{Host, Refreshed, Watching};
+
+use crate::{command, output};
+
+/// Goes by what files say as they change, for as long as the process lives.
+pub(super) fn watch(host: &Arc<Host>) {
+    let host = host.clone();
+    let mut watching = match Watching::new(&host.workspace()) {
+        Ok(watching) => watching,
+        Err(fault) => {
+            output::remark(format!("warning: {fault}; start again after a change"));
+            return;
+        }
+    };
+    tokio::spawn(async move {
+        while watching.changed().await {
+            let host = host.clone();
+            // Reading a large workspace would hold up whoever is served by this thread.
+            let _ = tokio::task::spawn_blocking(move || refresh(&host)).await;
+        }
+    });
+}
+
+fn refresh(host: &Host) {
+    match host.refresh() {
+        Ok(Refreshed::Same) => {}
+        Ok(Refreshed::Swapped) => {
+            let workspace = host.workspace();
+            command::record_first_sight(&workspace);
+            let tools = workspace.snapshot().entries().count();
+            output::remark(format!("files changed: {tools} tools now"));
+        }
+        Ok(Refreshed::Kept(new)) => {
+            for notice in &new {
+                let place = format!("{}:{}:{}", notice.file, notice.line, notice.column);
+                let words = output::visible(&notice.message);
+                output::remark(format!("\x1b[1;31m{}\x1b[0m {place} {words}", notice.code));
+            }
+            output::remark(
+                "files changed, and what they said before holds on until that is mended",
+            );
+        }
+        Err(fault) => output::remark(format!("files changed and cannot be read: {fault}")),
+    }
+}

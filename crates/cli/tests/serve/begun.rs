@@ -1,0 +1,68 @@
+//! What a server says when it begins.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::stage::{command, tool};
+use crate::wire::Server;
+use crate::workspace;
+
+#[test]
+fn one_object_says_where_it_is_and_what_there_is() {
+    let settings = "[workspace]\nsandbox = \"off\"\n";
+    let folder =
+        workspace().file("haft.toml", settings).file(".tools/a.b/TOOL.md", "---\nid: a.b\n---\n");
+    let mut command = command(&folder, "serve --listen 127.0.0.1:0 --json");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut told: Value = serde_json::from_str(&line).unwrap();
+    let mcp = told["mcp"].as_str().unwrap().to_owned();
+    let rest = mcp.replace("/mcp", "/v1");
+    let tools = told["tools"].take();
+    assert!(tools.as_u64().unwrap() > 3, "{tools}");
+    assert!(told["errors"].take().as_u64().unwrap() > 0);
+    told["warnings"].take();
+    let clients = told["clients"].take();
+    let add = format!("claude mcp add --transport http haft {mcp}");
+    assert_eq!(clients["claude_code"], add);
+    assert_eq!(
+        told,
+        json!({"mcp": mcp, "rest": rest, "tools": null, "drivers": told["drivers"], "errors": null,
+               "warnings": null, "sandbox": "off", "token_required": false, "clients": null})
+    );
+}
+
+#[test]
+fn a_person_is_shown_what_is_wrong_and_what_to_paste() {
+    let broken = "---\nid: a.b\n---\n";
+    let folder = workspace().file(".tools/a.b/TOOL.md", broken);
+    let server = Server::of(&folder);
+    let said = crate::eventually(|| Some(server.said()).filter(|said| said.contains("VS Code")));
+    let mcp = format!("http://{}/mcp", server.address);
+    for part in [
+        "`haft check` shows them",
+        &format!("Claude Code   claude mcp add --transport http haft {mcp}\n"),
+        &format!("[mcp_servers.haft]\n              url = \"{mcp}\"\n"),
+        &format!("{{\"mcpServers\":{{\"haft\":{{\"url\":\"{mcp}\"}}}}}}"),
+        &format!("{{\"servers\":{{\"haft\":{{\"type\":\"http\",\"url\":\"{mcp}\"}}}}}}"),
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    assert!(!said.contains("sandbox is off"), "{said}");
+}
+
+#[test]
+fn a_hundred_tools_are_served() {
+    let tools = (0..100).map(|number| format!("many.t{number}"));
+    let folder = tools.fold(workspace(), |folder, id| {
+        folder.file(&format!(".tools/{id}/TOOL.md"), tool(&id, "1.0.0", crate::stage::READS))
+    });
+    let server = Server::of(&folder);
+    let ready = server.get("/v1/ready").json();
+    assert!(ready["tools"].as_u64().unwrap() >= 100, "{ready}");
+}

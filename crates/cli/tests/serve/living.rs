@@ -1,0 +1,155 @@
+//! Files that change while a server runs.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use haft_testkit::Folder;
+use serde_json::{Value, json};
+
+use crate::stage::{READS, driver, tool};
+use crate::wire::Server;
+use crate::{eventually, workspace};
+
+const META: &str = "io.modelcontextprotocol";
+
+/// A request of MCP as clients of 2026-07-28 send it.
+fn message(method: &str, params: Value) -> Value {
+    let mut params = params;
+    params["_meta"] = json!({
+        format!("{META}/protocolVersion"): "2026-07-28",
+        format!("{META}/clientCapabilities"): {},
+    });
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+fn headers(method: &str) -> [(&str, &str); 3] {
+    [
+        ("Accept", "application/json, text/event-stream"),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", method),
+    ]
+}
+
+/// The descriptions of the tools of ours, by their names.
+fn listed(server: &Server) -> Vec<(String, String)> {
+    let body = message("tools/list", json!({})).to_string();
+    let answer = server.ask("POST", "/mcp", &headers("tools/list"), Some(&body)).json();
+    let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
+    let named = tools.iter().map(|tool| (text(tool, "name"), text(tool, "description")));
+    named.filter(|(name, _)| name.starts_with("shop")).collect()
+}
+
+/// Listens for changes of the list: gives what arrives.
+fn listening(server: &Server) -> TcpStream {
+    let method = "subscriptions/listen";
+    let body = message(method, json!({"notifications": {"toolsListChanged": true}})).to_string();
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let lines = headers(method).map(|(name, value)| format!("{name}: {value}\r\n")).concat();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n{lines}Content-Length: {}\r\n\r\n{body}",
+        server.address,
+        body.len()
+    )
+    .unwrap();
+    stream
+}
+
+/// Reads until a text has come.
+#[track_caller]
+fn hears(stream: &mut TcpStream, text: &str) {
+    let mut heard = String::new();
+    let mut bytes = [0; 4096];
+    while !heard.contains(text) {
+        let count = stream.read(&mut bytes).unwrap_or_else(|fault| panic!("{fault}: {heard}"));
+        assert_ne!(count, 0, "it ended: {heard}");
+        heard.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+}
+
+fn contract(words: &str) -> String {
+    tool("shop.look", "1.0.0", READS).replace("Does what shop.look says.", words)
+}
+
+fn shop() -> Folder {
+    workspace()
+        .file(".tools/shop.look/TOOL.md", contract("Looks around."))
+        .file(".drivers/shop/DRIVER.md", driver("shop", &[("shop.look", "^1")]))
+}
+
+fn put(folder: &Folder, path: &str, text: &str) {
+    let path = folder.path().join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+#[test]
+fn a_good_change_is_served_and_told() {
+    let folder = shop();
+    let server = Server::of(&folder);
+    let before = listed(&server);
+    assert_eq!(before.len(), 1, "{before:?}");
+    let name = before[0].0.clone();
+    assert!(before[0].1.starts_with("Looks around."), "{before:?}");
+    let mut stream = listening(&server);
+    hears(&mut stream, "acknowledged");
+    put(&folder, ".tools/shop.look/TOOL.md", &contract("Looks everywhere."));
+    hears(&mut stream, "notifications/tools/list_changed");
+    eventually(|| listed(&server)[0].1.starts_with("Looks everywhere.").then_some(()));
+    // Folders that come later are seen, too, and what is gone is gone.
+    put(&folder, ".tools/shop.buy/TOOL.md", &tool("shop.buy", "1.0.0", READS));
+    put(&folder, ".drivers/till/DRIVER.md", &driver("till", &[("shop.buy", "^1")]));
+    eventually(|| (listed(&server).len() == 2).then_some(()));
+    for gone in [".tools/shop.look", ".drivers/shop"] {
+        std::fs::remove_dir_all(folder.path().join(gone)).unwrap();
+    }
+    eventually(|| (listed(&server).len() == 1).then_some(()));
+    assert_ne!(listed(&server)[0].0, name);
+}
+
+#[test]
+fn a_bad_change_keeps_what_was_and_says_so() {
+    let folder = shop();
+    let server = Server::of(&folder);
+    let before = listed(&server);
+    let errors = || server.get("/v1/ready").json()["notices"]["errors"].as_u64().unwrap();
+    assert_eq!(errors(), 0);
+    let good = contract("Looks around.");
+    put(&folder, ".tools/shop.look/TOOL.md", &good.replace("risk_level: 0", "risk_level: none"));
+    eventually(|| (errors() > 0).then_some(()));
+    let said = eventually(|| Some(server.said()).filter(|said| said.contains("holds on")));
+    assert!(said.contains(".tools/shop.look/TOOL.md:"), "{said}");
+    assert_eq!(listed(&server), before, "the list is the old one");
+    // Nor does anything else of a workspace that is broken.
+    put(&folder, ".drivers/till/DRIVER.md", &driver("till", &[("shop.buy", "^1")]));
+    put(&folder, ".tools/shop.buy/TOOL.md", &tool("shop.buy", "1.0.0", READS));
+    eventually(|| (server.said().matches("holds on").count() > 1).then_some(()));
+    assert_eq!(listed(&server), before);
+    put(&folder, ".tools/shop.look/TOOL.md", &good);
+    eventually(|| (listed(&server).len() == 2).then_some(()));
+    assert_eq!(errors(), 0);
+}
+
+#[test]
+fn settings_that_are_broken_lock_nobody_out_and_let_nobody_in() {
+    let folder = shop();
+    let server = Server::of(&folder);
+    let errors = || server.get("/v1/ready").json()["notices"]["errors"].as_u64().unwrap();
+    let call = || {
+        let body = json!({"tool": "time.now"});
+        server.post("/v1/call", &body).json()["status"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(call(), "succeeded");
+    let good = folder.read("haft.toml");
+    put(&folder, "haft.toml", &format!("{good}[[rule]]\nverdict = \"perhaps\"\n"));
+    eventually(|| (errors() > 0).then_some(()));
+    assert_eq!(call(), "succeeded");
+    put(&folder, "haft.toml", &format!("{good}[[rule]]\nverdict = \"deny\"\ntool = \"time.*\"\n"));
+    eventually(|| (errors() == 0).then_some(()));
+    eventually(|| (call() != "succeeded").then_some(()));
+    put(&folder, "haft.toml", &good);
+    eventually(|| (call() == "succeeded").then_some(()));
+}

@@ -1,0 +1,176 @@
+//! Living settings: files that change while a host runs.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_contract::{Diagnostic, Severity};
+use haft_model::Notice;
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Host, world};
+use crate::files::{FOLDERS, ROOT_FILES};
+use crate::workspace::SIDE_FILES;
+use crate::{Error, Workspace};
+
+/// How long nothing may change before files are read: whoever writes one file writes others.
+const CALM: Duration = Duration::from_millis(100);
+
+/// How long calm is waited for.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// What became of files that changed.
+#[derive(Debug)]
+pub enum Refreshed {
+    /// They say what they said.
+    Same,
+    /// What they say now holds from here on.
+    Swapped,
+    /// What they said before holds on, since these errors are new.
+    Kept(Vec<Notice>),
+}
+
+impl Host {
+    /// Reads the workspace again, and goes by it from here on if nothing is wrong with it that was not
+    /// wrong before. Otherwise everything stays as it was, and the notices say why.
+    pub fn refresh(&self) -> Result<Refreshed, Error> {
+        let now = self.workspace();
+        let next = now.reload()?;
+        if next.says_the_same(&now) {
+            self.tell(&now);
+            return Ok(Refreshed::Same);
+        }
+        let known: BTreeSet<_> = errors(&now).map(breach).collect();
+        let new: Vec<Notice> = errors(&next)
+            .filter(|found| !known.contains(&breach(found)))
+            .map(Diagnostic::notice)
+            .collect();
+        if !new.is_empty() {
+            self.tell(&next);
+            return Ok(Refreshed::Kept(new));
+        }
+        self.swap(next);
+        Ok(Refreshed::Swapped)
+    }
+
+    /// Says what is wrong with a workspace, whichever is in force.
+    fn tell(&self, workspace: &Workspace) {
+        let notices = world::notices(workspace);
+        if self.runtime.world().notices != notices {
+            self.runtime.replace_notices(notices);
+        }
+    }
+}
+
+fn errors(workspace: &Workspace) -> impl Iterator<Item = &Diagnostic> {
+    workspace.diagnostics().iter().filter(|found| found.severity == Severity::Error)
+}
+
+/// What tells one mistake from another, wherever in the file it has moved.
+fn breach(found: &Diagnostic) -> (&str, &str, &str) {
+    (&found.file, found.code, &found.message)
+}
+
+/// Rings when files of a workspace change, for as long as it is kept.
+pub struct Watching {
+    watcher: RecommendedWatcher,
+    rung: mpsc::Receiver<bool>,
+    root: PathBuf,
+}
+
+impl Watching {
+    /// Watches the files of a workspace, and none beside them.
+    pub fn new(workspace: &Workspace) -> Result<Watching, Error> {
+        let root = workspace.root().to_owned();
+        let unwatched = |cause: notify::Error| Error::Unwatched { cause: cause.to_string() };
+        let root = root.canonicalize().unwrap_or(root);
+        // One ring is enough, however much changed; whether folders came or went is kept apart.
+        let (ring, rung) = mpsc::channel(64);
+        let home = root.clone();
+        let heard = move |event: notify::Result<notify::Event>| {
+            let Ok(event) = event else { return };
+            let ours = |path: &PathBuf| concerns(&home, path);
+            if event.need_rescan() || (!event.kind.is_access() && event.paths.iter().any(ours)) {
+                let top = |path: &PathBuf| path.parent() == Some(&*home);
+                // A full channel has rung already, and folders are looked at again then as well.
+                let _ = ring.try_send(event.need_rescan() || event.paths.iter().any(top));
+            }
+        };
+        let mut watcher = notify::recommended_watcher(heard).map_err(unwatched)?;
+        watcher.watch(&root, RecursiveMode::NonRecursive).map_err(unwatched)?;
+        let mut watching = Watching { watcher, rung, root };
+        watching.look_below();
+        Ok(watching)
+    }
+
+    /// Watches the folders that there are now.
+    fn look_below(&mut self) {
+        for folder in FOLDERS {
+            let path = self.root.join(folder);
+            if path.is_dir() {
+                // One that vanished meanwhile has told so.
+                let _ = self.watcher.watch(&path, RecursiveMode::Recursive);
+            }
+        }
+    }
+
+    /// Waits until something changed, and then for calm. False where nobody can tell any more.
+    pub async fn changed(&mut self) -> bool {
+        let Some(mut top) = self.rung.recv().await else { return false };
+        let longest = Instant::now() + LONGEST;
+        while let Ok(Some(also)) =
+            timeout_at(longest.min(Instant::now() + CALM), self.rung.recv()).await
+        {
+            top |= also;
+        }
+        if top {
+            self.look_below();
+        }
+        true
+    }
+}
+
+/// Whether a path is one that a workspace is read from.
+fn concerns(root: &Path, path: &Path) -> bool {
+    let Ok(inside) = path.strip_prefix(root) else { return false };
+    let mut parts = inside.components();
+    let Some(Component::Normal(first)) = parts.next() else { return false };
+    let Some(first) = first.to_str() else { return false };
+    let alone = parts.next().is_none();
+    FOLDERS.contains(&first)
+        || (alone && (ROOT_FILES.contains(&first) || SIDE_FILES.contains(&first)))
+}
+
+impl Workspace {
+    /// Whether nothing that it was read from changed.
+    fn says_the_same(&self, earlier: &Workspace) -> bool {
+        let same = |file: &String, reading: &Arc<haft_contract::Reading>| {
+            earlier.reading(file).is_some_and(|before| Arc::ptr_eq(before, reading))
+        };
+        let mut readings = self.readings();
+        readings.len() == earlier.readings().len()
+            && readings.all(|(file, reading)| same(file, reading))
+            && SIDE_FILES.iter().all(|file| self.text(file) == earlier.text(file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_that_a_workspace_is_read_from_ring() {
+        let root = Path::new("/shop");
+        let concerned = |path: &str| concerns(root, &root.join(path));
+        for path in [".tools/a/TOOL.md", ".tools", "haft.toml", "haft.lock", "GOVERNANCE.md"] {
+            assert!(concerned(path), "{path}");
+        }
+        for path in [".haft/haft.db", "src/haft.toml", "node_modules/a/TOOL.md", "", "a/.tools"] {
+            assert!(!concerned(path), "{path}");
+        }
+        assert!(!concerns(root, Path::new("/elsewhere/haft.toml")));
+    }
+}

@@ -1,0 +1,63 @@
+//! Bodies that arrive in time, or not at all.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream, Bytes, HttpBody as _};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use futures_core::Stream;
+use tokio::time::{Sleep, sleep};
+
+use crate::rest::Problem;
+
+/// A body that breaks off when its time is over.
+struct Timely {
+    body: BodyDataStream,
+    end: Pin<Box<Sleep>>,
+    late: Arc<AtomicBool>,
+}
+
+impl Stream for Timely {
+    type Item = Result<Bytes, axum::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Poll::Ready(part) = Pin::new(&mut self.body).poll_next(context) {
+            return Poll::Ready(part);
+        }
+        if self.end.as_mut().poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        self.late.store(true, Ordering::Relaxed);
+        Poll::Ready(Some(Err(axum::Error::new(io::Error::from(io::ErrorKind::TimedOut)))))
+    }
+}
+
+/// Drops a request whose body does not arrive within a time, and its connection with it.
+pub(super) async fn body_within(
+    State(limit): State<Duration>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.body().is_end_stream() {
+        return next.run(request).await;
+    }
+    let late = Arc::new(AtomicBool::new(false));
+    let (parts, body) = request.into_parts();
+    let (body, end) = (body.into_data_stream(), Box::pin(sleep(limit)));
+    let body = Body::from_stream(Timely { body, end, late: late.clone() });
+    let response = next.run(Request::from_parts(parts, body)).await;
+    if !late.load(Ordering::Relaxed) {
+        return response;
+    }
+    let words = format!("the body did not arrive within {} ms", limit.as_millis());
+    let mut response = Problem::of_wire(StatusCode::REQUEST_TIMEOUT, words).into_response();
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
