@@ -24,6 +24,7 @@ pub(crate) mod settle;
 pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod test;
+pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod trace;
 pub(crate) mod why;

@@ -18,8 +18,8 @@ use clap::{Parser, Subcommand};
 
 use command::{
     accept, add, approvals, approve, audit, batch, call, cancel, check, compensate, doctor, events,
-    explain, export, init, login, runs, schema, secrets, serve, settle, setup, show, test, tools,
-    trace, why,
+    explain, export, init, login, runs, schema, secrets, serve, settle, setup, show, test, token,
+    tools, trace, why,
 };
 use exit::Exit;
 
@@ -88,6 +88,9 @@ enum Command {
     /// Keep the values of secrets, and see who has one.
     #[command(subcommand)]
     Secrets(secrets::Arguments),
+    /// Make and take back tokens by which callers on the network show who they are.
+    #[command(subcommand)]
+    Token(token::Arguments),
     /// Log in to what stands behind a driver.
     Login(login::Arguments),
     /// Answer agents: MCP over HTTP or standard input and output, and REST.
@@ -152,6 +155,7 @@ fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Events(arguments) => wait(events::run(context, arguments)),
         Command::Audit(arguments) => wait(audit::run(context, arguments)),
         Command::Secrets(arguments) => wait(secrets::run(context, arguments)),
+        Command::Token(arguments) => wait(token::run(context, arguments)),
         Command::Login(arguments) => wait(login::run(context, arguments)),
         Command::Test(arguments) => wait(test::run(context, arguments)),
         Command::Accept(arguments) => accept::run(context, arguments),

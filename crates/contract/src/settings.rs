@@ -135,13 +135,15 @@ impl Default for Store {
 pub struct Server {
     /// `<host>:<port>`.
     pub listen: String,
+    /// The names that callers from outside know it by.
+    pub hosts: BTreeSet<String>,
     /// Whose access tokens are taken; nobody's when absent.
     pub oauth: Option<OAuth>,
 }
 
 impl Default for Server {
     fn default() -> Server {
-        Server { listen: "127.0.0.1:7311".into(), oauth: None }
+        Server { listen: "127.0.0.1:7311".into(), hosts: BTreeSet::new(), oauth: None }
     }
 }
 

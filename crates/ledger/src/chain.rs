@@ -219,6 +219,8 @@ fn action(event: &Event) -> &'static str {
         Event::DeferredLoaded(_) => "tool.deferred.loaded",
         Event::StandingGiven(_) => "approval.standing",
         Event::StandingRevoked(_) => "approval.revoked",
+        Event::TokenIssued(_) => "token.issued",
+        Event::TokenRevoked(_) => "token.revoked",
         Event::PermissionRequested(_) => "approval.requested",
         Event::Answered(_) => "approval.answered",
         Event::Closed(_) => "approval.closed",

@@ -7,7 +7,7 @@ mod state;
 
 use haft_model::{
     Answer, Digest, EffectState, Event, Fact, Intent, InvocationId, Question, QuestionId,
-    QuestionState, StandingAnswer, Started, Status, Timestamp, Tri,
+    QuestionState, StandingAnswer, Started, Status, Timestamp, Token, TokenId, Tri,
 };
 
 use crate::{OpenUndoing, Run};
@@ -39,6 +39,8 @@ pub(crate) enum Change {
     Settled(QuestionId, QuestionState),
     Stands(StandingAnswer),
     Revoked(QuestionId),
+    Issued(Box<Token>),
+    TokenRevoked(TokenId),
     Declared(String, Digest),
     /// This call carries out an intent.
     Bound(InvocationId, Box<Intent>),
@@ -97,6 +99,8 @@ fn change(invocation: Option<&InvocationId>, event: &Event) -> Option<Change> {
         Event::Closed(closed) => Some(Change::Settled(closed.question.clone(), closed.state)),
         Event::StandingGiven(answer) => Some(Change::Stands(answer.clone())),
         Event::StandingRevoked(revoked) => Some(Change::Revoked(revoked.id.clone())),
+        Event::TokenIssued(token) => Some(Change::Issued(token.clone())),
+        Event::TokenRevoked(revoked) => Some(Change::TokenRevoked(revoked.id.clone())),
         Event::Declared(declared) => {
             Some(Change::Declared(declared.tool.clone(), declared.declaration.digest.clone()))
         }

@@ -1,6 +1,6 @@
 //! What is handed in to be kept: facts that go into one entry of the chain, and bytes beside them.
 
-use haft_model::{Actor, Digest, Fact, InvocationId, KeySource, QuestionId, Timestamp};
+use haft_model::{Actor, Digest, Fact, InvocationId, KeySource, QuestionId, Timestamp, TokenId};
 
 use crate::Fence;
 
@@ -76,6 +76,8 @@ pub enum Guard {
     },
     /// The standing answer is in force.
     Stands(QuestionId),
+    /// The token was issued and not taken back.
+    Issued(TokenId),
     /// The call that carries this intent out is the one that was looked at; none for a new intent.
     Intent {
         /// Which intent.

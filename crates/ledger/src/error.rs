@@ -55,6 +55,7 @@ impl Guard {
             Guard::NotEnded => "the call has ended".to_owned(),
             Guard::NewDeclaration { tool, .. } => format!("`{tool}` is declared already"),
             Guard::Stands(id) => format!("`{id}` is no standing answer that is in force"),
+            Guard::Issued(id) => format!("`{id}` is no token that is in force"),
             Guard::Intent { .. } => "another call carries out the same intent".to_owned(),
             Guard::Unchanged(_) => "something else was put on record about the call".to_owned(),
         }

@@ -15,6 +15,7 @@ mod question;
 mod sqlite;
 mod store;
 mod story;
+mod token;
 mod verify;
 
 pub use draft::{Blob, Claim, Draft, Guard};
@@ -28,4 +29,5 @@ pub use store::{
 pub use story::{
     Attempt, Cancel, Inputs, Judgement, Outcome, PhaseSpan, Story, Transition, Undoing, events,
 };
+pub use token::{token_hash, token_text};
 pub use verify::{Finding, Verification, export, verify_folder, verify_store};

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use haft_model::{
-    Digest, EffectState, InvocationId, KeySource, QuestionState, StandingAnswer, Timestamp,
+    Digest, EffectState, InvocationId, KeySource, QuestionState, StandingAnswer, Timestamp, Token,
 };
 use tokio::sync::watch;
 
@@ -172,6 +172,7 @@ impl Kept {
             }
             Guard::NewDeclaration { tool, digest } => self.state.declared.get(tool) != Some(digest),
             Guard::Stands(id) => self.state.standing.contains_key(id),
+            Guard::Issued(id) => self.state.tokens.contains_key(id),
             Guard::Intent { intent, source, holder } => {
                 let found = self.bound(intent, *source).map(|bound| &bound.invocation);
                 found.is_none() || found == holder.as_ref() || found == id
@@ -311,6 +312,16 @@ impl Store for MemoryStore {
             let all = kept.state.standing.values();
             all.filter(|answer| tenant.is_none_or(|one| one == answer.tenant)).cloned().collect()
         })))
+    }
+
+    fn tokens(&self) -> BoxFuture<'_, Result<Vec<Token>, Error>> {
+        ready(Ok(self.with(|kept| kept.state.tokens.values().cloned().collect())))
+    }
+
+    fn token<'a>(&'a self, hash: &'a Digest) -> BoxFuture<'a, Result<Option<Token>, Error>> {
+        ready(Ok(
+            self.with(|kept| kept.state.tokens.values().find(|token| token.hash == *hash).cloned())
+        ))
     }
 
     fn uses<'a>(&'a self, filter: &'a UseFilter) -> BoxFuture<'a, Result<Vec<Use>, Error>> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use haft_model::{Digest, InvocationId, KeySource, StandingAnswer, Timestamp};
+use haft_model::{Digest, InvocationId, KeySource, StandingAnswer, Timestamp, Token};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -252,6 +252,15 @@ impl Store for SqliteStore {
     ) -> BoxFuture<'a, Result<Vec<StandingAnswer>, Error>> {
         // A short list, asked for by every call: sending it to another thread costs more.
         Box::pin(async move { self.readers.read_here(|db| lists::standing(db, tenant)) })
+    }
+
+    fn tokens(&self) -> BoxFuture<'_, Result<Vec<Token>, Error>> {
+        Box::pin(self.readers.read(lists::tokens))
+    }
+
+    fn token<'a>(&'a self, hash: &'a Digest) -> BoxFuture<'a, Result<Option<Token>, Error>> {
+        // One row by its key, asked for by every request: sending it to another thread costs more.
+        Box::pin(async move { self.readers.read_here(|db| lists::token(db, hash)) })
     }
 
     fn uses<'a>(&'a self, filter: &'a UseFilter) -> BoxFuture<'a, Result<Vec<Use>, Error>> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft_model::{
     Answer, Charge, Code, Digest, DriverId, EffectState, Intent, InvocationId, KeySource, Question,
-    QuestionId, QuestionState, StandingAnswer, Status, Timestamp,
+    QuestionId, QuestionState, StandingAnswer, Status, Timestamp, Token,
 };
 use serde::Serialize;
 
@@ -66,6 +66,12 @@ pub trait Store: Send + Sync {
         &'a self,
         tenant: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Vec<StandingAnswer>, Error>>;
+
+    /// The tokens that were issued and not taken back, also those that ran out, by their ids.
+    fn tokens(&self) -> BoxFuture<'_, Result<Vec<Token>, Error>>;
+
+    /// The one of them whose text has this digest.
+    fn token<'a>(&'a self, hash: &'a Digest) -> BoxFuture<'a, Result<Option<Token>, Error>>;
 
     /// Attempts that reached a driver, in the order of the log.
     fn uses<'a>(&'a self, filter: &'a UseFilter) -> BoxFuture<'a, Result<Vec<Use>, Error>>;

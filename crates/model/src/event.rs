@@ -7,7 +7,8 @@ use crate::{
     CancelRequested, Closed, Compensating, CompensationEnded, ContextModified, Decided, Declared,
     DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, Intent, Note, Persisted,
     Planned, Question, Queued, Redacted, Reported, ResultCreated, SecretUse, Selected, SentAgain,
-    StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver, Yielded,
+    StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver, Token,
+    TokenRevoked, Yielded,
 };
 
 /// One thing that happened: the 27 classes of the standard, and ours in addition.
@@ -107,6 +108,12 @@ pub enum Event {
     /// Ours: it does not any more.
     #[serde(rename = "haft.standing.revoked")]
     StandingRevoked(StandingRevoked),
+    /// Ours: somebody can show who they are by a token.
+    #[serde(rename = "haft.token.issued")]
+    TokenIssued(Box<Token>),
+    /// Ours: they cannot any more.
+    #[serde(rename = "haft.token.revoked")]
+    TokenRevoked(TokenRevoked),
     /// Ours: the call carries out an intent, and no other call does.
     #[serde(rename = "haft.intent.bound")]
     IntentBound(Box<Intent>),
@@ -197,6 +204,8 @@ impl Event {
             | Event::Closed(_)
             | Event::StandingGiven(_)
             | Event::StandingRevoked(_)
+            | Event::TokenIssued(_)
+            | Event::TokenRevoked(_)
             | Event::IntentBound(_)
             | Event::SentAgain(_)
             | Event::SecretOpened(_)

@@ -46,6 +46,7 @@ id!(ActionId, "The id of an action that policies grant, such as `storage:commit`
 id!(ActorId, "Who calls or answers, such as `user:ana` or `agent:coder`.");
 id!(InvocationId, "One call for as long as anybody remembers it, such as `inv_0198…`.");
 id!(QuestionId, "One question to people, such as `apr_0198…`.");
+id!(TokenId, "One token by which somebody shows who they are, such as `tok_0198…`.");
 
 impl InvocationId {
     /// The id of something that belongs to this invocation, such as its result: `res_0198…`.

@@ -39,6 +39,7 @@ mod status;
 mod step;
 mod stop;
 mod time;
+mod token;
 mod tool_error;
 
 pub use actor::{Actor, Role, is_role, is_user};
@@ -65,7 +66,7 @@ pub use governance::{
 pub use grant::{
     ActionGrant, Condition, DefaultDecision, Grant, Limit, Policy, Principal, Requirement,
 };
-pub use id::{ActionId, ActorId, DriverId, InvocationId, QuestionId, ToolId, ToolKey};
+pub use id::{ActionId, ActorId, DriverId, InvocationId, QuestionId, TokenId, ToolId, ToolKey};
 pub use intent::{Intent, IntentState, KeySource, SentAgain};
 pub use kind::DriverKind;
 pub use lifecycle::{Lifecycle, LifecycleDates};
@@ -96,4 +97,5 @@ pub use time::{
     Date, Span, Timestamp, after, parse_date, parse_duration, parse_http_date, parse_timestamp,
     utc_day, weekday_and_hour,
 };
+pub use token::{Token, TokenRevoked};
 pub use tool_error::{RetryAdvice, ToolError};

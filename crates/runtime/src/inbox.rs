@@ -109,12 +109,8 @@ impl Runtime {
             ));
         }
         let revoked = StandingRevoked { id: id.clone(), by: by.id.clone() };
-        let draft = Draft {
-            actor: Some(by.clone()),
-            facts: vec![self.fact(Event::StandingRevoked(revoked))],
-            guards: vec![Guard::Stands(id.clone())],
-            ..Draft::default()
-        };
+        let mut draft = self.about_house(by, Event::StandingRevoked(revoked));
+        draft.guards.push(Guard::Stands(id.clone()));
         self.store.append(draft, Wait::Disk).await.map(|_| ()).map_err(|fault| match fault {
             haft_ledger::Error::Forbidden(guard) => {
                 Stop::new(Code::ResourceNotFound, guard.objection())
@@ -215,7 +211,7 @@ impl Runtime {
         Ok((draft, answer))
     }
 
-    fn fact(&self, event: Event) -> Fact {
+    pub(crate) fn fact(&self, event: Event) -> Fact {
         Fact { at: self.clock.now(), phases: Vec::new(), event }
     }
 }

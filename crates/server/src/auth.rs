@@ -1,37 +1,150 @@
-//! Who a request is from.
+//! Who a request is from, and whether it gets in at all.
+
+mod hosts;
+mod keys;
+mod metadata;
+mod oauth;
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use haft_model::Actor;
+use haft_model::{Actor, Stop};
 
 use crate::Desk;
+use crate::rest::Problem;
+pub(crate) use hosts::Names;
+pub(crate) use metadata::router as metadata;
+pub(crate) use oauth::Issuer;
+pub use oauth::{Fetch, OAuth};
 
-/// Puts whoever sent a request beside it, or refuses it.
-pub(crate) async fn establish(
-    State(desk): State<Arc<Desk>>,
-    mut request: Request,
+/// Headers by which a proxy says that somebody else asked.
+const FORWARDED: [&str; 5] =
+    ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+/// Stands at the door: says who comes in as whom.
+pub(crate) struct Doorkeeper {
+    pub(crate) desk: Arc<Desk>,
+    /// By which names we are called.
+    pub(crate) names: Names,
+    /// Whether whoever shows no token is let in, as the default actor.
+    pub(crate) strangers: bool,
+    /// Whose access tokens are taken, beside those that we issued.
+    pub(crate) issuer: Option<Arc<Issuer>>,
+}
+
+/// Why a request is not let in.
+enum Refusal {
+    /// It shows nothing.
+    Nothing,
+    /// What it shows is not good.
+    NotGood(&'static str),
+    /// It is good, and opens nothing here.
+    Insufficient,
+    /// Nobody could look.
+    Unknown(Stop),
+}
+
+/// Refuses what was meant for somebody else: a page in a browser that was talked into calling us.
+pub(crate) async fn check_names(
+    State(keeper): State<Arc<Doorkeeper>>,
+    request: Request,
     next: Next,
 ) -> Response {
-    match who(&desk, request.headers()) {
-        Some(actor) => {
-            request.extensions_mut().insert(Arc::new(actor));
-            next.run(request).await
-        }
-        None => {
-            let realm = [(header::WWW_AUTHENTICATE, "Bearer")];
-            (StatusCode::UNAUTHORIZED, realm).into_response()
-        }
+    match keeper.names.check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(words) => Problem::of_wire(StatusCode::FORBIDDEN, words).into_response(),
     }
 }
 
-/// Whoever sent a request with these headers; nobody where it shows something that nobody has.
-fn who(desk: &Desk, headers: &HeaderMap) -> Option<Actor> {
-    match headers.get(header::AUTHORIZATION) {
-        None => Some(desk.world().people.stranger()),
-        Some(_) => None,
+/// Puts whoever sent a request beside it, or refuses it.
+pub(crate) async fn establish(
+    State(keeper): State<Arc<Doorkeeper>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match keeper.who(request.headers()).await {
+        Ok(actor) => {
+            request.extensions_mut().insert(Arc::new(actor));
+            next.run(request).await
+        }
+        Err(refusal) => keeper.refused(refusal, request.headers()),
+    }
+}
+
+impl Doorkeeper {
+    /// Whoever sent a request with these headers.
+    async fn who(&self, headers: &HeaderMap) -> Result<Actor, Refusal> {
+        let Some(token) = bearer(headers)? else {
+            // Behind a proxy everybody looks as if they were on this machine.
+            let direct = FORWARDED.iter().all(|name| !headers.contains_key(*name));
+            return match self.strangers && direct {
+                true => Ok(self.desk.world().people.stranger()),
+                false => Err(Refusal::Nothing),
+            };
+        };
+        let found = self.desk.runtime.bearer(token).await.map_err(Refusal::Unknown)?;
+        match (found, &self.issuer) {
+            (Some(actor), _) => Ok(actor),
+            (None, Some(issuer)) if !is_ours(token) => {
+                issuer.bearer(token, &self.desk.world().people).await
+            }
+            (None, _) => Err(Refusal::NotGood("this token is not in force")),
+        }
+    }
+
+    fn refused(&self, refusal: Refusal, headers: &HeaderMap) -> Response {
+        let (status, words, error) = match refusal {
+            Refusal::Unknown(stop) => return Problem::from(stop).into_response(),
+            Refusal::Nothing => {
+                let words = "show a token: `Authorization: Bearer TOKEN`";
+                (StatusCode::UNAUTHORIZED, words, None)
+            }
+            Refusal::NotGood(words) => (StatusCode::UNAUTHORIZED, words, Some("invalid_token")),
+            Refusal::Insufficient => {
+                let words = "this token has no role here";
+                (StatusCode::FORBIDDEN, words, Some("insufficient_scope"))
+            }
+        };
+        let mut challenge = "Bearer realm=\"haft\"".to_owned();
+        if let Some(error) = error {
+            challenge.push_str(&format!(", error=\"{error}\", error_description=\"{words}\""));
+        }
+        if let Some(issuer) = &self.issuer {
+            let place = metadata::Resource::of(issuer, headers).described_at;
+            challenge.push_str(&format!(", resource_metadata=\"{place}\""));
+            let scopes = issuer.scopes();
+            if !scopes.is_empty() {
+                challenge.push_str(&format!(", scope=\"{scopes}\""));
+            }
+        }
+        let mut response = Problem::of_wire(status, words).into_response();
+        if let Ok(value) = HeaderValue::try_from(challenge) {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
+        }
+        response
+    }
+}
+
+/// Whether a token is one that we issued, if anybody did.
+fn is_ours(token: &str) -> bool {
+    haft_ledger::token_hash(token).is_some()
+}
+
+/// The token that a request shows. One that shows several, or something else, shows nothing good.
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    let mut shown = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (shown.next(), shown.next()) else {
+        return match headers.contains_key(header::AUTHORIZATION) {
+            true => Err(Refusal::NotGood("one Authorization header is enough")),
+            false => Ok(None),
+        };
+    };
+    let text = value.to_str().ok().and_then(|text| text.split_once(' '));
+    match text {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(token.trim())),
+        Some(_) | None => Err(Refusal::NotGood("only bearer tokens are taken")),
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use haft_model::{Digest, InvocationId, Stop};
 use haft_runtime::{Runtime, World};
 
 use crate::mcp::{Listings, Suspended};
@@ -26,6 +27,21 @@ impl Desk {
         let (suspended, listings) = (Suspended::new()?, Listings::default());
         let (errands, tally) = (Errands::default(), Tally::default());
         Ok(Desk { runtime, suspended, listings, errands, tally })
+    }
+
+    /// Bytes that came out of a call. Its inputs lie beside the log too, may be sensitive, and are
+    /// given to nobody.
+    pub(crate) async fn output(
+        &self,
+        id: &InvocationId,
+        digest: &Digest,
+    ) -> Result<Option<Vec<u8>>, Stop> {
+        let told = self.runtime.tell(id).await?;
+        let mut kept = told.story.persistence.iter().filter_map(|(_, kept)| kept.payload.as_ref());
+        match kept.find(|kept| kept.digest == *digest) {
+            Some(kept) => self.runtime.reader().payload(id, &kept.digest).await,
+            None => Ok(None),
+        }
     }
 
     pub(crate) fn world(&self) -> Arc<World> {

@@ -13,6 +13,7 @@ mod metrics;
 mod rest;
 mod session;
 
+pub use auth::{Fetch, OAuth};
 pub use desk::Desk;
-pub use listen::{Error, Server};
-pub use mcp::stdio;
+pub use listen::{Entrance, Error, Server};
+pub use mcp::{lines, stdio};

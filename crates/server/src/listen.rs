@@ -1,12 +1,13 @@
 //! One socket on which everybody is heard.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use haft_driver::Cancel;
+use haft_model::Stop;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -14,7 +15,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::{Desk, a2a, auth, mcp, metrics, rest};
+use crate::auth::{Doorkeeper, Issuer, Names, OAuth, check_names, establish, metadata};
+use crate::{Desk, a2a, mcp, metrics, rest};
 
 /// How many connections are open at once; others wait to be accepted.
 const MOST_CONNECTIONS: usize = 4096;
@@ -45,6 +47,18 @@ pub enum Error {
          with `haft token new ID` or set [server.oauth], or listen on 127.0.0.1"
     )]
     Open(SocketAddr),
+    /// The ledger cannot be asked for tokens.
+    #[error("{}", .0.message)]
+    Unreadable(Stop),
+}
+
+/// By which names a server goes beside those of this machine, and who is let in.
+#[derive(Clone, Default)]
+pub struct Entrance {
+    /// Names, such as `tools.example`. Whoever gives one is called from outside, if only by a proxy.
+    pub hosts: Vec<String>,
+    /// Whose access tokens are taken; then nobody comes in without one.
+    pub oauth: Option<OAuth>,
 }
 
 /// A socket that is listened on.
@@ -56,17 +70,31 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes an address.
+    /// Takes an address, under the names of this machine.
     pub async fn bind(desk: Arc<Desk>, address: &str) -> Result<Server, Error> {
+        Server::open(desk, address, Entrance::default()).await
+    }
+
+    /// Takes an address. Whoever can be reached from outside wants a token from everybody, and does
+    /// not listen while there is none.
+    pub async fn open(desk: Arc<Desk>, address: &str, entrance: Entrance) -> Result<Server, Error> {
         let taken = |cause| Error::Taken { address: address.to_owned(), cause };
         let listener = TcpListener::bind(address).await.map_err(taken)?;
         let address = listener.local_addr().map_err(taken)?;
-        if !is_of_this_machine(address.ip()) {
+        let Entrance { hosts, oauth } = entrance;
+        // A client learns only by a refusal that it has to log in.
+        let strangers = address.ip().is_loopback() && hosts.is_empty() && oauth.is_none();
+        let known =
+            oauth.is_some() || desk.runtime.has_tokens().await.map_err(Error::Unreadable)?;
+        if !strangers && !known {
             return Err(Error::Open(address));
         }
         desk.tally.begin(&desk.runtime.reader()).await;
         let stop = Cancel::new();
-        let router = router(desk, address, &stop);
+        let names = Names::new(address, &hosts);
+        let issuer = oauth.map(|oauth| Arc::new(Issuer::new(oauth)));
+        let keeper = Doorkeeper { desk: desk.clone(), names, strangers, issuer };
+        let router = router(desk, keeper, &stop);
         Ok(Server { listener, address, router, stop })
     }
 
@@ -126,16 +154,16 @@ fn serve(
     }
 }
 
-fn router(desk: Arc<Desk>, address: SocketAddr, stop: &Cancel) -> Router {
-    Router::new()
-        .nest_service("/mcp", mcp::service(desk.clone(), address, stop))
+fn router(desk: Arc<Desk>, keeper: Doorkeeper, stop: &Cancel) -> Router {
+    let keeper = Arc::new(keeper);
+    let known = Router::new()
+        .nest_service("/mcp", mcp::service(desk.clone(), stop))
         .nest("/v1", rest::router())
         .merge(a2a::router())
         .merge(metrics::router())
-        .layer(from_fn_with_state(desk.clone(), auth::establish))
-        .with_state(desk)
-}
-
-fn is_of_this_machine(address: IpAddr) -> bool {
-    address.is_loopback()
+        .layer(from_fn_with_state(keeper.clone(), establish))
+        .with_state(desk);
+    // What is for everybody comes first: what nobody answers is left to those who are known.
+    let open = keeper.issuer.clone().map(metadata).unwrap_or_default();
+    open.merge(known).layer(from_fn_with_state(keeper, check_names))
 }

@@ -16,9 +16,14 @@ mod suspended;
 mod tasks;
 mod upstream;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Router;
+use axum::body::to_bytes;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
 use haft_driver::Cancel;
 use haft_model::Actor;
 use rmcp::model::ProtocolVersion;
@@ -26,6 +31,7 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServiceExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Desk;
 use handler::Wire;
@@ -42,26 +48,45 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// What answers at `/mcp`.
-pub(crate) fn service(
-    desk: Arc<Desk>,
-    address: SocketAddr,
-    stop: &Cancel,
-) -> StreamableHttpService<Wire, LocalSessionManager> {
-    let ours = ["localhost", "127.0.0.1", "[::1]"];
+pub(crate) fn service(desk: Arc<Desk>, stop: &Cancel) -> Router {
     let config = StreamableHttpServerConfig::default()
-        .with_allowed_hosts(ours.into_iter().map(str::to_owned).chain([address.to_string()]))
-        // A page in a browser that was talked into calling us says where it is from.
-        .with_allowed_origins(ours.map(|host| format!("http://{host}:*")))
+        // Names and pages are looked at before anything comes here, for every wire alike.
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
         .with_json_response(true)
         .with_max_request_body_bytes(LARGEST_REQUEST)
         .with_cancellation_token(stop.child_token());
-    StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), Arc::default(), config)
+    let sessions = Arc::<LocalSessionManager>::default();
+    let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), sessions, config);
+    Router::new().fallback_service(service).layer(from_fn(read_whole))
+}
+
+/// Reads a request whole before anybody looks at it: one that breaks off is its sender's fault, and the
+/// library would take it for ours.
+async fn read_whole(request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    match to_bytes(body, LARGEST_REQUEST).await {
+        Ok(bytes) => next.run(Request::from_parts(head, bytes.into())).await,
+        Err(fault) => {
+            let words = format!("the request cannot be read: {fault}");
+            (StatusCode::BAD_REQUEST, words).into_response()
+        }
+    }
 }
 
 /// Answers on standard input and output until the other side closes.
 pub async fn stdio(desk: Arc<Desk>, actor: Actor) -> Result<(), String> {
-    let streams = (tokio::io::stdin(), tokio::io::stdout());
+    lines(desk, actor, tokio::io::stdin(), tokio::io::stdout()).await
+}
+
+/// Answers line by line, to somebody who is known, until the other side closes.
+pub async fn lines(
+    desk: Arc<Desk>,
+    actor: Actor,
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), String> {
     let wire = Wire::of(desk, Arc::new(actor));
-    let running = wire.serve(streams).await.map_err(|fault| fault.to_string())?;
+    let running = wire.serve((input, output)).await.map_err(|fault| fault.to_string())?;
     running.waiting().await.map(|_| ()).map_err(|fault| fault.to_string())
 }

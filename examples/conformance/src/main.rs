@@ -1,6 +1,7 @@
 //! What the official MCP conformance suite asks of a server, as tools, prompts and resources of Haft.
 //!
-//! `haft-conformance 127.0.0.1:7400` serves it in the folder it is started in.
+//! `haft-conformance 127.0.0.1:7400` serves it; `scripts/conformance` does so from a release build, and
+//! with a Haft before it.
 
 mod backend;
 mod fixture;
@@ -13,6 +14,9 @@ use std::sync::Arc;
 use haft::{Definitions, Host, HostOptions, LoadOptions, StoreChoice, define_driver};
 use haft_driver::Cancel;
 use haft_server::{Desk, Server};
+
+/// The settings of a workspace whose tools are all code.
+const SETTINGS: &str = "[workspace]\nname = \"conformance\"\n";
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -27,7 +31,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let driver = driver.by(Arc::new(fixture::Fixture::new())).define()?;
     let load = LoadOptions { definitions: definitions.driver(&driver), ..LoadOptions::default() };
     let options = HostOptions { load, store: StoreChoice::Memory, ..HostOptions::default() };
-    let host = Host::open(std::env::current_dir()?, options)?;
+    let workspace = tempfile::tempdir()?;
+    std::fs::write(workspace.path().join("haft.toml"), SETTINGS)?;
+    let host = Host::open(workspace.path(), options)?;
     let desk = Arc::new(Desk::new(host.shared_runtime())?);
     let server = Server::bind(desk, &address).await?;
     println!("http://{}/mcp", server.address());

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use haft::StoreChoice;
-use haft_server::{Desk, Server};
+use haft_contract::settings;
+use haft_server::{Desk, Entrance, OAuth, Server};
 
 use crate::exit::Exit;
 use crate::{Context, command, interrupt, output};
+
+/// The most that a document of an authorization server takes.
+const LARGEST_DOCUMENT: usize = 1024 * 1024;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -31,12 +35,25 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         haft_server::stdio(desk, stranger).await.map_err(|fault| anyhow!(fault))?;
         return Ok(Exit::Done);
     }
-    let listen = arguments.listen;
-    let listen = listen.unwrap_or_else(|| host.workspace().settings().server.listen.clone());
-    let server = Server::bind(desk, &listen).await?;
+    let settings = host.workspace().settings().server.clone();
+    let listen = arguments.listen.unwrap_or(settings.listen);
+    let entrance =
+        Entrance { hosts: settings.hosts.into_iter().collect(), oauth: settings.oauth.map(oauth) };
+    let server = Server::open(desk, &listen, entrance).await?;
     output::remark(format!("MCP   http://{}/mcp", server.address()));
     output::remark(format!("REST  http://{}/v1", server.address()));
     server.run(interrupt::listen()).await;
     host.flush().await?;
     Ok(Exit::Done)
+}
+
+/// What `[server.oauth]` says, as the server wants it.
+fn oauth(written: settings::OAuth) -> OAuth {
+    let settings::OAuth { issuer, audience, roles } = written;
+    let fetch = |place: String| -> haft_driver::BoxFuture<'static, _> {
+        Box::pin(async move {
+            haft::download(&place, LARGEST_DOCUMENT).await.map_err(|stop| stop.message)
+        })
+    };
+    OAuth { issuer, audience, roles, fetch: Arc::new(fetch) }
 }

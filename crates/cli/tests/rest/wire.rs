@@ -30,7 +30,12 @@ pub(crate) struct Answer {
 impl Server {
     /// Serves a workspace.
     pub(crate) fn of(folder: &Folder) -> Server {
-        let mut command = command(folder, "serve --listen 127.0.0.1:0");
+        Server::at(folder, "127.0.0.1:0")
+    }
+
+    /// Serves a workspace at an address.
+    pub(crate) fn at(folder: &Folder, listen: &str) -> Server {
+        let mut command = command(folder, &format!("serve --listen {listen}"));
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let address = loop {
@@ -67,9 +72,21 @@ impl Server {
         headers: &[(&str, &str)],
         body: Option<&str>,
     ) -> Answer {
+        self.ask_as(&self.address.to_string(), method, path, headers, body)
+    }
+
+    /// The same, addressed to a name.
+    pub(crate) fn ask_as(
+        &self,
+        host: &str,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> Answer {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.address);
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n");
         head.push_str("Connection: close\r\n");
         let typed = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         if let Some(body) = body {

@@ -30,6 +30,7 @@ payloads = "s3://bakery-payloads/haft"
 
 [server]
 listen = "0.0.0.0:8443"
+hosts = ["tools.bakery.example"]
 
 [server.oauth]
 issuer = "https://login.bakery.example"
@@ -125,6 +126,7 @@ fn full() -> Settings {
         },
         server: Server {
             listen: "0.0.0.0:8443".into(),
+            hosts: BTreeSet::from(["tools.bakery.example".into()]),
             oauth: Some(OAuth {
                 issuer: "https://login.bakery.example".into(),
                 audience: "haft".into(),

@@ -7,7 +7,7 @@ use haft_ledger::{
     BoxFuture, Draft, Entry, Error, Fence, IntentRecord, OpenUndoing, QuestionFilter,
     QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
 };
-use haft_model::{Digest, InvocationId, KeySource, StandingAnswer, Timestamp};
+use haft_model::{Digest, InvocationId, KeySource, StandingAnswer, Timestamp, Token};
 
 /// Somebody who stands between a test and its store. What is not said is passed on as it is.
 pub(crate) trait Meddler: Send + Sync {
@@ -110,6 +110,14 @@ impl<M: Meddler> Store for MeddledStore<M> {
         tenant: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Vec<StandingAnswer>, Error>> {
         self.store.standing(tenant)
+    }
+
+    fn tokens(&self) -> BoxFuture<'_, Result<Vec<Token>, Error>> {
+        self.store.tokens()
+    }
+
+    fn token<'a>(&'a self, hash: &'a Digest) -> BoxFuture<'a, Result<Option<Token>, Error>> {
+        self.store.token(hash)
     }
 
     fn uses<'a>(&'a self, filter: &'a UseFilter) -> BoxFuture<'a, Result<Vec<Use>, Error>> {

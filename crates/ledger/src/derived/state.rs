@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use haft_model::{
     Digest, EffectState, Intent, InvocationId, KeySource, QuestionId, QuestionState,
-    StandingAnswer, ToolKey,
+    StandingAnswer, Token, TokenId, ToolKey,
 };
 
 use super::{Change, Changes, RunChange, Start};
@@ -23,6 +23,7 @@ pub(crate) struct State {
     pub(crate) questions: Vec<QuestionRecord>,
     question_at: HashMap<QuestionId, usize>,
     pub(crate) standing: BTreeMap<QuestionId, StandingAnswer>,
+    pub(crate) tokens: BTreeMap<TokenId, Token>,
     pub(crate) declared: BTreeMap<String, Digest>,
     /// The calls that carry out intents, by what those are found by.
     pub(crate) intents: BTreeMap<Digest, Bound>,
@@ -122,6 +123,12 @@ impl State {
             }
             Change::Revoked(id) => {
                 self.standing.remove(id);
+            }
+            Change::Issued(token) => {
+                self.tokens.insert(token.id.clone(), token.as_ref().clone());
+            }
+            Change::TokenRevoked(id) => {
+                self.tokens.remove(id);
             }
             Change::Declared(tool, digest) => {
                 self.declared.insert(tool.clone(), digest.clone());

@@ -48,6 +48,9 @@ pub(crate) fn holds(db: &Connection, id: Option<&InvocationId>, guard: &Guard) -
         Guard::Stands(id) => {
             db.prepare_cached("SELECT 1 FROM standing WHERE id = ?1")?.exists([id.as_str()])
         }
+        Guard::Issued(id) => {
+            db.prepare_cached("SELECT 1 FROM tokens WHERE id = ?1")?.exists([id.as_str()])
+        }
         Guard::Intent { intent, source, holder } => {
             let Some(seq) = lists::bound_at(db, intent, *source)? else { return Ok(true) };
             let text = "SELECT invocation FROM entries WHERE seq = ?1";
@@ -218,6 +221,14 @@ fn other(db: &Connection, seq: u64, change: &Change) -> Result<()> {
         }
         Change::Revoked(id) => {
             db.prepare_cached("DELETE FROM standing WHERE id = ?1")?.execute([id.as_str()])
+        }
+        Change::Issued(token) => {
+            let text = "INSERT OR REPLACE INTO tokens(id, hash, token) VALUES (?1, ?2, ?3)";
+            let text_of_it = json(token)?;
+            db.prepare_cached(text)?.execute([token.id.as_str(), token.hash.as_str(), &text_of_it])
+        }
+        Change::TokenRevoked(id) => {
+            db.prepare_cached("DELETE FROM tokens WHERE id = ?1")?.execute([id.as_str()])
         }
         Change::Declared(tool, digest) => {
             let text = "INSERT OR REPLACE INTO declared(tool, digest) VALUES (?1, ?2)";

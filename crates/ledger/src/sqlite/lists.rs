@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use haft_model::{
     Answer, Digest, EffectState, Event, Intent, InvocationId, KeySource, QuestionState,
-    StandingAnswer, Timestamp,
+    StandingAnswer, Timestamp, Token,
 };
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
@@ -123,6 +123,18 @@ fn answers(db: &Connection, question: &str) -> Result<Vec<Answer>> {
 pub(crate) fn standing(db: &Connection, tenant: Option<&str>) -> Result<Vec<StandingAnswer>> {
     let text = "SELECT answer FROM standing WHERE ?1 IS NULL OR tenant = ?1 ORDER BY id";
     db.prepare_cached(text)?.query_map([tenant], |row| json(row, 0))?.collect()
+}
+
+/// The tokens that are in force.
+pub(crate) fn tokens(db: &Connection) -> Result<Vec<Token>> {
+    let text = "SELECT token FROM tokens ORDER BY id";
+    db.prepare_cached(text)?.query_map([], |row| json(row, 0))?.collect()
+}
+
+/// The token with this hash.
+pub(crate) fn token(db: &Connection, hash: &Digest) -> Result<Option<Token>> {
+    let text = "SELECT token FROM tokens WHERE hash = ?1";
+    db.prepare_cached(text)?.query_row([hash.as_str()], |row| json(row, 0)).optional()
 }
 
 /// The declarations on record.

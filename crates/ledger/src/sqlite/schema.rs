@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Each text takes the tables from the version before it to its own, which is its place from 1.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE entries(
         seq INTEGER PRIMARY KEY, line TEXT NOT NULL, invocation TEXT, blobs BLOB);
@@ -72,6 +72,11 @@ const MIGRATIONS: [&str; 2] = [
     CREATE INDEX uses_since ON uses(at, tenant, actor);
     CREATE TABLE undoings(original TEXT PRIMARY KEY, undoing TEXT NOT NULL) WITHOUT ROWID;
     DROP INDEX runs_since;
+",
+    "
+    -- Tokens that are in force. Every request asks for one by its hash.
+    CREATE TABLE tokens(
+        id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, token TEXT NOT NULL) WITHOUT ROWID;
 ",
 ];
 

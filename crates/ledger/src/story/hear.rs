@@ -171,6 +171,8 @@ impl Story {
             | Event::TimedOut(_)
             | Event::StandingGiven(_)
             | Event::StandingRevoked(_)
+            | Event::TokenIssued(_)
+            | Event::TokenRevoked(_)
             | Event::TakenOver(_)
             | Event::BatchPlanned(_)
             | Event::Note(_) => {}

@@ -248,6 +248,7 @@ fn differences(stored: &State, rebuilt: &State) -> Vec<&'static str> {
         (stored.runs == rebuilt.runs, "runs"),
         (stored.questions == rebuilt.questions, "questions"),
         (stored.standing == rebuilt.standing, "standing answers"),
+        (stored.tokens == rebuilt.tokens, "tokens"),
         (stored.declared == rebuilt.declared, "declarations"),
         (stored.undoings == rebuilt.undoings, "open undoings"),
         (stored.uses == rebuilt.uses, "attempts that limits count"),
@@ -262,6 +263,8 @@ fn stored_state(db: &Connection) -> rusqlite::Result<State> {
     let mut state = State::with(runs, questions);
     let standing = lists::standing(db, None)?;
     state.standing = standing.into_iter().map(|answer| (answer.id.clone(), answer)).collect();
+    let tokens = lists::tokens(db)?.into_iter();
+    state.tokens = tokens.map(|token| (token.id.clone(), token)).collect();
     state.declared = lists::declared(db)?.into_iter().collect();
     let undoings = lists::undoings(db)?.into_iter();
     state.undoings = undoings.map(|open| (open.original, open.by)).collect();

@@ -27,7 +27,7 @@ pub(crate) async fn all(store: &dyn Store) -> Vec<Entry> {
     store.entries(None, usize::MAX).await.unwrap()
 }
 
-fn parsed(entry: &Entry) -> Value {
+pub(crate) fn parsed(entry: &Entry) -> Value {
     serde_json::from_str(&entry.line).unwrap()
 }
 

@@ -198,6 +198,7 @@ async fn lists_that_do_not_follow_from_the_log_are_found() {
         ("UPDATE questions SET state = 'approved'", "UPDATE questions SET state = 'open'"),
         ("INSERT INTO declared VALUES ('a@1', 'sha256:0')", "DELETE FROM declared"),
         ("INSERT INTO intents VALUES (zeroblob(16), 0)", "DELETE FROM intents"),
+        ("INSERT INTO tokens VALUES ('tok_1', 'x', '{}')", "DELETE FROM tokens"),
         ("INSERT INTO undoings VALUES ('inv_00000001', 'inv_00000002')", "DELETE FROM undoings"),
         (
             "UPDATE runs SET status = 'lost' WHERE seq = 0",
@@ -222,6 +223,7 @@ fn dump(options: &SqliteOptions) -> Option<Vec<String>> {
         "questions",
         "answers",
         "standing",
+        "tokens",
         "declared",
         "intents",
         "files",

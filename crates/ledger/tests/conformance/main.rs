@@ -9,6 +9,7 @@ mod lists;
 mod processes;
 mod records;
 mod sample;
+mod tokens;
 mod undoing;
 
 use haft_ledger::{MemoryStore, SqliteOptions, SqliteStore};
@@ -47,6 +48,7 @@ every_store! {
     cases::nothing_follows_an_end,
     cases::a_declaration_is_written_once,
     cases::a_standing_answer_stands_until_it_is_taken_back,
+    tokens::a_token_is_found_by_its_hash_until_it_is_taken_back,
     cases::a_lease_is_exclusive_runs_out_and_is_given_back,
     cases::payloads_come_back_as_they_were,
     cases::what_is_forgotten_is_gone_and_its_entry_stays,

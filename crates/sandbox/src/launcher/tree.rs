@@ -137,7 +137,8 @@ fn assemble(orders: &Orders, pieces: Vec<Piece>, links: &[Link]) -> io::Result<b
 
 /// The folder to start in, empty where nothing of it is shown.
 fn start(place: &Path) -> io::Result<()> {
-    if place.exists() {
+    // The root itself has no name here.
+    if place.as_os_str().is_empty() || place.exists() {
         return Ok(());
     }
     fs::create_dir_all(place)?;

@@ -21,9 +21,9 @@ impl Wire {
         let missing =
             || ErrorData::resource_not_found(format!("there is no resource `{uri}`"), None);
         let (id, digest) = named(uri).ok_or_else(missing)?;
-        let reader = self.desk.runtime.reader();
-        let run = reader.run(&id, actor).await.ok().flatten().ok_or_else(missing)?;
-        let bytes = reader.payload(&run.invocation_id, &digest).await.ok().flatten();
+        let run = self.desk.runtime.reader().run(&id, actor).await;
+        let run = run.ok().flatten().ok_or_else(missing)?;
+        let bytes = self.desk.output(&run.invocation_id, &digest).await.ok().flatten();
         let contents = match String::from_utf8(bytes.ok_or_else(missing)?) {
             Ok(text) => ResourceContents::text(text, uri),
             Err(bytes) => ResourceContents::blob(STANDARD.encode(bytes.as_bytes()), uri),

@@ -11,9 +11,11 @@ use super::handler::Wire;
 /// How often a client should look.
 const LOOK_MS: u64 = 1000;
 
-/// Whether a client knows tasks.
+/// Whether a client knows tasks. Before 2026-07-28 no result could be one, and a client that says so in
+/// `initialize` takes it for a broken result all the same.
 pub(super) fn are_known(context: &RequestContext<RoleServer>) -> bool {
-    context.client_capabilities().is_some_and(|told| told.supports_tasks())
+    super::is_modern(context)
+        && context.client_capabilities().is_some_and(|told| told.supports_tasks())
 }
 
 /// The answer to a call that waits.

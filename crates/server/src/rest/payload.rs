@@ -26,11 +26,7 @@ pub(super) async fn show(
     let missing = || Problem::missing("payload", &digest);
     let run = own(&desk, &id, &actor).await?;
     let wanted = Digest::parse(&digest).ok_or_else(missing)?;
-    let Ok(told) = desk.runtime.tell(&run.invocation_id).await else { return Err(missing()) };
-    let mut kept = told.story.persistence.iter().filter_map(|(_, kept)| kept.payload.as_ref());
-    let kept = kept.find(|kept| kept.digest == wanted).ok_or_else(missing)?;
-    let bytes = desk.runtime.reader().payload(&run.invocation_id, &kept.digest).await?;
-    let bytes = bytes.ok_or_else(missing)?;
+    let bytes = desk.output(&run.invocation_id, &wanted).await?.ok_or_else(missing)?;
     let tag = format!("\"{wanted}\"");
     if is_known(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());

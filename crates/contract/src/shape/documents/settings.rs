@@ -4,7 +4,8 @@ use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Flag, Formed, Integer, List, Map, Names, Set, Text, Word};
 use crate::shape::documents::haft::CLASSES;
 use crate::shape::form::settings::{
-    ACTOR_ID, ACTOR_PATTERN, LISTEN, PAYLOADS_URL, PRIVATE_URL, SCOPE, STORE_URL, TOOL_PATTERN,
+    ACTOR_ID, ACTOR_PATTERN, HOST_NAME, LISTEN, PAYLOADS_URL, PRIVATE_URL, SCOPE, STORE_URL,
+    TOOL_PATTERN,
 };
 use crate::shape::form::{FILLED, SHORT_TAG};
 use crate::shape::{Field, Shape, optional, required};
@@ -126,6 +127,13 @@ static SERVER: Shape = table(
     &[
         optional("listen", "W015", Formed(&LISTEN), "The address, `<host>:<port>`.")
             .or("\"127.0.0.1:7311\""),
+        optional(
+            "hosts",
+            "W027",
+            Set(&Formed(&HOST_NAME)),
+            "The names that callers from outside know it by; whoever is called so wants tokens.",
+        )
+        .or("[]"),
         optional("oauth", "W016", Map(&OAUTH), "Whose access tokens are taken."),
     ],
 );

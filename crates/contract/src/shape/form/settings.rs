@@ -66,6 +66,14 @@ fn listen_fault(text: &str) -> Option<Fault> {
     (!fits).then(|| fault().help(LISTEN_HELP))
 }
 
+/// A name that the server goes by.
+pub static HOST_NAME: Form = pattern(
+    "the name of a host",
+    r"^[A-Za-z0-9]([A-Za-z0-9.\-]*[A-Za-z0-9])?$",
+    (1, 253),
+    "write it without scheme and port, as in `tools.example`",
+);
+
 /// A web address that nobody on the way can read.
 pub static PRIVATE_URL: Form = Form {
     what: "a web address",
@@ -119,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_form_takes_its_good_texts_and_no_others() {
-        let cases: [(&Form, &[&str], &[&str]); 7] = [
+        let cases: [(&Form, &[&str], &[&str]); 8] = [
             (&ACTOR_ID, &["user:ana", "agent:a.b-1"], &["ana", "bot:x", "user:", "agent:a b"]),
             (&ACTOR_PATTERN, &["*", "*:ana", "agent:*", "user:ana"], &["ana", "", "bots:*"]),
             (&TOOL_PATTERN, &["*", "git.*", "git.log"], &["Git.*", "git log", "git_log", ""]),
@@ -129,6 +137,11 @@ mod tests {
                 &LISTEN,
                 &["127.0.0.1:7311", "[::1]:80", "localhost:0", "0.0.0.0:443"],
                 &["7311", ":7311", "127.0.0.1", "localhost:70000", "::1:80", "http://h:80"],
+            ),
+            (
+                &HOST_NAME,
+                &["tools.example", "HAFT", "10.0.0.1"],
+                &["", "https://tools.example", "tools.example:443", "*.example", "a b", "-a"],
             ),
             (
                 &PRIVATE_URL,

@@ -1,0 +1,56 @@
+//! Agents with a model that follows a plan: each lists, reads, asks a person and writes once.
+
+use serde_json::json;
+
+use crate::installed::{LANGGRAPH, MODERN, OPENAI, Python};
+use crate::notes::{approve, notes};
+use crate::script::{Era, Over, Script, without_ids};
+
+/// An agent finishes what it was told to do, and what it is told on the way is what the others are.
+#[track_caller]
+fn finishes(script: &'static str, python: &Python, over: Over) {
+    let folder = notes();
+    let reached = over.reach(&folder, Era::Auto);
+    let mut script = Script::python(script, python, &reached.told);
+    let tools = json!(["note.add", "note.count", "note.list", "note.read"]);
+    assert_eq!(script.next("tools"), tools);
+    let asked = script.raw("asked");
+    let says = "agent:local wants to use note.add@1: approval is `always`";
+    assert_eq!(without_ids(&asked), format!("{says}; approve it with `haft approve apr_[id]`"));
+    assert_eq!(folder.read("canary.txt"), "", "nothing is done before somebody says yes");
+    approve(&folder, &asked);
+    script.go_on();
+    assert_eq!(script.next("said"), json!("Oil the walnut tray. Oiled."));
+    script.end();
+    assert_eq!(folder.read("canary.txt"), "Oiled.\n");
+}
+
+#[test]
+fn an_agent_of_pydantic_ai_finishes_its_task_over_http() {
+    finishes("agent_pydantic.py", &MODERN, Over::Http);
+}
+
+#[test]
+fn an_agent_of_pydantic_ai_finishes_its_task_over_stdio() {
+    finishes("agent_pydantic.py", &MODERN, Over::Stdio);
+}
+
+#[test]
+fn an_agent_of_openai_agents_finishes_its_task_over_http() {
+    finishes("agent_openai.py", &OPENAI, Over::Http);
+}
+
+#[test]
+fn an_agent_of_openai_agents_finishes_its_task_over_stdio() {
+    finishes("agent_openai.py", &OPENAI, Over::Stdio);
+}
+
+#[test]
+fn an_agent_of_langgraph_finishes_its_task_over_http() {
+    finishes("agent_langgraph.py", &LANGGRAPH, Over::Http);
+}
+
+#[test]
+fn an_agent_of_langgraph_finishes_its_task_over_stdio() {
+    finishes("agent_langgraph.py", &LANGGRAPH, Over::Stdio);
+}

@@ -1,0 +1,63 @@
+//! The workspace that every client works in: notes that can be read, a line that a person has to allow,
+//! and something that takes a while.
+
+use haft_testkit::{ALLOW, Folder};
+use serde_json::Value;
+
+use crate::stage::run;
+
+const DRIVER: &str = r#"---
+name: notes
+id: notes
+description: Notes, by a shell.
+version: 1.0.0
+kind: cli
+bin: sh
+sandbox:
+  fs: { read: ["./**"], write: ["./canary.txt"] }
+implements:
+  - { tool: note.list, version: ^1, metadata: { cli: { argv: ["-c", "ls notes"] } } }
+  - { tool: note.read, version: ^1, metadata: { cli: { argv: ["-c", "cat \"notes/$0\"", "${input.name}"] } } }
+  - { tool: note.add, version: ^1, metadata: { cli: { argv: ["-c", "echo \"$0\" | tee -a canary.txt", "${input.line}"] } } }
+  - { tool: note.count, version: ^1, metadata: { cli: { argv: ["-c", "echo counting; sleep 1.5; echo done"] } } }
+---
+"#;
+
+const READS: &str = "mutates: []\nrisk_level: 0";
+const ASKS: &str = "mutates: [\"workspace:canary.txt\"]\nrisk_level: 1\napproval: always";
+
+fn tool(id: &str, does: &str, effects: &str, takes: &str) -> String {
+    format!(
+        "---\nname: {id}\nid: {id}\ndescription: {does}\nversion: 1.0.0\n{effects}\ninputs:\n  \
+         type: object\n  properties: {{ {takes} }}\n  additionalProperties: false\noutputs:\n  \
+         type: object\n  properties: {{ text: {{ type: string }} }}\n  required: [text]\n---\n"
+    )
+}
+
+/// The workspace, with nothing in its canary.
+pub(crate) fn notes() -> Folder {
+    let list = tool("note.list", "Lists the notes.", READS, "");
+    let read = tool("note.read", "Reads a note.", READS, "name: { type: string }");
+    let add = tool("note.add", "Adds a line to the canary.", ASKS, "line: { type: string }");
+    let count = tool("note.count", "Counts for a while.", READS, "");
+    Folder::new()
+        .file("haft.toml", format!("[workspace]\nname = \"notes\"\n{ALLOW}"))
+        .file(".tools/note.list/TOOL.md", list)
+        .file(".tools/note.read/TOOL.md", read)
+        .file(".tools/note.add/TOOL.md", add)
+        .file(".tools/note.count/TOOL.md", count)
+        .file(".drivers/notes/DRIVER.md", DRIVER)
+        .file("notes/monday", "Oil the walnut tray.\n")
+        .file("canary.txt", "")
+}
+
+/// A person approves what an answer asks about, at a terminal of their own.
+#[track_caller]
+pub(crate) fn approve(folder: &Folder, asked: &Value) {
+    let asked = asked.to_string();
+    let begin = asked.find("apr_").unwrap_or_else(|| panic!("nobody is asked: {asked}"));
+    let line = format!("approve {}", &asked[begin..begin + 36]);
+    let ran = run(folder, &line);
+    assert!(ran.status.success(), "haft {line}\n{ran:?}");
+    assert_eq!(folder.read("canary.txt"), "Oiled.\n", "what was approved is done at once");
+}

@@ -1,0 +1,41 @@
+"""What a script and the test that runs it say to each other: one JSON text a line."""
+
+import json
+import sys
+
+SERVER = json.loads(sys.argv[1])
+
+MODE = {"legacy": "legacy", "auto": "auto", "modern": "2026-07-28"}[SERVER["era"]]
+
+
+def tell(name, value):
+    print(json.dumps({name: value}), flush=True)
+
+
+def wait():
+    """Until a person has done something."""
+    sys.stdin.readline()
+
+
+def dumped(result):
+    """A result as it came; what kind it is, the library also says where the server did not."""
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"result_type"})
+
+
+async def look_add_and_count(version, tools, call):
+    """What every client does, by its own way to call a tool."""
+    tell("version", version)
+    tell("tools", [tool.name for tool in tools if tool.name.startswith("note")])
+    tell("read", dumped(await call("note.read", {"name": "monday"})))
+    add = {"line": "Oiled."}
+    tell("asked", dumped(await call("note.add", add)))
+    wait()
+    tell("added", dumped(await call("note.add", add)))
+    tell("again", dumped(await call("note.add", add)))
+    progress = []
+
+    async def heard(done, total, message):
+        progress.append([done, total, message])
+
+    tell("counted", dumped(await call("note.count", {}, heard)))
+    tell("progress", progress)

@@ -1,0 +1,80 @@
+//! Where a server listens, under which names, and who comes in without a token.
+
+use crate::stage::{check, command, finished, started};
+use crate::wire::Server;
+use crate::{token, workspace};
+
+#[test]
+fn an_address_that_others_reach_wants_tokens_before_it_opens() {
+    let folder = workspace();
+    let ran = finished(started(command(&folder, "serve --listen 0.0.0.0:0")), "serve");
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{said}");
+    let reason = "can be reached from outside and nobody would have to say who they are; make a \
+                  token with `haft token new ID` or set [server.oauth], or listen on 127.0.0.1";
+    assert!(said.contains(reason), "{said}");
+    // A token that ran out lets nobody in either.
+    token(&folder, "agent:coder --expires 1s");
+    let (text, id) = token(&folder, "agent:coder");
+    let server = Server::at(&folder, "0.0.0.0:0");
+    let answer = |headers: &[(&str, &str)]| server.ask("GET", "/v1/catalog", headers, None);
+    assert_eq!(answer(&[("Authorization", &format!("Bearer {text}"))]).status, 200);
+    for path in ["/v1/catalog", "/v1/health", "/mcp", "/metrics", "/nowhere"] {
+        let refused = server.get(path);
+        assert_eq!(refused.status, 401, "{path}");
+        assert_eq!(refused.header("www-authenticate"), Some("Bearer realm=\"haft\""), "{path}");
+    }
+    check(&folder, &format!("token revoke {id}"), "exit 0\nrevoked tok_[id]");
+    assert_eq!(answer(&[("Authorization", &format!("Bearer {text}"))]).status, 401);
+}
+
+#[test]
+fn whoever_is_called_by_a_name_from_outside_wants_tokens_on_this_machine_too() {
+    let folder = workspace();
+    let settings = folder.read("haft.toml") + "[server]\nhosts = [\"tools.example\"]\n";
+    let folder = folder.file("haft.toml", settings);
+    let ran = finished(started(command(&folder, "serve --listen 127.0.0.1:0")), "serve");
+    assert_eq!(ran.status.code(), Some(1));
+    let (text, _) = token(&folder, "agent:coder");
+    let server = Server::of(&folder);
+    let shown = format!("Bearer {text}");
+    assert_eq!(server.get("/v1/catalog").status, 401);
+    let by = |host: &str| {
+        server.ask_as(host, "GET", "/v1/catalog", &[("Authorization", &shown)], None).status
+    };
+    assert_eq!(["tools.example", "Tools.example:443", "localhost"].map(by), [200; 3]);
+    assert_eq!(["other.example", "tools.example.evil.example"].map(by), [403; 2]);
+}
+
+#[test]
+fn what_a_proxy_passes_on_is_from_nobody_here() {
+    let folder = workspace();
+    let server = Server::of(&folder);
+    assert_eq!(server.get("/v1/catalog").status, 200);
+    for name in ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host"] {
+        let answer = server.ask("GET", "/v1/catalog", &[(name, "198.51.100.7")], None);
+        assert_eq!(answer.status, 401, "{name}");
+    }
+}
+
+#[test]
+fn a_page_from_elsewhere_reaches_nothing() {
+    let folder = workspace();
+    let server = Server::of(&folder);
+    let port = server.address.port();
+    let paths = ["/mcp", "/v1/health", "/v1/catalog", "/metrics", "/a2a", "/nowhere"];
+    for path in paths {
+        for host in ["evil.example", "", &format!("127.0.0.1.evil.example:{port}"), "10.0.0.1"] {
+            let answer = server.ask_as(host, "GET", path, &[], None);
+            assert_eq!(answer.status, 403, "{path} of {host}");
+        }
+        for origin in ["https://evil.example", "null", "http://localhost.evil.example", "file://"] {
+            let answer = server.ask("POST", path, &[("Origin", origin)], Some("{}"));
+            assert_eq!(answer.status, 403, "{path} from {origin}");
+        }
+    }
+    for origin in [format!("http://localhost:{port}"), format!("http://127.0.0.1:{port}")] {
+        let answer = server.ask("GET", "/v1/catalog", &[("Origin", &origin)], None);
+        assert_eq!(answer.status, 200, "{origin}");
+    }
+}

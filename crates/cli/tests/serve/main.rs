@@ -1,0 +1,53 @@
+//! Who gets in at `haft serve`, and how it lives: real processes, real sockets.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
+
+mod entrance;
+mod oauth;
+#[path = "../it/stage.rs"]
+#[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
+mod stage;
+mod tokens;
+#[path = "../rest/wire.rs"]
+#[allow(dead_code, reason = "the client is shared with the other tests of the server")]
+mod wire;
+
+use std::time::{Duration, Instant};
+
+use haft_testkit::Folder;
+
+/// A workspace with two actors, and nothing but what comes with Haft.
+fn workspace() -> Folder {
+    Folder::new().file(
+        "haft.toml",
+        "[workspace]\nname = \"shop\"\n\
+         [[actor]]\nid = \"agent:coder\"\nroles = [\"agent\"]\n\
+         [[actor]]\nid = \"user:bo\"\nroles = [\"approver\"]\n",
+    )
+}
+
+/// A new token of somebody: its text and its id.
+fn token(folder: &Folder, line: &str) -> (String, String) {
+    let (exit, told) = stage::json(folder, &format!("token new {line} --json"));
+    assert_eq!(exit, 0, "{told}");
+    let text = |key: &str| told[key].as_str().unwrap().to_owned();
+    (text("token"), text("token_id"))
+}
+
+/// Asks until there is an answer.
+#[track_caller]
+fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < until, "it never comes");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,70 @@
+//! What callers are asked, by backends and by us, and who may answer.
+
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::stage::{PATIENCE, Stage};
+
+fn answers() -> Value {
+    json!({ "name": { "action": "accept", "content": { "name": "Ana" } } })
+}
+
+#[tokio::test]
+async fn a_state_is_good_once_and_for_the_same_input() {
+    let stage = Stage::new().await;
+    let asked = stage.call("curious", json!({ "name": "curious", "arguments": {} })).await;
+    let result = &asked["result"];
+    assert_eq!(result["resultType"], "input_required");
+    assert_eq!(result["inputRequests"]["name"]["method"], "elicitation/create");
+    let back = |arguments: Value, state: &Value, answers: Value| {
+        json!({
+            "name": "curious", "arguments": arguments,
+            "inputResponses": answers, "requestState": state,
+        })
+    };
+    let state = &result["requestState"];
+    let other = stage.call("curious", back(json!({ "text": "else" }), state, answers())).await;
+    assert_eq!(other["error"]["code"], -32602, "{other}");
+    let forged = stage.call("curious", back(json!({}), &json!("rs1.AA.MQ.AA"), answers())).await;
+    assert_eq!(forged["error"]["code"], -32602, "{forged}");
+    // Whoever brings nothing back is asked again, under another name.
+    let again = stage.call("curious", back(json!({}), state, json!({}))).await;
+    assert_eq!(again["result"]["resultType"], "input_required", "{again}");
+    let used = stage.call("curious", back(json!({}), state, answers())).await;
+    assert_eq!(used["error"]["code"], -32602, "{used}");
+    let state = &again["result"]["requestState"];
+    let done = stage.call("curious", back(json!({}), state, answers())).await;
+    let text = done["result"]["structuredContent"]["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), answers());
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_calls_its_call_off() {
+    let stage = Stage::new().await;
+    let params = json!({ "name": "lingers", "arguments": {} });
+    let request = stage.request("tools/call", "lingers", params);
+    let mut stream = TcpStream::connect(stage.address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    tokio::time::timeout(PATIENCE, stage.began.notified()).await.unwrap();
+    drop(stream);
+    tokio::time::timeout(PATIENCE, stage.told.notified()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_person_approves_in_their_own_client_and_an_agent_is_told_where_to_ask() {
+    let stage = Stage::new().await;
+    let pending =
+        stage.call("writes", json!({ "name": "writes", "arguments": { "text": "a" } })).await;
+    let approval = &pending["result"]["_meta"]["dev.haft/approval"];
+    assert_eq!(approval["state"], "open", "{pending}");
+    let mut ana = stage.person().await;
+    let params = json!({ "name": "writes", "arguments": { "text": "b" } });
+    ana.say(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })).await;
+    let asked = ana.hear().await;
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let answer = json!({ "action": "accept", "content": { "approve": true } });
+    ana.say(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer })).await;
+    let done = ana.hear().await;
+    assert_eq!(done["result"]["structuredContent"], json!({ "text": "b" }), "{done}");
+}

@@ -1,0 +1,166 @@
+//! A workspace with three tools, a server for it, and clients of both eras.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::{Args, Definitions, Host, HostOptions, LoadOptions, StoreChoice, Tool, define_driver};
+use haft_driver::{Cancel, Inquiry, InquiryKind};
+use haft_model::{ApprovalClass, Role};
+use haft_server::{Desk, Server};
+use haft_testkit::Folder;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+/// Longer than anything here takes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct Said {
+    #[serde(default)]
+    text: String,
+}
+
+/// A workspace that is served until this is dropped.
+pub(crate) struct Stage {
+    pub(crate) address: SocketAddr,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) host: Host,
+    /// Rings when the tool that lingers began, and when it was told to stop.
+    pub(crate) began: Arc<Notify>,
+    pub(crate) told: Arc<Notify>,
+    stop: Cancel,
+    _folder: Folder,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+fn reading(id: &str) -> haft::ToolBuilder<Said, Said> {
+    let tool = Tool::<Said, Said>::builder(id).description("Does as it is told.");
+    tool.mutates(Vec::<String>::new()).risk(0).approval(ApprovalClass::Auto)
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Stage {
+        let folder = Folder::new().file("haft.toml", "[workspace]\nname = \"stage\"\n");
+        let (began, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let curious =
+            reading("curious").extra("concurrency", json!({ "safe": true })).define().unwrap();
+        let lingers = reading("lingers").extra("supports_cancel", json!(true)).define().unwrap();
+        let writes = Tool::<Said, Said>::builder("writes").description("Writes something down.");
+        let writes = writes.mutates(["workspace:notes"]).risk(2).approval(ApprovalClass::OnMutate);
+        let writes = writes.define().unwrap();
+        let (begin, stop) = (began.clone(), told.clone());
+        let driver = define_driver("stage")
+            .implement(&curious, |args: Args<Said>| async move {
+                let schema =
+                    json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+                let params =
+                    json!({ "mode": "form", "message": "Who?", "requestedSchema": schema });
+                let inquiry = Inquiry { kind: InquiryKind::Form, params };
+                let answers = args.link.ask([("name".to_owned(), inquiry)].into()).await?;
+                Ok(Said { text: json!(answers).to_string() })
+            })
+            .implement(&lingers, move |args: Args<Said>| {
+                let (begin, stop) = (begin.clone(), stop.clone());
+                async move {
+                    begin.notify_one();
+                    args.cancel.cancelled().await;
+                    stop.notify_one();
+                    Err("it was told to stop".into())
+                }
+            })
+            .implement(&writes, |args: Args<Said>| async move { Ok(args.input) })
+            .define()
+            .unwrap();
+        let definitions = Definitions::new().tool(&curious).tool(&lingers).tool(&writes);
+        let load =
+            LoadOptions { definitions: definitions.driver(&driver), ..LoadOptions::default() };
+        let options = HostOptions { load, store: StoreChoice::Memory, ..HostOptions::default() };
+        let host = Host::open(folder.path(), options).unwrap();
+        let desk = Arc::new(Desk::new(host.shared_runtime()).unwrap());
+        let server = Server::bind(desk.clone(), "127.0.0.1:0").await.unwrap();
+        let (address, stop) = (server.address(), Cancel::new());
+        tokio::spawn(server.run(stop.clone()));
+        Stage { address, desk, host, began, told, stop, _folder: folder }
+    }
+
+    /// A request of 2026-07-28, by a client that can show forms.
+    pub(crate) fn request(&self, method: &str, name: &str, mut params: Value) -> String {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
+        });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let body = body.to_string();
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+             Mcp-Method: {method}\r\nMcp-Name: {name}\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        )
+    }
+
+    /// Calls a tool and gives the answer.
+    pub(crate) async fn call(&self, name: &str, params: Value) -> Value {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let request = self.request("tools/call", name, params);
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+        let body = answer.split("\r\n\r\n").nth(1).unwrap_or_default();
+        let data = body.lines().rev().find_map(|line| line.strip_prefix("data: ")).unwrap_or(body);
+        serde_json::from_str(data).unwrap_or_else(|_| panic!("{answer}"))
+    }
+
+    /// A person's client of 2025-11-25, which speaks line by line.
+    pub(crate) async fn person(&self) -> Client {
+        let mut ana = self.host.actor("user:ana");
+        ana.roles.insert(Role::Approver);
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (input, output) = tokio::io::split(theirs);
+        tokio::spawn(haft_server::lines(self.desk.clone(), ana, input, output));
+        let (read, write) = tokio::io::split(ours);
+        let mut client = Client { read: BufReader::new(read), write };
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": { "elicitation": {} },
+            "clientInfo": { "name": "test", "version": "1" },
+        });
+        client
+            .say(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }))
+            .await;
+        assert_eq!(client.hear().await["result"]["protocolVersion"], "2025-11-25");
+        client.say(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+        client
+    }
+}
+
+/// One end of a conversation line by line.
+pub(crate) struct Client {
+    read: BufReader<ReadHalf<DuplexStream>>,
+    write: WriteHalf<DuplexStream>,
+}
+
+impl Client {
+    pub(crate) async fn say(&mut self, message: Value) {
+        self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+
+    pub(crate) async fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        tokio::time::timeout(PATIENCE, self.read.read_line(&mut line)).await.unwrap().unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}

