@@ -4,6 +4,7 @@ mod hosts;
 mod keys;
 mod metadata;
 mod oauth;
+mod streams;
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use haft_model::{Actor, Stop};
+use haft_model::{Actor, Secret, Stop};
 
 use crate::Desk;
 use crate::rest::Problem;
@@ -65,26 +66,39 @@ pub(crate) async fn establish(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match keeper.who(request.headers()).await {
-        Ok(actor) => {
-            request.extensions_mut().insert(Arc::new(actor));
-            next.run(request).await
-        }
-        Err(refusal) => keeper.refused(refusal, request.headers()),
+    let token = match bearer(request.headers()) {
+        Ok(token) => token.map(|text| Secret::new(text.to_owned())),
+        Err(refusal) => return keeper.refused(refusal, request.headers()),
+    };
+    let found = match &token {
+        Some(token) => keeper.bearer(token.expose()).await,
+        None => keeper.stranger(request.headers()),
+    };
+    let actor = match found {
+        Ok(actor) => Arc::new(actor),
+        Err(refusal) => return keeper.refused(refusal, request.headers()),
+    };
+    request.extensions_mut().insert(actor.clone());
+    let response = next.run(request).await;
+    match token {
+        Some(token) => streams::guarded(response, keeper, actor, token),
+        None => response,
     }
 }
 
 impl Doorkeeper {
-    /// Whoever sent a request with these headers.
-    async fn who(&self, headers: &HeaderMap) -> Result<Actor, Refusal> {
-        let Some(token) = bearer(headers)? else {
-            // Behind a proxy everybody looks as if they were on this machine.
-            let direct = FORWARDED.iter().all(|name| !headers.contains_key(*name));
-            return match self.strangers && direct {
-                true => Ok(self.desk.world().people.stranger()),
-                false => Err(Refusal::Nothing),
-            };
-        };
+    /// Whoever shows no token.
+    fn stranger(&self, headers: &HeaderMap) -> Result<Actor, Refusal> {
+        // Behind a proxy everybody looks as if they were on this machine.
+        let direct = FORWARDED.iter().all(|name| !headers.contains_key(*name));
+        match self.strangers && direct {
+            true => Ok(self.desk.world().people.stranger()),
+            false => Err(Refusal::Nothing),
+        }
+    }
+
+    /// Whoever shows a token.
+    async fn bearer(&self, token: &str) -> Result<Actor, Refusal> {
         let found = self.desk.runtime.bearer(token).await.map_err(Refusal::Unknown)?;
         match (found, &self.issuer) {
             (Some(actor), _) => Ok(actor),

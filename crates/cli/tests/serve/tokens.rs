@@ -1,5 +1,9 @@
 //! Tokens: made once, shown by callers, taken back.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::stage::{check, json as told, run};
@@ -71,6 +75,28 @@ fn whoever_shows_a_token_is_its_actor_until_it_is_taken_back() {
         "exit 1\n! resource.not_found: `tok_[id]` is no token that is in force\n\
          ! help: `haft token list` lists those that are",
     );
+}
+
+#[test]
+fn a_stream_ends_with_the_token_that_opened_it() {
+    let folder = workspace();
+    let (text, id) = token(&folder, "agent:coder");
+    let server = Server::of(&folder);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    write!(
+        stream,
+        "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Authorization: Bearer {text}\r\n\r\n"
+    )
+    .unwrap();
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
+    check(&folder, &format!("token revoke {id}"), "exit 0\nrevoked tok_[id]");
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert!(rest.ends_with("0\r\n\r\n"), "{rest}");
 }
 
 #[test]

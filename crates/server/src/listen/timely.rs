@@ -15,7 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_core::Stream;
 use tokio::time::{Sleep, sleep};
 
-use crate::rest::Problem;
+use crate::rest::{LARGEST_BODY, Problem};
 
 /// A body that breaks off when its time is over.
 struct Timely {
@@ -47,6 +47,11 @@ pub(super) async fn body_within(
 ) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
+    }
+    // Whoever says how much is coming is not made to send it.
+    if request.body().size_hint().lower() > LARGEST_BODY as u64 {
+        let words = format!("a body takes at most {LARGEST_BODY} bytes");
+        return Problem::of_wire(StatusCode::PAYLOAD_TOO_LARGE, words).into_response();
     }
     let late = Arc::new(AtomicBool::new(false));
     let (parts, body) = request.into_parts();
