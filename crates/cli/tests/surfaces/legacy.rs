@@ -1,6 +1,6 @@
 //! Clients until 2025-11-25 have a session by their connection: what is loaded in one is told there alone.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -11,11 +11,34 @@ use serde_json::{Value, json};
 use crate::settings;
 use crate::wire::Server;
 
+/// Longer than any answer takes, so that a test which waits in vain fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 const VERSION: &str = "2025-06-18";
 
 struct Session<'s> {
     server: &'s Server,
     id: String,
+}
+
+/// The whole answer to a request, head and body. By HTTP/1.0 it has no chunks.
+fn post(server: &Server, session: Option<&str>, body: &Value) -> String {
+    let (address, body) = (server.address, body.to_string());
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let named =
+        session.map(|id| format!("MCP-Protocol-Version: {VERSION}\r\nMcp-Session-Id: {id}\r\n"));
+    write!(
+        stream,
+        "POST /mcp HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n{}\r\n{body}",
+        body.len(),
+        named.unwrap_or_default()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 impl Session<'_> {
@@ -26,29 +49,24 @@ impl Session<'_> {
             "clientInfo": { "name": "test", "version": "1" },
         });
         let request = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": about });
-        let accept = [("Accept", "application/json, text/event-stream")];
-        let answer = server.ask("POST", "/mcp", &accept, Some(&request.to_string()));
-        let id = answer.header("mcp-session-id").unwrap_or_else(|| panic!("{answer:?}")).to_owned();
-        let session = Session { server, id };
-        session.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        session
-    }
-
-    fn post(&self, body: &Value) -> Vec<u8> {
-        let headers = [
-            ("Accept", "application/json, text/event-stream"),
-            ("MCP-Protocol-Version", VERSION),
-            ("Mcp-Session-Id", &self.id),
-        ];
-        self.server.ask("POST", "/mcp", &headers, Some(&body.to_string())).body
+        let answer = post(server, None, &request);
+        let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+        let id = id.unwrap_or_else(|| panic!("no session: {answer}")).to_owned();
+        post(
+            server,
+            Some(&id),
+            &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        );
+        Session { server, id }
     }
 
     fn rpc(&self, method: &str, params: Value) -> Value {
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let answer = self.post(&request);
-        let text = String::from_utf8(answer).unwrap();
-        let data = text.lines().filter_map(|line| line.strip_prefix("data:"));
-        let answer = data.chain([text.as_str()]).find_map(|text| serde_json::from_str(text).ok());
+        let text = post(self.server, Some(&self.id), &request);
+        let lines = text.lines().map(|line| line.strip_prefix("data:").unwrap_or(line));
+        let answer = lines
+            .filter(|line| line.contains('{'))
+            .find_map(|line| serde_json::from_str(line).ok());
         answer.unwrap_or_else(|| panic!("no answer: {text}"))
     }
 
@@ -95,9 +113,8 @@ fn what_is_loaded_in_a_session_is_told_there_and_in_no_other() {
     load(&other, "fs.list");
     // Each is told once: had the other been told of the first, it would be told twice.
     let told = |heard: &mpsc::Receiver<String>| {
-        let patience = Duration::from_secs(30);
         loop {
-            let line = heard.recv_timeout(patience).unwrap();
+            let line = heard.recv_timeout(PATIENCE).unwrap();
             if line.contains("list_changed") {
                 break;
             }
