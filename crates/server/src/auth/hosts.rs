@@ -54,7 +54,9 @@ impl Names {
     /// Whether this is a name of ours, with a port or without.
     fn has(&self, text: &str) -> bool {
         let Ok(authority) = text.parse::<Authority>() else { return false };
-        if authority.as_str().contains('@') {
+        let port = text.strip_prefix(authority.host()).unwrap_or("@");
+        let is_port = |port: &str| port.strip_prefix(':').is_some_and(|n| n.parse::<u16>().is_ok());
+        if !port.is_empty() && !is_port(port) {
             return false;
         }
         let host = authority.host().to_ascii_lowercase();
