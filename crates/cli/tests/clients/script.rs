@@ -95,10 +95,10 @@ impl Script {
         Script::started(name, command)
     }
 
-    /// A script in JavaScript.
-    pub(crate) fn node(name: &'static str, told: &Value) -> Script {
+    /// A script in JavaScript, with the line of the packages that it is to use.
+    pub(crate) fn node(name: &'static str, line: &str, told: &Value) -> Script {
         let mut told = told.clone();
-        told["packages"] = json!(npm());
+        (told["packages"], told["line"]) = (json!(npm()), json!(line));
         let mut command = Command::new(node());
         command.arg(place(name)).arg(told.to_string());
         Script::started(name, command)

@@ -11,6 +11,7 @@
 mod away;
 mod client;
 mod found;
+mod legacy;
 #[path = "../it/stage.rs"]
 #[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
 mod stage;

@@ -49,7 +49,8 @@ async fn probe() {
         }
         ["standby", launcher] => {
             let walls = Walls::By(Launcher::at(*launcher));
-            let waits = crate::script(&Folder::new(), "sleep 1000");
+            let folder = Folder::new();
+            let waits = crate::script(&folder, "sleep 1000");
             let _ = waits.run(&walls, late(), std::future::pending()).await;
         }
         ["mounted"] => mounted().await,

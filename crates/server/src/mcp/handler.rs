@@ -301,7 +301,7 @@ impl ServerHandler for Wire {
         let seen = Seen::new(&self.desk, self.actor(shown), session(&context.extensions, None));
         let (mut news, peer, watched) = (self.news(seen), context.peer, self.watched.clone());
         tokio::spawn(async move {
-            while let Some(changed) = news.heard.recv().await {
+            while let Some(changed) = news.next().await {
                 let told = match changed {
                     BackendNews::Tools => peer.notify_tool_list_changed().await,
                     BackendNews::Prompts => peer.notify_prompt_list_changed().await,
@@ -333,7 +333,7 @@ impl ServerHandler for Wire {
         loop {
             let changed = tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                changed = news.heard.recv() => changed,
+                changed = news.next() => changed,
             };
             let sink = context.sink();
             // What was not asked for is not sent; the library sees to that.

@@ -33,8 +33,16 @@ impl Watched {
 
 /// What changes from now on. It ends with whoever holds it.
 pub(super) struct News {
-    pub(super) heard: mpsc::Receiver<BackendNews>,
+    heard: mpsc::Receiver<BackendNews>,
     _listening: JoinSet<()>,
+}
+
+impl News {
+    /// The next change. Asked of the whole, because a task that takes the receiver alone would let go of
+    /// those who listen.
+    pub(super) async fn next(&mut self) -> Option<BackendNews> {
+        self.heard.recv().await
+    }
 }
 
 impl Wire {

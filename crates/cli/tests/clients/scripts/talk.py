@@ -1,6 +1,7 @@
 """What a script and the test that runs it say to each other: one JSON text a line."""
 
 import json
+import logging
 import sys
 
 SERVER = json.loads(sys.argv[1])
@@ -10,6 +11,16 @@ MODE = {"legacy": "legacy", "auto": "auto", "modern": "2026-07-28"}[SERVER["era"
 
 def tell(name, value):
     print(json.dumps({name: value}), flush=True)
+
+
+class Complaints(logging.Handler):
+    """What a library complains about is told, where the test expects something else."""
+
+    def emit(self, record):
+        tell("complaint", record.getMessage())
+
+
+logging.getLogger().addHandler(Complaints(logging.WARNING))
 
 
 def wait():
