@@ -1,5 +1,6 @@
 //! Bodies that arrive in time, or not at all.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,6 +23,19 @@ struct Timely {
     body: BodyDataStream,
     end: Pin<Box<Sleep>>,
     late: Arc<AtomicBool>,
+}
+
+impl Timely {
+    /// Takes what arrives and keeps nothing, up to twice of what would have been taken.
+    async fn poured_away(mut self) {
+        let mut left = 2 * LARGEST_BODY;
+        while let Some(Ok(part)) = poll_fn(|context| Pin::new(&mut self).poll_next(context)).await {
+            match left.checked_sub(part.len()) {
+                Some(less) => left = less,
+                None => return,
+            }
+        }
+    }
 }
 
 impl Stream for Timely {
@@ -48,15 +62,20 @@ pub(super) async fn body_within(
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
-    // Whoever says how much is coming is not made to send it.
-    if request.body().size_hint().lower() > LARGEST_BODY as u64 {
-        let words = format!("a body takes at most {LARGEST_BODY} bytes");
-        return Problem::of_wire(StatusCode::PAYLOAD_TOO_LARGE, words).into_response();
-    }
+    let too_large = request.body().size_hint().lower() > LARGEST_BODY as u64;
     let late = Arc::new(AtomicBool::new(false));
     let (parts, body) = request.into_parts();
     let (body, end) = (body.into_data_stream(), Box::pin(sleep(limit)));
-    let body = Body::from_stream(Timely { body, end, late: late.clone() });
+    let body = Timely { body, end, late: late.clone() };
+    if too_large {
+        // One that asks first is told at once; any other reads no answer before it has sent all.
+        if !parts.headers.contains_key(header::EXPECT) {
+            body.poured_away().await;
+        }
+        let words = format!("a body takes at most {LARGEST_BODY} bytes");
+        return Problem::of_wire(StatusCode::PAYLOAD_TOO_LARGE, words).into_response();
+    }
+    let body = Body::from_stream(body);
     let response = next.run(Request::from_parts(parts, body)).await;
     if !late.load(Ordering::Relaxed) {
         return response;

@@ -103,8 +103,12 @@ async fn what_is_too_large_is_refused() {
     let (_folder, address, _stop) = serving(Limits::default()).await;
     let large = 4 * 1024 * 1024 + 1;
     for path in ["/v1/call", "/mcp"] {
-        let answer = sent(address, &post(path, large)).await;
-        assert!(answer.starts_with("HTTP/1.1 413"), "{path}: {answer}");
+        let whole = post(path, large) + &" ".repeat(large);
+        let asking = post(path, large).replace("Connection", "Expect: 100-continue\r\nConnection");
+        for request in [whole, asking] {
+            let answer = sent(address, &request).await;
+            assert!(answer.starts_with("HTTP/1.1 413"), "{path}: {answer}");
+        }
     }
     let head = format!(
         "GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n",
