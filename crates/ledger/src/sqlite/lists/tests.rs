@@ -131,6 +131,7 @@ fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
          VALUES (0, 'inv_1', 'shop.charge@1', 'shop.charge', 'agent:ana', 'shop', 'running',
              'none', 0);
          DROP TABLE uses; DROP TABLE intents; DROP TABLE unanswered; DROP TABLE undoings;
+         DROP TABLE tokens;
          CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
          PRAGMA user_version = 1;",
     )
@@ -143,4 +144,16 @@ fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
     let open = super::undoings(&db).unwrap();
     assert_eq!(open, [OpenUndoing { original: id, by: "inv_3".into() }]);
     assert_eq!((used.tool.as_str(), used.charge.millicents), ("shop.charge@1", Some(40)));
+}
+
+#[test]
+fn a_store_from_before_tokens_gets_their_list() {
+    let folder = Folder::new();
+    let path = folder.path().join("ledger.db");
+    let db = schema::writer(&path).unwrap();
+    db.execute_batch("DROP TABLE tokens; PRAGMA user_version = 2;").unwrap();
+    drop(db);
+    let db = schema::writer(&path).unwrap();
+    let count: u64 = db.query_row("SELECT count(*) FROM tokens", [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 0);
 }
