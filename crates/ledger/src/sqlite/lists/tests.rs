@@ -154,6 +154,6 @@ fn a_store_from_before_tokens_gets_their_list() {
     db.execute_batch("DROP TABLE tokens; PRAGMA user_version = 2;").unwrap();
     drop(db);
     let db = schema::writer(&path).unwrap();
-    let count: u64 = db.query_row("SELECT count(*) FROM tokens", [], |row| row.get(0)).unwrap();
+    let count: i64 = db.query_row("SELECT count(*) FROM tokens", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 0);
 }
