@@ -115,7 +115,7 @@ impl Understood {
                 Code::SetupRequired,
                 format!("nothing here can run driver `{}` of kind {kind}", plan.route.driver),
             )
-            .help("drivers of kind builtin, cli and http, and those defined in code, can be run")
+            .help("code behind a driver of kind builtin is handed in by the program that runs Haft")
         })?;
         caught(|| driver.preflight(&plan)).unwrap_or_else(|fault| {
             let id = &plan.route.driver;

@@ -314,7 +314,7 @@ fn a_token_that_no_key_of_the_issuer_signed_opens_nothing() {
 }
 
 #[test]
-fn a_new_key_is_found_and_nobody_makes_us_ask_without_end() {
+fn keys_are_asked_for_once_a_minute_at_most_whoever_asks() {
     let login = Login::new();
     let folder = login.workspace();
     login.publishes(&json!([]));

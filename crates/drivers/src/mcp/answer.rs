@@ -64,7 +64,7 @@ pub(super) fn unanswerable(tool: &str, asked: &str) -> Stop {
         asked => format!("`{tool}` asks: {asked}"),
     };
     Stop::new(Code::ApprovalRequired, words)
-        .help("Haft cannot answer for a person inside of a call; give the answer as an argument")
+        .help("call from a client that shows forms, or give the answer as an argument")
 }
 
 /// The output, and the pieces beside it. `structured` is the text of what is structured.

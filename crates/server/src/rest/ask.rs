@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use haft_model::Actor;
 use serde::de::DeserializeOwned;
 
@@ -104,57 +104,8 @@ impl<S: Send + Sync> FromRequestParts<S> for By {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<By, Problem> {
-        if !parts.headers.contains_key(header::AUTHORIZATION) && is_of_a_page(&parts.headers) {
-            let words = "whoever comes from another address has to show a token";
-            return Err(Problem::of_wire(StatusCode::FORBIDDEN, words));
-        }
         let who = parts.extensions.get::<Arc<Actor>>().cloned();
         let nobody = || Problem::of_wire(StatusCode::UNAUTHORIZED, "nobody is known to call");
         who.map(By).ok_or_else(nobody)
-    }
-}
-
-/// Whether a page in a browser was talked into calling us: it says that it is from elsewhere, or that
-/// we have another name.
-fn is_of_a_page(headers: &HeaderMap) -> bool {
-    let said = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
-    let host = said(header::HOST).is_some_and(|host| !is_here(host));
-    let origin = said(header::ORIGIN).is_some_and(|origin| {
-        !is_here(origin.trim_start_matches("http://").trim_start_matches("https://"))
-    });
-    host || origin
-}
-
-/// Whether a host and port is this machine by a name that nobody else can have.
-fn is_here(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    ["localhost", "127.0.0.1", "[::1]"].contains(&name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_is_known_by_its_origin_or_by_the_name_it_has_for_us() {
-        let of_a_page = |host: &'static str, origin: Option<&'static str>| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, HeaderValue::from_static(host));
-            headers.extend(origin.map(|it| (header::ORIGIN, HeaderValue::from_static(it))));
-            is_of_a_page(&headers)
-        };
-        for host in ["127.0.0.1:7311", "localhost:7311", "[::1]:7311", "localhost"] {
-            assert!(!of_a_page(host, None), "{host}");
-            assert!(!of_a_page(host, Some("http://localhost:3000")), "{host}");
-        }
-        for host in ["evil.example", "evil.example:7311", "127.0.0.1.evil.example:7311"] {
-            assert!(of_a_page(host, None), "{host}");
-        }
-        for origin in ["http://evil.example", "null", "https://localhost.evil.example"] {
-            assert!(of_a_page("127.0.0.1:7311", Some(origin)), "{origin}");
-        }
     }
 }
