@@ -6,6 +6,7 @@
 mod backend;
 mod filter;
 mod folder;
+pub mod installed;
 mod served;
 
 pub use backend::{Act, Backend, Heard, Keys, Then};

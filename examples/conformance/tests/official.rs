@@ -5,12 +5,12 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use haft_testkit::Folder;
+use haft_testkit::{Folder, installed};
 
 /// The suite, and a Node that is new enough for it.
 const PACKAGES: [&str; 2] =
@@ -31,22 +31,7 @@ impl Drop for Running {
 
 /// Where the packages are, fetched at first use.
 fn packages() -> PathBuf {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance-npm");
-    let mark = place.join(PACKAGES.join(" ").replace(['/', '@', ' '], "_"));
-    fs::create_dir_all(&place).unwrap();
-    // Each test may be a process of its own.
-    let lock = File::create(place.join("lock")).unwrap();
-    lock.lock().unwrap();
-    if !mark.exists() {
-        fs::write(place.join("package.json"), "{\"private\": true}").unwrap();
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
-        let ran = npm.arg(&place).args(PACKAGES).output().unwrap();
-        let said = String::from_utf8_lossy(&ran.stderr);
-        assert!(ran.status.success(), "npm could not fetch {PACKAGES:?}: {said}");
-        fs::write(mark, "").unwrap();
-    }
-    place
+    installed::npm(Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance/npm"), &PACKAGES)
 }
 
 /// Starts a program and waits for the first line that names an address of MCP.

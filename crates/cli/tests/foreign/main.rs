@@ -19,14 +19,14 @@ mod shop;
 mod stage;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Instant;
 
-use haft_testkit::Folder;
+use haft_testkit::{Folder, installed};
 
 const PACKAGES: [&str; 3] =
     ["@readme/oas-examples@8.2.2", "@octokit/openapi@23.0.2", "@stoplight/prism-cli@5.14.2"];
@@ -34,30 +34,8 @@ const PACKAGES: [&str; 3] =
 /// Where the packages are, fetched at first use.
 fn packages() -> &'static Path {
     static PLACE: OnceLock<PathBuf> = OnceLock::new();
-    PLACE.get_or_init(|| {
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("foreign-npm");
-        let mark = place.join(PACKAGES.join(" ").replace(['/', '@', ' '], "_"));
-        fs::create_dir_all(&place).unwrap();
-        // Each test may be a process of its own.
-        let lock = File::create(place.join("lock")).unwrap();
-        lock.lock().unwrap();
-        if mark.exists() {
-            return place;
-        }
-        fs::write(place.join("package.json"), "{\"private\": true}").unwrap();
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
-        let ran = npm.arg(&place).args(PACKAGES).output();
-        let ran = ran.unwrap_or_else(|fault| {
-            panic!(
-                "npm cannot be started ({fault}): install Node.js, whose npm fetches {PACKAGES:?}"
-            )
-        });
-        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert!(ran.status.success(), "npm could not fetch {PACKAGES:?}: {said}");
-        fs::write(mark, "").unwrap();
-        place
-    })
+    let place = || Path::new(env!("CARGO_TARGET_TMPDIR")).join("foreign/npm");
+    PLACE.get_or_init(|| installed::npm(place(), &PACKAGES))
 }
 
 /// Every document below a folder.
