@@ -8,7 +8,7 @@ use haft_runtime::{Runtime, World};
 
 use crate::mcp::{Listings, Suspended};
 use crate::metrics::Tally;
-use crate::rest::Errands;
+use crate::rest::{Bulletin, Errands};
 
 /// What every wire stands at: the runtime, and what wires keep between requests.
 pub struct Desk {
@@ -17,6 +17,8 @@ pub struct Desk {
     pub(crate) listings: Listings,
     /// Calls whose callers did not wait for them.
     pub(crate) errands: Errands,
+    /// Those who follow what is recorded.
+    pub(crate) bulletin: Bulletin,
     /// What `/metrics` counted.
     pub(crate) tally: Tally,
 }
@@ -26,7 +28,7 @@ impl Desk {
     pub fn new(runtime: Arc<Runtime>) -> io::Result<Desk> {
         let (suspended, listings) = (Suspended::new()?, Listings::default());
         let (errands, tally) = (Errands::default(), Tally::default());
-        Ok(Desk { runtime, suspended, listings, errands, tally })
+        Ok(Desk { runtime, suspended, listings, errands, bulletin: Bulletin::default(), tally })
     }
 
     /// Bytes that came out of a call. Its inputs lie beside the log too, may be sensitive, and are
