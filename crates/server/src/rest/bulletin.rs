@@ -14,7 +14,7 @@ use super::place::Place;
 
 /// How many entries are fetched at once, and how many events wait for those who are told last.
 const AT_ONCE: usize = 256;
-const MOST_WAITING: usize = 1024;
+const MOST_WAITING: usize = 256;
 
 /// How long one look for news lasts.
 const LOOK: Duration = Duration::from_secs(1);

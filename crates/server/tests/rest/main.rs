@@ -59,6 +59,7 @@ impl Served {
                     let percent = Some(step as f64 * 100.0 / STEPS as f64);
                     let (index, total) = (Some(step), Some(STEPS));
                     let progress = Progress {
+                        message: Some("step by step ".repeat(200)),
                         percent,
                         step_index: index,
                         total_steps: total,
