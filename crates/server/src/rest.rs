@@ -29,7 +29,7 @@ pub(crate) use batch::run as run_batch;
 pub(crate) use bulletin::Bulletin;
 pub(crate) use errand::{Errand, Errands};
 pub(crate) use invocations::own;
-pub(crate) use native::refs;
+pub(crate) use native::{refs, traced};
 pub(crate) use problem::Problem;
 
 /// Every route below `/v1`. What the document says of each stands in `document`, and a test holds the
