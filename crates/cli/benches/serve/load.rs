@@ -72,9 +72,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects, and opens a session where the era has them.
     pub(crate) async fn open(address: &str, era: Era) -> Connection {
-        let stream = TcpStream::connect(address).await.unwrap();
-        stream.set_nodelay(true).unwrap();
-        let mut connection = Connection { stream, buffer: Vec::new(), call: Vec::new() };
+        let mut connection = Connection::plain(address).await;
         let mut params = json!({"name": "time_now", "arguments": {}});
         let mut headers = String::new();
         match era {
@@ -97,6 +95,19 @@ impl Connection {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         connection.call = request(address, &headers, &body);
         connection
+    }
+
+    /// One with a session in which nothing is called, and the name of the session.
+    pub(crate) async fn with_session(address: &str) -> (Connection, String) {
+        let mut connection = Connection::plain(address).await;
+        let session = connection.begin_session(address).await;
+        (connection, session)
+    }
+
+    async fn plain(address: &str) -> Connection {
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Connection { stream, buffer: Vec::new(), call: Vec::new() }
     }
 
     async fn begin_session(&mut self, address: &str) -> String {

@@ -2,6 +2,7 @@
 
 mod clients;
 mod living;
+mod room;
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use anyhow::{Result, anyhow};
 use haft::{Host, StoreChoice};
 use haft_contract::settings::{self, Sandbox};
 use haft_driver::BoxFuture;
-use haft_server::{Desk, Entrance, OAuth, Server};
+use haft_server::{Desk, Entrance, Limits, OAuth, Server};
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -45,16 +46,18 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     if arguments.stdio {
         let stranger = host.runtime().world().people.stranger();
         haft_server::stdio(desk, stranger).await.map_err(|fault| anyhow!(fault))?;
-        let left = host.stop(haft_server::Limits::default().patience).await;
+        let left = host.stop(Limits::default().patience).await;
         telling::end(&host, spans).await;
         return ended(&host, left).await;
     }
     let written = host.workspace().settings().server.clone();
     let clients_log_in = written.oauth.is_some();
+    let mut limits = Limits::default();
+    limits.connections = room::for_connections(limits.connections);
     let entrance = Entrance {
         hosts: written.hosts.into_iter().collect(),
         oauth: written.oauth.map(oauth),
-        ..Entrance::default()
+        limits,
     };
     let listen = arguments.listen.unwrap_or(written.listen);
     let server = Server::open(desk, &listen, entrance).await?;

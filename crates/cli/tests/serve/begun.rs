@@ -66,3 +66,27 @@ fn a_hundred_tools_are_served() {
     let ready = server.get("/v1/ready").json();
     assert!(ready["tools"].as_u64().unwrap() >= 100, "{ready}");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_takes_as_many_open_files_as_it_may_have() {
+    let folder = workspace();
+    let haft = command(&folder, "serve --listen 127.0.0.1:0 --json");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "ulimit -Sn 200 && exec \"$0\" \"$@\""]).arg(haft.get_program());
+    shell.args(haft.get_args()).stdout(Stdio::piped()).stderr(Stdio::null());
+    haft.get_envs().for_each(|(name, value)| {
+        value.map(|value| shell.env(name, value));
+    });
+    let mut child = shell.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let [soft, hard] = files.split_whitespace().take(2).collect::<Vec<_>>()[..] else {
+        panic!("{files}")
+    };
+    assert_eq!(soft, hard);
+}
