@@ -29,6 +29,12 @@ impl Contract {
         Contract { tool, action, effects, internal }
     }
 
+    /// Whether both come of one reading of one text.
+    pub fn is_read_from_the_same(&self, other: &Contract) -> bool {
+        let action = |contract: &Contract| contract.action.as_ref().map(Arc::as_ptr);
+        Arc::ptr_eq(&self.tool, &other.tool) && action(self) == action(other)
+    }
+
     /// Its id and major.
     pub fn key(&self) -> &ToolKey {
         &self.tool.key

@@ -25,6 +25,13 @@ pub struct Place {
 }
 
 impl Place {
+    /// Whether programs of both see the same and may do the same.
+    pub fn is(&self, other: &Place) -> bool {
+        let Place { root, hidden, walls, guard, variable: _, secrets } = self;
+        (root, hidden, walls, guard, secrets)
+            == (&other.root, &other.hidden, &other.walls, &other.guard, &other.secrets)
+    }
+
     /// The workspace by its real name, since a sandbox shows places and not links.
     pub(crate) fn real_root(&self) -> io::Result<PathBuf> {
         fs::canonicalize(&self.root)

@@ -1,11 +1,13 @@
 //! A workspace that can be called: its catalog, its rules, its drivers and its ledger joined.
 
+mod declared;
 mod doctor;
 mod hooks;
 mod login;
 mod lookout;
 mod probing;
 mod readiness;
+mod refresh;
 mod secrets;
 mod spans;
 mod store;
@@ -18,15 +20,16 @@ mod world;
 pub use doctor::{Degree, Examined};
 pub use login::{Ask, Attending};
 pub use probing::Probed;
+pub use refresh::Refreshed;
 pub use secrets::SecretState;
 pub use spans::SpansSent;
 pub use store::StoreChoice;
 pub use subscription::Subscription;
-pub use watching::{Refreshed, Watching};
+pub use watching::Watching;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use haft_catalog::{DriverStates, Entry};
@@ -42,6 +45,7 @@ use haft_sandbox::{AddressGuard, Launcher};
 use tokio::task::JoinError;
 
 use crate::{Error, LoadOptions, Workspace};
+use declared::Declared;
 use lookout::Watch;
 
 /// How a host is opened.
@@ -94,6 +98,8 @@ pub struct Host {
     workspace: RwLock<Arc<Workspace>>,
     /// Knows how the drivers of the workspace are.
     watch: RwLock<Arc<Watch>>,
+    /// What the next reading may take over.
+    declared: Mutex<Declared>,
     given: Given,
 }
 
@@ -137,12 +143,14 @@ impl Host {
             addresses: options.addresses,
             launcher: options.launcher,
         };
-        let (world, watch) = world::build(&workspace, &given);
+        let declared = Declared::of(&workspace, &given, None);
+        let (world, watch) = world::build(&workspace, &given, &declared);
         Ok(Host {
             runtime: Runtime::new(world, store.clone(), options.clock, runtime_options).into(),
             store,
             workspace: RwLock::new(Arc::new(workspace)),
             watch: RwLock::new(watch),
+            declared: Mutex::new(declared),
             given,
         })
     }
@@ -204,7 +212,8 @@ impl Host {
         self.watch.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the workspace again. Calls that are under way keep what they began with.
+    /// Reads the workspace again. Calls that are under way keep what they began with, and drivers that
+    /// are made of the same go on.
     pub fn reload(&self) -> Result<(), Error> {
         self.swap(self.workspace().reload()?);
         Ok(())
@@ -212,7 +221,9 @@ impl Host {
 
     /// Puts a workspace in place of the one that holds.
     fn swap(&self, workspace: Workspace) {
-        let (world, watch) = world::build(&workspace, &self.given);
+        let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        *declared = Declared::of(&workspace, &self.given, Some(&declared));
+        let (world, watch) = world::build(&workspace, &self.given, &declared);
         self.runtime.replace_world(world);
         *self.watch.write().unwrap_or_else(PoisonError::into_inner) = watch;
         *self.workspace.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(workspace);

@@ -9,9 +9,9 @@ mod side;
 pub(crate) mod upstream;
 
 pub use rulebook::Rulebook;
-pub(crate) use side::SIDE_FILES;
+pub(crate) use side::{SETTINGS_FILE, SIDE_FILES};
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -84,6 +84,22 @@ impl Workspace {
             };
         }
         Workspace::build(&self.root, self.options.clone(), known, Some(self))
+    }
+
+    /// The same with some files as an earlier one had them.
+    pub(crate) fn holding(
+        &self,
+        earlier: &Workspace,
+        held: &BTreeSet<String>,
+    ) -> Result<Workspace, Error> {
+        let mut known = self.known.clone();
+        for file in held {
+            match earlier.known.get(file) {
+                Some(manifest) => known.insert(file.clone(), manifest.clone()),
+                None => known.remove(file),
+            };
+        }
+        Workspace::build(&self.root, self.options.clone(), known, Some(earlier))
     }
 
     fn read(

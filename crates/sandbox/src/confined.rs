@@ -136,7 +136,7 @@ impl Default for Bounds {
 }
 
 /// What stands between a program and this machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Walls {
     /// A launcher puts the program inside.
     By(Launcher),

@@ -20,6 +20,9 @@ use clients::Client;
 /// The most that a document of an authorization server takes.
 const LARGEST_DOCUMENT: usize = 1024 * 1024;
 
+/// How many errors are shown at the start.
+const MOST_ERRORS: usize = 10;
+
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// `host:port`; what haft.toml says where none is given.
@@ -113,7 +116,8 @@ fn begun(context: &Context, host: &Host, server: &Server, clients_log_in: bool) 
     output::remark(format!("REST  {rest}"));
     output::remark(format!("{tools} tools, {drivers} drivers"));
     if errors + warnings > 0 {
-        let words = format!("{errors} errors and {warnings} warnings; `haft check` shows them");
+        living::shown(notices.iter().filter(|notice| notice.severity == "error").take(MOST_ERRORS));
+        let words = format!("{errors} errors and {warnings} warnings; `haft check` shows them all");
         output::remark(format!("\x1b[1;33mwarning\x1b[0m: {words}"));
     }
     if !confined {

@@ -45,7 +45,8 @@ fn a_person_is_shown_what_is_wrong_and_what_to_paste() {
     let said = crate::eventually(|| Some(server.said()).filter(|said| said.contains("VS Code")));
     let mcp = format!("http://{}/mcp", server.address);
     for part in [
-        "`haft check` shows them",
+        "\nT001 .tools/a.b/TOOL.md:2:1 `name` is missing from TOOL.md\n",
+        "`haft check` shows them all",
         &format!("Claude Code   claude mcp add --transport http haft {mcp}\n"),
         &format!("[mcp_servers.haft]\n              url = \"{mcp}\"\n"),
         &format!("{{\"mcpServers\":{{\"haft\":{{\"url\":\"{mcp}\"}}}}}}"),

@@ -1,17 +1,12 @@
 //! Living settings: files that change while a host runs.
 
-use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use haft_contract::{Diagnostic, Severity};
-use haft_model::Notice;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Host, world};
 use crate::files::{FOLDERS, ROOT_FILES};
 use crate::workspace::SIDE_FILES;
 use crate::{Error, Workspace};
@@ -21,58 +16,6 @@ const CALM: Duration = Duration::from_millis(100);
 
 /// How long calm is waited for.
 const LONGEST: Duration = Duration::from_secs(2);
-
-/// What became of files that changed.
-#[derive(Debug)]
-pub enum Refreshed {
-    /// They say what they said.
-    Same,
-    /// What they say now holds from here on.
-    Swapped,
-    /// What they said before holds on, since these errors are new.
-    Kept(Vec<Notice>),
-}
-
-impl Host {
-    /// Reads the workspace again, and goes by it from here on if nothing is wrong with it that was not
-    /// wrong before. Otherwise everything stays as it was, and the notices say why.
-    pub fn refresh(&self) -> Result<Refreshed, Error> {
-        let now = self.workspace();
-        let next = now.reload()?;
-        if next.says_the_same(&now) {
-            self.tell(&now);
-            return Ok(Refreshed::Same);
-        }
-        let known: BTreeSet<_> = errors(&now).map(breach).collect();
-        let new: Vec<Notice> = errors(&next)
-            .filter(|found| !known.contains(&breach(found)))
-            .map(Diagnostic::notice)
-            .collect();
-        if !new.is_empty() {
-            self.tell(&next);
-            return Ok(Refreshed::Kept(new));
-        }
-        self.swap(next);
-        Ok(Refreshed::Swapped)
-    }
-
-    /// Says what is wrong with a workspace, whichever is in force.
-    fn tell(&self, workspace: &Workspace) {
-        let notices = world::notices(workspace);
-        if self.runtime.world().notices != notices {
-            self.runtime.replace_notices(notices);
-        }
-    }
-}
-
-fn errors(workspace: &Workspace) -> impl Iterator<Item = &Diagnostic> {
-    workspace.diagnostics().iter().filter(|found| found.severity == Severity::Error)
-}
-
-/// What tells one mistake from another, wherever in the file it has moved.
-fn breach(found: &Diagnostic) -> (&str, &str, &str) {
-    (&found.file, found.code, &found.message)
-}
 
 /// Rings when files of a workspace change, for as long as it is kept.
 pub struct Watching {
@@ -142,19 +85,6 @@ fn concerns(root: &Path, path: &Path) -> bool {
     let alone = parts.next().is_none();
     FOLDERS.contains(&first)
         || (alone && (ROOT_FILES.contains(&first) || SIDE_FILES.contains(&first)))
-}
-
-impl Workspace {
-    /// Whether nothing that it was read from changed.
-    fn says_the_same(&self, earlier: &Workspace) -> bool {
-        let same = |file: &String, reading: &Arc<haft_contract::Reading>| {
-            earlier.reading(file).is_some_and(|before| Arc::ptr_eq(before, reading))
-        };
-        let mut readings = self.readings();
-        readings.len() == earlier.readings().len()
-            && readings.all(|(file, reading)| same(file, reading))
-            && SIDE_FILES.iter().all(|file| self.text(file) == earlier.text(file))
-    }
 }
 
 #[cfg(test)]

@@ -6,20 +6,23 @@ use std::sync::Arc;
 use haft_catalog::Surface;
 use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::Driver;
-use haft_drivers::mcp::Witness;
-use haft_drivers::{Builtin, Cli, Declared, Http, Mcp, Place, Sdk, Upstream};
-use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Timestamp, ToolKey};
+use haft_drivers::{Builtin, Upstream};
+use haft_model::{Actor, CallRate, DriverId, Glob, Notice, Timestamp};
 use haft_policy::Rulebook;
 use haft_runtime::{People, Rate, World};
 
+use super::declared::Declared;
 use super::lookout::{Sources, Watch};
 use super::{Given, hooks, vault};
 use crate::builtin::UPSTREAM_DRIVER;
-use crate::workspace::upstream;
 use crate::{BUILTIN_DRIVER, Workspace};
 
 /// The world, and who knows how its drivers are.
-pub(super) fn build(workspace: &Workspace, given: &Given) -> (World, Arc<Watch>) {
+pub(super) fn build(
+    workspace: &Workspace,
+    given: &Given,
+    declared: &Declared,
+) -> (World, Arc<Watch>) {
     let settings = workspace.settings();
     let surfaces = settings.surfaces.iter().map(|surface| {
         let most = usize::try_from(surface.defer_above).unwrap_or(usize::MAX);
@@ -34,13 +37,13 @@ pub(super) fn build(workspace: &Workspace, given: &Given) -> (World, Arc<Watch>)
     let watch = Arc::new(Watch::new(Sources {
         root: workspace.root().to_owned(),
         keeper: given.vault.is_none().then(|| keeper.clone()),
-        place: hooks::place(workspace, given),
+        place: declared.place().clone(),
         code: code.chain(given.drivers.keys().cloned()).collect(),
     }));
     let world = World {
         snapshot: workspace.shared_snapshot(),
         rulebook: Arc::new(rulebook(workspace)),
-        drivers: drivers(workspace, given),
+        drivers: drivers(workspace, given, declared),
         vault: Some(given.vault.clone().unwrap_or_else(|| keeper.clone())),
         hooks: given.hooks.iter().cloned().chain(hooks::of(workspace, given, &keeper)).collect(),
         surfaces: surfaces.collect(),
@@ -71,10 +74,14 @@ pub(super) fn notices(workspace: &Workspace) -> Arc<[Notice]> {
     workspace.diagnostics().iter().map(|diagnostic| diagnostic.notice()).collect()
 }
 
-fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
+fn drivers(
+    workspace: &Workspace,
+    given: &Given,
+    declared: &Declared,
+) -> HashMap<DriverId, Arc<dyn Driver>> {
     let builtin =
         Builtin::new(workspace.root().to_owned(), given.addresses.clone(), Timestamp::now);
-    let mut drivers = declared(workspace, given);
+    let mut drivers = declared.drivers();
     // Code that stands behind a driver knows better than its manifest how it works.
     drivers.extend(workspace.code_drivers());
     drivers.extend(given.drivers.iter().map(|(id, driver)| (id.clone(), driver.clone())));
@@ -82,57 +89,6 @@ fn drivers(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Dr
     let upstream = Upstream::of(&drivers);
     drivers.insert(DriverId::from(UPSTREAM_DRIVER), Arc::new(upstream));
     drivers
-}
-
-/// A driver, and which of its entries serves which contract.
-struct Serving {
-    driver: Arc<haft_contract::Driver>,
-    serves: Vec<(ToolKey, usize)>,
-}
-
-/// The drivers that some contract is served by and that a manifest describes whole. Their manifests
-/// are read when they are first asked, because most drivers of a large workspace never are.
-fn declared(workspace: &Workspace, given: &Given) -> HashMap<DriverId, Arc<dyn Driver>> {
-    let mut found: HashMap<DriverId, Serving> = HashMap::new();
-    for entry in workspace.snapshot().entries() {
-        for binding in &entry.bindings {
-            let driver = &binding.driver;
-            let serving = found
-                .entry(driver.id.clone())
-                .or_insert_with(|| Serving { driver: driver.clone(), serves: Vec::new() });
-            serving.serves.push((entry.contract.key().clone(), binding.entry));
-        }
-    }
-    let (place, witness) = (hooks::place(workspace, given), upstream::witness(workspace.root()));
-    let driver =
-        |(id, serving): (_, Serving)| Some((id, of_kind(serving, given, &place, &witness)?));
-    found.into_iter().filter_map(driver).collect()
-}
-
-/// The driver of its kind; one whose kind nobody here carries out is not there.
-fn of_kind(
-    Serving { driver, serves }: Serving,
-    given: &Given,
-    place: &Place,
-    witness: &Witness,
-) -> Option<Arc<dyn Driver>> {
-    let kind = driver.kind;
-    let read = move || Declared { manifest: driver.raw(), serves };
-    match kind {
-        DriverKind::Http => {
-            let http = Http::new(read, given.addresses.clone(), Timestamp::now);
-            Some(Arc::new(http.with_files_of(place.root.clone())))
-        }
-        DriverKind::Cli => {
-            let cli = Cli::new(read, place.clone()).reading_yaml(haft_contract::source::yaml_value);
-            Some(Arc::new(cli))
-        }
-        DriverKind::Mcp => {
-            Some(Arc::new(Mcp::new(read, place.clone()).witnessed_by(witness.clone())))
-        }
-        DriverKind::Sdk => Some(Arc::new(Sdk::new(read, place.clone()))),
-        DriverKind::Builtin => None,
-    }
 }
 
 fn rulebook(workspace: &Workspace) -> Rulebook {

@@ -22,7 +22,7 @@ pub(super) struct SideFile<T: 'static> {
 }
 
 /// What the settings are called.
-pub(super) const SETTINGS_FILE: &str = "haft.toml";
+pub(crate) const SETTINGS_FILE: &str = "haft.toml";
 
 const LOCK_FILE: &str = "haft.lock";
 

@@ -4,6 +4,7 @@
 
 mod builtin;
 mod files;
+mod refresh;
 mod reload;
 mod rule_examples;
 

@@ -1,6 +1,13 @@
 //! A folder with a contract, a driver of kind mcp and its server, opened by a host.
 
-#![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a case that cannot be laid out fails the test"
+)]
+
+#[cfg(target_os = "linux")]
+mod kept;
 
 use haft::{Host, HostOptions, StoreChoice, Workspace};
 use haft_model::{Call, Code, Envelope};

@@ -1,9 +1,11 @@
 //! What changes, for clients that want to hear of it.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use haft_driver::BackendNews;
+use haft_driver::{BackendNews, Driver};
+use haft_model::DriverId;
+use haft_runtime::World;
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
 
@@ -45,39 +47,63 @@ impl News {
     }
 }
 
+/// The backends that are listened to, by their drivers. A driver whose files changed is another one.
+struct Backends {
+    known: HashMap<DriverId, Weak<dyn Driver>>,
+    listening: JoinSet<()>,
+    tell: mpsc::Sender<BackendNews>,
+}
+
+impl Backends {
+    /// Listens to all that there are now, beside those that are listened to already.
+    fn listen(&mut self, world: &World) {
+        for (id, driver) in &world.drivers {
+            let now = Arc::downgrade(driver);
+            if self.known.get(id).is_some_and(|known| known.ptr_eq(&now)) {
+                continue;
+            }
+            if let Some(news) = driver.backend().and_then(|backend| backend.news()) {
+                self.listening.spawn(hand_on(news, self.tell.clone()));
+                self.known.insert(id.clone(), now);
+            }
+        }
+        while self.listening.try_join_next().is_some() {}
+    }
+}
+
+async fn hand_on(mut news: broadcast::Receiver<BackendNews>, tell: mpsc::Sender<BackendNews>) {
+    loop {
+        match news.recv().await {
+            Ok(news) => {
+                if tell.send(news).await.is_err() {
+                    break;
+                }
+            }
+            // Whoever is slow looks again at what it is told next.
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => break,
+        }
+    }
+}
+
 impl Wire {
     /// Hears of everything that changes: what somebody sees, and what backends tell.
     pub(super) fn news(&self, mut seen: Seen) -> News {
         let (tell, heard) = mpsc::channel(MOST_NEWS);
-        let mut listening = JoinSet::new();
         let mut changes = self.desk.runtime.changes();
-        let told = tell.clone();
+        let desk = self.desk.clone();
+        let mut backends =
+            Backends { known: HashMap::new(), listening: JoinSet::new(), tell: tell.clone() };
+        backends.listen(&desk.world());
+        let mut listening = JoinSet::new();
         listening.spawn(async move {
             while changes.changed().await.is_ok() {
-                if seen.changed() && told.send(BackendNews::Tools).await.is_err() {
+                backends.listen(&desk.world());
+                if seen.changed() && tell.send(BackendNews::Tools).await.is_err() {
                     break;
                 }
             }
         });
-        let world = self.desk.world();
-        let backends = world.drivers.values().filter_map(|driver| driver.backend());
-        for mut news in backends.filter_map(|backend| backend.news()) {
-            let told = tell.clone();
-            listening.spawn(async move {
-                loop {
-                    match news.recv().await {
-                        Ok(news) => {
-                            if told.send(news).await.is_err() {
-                                break;
-                            }
-                        }
-                        // Whoever is slow looks again at what it is told next.
-                        Err(broadcast::error::RecvError::Lagged(_)) => {}
-                        Err(broadcast::error::RecvError::Closed) => break,
-                    }
-                }
-            });
-        }
         News { heard, _listening: listening }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use haft::{Host, Refreshed, Watching};
+use haft_model::Notice;
 
 use crate::{command, output};
 
@@ -28,22 +29,41 @@ pub(super) fn watch(host: &Arc<Host>) {
 fn refresh(host: &Host) {
     match host.refresh() {
         Ok(Refreshed::Same) => {}
-        Ok(Refreshed::Swapped) => {
-            let workspace = host.workspace();
-            command::record_first_sight(&workspace);
-            let tools = workspace.snapshot().entries().count();
-            output::remark(format!("files changed: {tools} tools now"));
-        }
+        Ok(Refreshed::Swapped) => swapped(host),
         Ok(Refreshed::Kept(new)) => {
-            for notice in &new {
-                let place = format!("{}:{}:{}", notice.file, notice.line, notice.column);
-                let words = output::visible(&notice.message);
-                output::remark(format!("\x1b[1;31m{}\x1b[0m {place} {words}", notice.code));
-            }
+            shown(&new);
             output::remark(
                 "files changed, and what they said before holds on until that is mended",
             );
         }
+        Ok(Refreshed::Partly(new)) => {
+            shown(&new);
+            swapped(host);
+            output::remark("what these files said before holds on until that is mended");
+        }
+        Ok(Refreshed::Without(new)) => {
+            shown(&new);
+            swapped(host);
+            output::remark(
+                "rules changed as well, and so these files are out until that is mended",
+            );
+        }
         Err(fault) => output::remark(format!("files changed and cannot be read: {fault}")),
+    }
+}
+
+fn swapped(host: &Host) {
+    let workspace = host.workspace();
+    command::record_first_sight(&workspace);
+    let tools = workspace.snapshot().entries().count();
+    output::remark(format!("files changed: {tools} tools now"));
+}
+
+/// What is wrong, with the place, a line each.
+pub(super) fn shown<'n>(notices: impl IntoIterator<Item = &'n Notice>) {
+    for notice in notices {
+        let place = format!("{}:{}:{}", notice.file, notice.line, notice.column);
+        let words = output::visible(&notice.message);
+        output::remark(format!("\x1b[1;31m{}\x1b[0m {place} {words}", notice.code));
     }
 }

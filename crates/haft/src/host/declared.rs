@@ -1,0 +1,132 @@
+//! Drivers that a manifest describes whole. A reload takes over those that are made of the same, with
+//! the processes and connections that they keep.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use haft_catalog::Entry;
+use haft_contract::Contract;
+use haft_driver::Driver;
+use haft_drivers::mcp::Witness;
+use haft_drivers::{Cli, Http, Mcp, Place, Sdk};
+use haft_model::{DriverId, DriverKind, Timestamp};
+
+use super::{Given, hooks};
+use crate::Workspace;
+use crate::workspace::upstream;
+
+/// The drivers that some contract is served by and that a manifest describes whole.
+pub(super) struct Declared {
+    place: Place,
+    witness: Witness,
+    made: HashMap<DriverId, Made>,
+}
+
+/// A driver, what it was made of, and itself.
+struct Made {
+    of: Serving,
+    driver: Arc<dyn Driver>,
+}
+
+/// A manifest, and which of its entries serves which contract.
+#[derive(Clone)]
+struct Serving {
+    manifest: Arc<haft_contract::Driver>,
+    serves: Vec<(Arc<Contract>, usize)>,
+}
+
+impl Declared {
+    /// The drivers of a workspace. Those of an earlier one that are made of the same are taken over.
+    pub(super) fn of(workspace: &Workspace, given: &Given, earlier: Option<&Declared>) -> Declared {
+        let place = hooks::place(workspace, given);
+        // Another place is another sandbox, or another secret to keep from programs.
+        let earlier = earlier.filter(|earlier| earlier.place.is(&place));
+        let mut declared = Declared {
+            place: earlier.map_or(place, |earlier| earlier.place.clone()),
+            witness: earlier.map_or_else(
+                || upstream::witness(workspace.root()),
+                |earlier| earlier.witness.clone(),
+            ),
+            made: HashMap::new(),
+        };
+        for (id, of) in serving(workspace.snapshot().entries()) {
+            let before = earlier.and_then(|earlier| earlier.made.get(&id));
+            let driver = match before.filter(|before| before.of.is(&of)) {
+                Some(before) => Some(before.driver.clone()),
+                None => declared.make(of.clone(), given),
+            };
+            declared.made.extend(driver.map(|driver| (id, Made { of, driver })));
+        }
+        declared
+    }
+
+    /// Where their programs run.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Each of them, by its id.
+    pub(super) fn drivers(&self) -> HashMap<DriverId, Arc<dyn Driver>> {
+        self.made.iter().map(|(id, made)| (id.clone(), made.driver.clone())).collect()
+    }
+
+    /// The driver of its kind; one whose kind nobody here carries out is not there. Its manifest is
+    /// read when it is first asked, because most drivers of a large workspace never are.
+    fn make(
+        &self,
+        Serving { manifest, serves }: Serving,
+        given: &Given,
+    ) -> Option<Arc<dyn Driver>> {
+        let (kind, place) = (manifest.kind, self.place.clone());
+        let read = move || haft_drivers::Declared {
+            manifest: manifest.raw(),
+            serves: serves
+                .iter()
+                .map(|(contract, entry)| (contract.key().clone(), *entry))
+                .collect(),
+        };
+        match kind {
+            DriverKind::Http => {
+                let http = Http::new(read, given.addresses.clone(), Timestamp::now);
+                Some(Arc::new(http.with_files_of(place.root)))
+            }
+            DriverKind::Cli => {
+                let cli = Cli::new(read, place).reading_yaml(haft_contract::source::yaml_value);
+                Some(Arc::new(cli))
+            }
+            DriverKind::Mcp => {
+                Some(Arc::new(Mcp::new(read, place).witnessed_by(self.witness.clone())))
+            }
+            DriverKind::Sdk => Some(Arc::new(Sdk::new(read, place))),
+            DriverKind::Builtin => None,
+        }
+    }
+}
+
+/// What each driver serves, in the order of contracts.
+fn serving<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>) -> HashMap<DriverId, Serving> {
+    let mut found: HashMap<DriverId, Serving> = HashMap::new();
+    for entry in entries {
+        for binding in &entry.bindings {
+            let manifest = &binding.driver;
+            let serving = found
+                .entry(manifest.id.clone())
+                .or_insert_with(|| Serving { manifest: manifest.clone(), serves: Vec::new() });
+            serving.serves.push((entry.contract.clone(), binding.entry));
+        }
+    }
+    found
+}
+
+impl Serving {
+    /// Whether both were read from the same texts. A text that did not change is not read again.
+    fn is(&self, other: &Serving) -> bool {
+        Arc::ptr_eq(&self.manifest, &other.manifest)
+            && self.serves.len() == other.serves.len()
+            && self
+                .serves
+                .iter()
+                .zip(&other.serves)
+                .all(|((one, at), (two, there))| at == there && one.is_read_from_the_same(two))
+    }
+}

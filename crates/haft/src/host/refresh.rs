@@ -1,0 +1,187 @@
+//! Which of the files that changed a running host goes by
+//! ([0048](../../../../docs/decisions/0048-a-broken-manifest-goes-on-as-it-was.md)).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use haft_contract::{Diagnostic, Kind, Manifest, Reading, Severity};
+use haft_model::Notice;
+
+use super::{Host, world};
+use crate::workspace::{SETTINGS_FILE, SIDE_FILES};
+use crate::{Error, Workspace};
+
+/// What became of files that changed.
+#[derive(Debug)]
+pub enum Refreshed {
+    /// They say what they said.
+    Same,
+    /// What they say now holds from here on.
+    Swapped,
+    /// What they said before holds on, since these errors are new.
+    Kept(Vec<Notice>),
+    /// What they say now holds from here on, except where these errors are new: there the manifests go
+    /// on as they were.
+    Partly(Vec<Notice>),
+    /// What they say now holds from here on, and manifests with these new errors are out: what governs
+    /// them changed as well, and nobody can tell whether they were meant to go on under that.
+    Without(Vec<Notice>),
+}
+
+impl Host {
+    /// Reads the workspace again, and goes by it from here on as far as nothing is wrong with it that
+    /// was not wrong before. Whatever is in force, the notices say what is wrong with the files.
+    pub fn refresh(&self) -> Result<Refreshed, Error> {
+        let now = self.workspace();
+        let next = now.reload()?;
+        if next.says_the_same(&now) {
+            self.tell(&now);
+            return Ok(Refreshed::Same);
+        }
+        let new = new_errors(&now, &next);
+        let notices = || new.iter().map(|found| found.notice()).collect();
+        if new.is_empty() {
+            self.swap(next);
+            return Ok(Refreshed::Swapped);
+        }
+        if new.iter().any(|found| governs(&found.file, &now) || governs(&found.file, &next)) {
+            self.tell(&next);
+            return Ok(Refreshed::Kept(notices()));
+        }
+        if rules_differ(&now, &next) {
+            let notices = notices();
+            self.swap(next);
+            return Ok(Refreshed::Without(notices));
+        }
+        let mixed = mixed(&now, &next, &new)?;
+        Ok(match mixed.filter(|mixed| !mixed.says_the_same(&now)) {
+            Some(mixed) => {
+                self.swap(mixed);
+                self.tell(&next);
+                Refreshed::Partly(notices())
+            }
+            None => {
+                self.tell(&next);
+                Refreshed::Kept(notices())
+            }
+        })
+    }
+
+    /// Says what is wrong with a workspace, whichever is in force.
+    fn tell(&self, workspace: &Workspace) {
+        let notices = world::notices(workspace);
+        if self.runtime.world().notices != notices {
+            self.runtime.replace_notices(notices);
+        }
+    }
+}
+
+/// What is wrong with a workspace that was not wrong before, wherever in its file it has moved.
+fn new_errors<'w>(now: &Workspace, next: &'w Workspace) -> Vec<&'w Diagnostic> {
+    fn errors(workspace: &Workspace) -> impl Iterator<Item = &Diagnostic> {
+        workspace.diagnostics().iter().filter(|found| found.severity == Severity::Error)
+    }
+    fn breach(found: &Diagnostic) -> (&str, &str, &str) {
+        (&found.file, found.code, &found.message)
+    }
+    let known: BTreeSet<_> = errors(now).map(breach).collect();
+    errors(next).filter(|found| !known.contains(&breach(found))).collect()
+}
+
+/// The next reading, with the old text of broken manifests and of whatever else changed and is bound to
+/// one of them: no contract meets a driver that was written for another one. None where that does not
+/// help.
+fn mixed(
+    now: &Workspace,
+    next: &Workspace,
+    new: &[&Diagnostic],
+) -> Result<Option<Workspace>, Error> {
+    let changed: BTreeSet<&str> = changed(now, next).collect();
+    let mut held: BTreeSet<String> = BTreeSet::new();
+    for found in new {
+        match changed.get(&*found.file) {
+            Some(file) => held.extend([(*file).to_owned()]),
+            None => held.extend(blamed(&found.file, now, next, &changed)),
+        }
+    }
+    loop {
+        let mixed = next.holding(now, &held)?;
+        let is_new = |file: &str| changed.contains(file) && !held.contains(file);
+        let joined = |(one, other): (&str, &str)| {
+            (held.contains(one) && is_new(other)).then(|| other.to_owned())
+        };
+        let more: Vec<String> = bonds(now).chain(bonds(&mixed)).filter_map(joined).collect();
+        if more.is_empty() {
+            let settled = SIDE_FILES.iter().all(|file| mixed.text(file) == next.text(file));
+            let sound = settled && new_errors(now, &mixed).is_empty();
+            return Ok(sound.then_some(mixed));
+        }
+        held.extend(more);
+    }
+}
+
+/// Which changes are to blame for an error in a file that did not change: those of files bound to it
+/// that are gone or broken, or else all of those.
+fn blamed(file: &str, now: &Workspace, next: &Workspace, changed: &BTreeSet<&str>) -> Vec<String> {
+    let bound = bonds(now).chain(bonds(next)).filter(|(one, _)| *one == file);
+    let bound: Vec<&str> =
+        bound.map(|(_, other)| other).filter(|other| changed.contains(other)).collect();
+    let usable = |file: &str| next.reading(file).is_some_and(|found| found.manifest.is_some());
+    let broken: Vec<&str> = bound.iter().copied().filter(|other| !usable(other)).collect();
+    let blamed = if broken.is_empty() { bound } else { broken };
+    blamed.into_iter().map(str::to_owned).collect()
+}
+
+/// The files of each contract and of the drivers that claim it, either way round.
+fn bonds(workspace: &Workspace) -> impl Iterator<Item = (&str, &str)> {
+    workspace.snapshot().entries().flat_map(|entry| {
+        let tool = &*entry.contract.tool.file;
+        let drivers = entry.bindings.iter().map(|binding| &*binding.driver.file);
+        drivers.flat_map(move |driver| [(tool, driver), (driver, tool)])
+    })
+}
+
+/// Whether a file says what others may do, or what they mean. Everything does but contracts and
+/// drivers.
+fn governs(file: &str, workspace: &Workspace) -> bool {
+    let manifest = workspace.reading(file).and_then(|reading| reading.manifest.as_ref());
+    match Kind::of(file) {
+        Some(Kind::Tool | Kind::Driver | Kind::Cli) => false,
+        Some(Kind::Json) => matches!(manifest, Some(Manifest::Interface(_))),
+        Some(
+            Kind::Action
+            | Kind::Policy
+            | Kind::Governance
+            | Kind::Secrets
+            | Kind::Auth
+            | Kind::Runner
+            | Kind::Sandbox,
+        )
+        | None => true,
+    }
+}
+
+/// Whether something that governs says something else. The lock does not: it is held against each
+/// contract, whichever is in force.
+fn rules_differ(now: &Workspace, next: &Workspace) -> bool {
+    now.text(SETTINGS_FILE) != next.text(SETTINGS_FILE)
+        || changed(now, next).any(|file| governs(file, now) || governs(file, next))
+}
+
+/// The manifests that came, went or say something else.
+fn changed<'w>(now: &'w Workspace, next: &'w Workspace) -> impl Iterator<Item = &'w str> {
+    let differs = |file: &str, reading: &Arc<Reading>, other: &Workspace| {
+        !other.reading(file).is_some_and(|known| Arc::ptr_eq(known, reading))
+    };
+    let gone = now.readings().filter(|(file, _)| next.reading(file).is_none());
+    let other = next.readings().filter(move |(file, reading)| differs(file, reading, now));
+    gone.chain(other).map(|(file, _)| file.as_str())
+}
+
+impl Workspace {
+    /// Whether nothing that it was read from changed.
+    fn says_the_same(&self, earlier: &Workspace) -> bool {
+        changed(earlier, self).next().is_none()
+            && SIDE_FILES.iter().all(|file| self.text(file) == earlier.text(file))
+    }
+}
