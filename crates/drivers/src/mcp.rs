@@ -36,7 +36,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
-pub use login::{Asked, Login, Wish, is_elsewhere, log_in, opened};
+pub use login::{Asked, Before, Login, Registered, Wish, is_elsewhere, log_in, opened};
 pub use tools::{Seen, Sight, Witness};
 
 use crate::ending::{unsent, while_running};

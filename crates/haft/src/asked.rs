@@ -3,24 +3,94 @@
 use std::path::Path;
 use std::time::Duration;
 
-use haft_drivers::{Place, mcp};
-use haft_model::Stop;
+use haft_drivers::{Place, Tell, Token, mcp};
+use haft_model::{Code, Secret, Stop, Timestamp};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// How long a server may take to start and to list its tools.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Asks a server for its tools. `manifest` is a driver of kind mcp as far as it says where the server
-/// is; a program runs confined and sees the folder to read.
-pub async fn tools_of(root: &Path, manifest: Value) -> Result<Value, Stop> {
-    let place = Place {
-        root: root.to_owned(),
-        hidden: vec![".haft".into()],
-        walls: Walls::here(Launcher::own()),
-        guard: AddressGuard::public(),
-        variable: |name| std::env::var(name).ok(),
-        secrets: Default::default(),
-    };
-    mcp::list(manifest, place, LONGEST).await
+/// How long a person may take at the page of a login.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// How often somebody is sent to log in, where the server wants another login each time.
+const MOST_LOGINS: usize = 3;
+
+/// A server that is asked for its tools, before there is a driver for it.
+pub struct Stranger<'a> {
+    /// The folder that a program sees to read.
+    pub root: &'a Path,
+    /// A driver of kind mcp as far as it says where the server is.
+    pub manifest: Value,
+    /// What proves who we are, where the manifest names a client that somebody registered.
+    pub client_secret: Option<Secret>,
+}
+
+impl Stranger<'_> {
+    /// Asks for the tools. A program runs confined.
+    pub async fn tools(&self) -> Result<Value, Stop> {
+        let mut manifest = self.manifest.clone();
+        // Who we are is for whoever gives out logins; the server is shown a login or nothing.
+        if let Some(server) = manifest.get_mut("server").and_then(Value::as_object_mut) {
+            let shown = |auth: &Value| auth.get("bearer").is_some();
+            server.retain(|name, value| name != "auth" || shown(value));
+        }
+        mcp::list(manifest, self.place(), LONGEST).await
+    }
+
+    /// The same of a server that may want a login: a person is told which page to open, and what they
+    /// got is given back, for whoever keeps it.
+    pub async fn tools_with_login(
+        &mut self,
+        tell: Tell<'_>,
+    ) -> Result<(Value, Option<Secret>), Stop> {
+        let mut token: Option<Token> = None;
+        for _ in 0..MOST_LOGINS {
+            let stop = match self.tools().await {
+                Ok(answer) => return Ok((answer, token.map(|token| token.written()))),
+                Err(stop) => stop,
+            };
+            let Some(scopes) = lacking(&stop, token.as_ref()) else { return Err(stop) };
+            let before = mcp::Before { client_secret: self.client_secret.clone(), scopes };
+            let guard = self.place().guard;
+            let given = mcp::log_in(&self.manifest, before, &guard, Timestamp::now, tell, PATIENCE);
+            let given = given.await?;
+            if let Some(server) = self.manifest.get_mut("server").and_then(Value::as_object_mut) {
+                let auth = server.entry("auth").or_insert_with(|| json!({}));
+                if let Some(auth) = auth.as_object_mut() {
+                    auth.insert("bearer".to_owned(), json!(given.access.expose()));
+                }
+            }
+            token = Some(given);
+        }
+        self.tools().await.map(|answer| (answer, token.map(|token| token.written())))
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            root: self.root.to_owned(),
+            hidden: vec![".haft".into()],
+            walls: Walls::here(Launcher::own()),
+            guard: AddressGuard::public(),
+            variable: |name| std::env::var(name).ok(),
+            secrets: Default::default(),
+        }
+    }
+}
+
+/// What a login has to reach so that it helps; none where no login would. Somebody who has everything
+/// that the server asks for gets no further by asking again.
+fn lacking(stop: &Stop, token: Option<&Token>) -> Option<Vec<String>> {
+    let held = token.map(Token::scopes).unwrap_or_default();
+    match stop.cause.get("login").and_then(Value::as_str) {
+        Some("expired") if stop.code == Code::CredentialMissing => Some(held),
+        Some("insufficient") => {
+            let asked = stop.cause.get("scopes").and_then(Value::as_array).into_iter().flatten();
+            let asked = asked.filter_map(Value::as_str).map(str::to_owned);
+            let lacked: Vec<String> = asked.filter(|scope| !held.contains(scope)).collect();
+            (!lacked.is_empty()).then(|| [held, lacked].concat())
+        }
+        Some(_) | None => None,
+    }
 }

@@ -16,7 +16,7 @@ mod published;
 mod readiness;
 mod workspace;
 
-pub use asked::tools_of;
+pub use asked::Stranger;
 pub use builtin::BUILTIN_DRIVER;
 pub use define::{
     Args, DefineError, Definitions, DriverBuilder, DriverHandle, Tool, ToolBuilder, ToolDefinition,

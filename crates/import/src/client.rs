@@ -106,7 +106,8 @@ fn one(name: &str, raw: &Value) -> Result<Listed, String> {
                 headers.extend(bearer.map(|variable| {
                     ("Authorization".to_owned(), format!("Bearer ${{{variable}}}"))
                 }));
-                Server::Remote { url: url.to_owned(), headers, sse: text("type") == Some("sse") }
+                let sse = text("type") == Some("sse");
+                Server::Remote { url: url.to_owned(), headers, sse, login: None }
             }
             (None, None) => return Err(format!("`{name}` has neither a command nor an address")),
         };

@@ -21,4 +21,4 @@ mod yaml;
 pub use import::{Error, File, Guess, Import, Skipped};
 pub use manifest::read_document;
 pub use merge::{Base, Conflict, Disk, Kept, Outcome, Prune, merge};
-pub use secret::Secret;
+pub use secret::{Kind as SecretKind, Secret};

@@ -41,7 +41,20 @@ pub enum Server {
         headers: BTreeMap<String, String>,
         /// Whether it speaks the older way, over server-sent events alone.
         sse: bool,
+        /// How one logs in there by OAuth, where it wants that.
+        login: Option<OAuth>,
     },
+}
+
+/// A login by OAuth, and who we are to whoever gives it out, where that is settled before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OAuth {
+    /// What we are known by, where somebody registered us.
+    pub client_id: Option<String>,
+    /// Whether a secret proves it.
+    pub client_secret: bool,
+    /// Where a document lies that says who we are.
+    pub document: Option<String>,
 }
 
 /// What is wanted of a server.
@@ -63,6 +76,13 @@ pub struct Options {
 pub fn asked(server: &Server) -> Option<Value> {
     let launch = Launch::of(server, "asked");
     let mut block = launch.server.clone();
+    // There is no login yet, and nothing that proves who we are is written down.
+    if let Some(auth) = block.get_mut("auth").and_then(Value::as_object_mut) {
+        auth.retain(|name, _| name == "client_id" || name == "client_metadata_url");
+    }
+    if let Some(fields) = block.as_object_mut() {
+        fields.retain(|name, value| name != "auth" || value != &json!({}));
+    }
     let (field, given) = match server {
         Server::Program { env, .. } => ("env", env),
         Server::Remote { headers, .. } => ("headers", headers),
@@ -113,10 +133,12 @@ pub fn import(list: &Value, server: &Server, options: &Options) -> Result<Import
     }
     let users: Vec<String> = made.ids();
     files.push(driver(list, &name, &launch, made.entries, &mut guesses));
-    let secrets: Vec<(Secret, Vec<String>)> =
+    let mut secrets: Vec<(Secret, Vec<String>)> =
         launch.secrets.iter().map(|secret| (secret.clone(), users.clone())).collect();
+    // No call opens it: it is for whoever logs in.
+    secrets.extend(launch.client_secret.clone().map(|secret| (secret, Vec::new())));
     files.extend(secret::inventory(&name, &secrets));
-    let secrets = launch.secrets.clone();
+    let secrets = secrets.into_iter().map(|(secret, _)| secret).collect();
     Import { name, files, guesses, skipped: omissions.0, secrets }.sound()
 }
 

@@ -16,6 +16,25 @@ pub struct Secret {
     pub name: String,
     /// What it opens, and in what form it is kept.
     pub description: String,
+    /// Its form.
+    pub kind: Kind,
+}
+
+/// The form of a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// One text.
+    Opaque,
+    /// A login that renews itself.
+    OAuth,
+}
+
+impl Secret {
+    /// What stands for its value in a manifest.
+    pub(crate) fn placeholder(&self) -> String {
+        format!("${{secrets.{}}}", self.variable)
+    }
 }
 
 /// The inventory of an import's secrets, each with the tools that use it.
@@ -45,14 +64,21 @@ pub(crate) fn auth(import: &str, variables: &[String]) -> Value {
 }
 
 fn entry(secret: &Secret, tools: &[String]) -> Value {
-    let bind: Vec<Value> = tools.iter().map(|tool| json!({ "tool": tool })).collect();
+    let mut bind: Vec<Value> = tools.iter().map(|tool| json!({ "tool": tool })).collect();
+    if bind.is_empty() {
+        bind.push(json!({ "role": "admin" }));
+    }
+    let field = match secret.kind {
+        Kind::Opaque => "value",
+        Kind::OAuth => "access_token",
+    };
     json!({
         "slug": secret.slug,
         "name": secret.name,
         "description": secret.description,
-        "kind": "opaque",
+        "kind": secret.kind,
         "access": { "bind": bind, "rotate": [{ "role": "admin" }] },
         "audit": { "classification": ["credential"] },
-        "exposures": [{ "kind": "env", "name": secret.variable, "field": "value" }],
+        "exposures": [{ "kind": "env", "name": secret.variable, "field": field }],
     })
 }

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use haft_contract::{Report, Source, read};
 use haft_import::cli::{self, Effects, Page};
-use haft_import::mcp::{self, Server};
+use haft_import::mcp::{self, OAuth, Server};
 use haft_import::{Import, openapi, read_document};
+use serde_json::json;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
@@ -160,11 +161,33 @@ fn a_server_elsewhere_is_reached_at_its_address_and_its_key_is_not_written_down(
         url: "https://mcp.example/v1?key=not-a-real-one".into(),
         headers: BTreeMap::from([("Authorization".into(), "Bearer not-a-real-one".into())]),
         sse: false,
+        login: None,
     };
     let options = mcp::Options { id: Some("far".into()), ..mcp::Options::default() };
     let import = mcp::import(&list, &server, &options).unwrap();
     assert!(import.files.iter().all(|file| !file.text.contains("not-a-real-one")));
     check("mcp/far.expected", &import);
+}
+
+#[test]
+fn a_server_with_a_login_names_the_secrets_that_hold_it() {
+    let list = read_document("x", r#"{"result":{"tools":[{"name":"go"}]}}"#).unwrap();
+    let server = Server::Remote {
+        url: "https://mcp.example/v1".into(),
+        headers: BTreeMap::new(),
+        sse: false,
+        login: Some(OAuth {
+            client_id: Some("us".into()),
+            client_secret: true,
+            document: Some("https://us.example/client.json".into()),
+        }),
+    };
+    let options = mcp::Options { id: Some("guarded".into()), ..mcp::Options::default() };
+    check("mcp/guarded.expected", &mcp::import(&list, &server, &options).unwrap());
+    let asked = mcp::asked(&server).unwrap();
+    let expected =
+        json!({ "client_id": "us", "client_metadata_url": "https://us.example/client.json" });
+    assert_eq!(asked["server"]["auth"], expected, "nothing secret is asked with");
 }
 
 #[test]

@@ -158,8 +158,8 @@ impl Walk<'_> {
         }
         if let Some(lookout) = &self.world.lookout {
             turn.into_iter().for_each(|rest| lookout.rests(&plan.route.driver, rest));
-            if outcome.as_ref().is_err_and(is_expired) {
-                lookout.ran_out(&plan.route.driver, &plan.actor);
+            if let Err(failure) = &outcome {
+                lookout.told(failure, plan);
             }
         }
         outcome
@@ -369,9 +369,4 @@ impl Walk<'_> {
         })));
         outcome
     }
-}
-
-/// Whether a failure says that the backend no longer takes the login of whoever called.
-fn is_expired(failure: &Failure) -> bool {
-    failure.stop.cause.get("login").is_some_and(|login| login == "expired")
 }

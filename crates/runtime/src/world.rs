@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use haft_catalog::{Binding, DriverState, DriverStates, Entry, Rested, Snapshot, Surface};
-use haft_driver::{BoxFuture, Driver, Hook, Vault};
-use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Timestamp};
+use haft_driver::{BoxFuture, Driver, Failure, Hook, Vault};
+use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Plan, Timestamp};
 use haft_policy::Rulebook;
+use serde_json::Value;
 
 use crate::People;
 
@@ -65,8 +66,29 @@ pub trait Lookout: Send + Sync {
     /// A backend no longer takes the login of somebody.
     fn ran_out(&self, driver: &DriverId, actor: &Actor);
 
+    /// The login of somebody does not reach as far as a call needs: it lacks these scopes.
+    fn falls_short(&self, driver: &DriverId, actor: &Actor, scopes: &[String]);
+
     /// A driver begins to rest, or works again.
     fn rests(&self, driver: &DriverId, rest: Option<Rested>);
+}
+
+impl dyn Lookout {
+    /// Tells what a failure says of the caller's login: that the backend no longer takes it, or that
+    /// it does not reach far enough.
+    pub(crate) fn told(&self, failure: &Failure, plan: &Plan) {
+        let (driver, actor, cause) = (&plan.route.driver, &plan.actor, &failure.stop.cause);
+        match cause.get("login").and_then(Value::as_str) {
+            Some("expired") => self.ran_out(driver, actor),
+            Some("insufficient") => {
+                let scopes = cause.get("scopes").and_then(Value::as_array).into_iter().flatten();
+                let scopes: Vec<String> =
+                    scopes.filter_map(Value::as_str).map(str::to_owned).collect();
+                self.falls_short(driver, actor, &scopes);
+            }
+            Some(_) | None => {}
+        }
+    }
 }
 
 /// A rate of haft.toml.

@@ -1,11 +1,16 @@
-//! What the official MCP conformance suite asks of a server, as tools, prompts and resources of Haft.
+//! What the official MCP conformance suite asks of a server, as tools, prompts and resources of Haft,
+//! and what it asks of a client.
 //!
-//! `haft-conformance 127.0.0.1:7400` serves it; `scripts/conformance` does so from a release build, and
-//! with a Haft before it.
+//! `haft-conformance 127.0.0.1:7400` serves; `scripts/conformance` does so from a release build, and
+//! with a Haft before it. `haft-conformance client URL` is the client.
 
 mod backend;
+mod browser;
+mod client;
 mod fixture;
+mod form;
 mod media;
+mod sample;
 mod tools;
 
 use std::error::Error;
@@ -21,7 +26,16 @@ const SETTINGS: &str = "[workspace]\nname = \"conformance\"\n";
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     haft::launcher();
-    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    match given.as_slice() {
+        [client, url] if client == "client" => client::run(url).await,
+        [address] => serve(address).await,
+        _ => serve("127.0.0.1:0").await,
+    }
+}
+
+/// Serves the fixture.
+async fn serve(address: &str) -> Result<(), Box<dyn Error>> {
     let mut definitions = Definitions::new();
     let mut driver = define_driver("fixture").name("Fixture");
     for tool in tools::contracts()? {
@@ -35,7 +49,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     std::fs::write(workspace.path().join("haft.toml"), SETTINGS)?;
     let host = Host::open(workspace.path(), options)?;
     let desk = Arc::new(Desk::new(host.shared_runtime())?);
-    let server = Server::bind(desk, &address).await?;
+    let server = Server::bind(desk, address).await?;
     println!("http://{}/mcp", server.address());
     server.run(Cancel::new()).await;
     Ok(())

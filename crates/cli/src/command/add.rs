@@ -2,6 +2,7 @@
 
 mod cli;
 mod client;
+mod login;
 mod mcp;
 mod openapi;
 mod place;

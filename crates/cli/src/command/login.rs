@@ -46,14 +46,18 @@ async fn log_in(
     let person = who::person(context, host);
     let named = arguments.actor.as_deref().map(ActorId::from);
     let holder = (!arguments.shared).then(|| named.unwrap_or_else(|| person.id.clone()));
-    let attended = io::stdin().is_terminal() && io::stderr().is_terminal();
-    let attending = attended.then_some(Attending { tell: &tell, ask: &ask });
+    let attending = attended().then_some(Attending { tell: &tell, ask: &ask });
     host.log_in(&arguments.driver, &person, holder.as_ref(), attending).await?;
     Ok(holder)
 }
 
+/// Whether there is a person who can be told something and asked.
+pub(crate) fn attended() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
 /// What the person has to do, on standard error.
-fn tell(step: Step) {
+pub(crate) fn tell(step: Step) {
     output::remark(match step {
         Step::Open { url } => format!("open this page and log in:\n  {}", output::visible(&url)),
         Step::Code { url, code, seconds } => format!(

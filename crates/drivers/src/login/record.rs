@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use haft_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
+/// How many scopes are remembered that calls lacked.
+const MOST_LACKED: usize = 64;
+
 /// A login of one actor to one driver, in this workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Login {
@@ -20,6 +23,12 @@ pub struct Login {
     /// Whether it was seen to have run out.
     #[serde(default)]
     pub expired: bool,
+    /// How far it reaches, where whoever gave it out said so.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub scopes: Vec<String>,
+    /// What calls lacked since then; the next login asks for it as well.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub lacked: Vec<String>,
 }
 
 /// The file of logins.
@@ -64,6 +73,20 @@ impl Logins {
         all.iter_mut().filter(|one| **one == found).for_each(|one| one.expired = true);
         self.save(&all)?;
         Ok(true)
+    }
+
+    /// Notes what a call lacked of the login of somebody.
+    pub fn fell_short(&self, driver: &str, actor: &str, scopes: &[String]) -> io::Result<()> {
+        let _lock = self.locked()?;
+        let Some(found) = self.find(driver, actor)? else { return Ok(()) };
+        let mut all = self.all()?;
+        for one in all.iter_mut().filter(|one| **one == found) {
+            let lacked = scopes.iter().filter(|scope| !one.lacked.contains(scope)).cloned();
+            let lacked: Vec<String> = lacked.collect();
+            one.lacked.extend(lacked);
+            one.lacked.truncate(MOST_LACKED);
+        }
+        self.save(&all)
     }
 
     /// Notes that somebody gave drivers another secret, so that what had run out may work again.
@@ -121,6 +144,8 @@ mod tests {
             actor: actor.map(str::to_owned),
             since: Timestamp::UNIX_EPOCH,
             expired: false,
+            scopes: Vec::new(),
+            lacked: Vec::new(),
         };
         assert_eq!(logins.find("bank", "user:ana").unwrap(), None);
         logins.put(login(Some("user:ana"))).unwrap();
@@ -133,5 +158,29 @@ mod tests {
         assert!(logins.find("bank", "user:ana").unwrap().unwrap().expired);
         assert!(!logins.find("bank", "user:bob").unwrap().unwrap().expired);
         assert!(!logins.expired("shop", "user:ana").unwrap());
+    }
+
+    #[test]
+    fn what_calls_lacked_is_remembered_once_until_the_next_login() {
+        let folder = Folder::new();
+        let logins = Logins::new(folder.path().join(".haft/logins.json"));
+        let login = Login {
+            driver: "bank".to_owned(),
+            actor: None,
+            since: Timestamp::UNIX_EPOCH,
+            expired: false,
+            scopes: vec!["read".to_owned()],
+            lacked: Vec::new(),
+        };
+        let write = ["write".to_owned()];
+        logins.fell_short("bank", "user:ana", &write).unwrap();
+        assert_eq!(logins.all().unwrap(), [], "nobody is logged in");
+        logins.put(login.clone()).unwrap();
+        logins.fell_short("bank", "user:ana", &write).unwrap();
+        logins.fell_short("bank", "user:ana", &write).unwrap();
+        let short = Login { lacked: write.to_vec(), ..login.clone() };
+        assert_eq!(logins.all().unwrap(), [short]);
+        logins.put(login.clone()).unwrap();
+        assert_eq!(logins.all().unwrap(), [login]);
     }
 }

@@ -4,50 +4,28 @@
 //! Nothing is stored or shown here: whoever logs somebody in keeps the [`Login`] in a vault, and gives
 //! a driver the token of it.
 
-use std::sync::Arc;
+mod asked;
+mod guarded;
+
 use std::time::Duration;
 
-use haft_model::host::is_own;
 use haft_model::{Code, Secret, Stop, Timestamp};
 use haft_sandbox::AddressGuard;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
-    CredentialStore as _, InMemoryCredentialStore, OAuthHttpClient, OAuthHttpClientError,
-    OAuthHttpClientFuture, OAuthHttpRequest, StoredCredentials,
+    AuthError, CredentialStore as _, InMemoryCredentialStore, OAuthClientConfig, StoredCredentials,
 };
-
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::tools::one_line;
 use crate::http::reach;
 use crate::login::{Callback, Step, Tell};
 use crate::vault::{ServerLogin, Token};
+use asked::manager;
 
-use crate::web::{Lookup, Outgoing, Sending, Submitted, Way, look_up};
+pub use asked::{Asked, Registered, Wish};
 
-/// The largest answer of whoever gives out logins.
-const MOST_BYTES: usize = 1 << 20;
-
-/// What a login is asked for with.
-#[derive(Clone, Debug, Default)]
-pub struct Wish {
-    /// The server.
-    pub url: String,
-    /// Where a person is sent back to.
-    pub redirect_uri: String,
-    /// What it is to reach; what the server proposes where it is empty.
-    pub scopes: Vec<String>,
-    /// What we are known by, where somebody registered us.
-    pub client_id: Option<String>,
-    /// Where a document lies that says who we are, for those who read one.
-    pub client_metadata_url: Option<String>,
-}
-
-/// A login that a person has to agree to.
-pub struct Asked {
-    session: AuthorizationSession,
-    store: InMemoryCredentialStore,
-}
+/// Where the secret of a client that was registered is kept beside the rest.
+const CLIENT_SECRET: &str = "client_secret";
 
 /// A login: one text for a vault, and the token in it.
 #[derive(Clone, Debug)]
@@ -56,46 +34,6 @@ pub struct Login {
     pub kept: Secret,
     /// The token for requests.
     pub token: Secret,
-}
-
-impl Asked {
-    /// Finds out who gives out logins for a server, introduces us there, and asks. The guard says
-    /// which addresses may be reached; those of one's own network only where it opens them.
-    pub async fn begin(wish: Wish, guard: AddressGuard) -> Result<Asked, Stop> {
-        let store = InMemoryCredentialStore::new();
-        let mut manager = manager(&wish.url, guard, &store).await.map_err(refused)?;
-        let found = manager.resolve_metadata().await.map_err(refused)?;
-        if !found.source.is_discovered() {
-            let words = format!("`{}` does not say who gives out logins for it", wish.url);
-            return Err(Stop::new(Code::SetupRequired, words).help("ask its operator for a token"));
-        }
-        manager.set_metadata(found.metadata);
-        let mut request = AuthorizationRequest::new(wish.redirect_uri)
-            .with_client_name("Haft")
-            .with_application_type("native")
-            .with_scopes(wish.scopes);
-        if let Some(id) = wish.client_id {
-            request = request.with_preregistered_client(id);
-        }
-        if let Some(place) = wish.client_metadata_url {
-            request = request.with_client_metadata_url(place);
-        }
-        let session = AuthorizationSession::new(manager, request).await;
-        let session = session.map_err(|(_, fault)| refused(fault))?;
-        Ok(Asked { session, store })
-    }
-
-    /// The address at which a person agrees.
-    pub fn address(&self) -> &str {
-        self.session.get_authorization_url()
-    }
-
-    /// Takes the whole address to which the person was sent back. It has to be an answer to this very
-    /// question, by whoever was asked.
-    pub async fn answered(self, sent_back_to: &str) -> Result<Login, Stop> {
-        self.session.handle_callback_url(sent_back_to).await.map_err(refused)?;
-        taken(&self.store).await
-    }
 }
 
 /// Whether a driver talks with an MCP server elsewhere, where one may log in by a page.
@@ -111,10 +49,20 @@ pub fn opened(guard: AddressGuard, manifest: &Value) -> AddressGuard {
     reach::opened(guard, &egress, url)
 }
 
+/// What is known before somebody logs in to the server of a driver.
+#[derive(Clone, Debug, Default)]
+pub struct Before {
+    /// What proves who we are, where the driver names a secret for it.
+    pub client_secret: Option<Secret>,
+    /// How far a login reached that there was, and what a call lacked.
+    pub scopes: Vec<String>,
+}
+
 /// Logs somebody in to the server of a driver: they open a page, agree, and are sent back. What comes
 /// of it is for a vault.
 pub async fn log_in(
     manifest: &Value,
+    before: Before,
     guard: &AddressGuard,
     clock: fn() -> Timestamp,
     tell: Tell<'_>,
@@ -127,8 +75,12 @@ pub async fn log_in(
         url: url.clone(),
         redirect_uri: callback.address(),
         scopes: texts(manifest.pointer("/server/auth/scopes")),
-        client_id: text("/server/auth/client_id"),
-        client_metadata_url: None,
+        kept: before.scopes,
+        client: Registered {
+            id: text("/server/auth/client_id"),
+            secret: before.client_secret,
+            document: text("/server/auth/client_metadata_url"),
+        },
     };
     let back = callback.address();
     let asked = Asked::begin(wish, opened(guard.clone(), manifest)).await?;
@@ -166,36 +118,47 @@ impl Login {
     /// A login that was kept, with a token that is good for a while. `kept` may be another afterwards:
     /// whoever keeps it, keeps that.
     pub async fn renewed(url: &str, kept: &Secret, guard: AddressGuard) -> Result<Login, Stop> {
-        let stored: StoredCredentials = serde_json::from_str(kept.expose()).map_err(|_| {
+        let unreadable = |_| {
             let words = "what is kept of the login cannot be read";
             Stop::new(Code::CredentialMissing, words).help("log in again")
-        })?;
+        };
+        let text: Value = serde_json::from_str(kept.expose()).map_err(unreadable)?;
+        let secret = text.get(CLIENT_SECRET).and_then(Value::as_str).map(str::to_owned);
+        let secret = secret.map(Secret::new);
+        let stored: StoredCredentials = serde_json::from_value(text).map_err(unreadable)?;
+        let client = stored.client_id.clone();
         let store = InMemoryCredentialStore::new();
         store.save(stored).await.map_err(refused)?;
-        let mut manager = manager(url, guard, &store).await.map_err(refused)?;
+        let (mut manager, _) = manager(url, guard, &store).await?;
+        // Whoever gives out logins now may be another, to whom nothing of this one is told.
         if !manager.initialize_from_store().await.map_err(refused)? {
             return Err(refused(AuthError::AuthorizationRequired));
         }
+        if let Some(secret) = &secret {
+            let config = OAuthClientConfig::new(client, url).with_client_secret(secret.expose());
+            manager.configure_client(config).map_err(refused)?;
+        }
         manager.get_access_token().await.map_err(refused)?;
-        taken(&store).await
+        taken(&store, secret.as_ref()).await
     }
 }
 
-async fn manager(
-    url: &str,
-    guard: AddressGuard,
-    store: &InMemoryCredentialStore,
-) -> Result<AuthorizationManager, AuthError> {
-    let client = Arc::new(Guarded { guard, lookup: look_up });
-    let mut manager = AuthorizationManager::new_with_oauth_http_client(url, client).await?;
-    manager.set_credential_store(store.clone());
-    Ok(manager)
+impl Token {
+    /// How far a login to an MCP server reaches, as far as that was said.
+    pub fn scopes(&self) -> Vec<String> {
+        let kept = self.server.as_ref().map(|login| login.kept.expose());
+        let kept: Value = kept.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        texts(kept.get("granted_scopes"))
+    }
 }
 
 /// What a store holds, as one text and the token in it.
-async fn taken(store: &InMemoryCredentialStore) -> Result<Login, Stop> {
+async fn taken(store: &InMemoryCredentialStore, secret: Option<&Secret>) -> Result<Login, Stop> {
     let stored = store.load().await.map_err(refused)?;
-    let text = serde_json::to_value(&stored).unwrap_or_default();
+    let mut text = serde_json::to_value(&stored).unwrap_or_default();
+    if let (Some(secret), Some(fields)) = (secret, text.as_object_mut()) {
+        fields.insert(CLIENT_SECRET.to_owned(), json!(secret.expose()));
+    }
     let token = text.pointer("/token_response/access_token").and_then(|token| token.as_str());
     let token = token.ok_or_else(|| refused(AuthError::AuthorizationRequired))?;
     Ok(Login { token: Secret::new(token.to_owned()), kept: Secret::new(text.to_string()) })
@@ -215,44 +178,5 @@ fn refused(fault: AuthError) -> Stop {
             let words = format!("the login failed: {other}");
             Stop::new(Code::CredentialMissing, one_line(&words))
         }
-    }
-}
-
-/// Requests of a login, by the rules of every other request of ours.
-struct Guarded {
-    guard: AddressGuard,
-    lookup: Lookup,
-}
-
-impl OAuthHttpClient for Guarded {
-    fn execute(&self, asked: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        Box::pin(async move {
-            let (parts, body) = asked.request.into_parts();
-            let url = self.guard.check_url(&parts.uri.to_string())?;
-            if url.is_plain() && !is_own(url.host()) {
-                return Err(format!("`{}` is not encrypted", url.host()).into());
-            }
-            let (method, headers) = (parts.method, parts.headers);
-            let body = (!body.is_empty()).then_some(body);
-            let request = Outgoing { method, url, headers, body };
-            let sending = Arc::new(Sending::silent());
-            let way = Way {
-                guard: &self.guard,
-                lookup: self.lookup,
-                sending: &sending,
-                submitted: Submitted::OnWrite,
-            };
-            let unanswered =
-                |_| OAuthHttpClientError::from("whoever gives out logins cannot be reached");
-            let mut answer = way.send(&request).await.map_err(unanswered)?;
-            let read = answer.body(MOST_BYTES).await.map_err(unanswered)?;
-            if read.cut {
-                return Err("the answer of whoever gives out logins is too large".into());
-            }
-            let mut response = http::Response::new(read.bytes);
-            *response.status_mut() = answer.status();
-            *response.headers_mut() = answer.head.headers().clone();
-            Ok(response)
-        })
     }
 }

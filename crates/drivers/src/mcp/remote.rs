@@ -14,6 +14,7 @@ use reqwest::header::{
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
 use rmcp::service::ClientInitializeError;
+use rmcp::transport::auth::WWWAuthenticateParams;
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpClient,
@@ -30,6 +31,10 @@ const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
+
+/// How much of a challenge is read, and how many scopes of it.
+const LONGEST_CHALLENGE: usize = 4096;
+const MOST_SCOPES: usize = 64;
 
 /// Our end of the way to a server.
 #[derive(Clone)]
@@ -105,15 +110,15 @@ impl Remote {
                 None => Fault::Broken(self.host.clone()),
             })
         })?;
-        let challenge = answer.headers().get(WWW_AUTHENTICATE);
-        let challenge = challenge.and_then(|value| value.to_str().ok()).unwrap_or_default();
-        match answer.status() {
-            StatusCode::UNAUTHORIZED => {
-                let wanted = AuthRequiredError::new(challenge.to_owned());
+        let challenge = challenge(answer.headers());
+        match (answer.status(), challenge) {
+            (StatusCode::UNAUTHORIZED, challenge) => {
+                let wanted = AuthRequiredError::new(challenge.unwrap_or_default());
                 Err(StreamableHttpError::AuthRequired(wanted))
             }
-            StatusCode::FORBIDDEN if !challenge.is_empty() => {
-                let wanted = InsufficientScopeError::new(challenge.to_owned(), None);
+            (StatusCode::FORBIDDEN, Some(challenge)) => {
+                let read = WWWAuthenticateParams::parse(&challenge, answer.url());
+                let wanted = InsufficientScopeError::new(challenge, read.scope);
                 Err(StreamableHttpError::InsufficientScope(wanted))
             }
             _ => Ok(answer),
@@ -265,6 +270,14 @@ fn is_write(message: &ClientJsonRpcMessage) -> bool {
     call.extensions.get::<Going>().is_some_and(|going| going.sending.is_announced())
 }
 
+/// What a server says that it wants of whoever logs in to it.
+pub(super) fn challenge(headers: &HeaderMap) -> Option<String> {
+    let said = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+    let bearer =
+        |said: &&str| said.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("bearer"));
+    said.filter(|said| said.len() <= LONGEST_CHALLENGE).find(bearer).map(str::to_owned)
+}
+
 fn text(answer: &Response, name: &str) -> Option<String> {
     let value = answer.headers().get(name)?.to_str().ok()?;
     Some(value.to_owned())
@@ -323,8 +336,14 @@ fn meaning(failed: &Failed) -> (Stop, EffectState) {
             (stop.help(help), NotCommitted)
         }
         StreamableHttpError::InsufficientScope(wanted) => {
+            let scopes = wanted.required_scope.as_deref().unwrap_or_default();
+            let scopes: Vec<&str> = scopes.split_whitespace().take(MOST_SCOPES).collect();
             let stop = Stop::new(Code::PermissionDenied, "the login does not reach that far");
-            (stop.because(json!({"challenge": wanted.www_authenticate_header})), NotCommitted)
+            let cause = json!({
+                "login": "insufficient", "scopes": scopes, "challenge": wanted.www_authenticate_header,
+            });
+            let help = "`haft login` with the driver's name asks for what it lacks";
+            (stop.because(cause).help(help), NotCommitted)
         }
         StreamableHttpError::HttpStatus(answer) if answer.status == 429 => {
             let wait = answer.retry_after.as_deref().and_then(|text| text.parse::<u64>().ok());

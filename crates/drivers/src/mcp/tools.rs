@@ -17,6 +17,8 @@ use rmcp::service::{Peer, ServiceError};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::remote;
+
 /// How many pages a list may have, and how many tools.
 const MOST_PAGES: usize = 100;
 const MOST_TOOLS: usize = 10_000;
@@ -213,11 +215,19 @@ async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<ListToo
             let words = format!("the server does not list its tools: {}", error.message);
             Err(Stop::new(Code::SetupRequired, one_line(&words)))
         }
-        Err(_) => {
-            let words = "the connection broke before the server listed its tools";
-            Err(Stop::new(Code::DependencyUnavailable, words))
-        }
+        Err(fault) => Err(unlisted(&fault)),
     }
+}
+
+fn unlisted(fault: &ServiceError) -> Stop {
+    let known = match fault {
+        ServiceError::TransportSend(fault) => remote::lost(fault),
+        _ => None,
+    };
+    known.map(|(stop, _)| stop).unwrap_or_else(|| {
+        let words = "the connection broke before the server listed its tools";
+        Stop::new(Code::DependencyUnavailable, words)
+    })
 }
 
 /// Somebody else's words as part of one line of ours.

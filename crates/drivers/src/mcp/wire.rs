@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haft_model::Progress;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, JsonRpcMessage, ProgressNotificationParam, ProgressToken, RequestMetaObject,
-    ServerNotification,
+    ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, ProgressNotificationParam, ProgressToken,
+    RequestId, RequestMetaObject, ServerNotification, ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -33,6 +33,8 @@ pub(super) struct Going {
 pub(super) struct Wire<T> {
     inner: T,
     reports: Arc<Mutex<HashMap<ProgressToken, Reporting>>>,
+    /// The request by which a server was asked in the new way.
+    probe: Option<RequestId>,
 }
 
 /// Where the progress of one call goes, and how far it was when it was last heard of.
@@ -70,7 +72,23 @@ impl<E: std::error::Error + 'static> std::error::Error for Unsent<E> {
 
 impl<T> Wire<T> {
     pub(super) fn new(inner: T) -> Wire<T> {
-        Wire { inner, reports: Arc::default() }
+        Wire { inner, reports: Arc::default(), probe: None }
+    }
+
+    /// A message as it is meant. Some servers answer what they do not know with something else, which
+    /// means that they do not speak the new way.
+    fn meant(&self, message: RxJsonRpcMessage<RoleClient>) -> RxJsonRpcMessage<RoleClient> {
+        match message {
+            JsonRpcMessage::Response(answer)
+                if self.probe.as_ref() == Some(&answer.id)
+                    && !matches!(answer.result, ServerResult::DiscoverResult(_)) =>
+            {
+                let words = "it was answered with something else";
+                let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None);
+                JsonRpcMessage::error(error, Some(answer.id))
+            }
+            other => other,
+        }
     }
 
     /// The call in a message, whose progress is listened for from now on.
@@ -112,6 +130,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Wire<T> {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let JsonRpcMessage::Request(request) = &item
+            && matches!(request.request, ClientRequest::DiscoverRequest(_))
+        {
+            self.probe = Some(request.id.clone());
+        }
         let going = self.call_in(&item);
         let send = self.inner.send(item);
         async move {
@@ -126,6 +149,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Wire<T> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let message = self.inner.receive().await?;
+            let message = self.meant(message);
             let JsonRpcMessage::Notification(said) = &message else { return Some(message) };
             let ServerNotification::ProgressNotification(progress) = &said.notification else {
                 return Some(message);

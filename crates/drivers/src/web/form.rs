@@ -81,7 +81,7 @@ fn checked(guard: &AddressGuard, url: &str) -> Result<CheckedUrl, Stop> {
     }
 }
 
-fn is_this_machine(host: &str) -> bool {
+pub(crate) fn is_this_machine(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }

@@ -1,10 +1,13 @@
 //! Logging in to a server elsewhere, with somebody who gives out logins.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
 use haft_drivers::mcp::{Asked, Login, Wish};
 use haft_model::{Code, Stop};
 use haft_sandbox::AddressGuard;
 
-use crate::office::{Office, encoded, query};
+use crate::office::{Habits, Office, encoded, query};
 
 impl Office {
     fn guard(&self) -> AddressGuard {
@@ -70,6 +73,64 @@ async fn an_answer_to_another_question_or_by_somebody_else_is_no_login() {
 #[tokio::test]
 async fn nobody_is_asked_at_an_address_that_is_closed() {
     let office = Office::new();
-    let wish = Wish { url: format!("{}/mcp", office.base()), ..Wish::default() };
-    assert!(Asked::begin(wish, AddressGuard::public()).await.is_err());
+    for host in ["127.0.0.1", "localhost"] {
+        let url = format!("http://{host}:{}/mcp", office.port);
+        let wish = Wish { url, ..Wish::default() };
+        assert!(Asked::begin(wish, AddressGuard::public()).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_had_to_prove_itself_proves_itself_when_it_renews() {
+    let office = Office::with(Habits { secret: Some("proof"), ..Habits::default() });
+    let asked = office.asked().await.unwrap();
+    let (state, iss) = (query(asked.address(), "state"), encoded(&office.base()));
+    let back = format!("http://127.0.0.1:1/callback?code=x&state={state}&iss={iss}");
+    let login = asked.answered(&back).await.unwrap();
+    let url = format!("{}/mcp", office.base());
+    let renewed = Login::renewed(&url, &login.kept, office.guard()).await.unwrap();
+    assert_eq!(renewed.token.expose(), "token-2");
+    // `c1:proof`, twice.
+    assert_eq!(*office.proved.lock().unwrap(), ["Basic YzE6cHJvb2Y="; 2]);
+}
+
+#[tokio::test]
+async fn what_a_server_proposes_is_asked_for_beside_what_a_login_reached_before() {
+    let office = Office::new();
+    let kept = vec!["notes:write".into(), "notes:read".into()];
+    let (url, redirect_uri) = (format!("{}/mcp", office.base()), "http://127.0.0.1:1/x".into());
+    let wish = Wish { url, redirect_uri, kept, ..Wish::default() };
+    let asked = Asked::begin(wish, office.guard()).await.unwrap();
+    assert_eq!(query(asked.address(), "scope"), "notes%3Aread+notes%3Awrite");
+}
+
+#[tokio::test]
+async fn whoever_gives_out_logins_for_a_server_of_this_machine_may_be_another_port_of_it() {
+    let (office, server) = (Office::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let port = server.local_addr().unwrap().port();
+    let base = office.base();
+    std::thread::spawn(move || {
+        for mut stream in server.incoming().flatten() {
+            let mut head = [0; 4096];
+            let read = stream.read(&mut head).unwrap();
+            let metadata =
+                String::from_utf8_lossy(&head[..read]).contains("oauth-protected-resource");
+            let said = format!(
+                "{{\"resource\": \"http://127.0.0.1:{port}/mcp\", \"authorization_servers\": [\"{base}\"]}}"
+            );
+            let (status, body) = if metadata { (200, said) } else { (401, String::new()) };
+            let length = body.len();
+            let head = "Content-Type: application/json\r\nConnection: close\r\n";
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status} X\r\n{head}Content-Length: {length}\r\n\r\n{body}"
+            );
+        }
+    });
+    let guard = AddressGuard::public().allowing("127.0.0.1", port);
+    let redirect_uri = "http://127.0.0.1:1/x".into();
+    let wish =
+        Wish { url: format!("http://127.0.0.1:{port}/mcp"), redirect_uri, ..Wish::default() };
+    let asked = Asked::begin(wish, guard).await.unwrap();
+    assert!(asked.address().starts_with(&format!("{}/authorize?", office.base())));
 }

@@ -13,22 +13,44 @@ pub(crate) struct Office {
     pub(crate) forms: Arc<Mutex<Vec<String>>>,
     /// What was said at the door of the server: each `Authorization`.
     pub(crate) shown: Arc<Mutex<Vec<String>>>,
+    /// What was said where tokens are given out: each `Authorization`.
+    pub(crate) proved: Arc<Mutex<Vec<String>>>,
+}
+
+/// What it hears.
+#[derive(Clone, Default)]
+struct Heard {
+    forms: Arc<Mutex<Vec<String>>>,
+    shown: Arc<Mutex<Vec<String>>>,
+    proved: Arc<Mutex<Vec<String>>>,
+}
+
+/// How it treats those who come.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Habits {
+    /// What whoever registers has to prove themselves with.
+    pub(crate) secret: Option<&'static str>,
+    /// What a token has to reach, and none does.
+    pub(crate) wants: Option<&'static str>,
 }
 
 impl Office {
     pub(crate) fn new() -> Office {
+        Office::with(Habits::default())
+    }
+
+    pub(crate) fn with(habits: Habits) -> Office {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let forms: Arc<Mutex<Vec<String>>> = Arc::default();
-        let shown: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (handed_in, seen) = (forms.clone(), shown.clone());
+        let heard = Heard::default();
+        let Heard { forms, shown, proved } = heard.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (handed_in, seen) = (handed_in.clone(), seen.clone());
-                std::thread::spawn(move || serve(stream, port, &handed_in, &seen));
+                let heard = heard.clone();
+                std::thread::spawn(move || serve(stream, port, habits, &heard));
             }
         });
-        Office { port, forms, shown }
+        Office { port, forms, shown, proved }
     }
 
     pub(crate) fn base(&self) -> String {
@@ -36,13 +58,13 @@ impl Office {
     }
 }
 
-fn serve(mut stream: TcpStream, port: u16, forms: &Mutex<Vec<String>>, shown: &Mutex<Vec<String>>) {
-    let mut heard = Vec::new();
+fn serve(mut stream: TcpStream, port: u16, habits: Habits, heard: &Heard) {
+    let mut bytes = Vec::new();
     let mut piece = [0; 4096];
     let (head, body) = loop {
         let read = stream.read(&mut piece).unwrap_or(0);
-        heard.extend_from_slice(&piece[..read]);
-        let text = String::from_utf8_lossy(&heard).into_owned();
+        bytes.extend_from_slice(&piece[..read]);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
             let lower = head.to_ascii_lowercase();
             let length = lower.lines().find_map(|line| line.strip_prefix("content-length: "));
@@ -57,6 +79,10 @@ fn serve(mut stream: TcpStream, port: u16, forms: &Mutex<Vec<String>>, shown: &M
     };
     let base = format!("http://127.0.0.1:{port}");
     let path = head.split(' ').nth(1).unwrap_or_default();
+    let proof = head.lines().find_map(|line: &str| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("authorization").then(|| value.to_owned())
+    });
     let (status, headers, answer) = match path {
         "/.well-known/oauth-protected-resource/mcp" => {
             let resource = format!("{base}/mcp");
@@ -70,17 +96,21 @@ fn serve(mut stream: TcpStream, port: u16, forms: &Mutex<Vec<String>>, shown: &M
                 "token_endpoint": format!("{base}/token"), "registration_endpoint": format!("{base}/register"),
                 "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"],
                 "grant_types_supported": ["authorization_code", "refresh_token"],
-                "token_endpoint_auth_methods_supported": ["none"],
+                "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
                 "authorization_response_iss_parameter_supported": true,
             }),
         ),
         "/register" => {
             let mut registered: Value = serde_json::from_str(&body).unwrap();
             registered["client_id"] = json!("c1");
+            if let Some(secret) = habits.secret {
+                registered["client_secret"] = json!(secret);
+            }
             (201, String::new(), registered)
         }
         "/token" => {
-            let mut forms = forms.lock().unwrap();
+            heard.proved.lock().unwrap().extend(proof);
+            let mut forms = heard.forms.lock().unwrap();
             forms.push(body);
             // The first is over at once, so that it has to be renewed.
             let seconds = if forms.len() == 1 { 1 } else { 3600 };
@@ -94,14 +124,18 @@ fn serve(mut stream: TcpStream, port: u16, forms: &Mutex<Vec<String>>, shown: &M
             )
         }
         "/mcp" => {
-            let says = |line: &str| {
-                let (name, value) = line.split_once(": ")?;
-                name.eq_ignore_ascii_case("authorization").then(|| value.to_owned())
-            };
-            shown.lock().unwrap().extend(head.lines().find_map(says));
             let place = format!("{base}/.well-known/oauth-protected-resource/mcp");
-            let challenge = format!("WWW-Authenticate: Bearer resource_metadata=\"{place}\"\r\n");
-            (401, challenge, json!({}))
+            let known = proof.is_some();
+            heard.shown.lock().unwrap().extend(proof);
+            let (status, lacks) = match habits.wants.filter(|_| known) {
+                Some(wanted) => {
+                    (403, format!("error=\"insufficient_scope\", scope=\"{wanted}\", "))
+                }
+                None => (401, "scope=\"notes:read\", ".to_owned()),
+            };
+            let challenge =
+                format!("WWW-Authenticate: Bearer {lacks}resource_metadata=\"{place}\"\r\n");
+            (status, challenge, json!({}))
         }
         _ => (404, String::new(), json!({})),
     };

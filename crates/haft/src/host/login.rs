@@ -8,7 +8,7 @@ use haft_catalog::AuthState;
 use haft_contract::{AuthFile, Driver, Flow, beside, did_you_mean};
 use haft_drivers::{
     AuthBlock, Callback, Device, Keeper, Login, LoginBlock, Logins, Program, Service, Step, Tell,
-    mcp,
+    Token, mcp,
 };
 use haft_model::{Actor, ActorId, Code, DriverId, Secret, SecretKind, Stop, Timestamp};
 use serde_json::{Value, json};
@@ -53,6 +53,8 @@ struct Under<'a> {
     manifest: Value,
     block: AuthBlock,
     program: Program<'a>,
+    /// How far the login reached that there was, and what calls lacked.
+    before: Vec<String>,
 }
 
 impl Host {
@@ -81,13 +83,29 @@ impl Host {
             driver: found.clone(),
             manifest,
             block,
+            before: self.reached(driver, holder)?,
         };
-        let slug = match under.carried_out(person).await? {
-            Outcome::Token(token) => {
-                let slug = under.slug()?;
-                Some(self.keep_secret(by, &slug, holder, token).await?)
-            }
+        let token = match under.carried_out(person).await? {
+            Outcome::Token(token) => Some((under.slug()?, token)),
             Outcome::Elsewhere => None,
+        };
+        self.keep_login(driver, by, holder, token).await
+    }
+
+    /// Keeps what came of a login to a driver: a token under the slug of a secret, or nothing where
+    /// somebody else has it.
+    pub async fn keep_login(
+        &self,
+        driver: &str,
+        by: &Actor,
+        holder: Option<&ActorId>,
+        token: Option<(String, Secret)>,
+    ) -> Result<(), Stop> {
+        let scopes = token.as_ref().and_then(|(_, token)| Token::parse(token));
+        let scopes = scopes.map(|token| token.scopes()).unwrap_or_default();
+        let slug = match token {
+            Some((slug, token)) => Some(self.keep_secret(by, &slug, holder, token).await?),
+            None => None,
         };
         let whose = holder.map(|holder| holder.as_str().to_owned());
         self.logged_in(Login {
@@ -95,6 +113,8 @@ impl Host {
             actor: whose,
             since: Timestamp::now(),
             expired: false,
+            scopes,
+            lacked: Vec::new(),
         })?;
         let kept = slug.map(|slug| format!(", with the secret `{slug}`")).unwrap_or_default();
         let whom = holder.map_or("everybody".to_owned(), |holder| format!("`{holder}`"));
@@ -113,6 +133,13 @@ impl Host {
     pub fn login_expired(&self, driver: &DriverId, actor: &Actor) -> Result<(), Stop> {
         let noted = self.logins().expired(driver.as_str(), actor.id.as_str());
         noted.map(drop).map_err(unreadable)
+    }
+
+    /// What the next login of somebody has to reach, so that it reaches no less far than the last.
+    fn reached(&self, driver: &str, holder: Option<&ActorId>) -> Result<Vec<String>, Stop> {
+        let whose = holder.map(ActorId::as_str).unwrap_or_default();
+        let found = self.logins().find(driver, whose).map_err(unreadable)?;
+        Ok(found.map(|login| [login.scopes, login.lacked].concat()).unwrap_or_default())
     }
 
     fn logged_in(&self, login: Login) -> Result<(), Stop> {
@@ -164,8 +191,24 @@ impl Under<'_> {
     async fn by_server(&self, person: Attending<'_>) -> Result<Outcome, Stop> {
         self.renewable(&self.slug()?)?;
         let (guard, clock) = (&self.keeper.guard, self.keeper.clock);
-        let token = mcp::log_in(&self.manifest, guard, clock, person.tell, PATIENCE).await?;
-        Ok(Outcome::Token(token.written()))
+        let before =
+            mcp::Before { client_secret: self.client_secret().await?, scopes: self.before.clone() };
+        let token = mcp::log_in(&self.manifest, before, guard, clock, person.tell, PATIENCE);
+        Ok(Outcome::Token(token.await?.written()))
+    }
+
+    /// What proves who we are to whoever gives out logins, where the driver names a secret for it.
+    async fn client_secret(&self) -> Result<Option<Secret>, Stop> {
+        let Some(written) = self.manifest.pointer("/server/auth/client_secret") else {
+            return Ok(None);
+        };
+        let Some(name) = uses::named(written).pop_first() else {
+            let words =
+                format!("`server.auth.client_secret` of `{}` names no secret", self.driver.id);
+            let help = "write `${secrets.NAME}`, and set the value with `haft secrets set`";
+            return Err(Stop::new(Code::SetupRequired, words).help(help));
+        };
+        self.keeper.signing(&name).await.map(Some)
     }
 
     /// Nobody goes through a login whose token cannot be kept with what renews it.
@@ -251,6 +294,8 @@ impl Under<'_> {
     fn slug(&self) -> Result<String, Stop> {
         let slug = |name: &str| self.keeper.listed(name).ok().map(|listed| listed.slug.clone());
         let named = self.auth_file().and_then(|auth| slug(&auth.token_store.keychain));
+        let bearer = || uses::named(self.manifest.pointer("/server/auth/bearer")?).pop_first();
+        let named = named.or_else(|| slug(&bearer()?));
         let names = uses::named(&self.manifest).into_iter().chain(self.block.variables().to_vec());
         let used: BTreeSet<String> = names.filter_map(|name| slug(&name)).collect();
         match (named, used.iter().next(), used.len()) {

@@ -277,6 +277,11 @@ impl Lookout for Watch {
         let _ = self.logins().expired(driver.as_str(), actor.id.as_str());
     }
 
+    fn falls_short(&self, driver: &DriverId, actor: &Actor, scopes: &[String]) {
+        // The same holds here.
+        let _ = self.logins().fell_short(driver.as_str(), actor.id.as_str(), scopes);
+    }
+
     fn rests(&self, driver: &DriverId, rest: Option<Rested>) {
         // Other processes may do without; this one knows it anyway.
         let _ = self.note(driver.as_str(), |record| record.rest = rest);

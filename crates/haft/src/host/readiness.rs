@@ -50,6 +50,8 @@ mod tests {
             actor: None,
             since: Timestamp::UNIX_EPOCH,
             expired,
+            scopes: Vec::new(),
+            lacked: Vec::new(),
         });
         let known = Known {
             block: block.as_ref(),

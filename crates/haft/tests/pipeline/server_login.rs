@@ -2,13 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
 
 use haft::{Attending, Step};
 use haft_catalog::AuthState;
 use haft_model::{Call, Code};
 use serde_json::json;
 
-use crate::office::{Office, encoded, query};
+use crate::office::{Habits, Office, encoded, query};
 use crate::stage::*;
 
 /// A tool of a server that wants a login, which each actor has to have for themselves.
@@ -86,4 +87,38 @@ async fn a_login_to_a_server_is_its_actors_own_renews_itself_and_is_over_when_th
     assert!(forms[1].contains("grant_type=refresh_token"), "{forms:?}");
     assert_eq!(office.shown.lock().unwrap().first().map(String::as_str), Some("Bearer token-2"));
     assert_eq!(state(&owner).await.unwrap(), AuthState::Expired, "the server takes it no more");
+}
+
+#[tokio::test]
+async fn a_login_that_falls_short_is_asked_for_again_with_what_it_lacked() {
+    let office = Office::with(Habits { wants: Some("notes:write"), ..Habits::default() });
+    let stage = setting(&office).open();
+    let (owner, issuer) = (stage.owner(), office.base());
+    let pages: Arc<Mutex<Vec<String>>> = Arc::default();
+    let visited = pages.clone();
+    let tell = move |step: Step| {
+        if let Step::Open { url } = step {
+            visited.lock().unwrap().push(query(&url, "scope"));
+            agrees(&url, &issuer);
+        }
+    };
+    let log_in = async || {
+        let person = Attending { tell: &tell, ask: &|_| Ok(None) };
+        stage.host.log_in("notes", &owner, Some(&owner.id), Some(person)).await.unwrap();
+    };
+    let called = async || {
+        let call = Call::new(owner.clone(), "notes.list", json!({}));
+        stage.host.call(call).await.error.unwrap()
+    };
+    log_in().await;
+    let short = called().await;
+    assert_eq!(
+        (short.error_code, &short.cause["scopes"]),
+        (Code::PermissionDenied, &json!(["notes:write"]))
+    );
+    let state = stage.host.auth_state(&"notes".into(), &owner).await.unwrap();
+    assert_eq!(state, AuthState::LoggedIn, "other tools may need less");
+    log_in().await;
+    assert_eq!(*office.proved.lock().unwrap(), [""; 0], "nobody was given a secret");
+    assert_eq!(*pages.lock().unwrap(), ["notes%3Aread", "notes%3Aread+notes%3Awrite"]);
 }

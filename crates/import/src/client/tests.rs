@@ -9,9 +9,10 @@ fn check(file: &str, text: &str, expected: &[&str]) {
         Ok(Listed { name, server: Server::Program { command, env } }) => {
             format!("{name}: {} {env:?}", command.join(" "))
         }
-        Ok(Listed { name, server: Server::Remote { url, headers, sse } }) => {
+        Ok(Listed { name, server: Server::Remote { url, headers, sse, login: None } }) => {
             format!("{name}: {url} {headers:?}{}", if sse { " sse" } else { "" })
         }
+        Ok(Listed { name, .. }) => format!("{name} has a login of ours"),
     });
     assert_eq!(found.collect::<Vec<_>>(), expected, "{file}");
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use haft_contract::host::host_of;
 use serde_json::{Map, Value, json};
 
-use super::Server;
+use super::{OAuth, Server};
 use crate::import::Margin;
-use crate::secret::Secret;
+use crate::secret::{Kind, Secret};
 use crate::text;
 
 /// Words in names that stand for secrets.
@@ -51,6 +51,8 @@ pub(super) struct Launch {
     pub(super) transport: &'static str,
     pub(super) hosts: Vec<String>,
     pub(super) secrets: Vec<Secret>,
+    /// What proves who we are to whoever gives out logins.
+    pub(super) client_secret: Option<Secret>,
     /// What it is called for people, without anything secret.
     pub(super) shown: String,
     notes: Vec<(&'static str, String, String)>,
@@ -61,7 +63,7 @@ impl Launch {
         let mut vault = Vault { import, secrets: Vec::new(), notes: Vec::new() };
         match server {
             Server::Program { command, env } => program(command, env, vault),
-            Server::Remote { url, headers, sse } => {
+            Server::Remote { url, headers, sse, login } => {
                 let host = host_of(url).unwrap_or_default().to_ascii_lowercase();
                 let url = vault.url(url);
                 let mut server = json!({ "kind": "remote", "url": url });
@@ -72,9 +74,14 @@ impl Launch {
                 if let (false, Some(fields)) = (headers.is_empty(), server.as_object_mut()) {
                     fields.insert("headers".to_owned(), Value::Object(headers));
                 }
+                let client_secret = match (login, server.as_object_mut()) {
+                    (Some(login), Some(fields)) => vault.login(login, fields),
+                    _ => None,
+                };
                 let shown = host.clone();
                 let transport = if *sse { "sse" } else { "http" };
-                vault.launch(server, transport, vec![host], shown)
+                let launch = vault.launch(server, transport, vec![host], shown);
+                Launch { client_secret, ..launch }
             }
         }
     }
@@ -167,23 +174,49 @@ impl Vault<'_> {
         hosts: Vec<String>,
         shown: String,
     ) -> Launch {
-        Launch { server, transport, hosts, secrets: self.secrets, shown, notes: self.notes }
+        let (secrets, notes) = (self.secrets, self.notes);
+        Launch { server, transport, hosts, secrets, client_secret: None, shown, notes }
+    }
+
+    /// A secret of this name.
+    fn secret(&self, name: &str, kind: Kind, what: &str) -> Secret {
+        Secret {
+            slug: format!("{}/{}", text::secret_slug(self.import), text::secret_slug(name)),
+            variable: text::environment_name(&[self.import, name]),
+            name: text::line(&format!("{} {name}", self.import), 80),
+            description: what.to_owned(),
+            kind,
+        }
     }
 
     /// The placeholder of a secret of this name.
     fn keep(&mut self, name: &str, what: &str) -> String {
-        let variable = text::environment_name(&[self.import, name]);
-        let slug = format!("{}/{}", text::secret_slug(self.import), text::secret_slug(name));
-        let secret = Secret {
-            slug,
-            variable: variable.clone(),
-            name: text::line(&format!("{} {name}", self.import), 80),
-            description: what.to_owned(),
-        };
+        self.kept(self.secret(name, Kind::Opaque, what))
+    }
+
+    fn kept(&mut self, secret: Secret) -> String {
+        let placeholder = secret.placeholder();
         if !self.secrets.contains(&secret) {
             self.secrets.push(secret);
         }
-        format!("${{secrets.{variable}}}")
+        placeholder
+    }
+
+    /// How one logs in, and the secret that proves who we are.
+    fn login(&mut self, login: &OAuth, server: &mut Map<String, Value>) -> Option<Secret> {
+        let what = "The login to the server; `haft login` gets and renews it.";
+        let mut auth = Map::new();
+        let bearer = self.kept(self.secret("login", Kind::OAuth, what));
+        auth.insert("bearer".to_owned(), json!(bearer));
+        auth.extend(login.client_id.clone().map(|id| ("client_id".to_owned(), json!(id))));
+        let place = login.document.clone();
+        auth.extend(place.map(|place| ("client_metadata_url".to_owned(), json!(place))));
+        let what = "Proves who we are to whoever gives out logins.";
+        let proof = login.client_secret.then(|| self.secret("client-secret", Kind::Opaque, what));
+        let written = proof.as_ref().map(Secret::placeholder);
+        auth.extend(written.map(|written| ("client_secret".to_owned(), json!(written))));
+        server.insert("auth".to_owned(), Value::Object(auth));
+        proof
     }
 
     /// The value of a variable or an option.

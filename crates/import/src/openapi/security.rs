@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::document::Document;
-use crate::secret::Secret;
+use crate::secret::{Kind, Secret};
 use crate::text;
 
 /// Where a secret stands in a request.
@@ -90,7 +90,7 @@ fn login(import: &str, scheme: &str, carrier: Carrier, description: String) -> L
     let variable = text::environment_name(&[import, scheme]);
     Login {
         scheme: scheme.to_owned(),
-        secret: Secret { slug, variable, name, description },
+        secret: Secret { slug, variable, name, description, kind: Kind::Opaque },
         carrier,
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use haft_import::client::{self, CLIENTS, Listed};
 use haft_import::{Import, Outcome};
 
-use super::{Wishes, join, mcp, report};
+use super::{Wishes, join, login, mcp, report};
 use crate::Context;
 use crate::exit::Exit;
 
@@ -63,9 +63,13 @@ async fn one(
     let file = lists.map(|folder| folder.join(format!("{name}.json")));
     let options = haft_import::mcp::Options { id: Some(name), ..Default::default() };
     let named = || format!("`{}`", listed.name);
-    let imported = mcp::imported(context, &listed.server, file.as_deref(), &options).await;
-    let (import, base) = imported.with_context(named)?;
+    let asked = mcp::asked(context, listed.server.clone(), file.as_deref()).await;
+    let asked = asked.with_context(named)?;
+    let (import, base) = mcp::made(&asked, &options).with_context(named)?;
     let outcome = join(context, wishes, &import, base).with_context(named)?;
+    if !wishes.dry_run {
+        login::keep(context, &import, asked).await.with_context(named)?;
+    }
     Ok((import, outcome))
 }
 

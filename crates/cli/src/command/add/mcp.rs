@@ -5,15 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use haft_import::mcp::{self, Server};
+use haft::Stranger;
+use haft_import::mcp::{self, OAuth, Server};
 use haft_import::{Base, Import, read_document};
 use haft_model::Glob;
 use serde_json::Value;
 
 use super::openapi::is_address;
-use super::{Wishes, settle};
-use crate::Context;
+use super::{Wishes, login, settle};
 use crate::exit::Exit;
+use crate::{Context, command};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -33,6 +34,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
     #[command(flatten)]
+    client: Client,
+    #[command(flatten)]
     wishes: Wishes,
     /// The server: a command with its arguments, or an address.
     #[arg(
@@ -44,11 +47,33 @@ pub(crate) struct Arguments {
     server: Vec<String>,
 }
 
+/// Who we are to whoever gives out logins for a server, where somebody registered us there.
+#[derive(clap::Args)]
+struct Client {
+    /// What whoever gives out logins for the server knows us by.
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
+    /// Ask for the secret that proves it.
+    #[arg(long, requires = "client_id")]
+    client_secret: bool,
+    /// The address of a document that says who we are.
+    #[arg(long, value_name = "URL")]
+    client_document: Option<String>,
+}
+
 pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
-    let Arguments { list, only, keep_names, believe_reads, env, wishes, server } = arguments;
+    let Arguments { list, only, keep_names, believe_reads, env, client, wishes, server } =
+        arguments;
+    let oauth = OAuth {
+        client_id: client.client_id,
+        client_secret: client.client_secret,
+        document: client.client_document,
+    };
     let server = match server.as_slice() {
         [url] if is_address(url) => {
-            Server::Remote { url: url.clone(), headers: BTreeMap::new(), sse: false }
+            let (url, headers) = (url.clone(), BTreeMap::new());
+            let login = (oauth != OAuth::default()).then_some(oauth);
+            Server::Remote { url, headers, sse: false, login }
         }
         [url, ..] if is_address(url) => {
             bail!("options stand before the address: `haft add mcp --id NAME {url}`")
@@ -57,23 +82,34 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     };
     let only = only.as_deref().map(Glob::new);
     let options = mcp::Options { id: wishes.id.clone(), only, keep_names, believe_reads };
-    let (import, base) = imported(context, &server, list.as_deref(), &options).await?;
-    settle(context, &wishes, &import, base)
+    let asked = asked(context, server, list.as_deref()).await?;
+    let (import, base) = made(&asked, &options)?;
+    let exit = settle(context, &wishes, &import, base)?;
+    if !wishes.dry_run {
+        login::keep(context, &import, asked).await?;
+    }
+    Ok(exit)
 }
 
-/// The import of a server whose tools are in a file, or are asked for.
-pub(super) async fn imported(
-    context: &Context,
-    server: &Server,
-    list: Option<&Path>,
-    options: &mcp::Options,
-) -> Result<(Import, Base)> {
-    let answer = match list {
-        Some(file) => saved(file)?,
-        None => tools_of(context, server).await?,
-    };
-    let import = mcp::import(&answer, server, options)?;
-    let base = Base::of("mcp", &import.name, answer.to_string().as_bytes());
+/// A server, what it says of its tools, and what somebody got who logged in to it meanwhile.
+pub(super) struct Asked {
+    server: Server,
+    answer: Value,
+    pub(super) got: login::Got,
+}
+
+/// Asks a server for its tools, unless a file has them.
+pub(super) async fn asked(context: &Context, server: Server, list: Option<&Path>) -> Result<Asked> {
+    match list {
+        Some(file) => Ok(Asked { server, answer: saved(file)?, got: login::Got::default() }),
+        None => tools_of(context, server).await,
+    }
+}
+
+/// The import of a server that was asked.
+pub(super) fn made(asked: &Asked, options: &mcp::Options) -> Result<(Import, Base)> {
+    let import = mcp::import(&asked.answer, &asked.server, options)?;
+    let base = Base::of("mcp", &import.name, asked.answer.to_string().as_bytes());
     Ok((import, base))
 }
 
@@ -84,21 +120,35 @@ fn saved(file: &Path) -> Result<Value> {
     read_document(&shown.to_string(), &text).with_context(|| format!("`{shown}`"))
 }
 
-/// Starts a server and asks it for its tools.
-async fn tools_of(context: &Context, server: &Server) -> Result<Value> {
-    let Some(manifest) = mcp::asked(server) else {
+/// Starts a server and asks it for its tools. A person at the terminal logs in where it wants that.
+async fn tools_of(context: &Context, mut server: Server) -> Result<Asked> {
+    let Some(manifest) = mcp::asked(&server) else {
         bail!(
             "a secret stands in the command line or the address, so the server is not asked: give the secret by a variable, or save its answer to `tools/list` and give it with `--list FILE`"
         )
     };
-    let answer = haft::tools_of(&context.directory, manifest).await;
-    answer.map_err(|stop| {
+    let oauth = match &server {
+        Server::Remote { login, .. } => login.clone().unwrap_or_default(),
+        Server::Program { .. } => OAuth::default(),
+    };
+    let client_secret = login::client_secret(&oauth)?;
+    let mut stranger =
+        Stranger { root: &context.directory, manifest, client_secret: client_secret.clone() };
+    let answer = match command::login::attended() {
+        true => stranger.tools_with_login(&command::login::tell).await,
+        false => stranger.tools().await.map(|answer| (answer, None)),
+    };
+    let (answer, token) = answer.map_err(|stop| {
         let help = stop.help.map(|help| format!("; {help}")).unwrap_or_default();
         anyhow!(
             "the server could not be asked for its tools: {}{help}; or save its answer to `tools/list` and give it with `--list FILE`",
             stop.message
         )
-    })
+    })?;
+    if let (Some(_), Server::Remote { login, .. }) = (&token, &mut server) {
+        *login = Some(oauth);
+    }
+    Ok(Asked { server, answer, got: login::Got { token, client_secret } })
 }
 
 fn variables(given: &[String]) -> Result<BTreeMap<String, String>> {

@@ -1,7 +1,7 @@
 //! What an import did, what it guessed, and how to have it otherwise.
 
 use anyhow::Result;
-use haft_import::{Conflict, Guess, Import, Outcome};
+use haft_import::{Conflict, Guess, Import, Outcome, SecretKind};
 use serde_json::{Value, json};
 
 use super::Wishes;
@@ -68,7 +68,11 @@ fn people(context: &Context, wishes: &Wishes, import: &Import, outcome: &Outcome
     list(outcome.conflicts.iter().map(conflict))?;
     list(import.secrets.iter().map(|secret| {
         let (slug, variable) = (&secret.slug, &secret.variable);
-        format!("needs {slug} as {variable}: `haft secrets set {slug}`")
+        let how = match secret.kind {
+            SecretKind::Opaque => format!("haft secrets set {slug}"),
+            SecretKind::OAuth => format!("haft login {}", import.name),
+        };
+        format!("needs {slug} as {variable}: `{how}`")
     }))?;
     if outcome.writes.is_empty() && outcome.removals.is_empty() {
         output::line("nothing to write")?;

@@ -1,0 +1,164 @@
+//! What the official suite asks of a client, done by Haft: the server is added as `haft add mcp` adds
+//! one, and its tools are called as `haft call` calls them, by a person who agrees to everything.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft::{Attending, Host, HostOptions, Step, StoreChoice, Stranger};
+use haft_driver::BoxFuture;
+use haft_import::mcp::{self, OAuth, Options, Server};
+use haft_import::{Import, SecretKind};
+use haft_model::{Actor, Call, Envelope, Question, Secret};
+use haft_runtime::{Manner, Prompt, Reply};
+use serde_json::Value;
+
+use crate::browser;
+use crate::form::Person;
+use crate::sample;
+
+/// What the driver is called.
+const DRIVER: &str = "suite";
+
+/// Where the suite says that a document about us lies. Nobody fetches it.
+const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+
+/// How often a call is made again after a login.
+const MOST_LOGINS: usize = 3;
+
+type Failed = Box<dyn Error>;
+
+/// Adds the server at an address and calls what the suite wants called.
+pub(crate) async fn run(url: &str) -> Result<(), Failed> {
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    let context: Value = serde_json::from_str(&context).unwrap_or_default();
+    let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
+    let secret = text("client_secret").map(Secret::new);
+    let login = OAuth {
+        client_id: text("client_id"),
+        client_secret: secret.is_some(),
+        document: Some(DOCUMENT.to_owned()),
+    };
+    let mut server = Server::Remote {
+        url: url.to_owned(),
+        headers: Default::default(),
+        sse: false,
+        login: Some(login),
+    };
+    let folder = tempfile::tempdir()?;
+    let manifest = mcp::asked(&server).ok_or("the address holds a secret")?;
+    let mut stranger = Stranger { root: folder.path(), manifest, client_secret: secret.clone() };
+    let (list, token) = stranger.tools_with_login(&tell).await.map_err(|stop| stop.message)?;
+    if let (Server::Remote { login, .. }, None) = (&mut server, &token) {
+        *login = None;
+    }
+    let id = Some(DRIVER.to_owned());
+    let options = Options { id, keep_names: true, ..Options::default() };
+    let import = match mcp::import(&list, &server, &options) {
+        Ok(import) => import,
+        // A list without anything that could be called is an answer as well.
+        Err(haft_import::Error::Empty(_)) => return Ok(()),
+        Err(fault) => return Err(fault.into()),
+    };
+    let session = Session::open(folder.path(), &import, token, secret).await?;
+    for (name, input) in sample::calls(&list, &context, &session.host) {
+        session.call(&name, input).await?;
+    }
+    Ok(())
+}
+
+/// The workspace, and the person who works in it.
+struct Session {
+    host: Host,
+    owner: Actor,
+}
+
+impl Session {
+    async fn open(
+        folder: &Path,
+        import: &Import,
+        token: Option<Secret>,
+        client_secret: Option<Secret>,
+    ) -> Result<Session, Failed> {
+        fs::write(folder.join("haft.toml"), "[workspace]\nname = \"suite\"\n")?;
+        for file in &import.files {
+            let path = folder.join(&file.path);
+            fs::create_dir_all(path.parent().unwrap_or(folder))?;
+            fs::write(path, &file.text)?;
+        }
+        let secrets_key = Some(folder.join("secrets.key"));
+        let store = StoreChoice::Memory;
+        let host =
+            Host::open(folder, HostOptions { store, secrets_key, ..HostOptions::default() })?;
+        let owner = host.owner("suite");
+        for secret in &import.secrets {
+            let kept = match (secret.kind, &token, &client_secret) {
+                (SecretKind::OAuth, Some(token), _) => {
+                    let kept = Some((secret.slug.clone(), token.clone()));
+                    host.keep_login(DRIVER, &owner, Some(&owner.id), kept).await
+                }
+                (SecretKind::Opaque, _, Some(proof)) => {
+                    let kept = host.keep_secret(&owner, &secret.slug, None, proof.clone());
+                    kept.await.map(drop)
+                }
+                (SecretKind::OAuth | SecretKind::Opaque, _, _) => Ok(()),
+            };
+            kept.map_err(|stop| stop.message)?;
+        }
+        Ok(Session { host, owner })
+    }
+
+    /// Calls a tool. Where the server wants a login, or one that reaches further, the person logs in
+    /// and the call is made again.
+    async fn call(&self, name: &str, input: Value) -> Result<(), Failed> {
+        for _ in 0..MOST_LOGINS {
+            let ended = self.called(name, input.clone()).await;
+            let Some(error) = ended.error else { return Ok(()) };
+            let login = error.cause.get("login").and_then(Value::as_str);
+            if !matches!(login, Some("expired" | "insufficient")) {
+                return Err(format!("{name}: {}", error.message).into());
+            }
+            let person = Attending { tell: &tell, ask: &|_| Ok(None) };
+            let (owner, whose) = (&self.owner, Some(&self.owner.id));
+            let logged_in = self.host.log_in(DRIVER, owner, whose, Some(person)).await;
+            logged_in.map_err(|stop| stop.message)?;
+        }
+        Err(format!("{name}: the server wants another login each time").into())
+    }
+
+    async fn called(&self, name: &str, input: Value) -> Envelope {
+        let call = Call::new(self.owner.clone(), name, input);
+        let agrees = Agrees(self.owner.clone());
+        let manner = Manner {
+            prompt: Some(&agrees),
+            caller: Some(Arc::new(Person::default())),
+            ..Manner::default()
+        };
+        self.host.runtime().call(call, manner).await
+    }
+}
+
+/// Somebody at hand who agrees to every call.
+struct Agrees(Actor);
+
+impl Prompt for Agrees {
+    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Option<Reply>> {
+        let reply = Reply {
+            by: self.0.clone(),
+            approves: true,
+            reason: None,
+            edited_input: None,
+            always: false,
+            channel: "terminal".to_owned(),
+        };
+        Box::pin(async move { Some(reply) })
+    }
+}
+
+/// What a person is told to do, they do.
+fn tell(step: Step) {
+    if let Step::Open { url } = step {
+        std::thread::spawn(move || browser::visit(&url));
+    }
+}
