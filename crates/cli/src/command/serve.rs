@@ -37,6 +37,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     tokio::spawn(async move { runtime.recover().await });
     let desk = Arc::new(Desk::new(host.shared_runtime())?);
     living::watch(&host);
+    living::look_at_backends(&host);
     if arguments.stdio {
         let stranger = host.runtime().world().people.stranger();
         haft_server::stdio(desk, stranger).await.map_err(|fault| anyhow!(fault))?;
