@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::rank::Ranking;
 use crate::snapshot::RoutingPolicy;
-use crate::state::{AuthState, DriverState, Host, Outlook};
+use crate::state::{AuthState, DriverState, Host, Mend, Outlook};
 use crate::{Binding, Entry};
 
 /// A driver that is not to be taken now, whatever the snapshot knows of it.
@@ -268,6 +268,12 @@ impl<'e> Question<'e, '_> {
         let words = match self.state(driver) {
             Some(DriverState { auth: AuthState::Expired, .. }) => {
                 format!("the login of `{}`, which serves `{tool}`, has run out", driver.id)
+            }
+            // Nobody can log in where a secret is all that there is.
+            Some(DriverState { login: Some(Mend { why, run }), .. })
+                if !run.starts_with("haft login") =>
+            {
+                format!("`{}` cannot serve `{tool}` yet: {why}", driver.id)
             }
             Some(_) | None => format!("`{}` could serve `{tool}` once somebody logs in", driver.id),
         };

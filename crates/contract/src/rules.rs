@@ -75,7 +75,7 @@ rules! {
     D057 error "A driver names each tool once.";
     D058 error "A health check has what its method needs.";
     D059 error "`auth.expiry.detect` is a sign that can be seen.";
-    D060 warning "`auth.ref` names a file that exists.";
+    D060 warning "`auth.ref` names a file that exists; without it a secret is still found in another SECRETS.md of the workspace, and stays closed where none lists it.";
     D061 error "A template refers to inputs that the contract has, and to secrets by name.";
     D062 warning "An optional input in a template has a default.";
     D063 warning "A secret in a template is listed in `auth.state.env`.";

@@ -5,7 +5,9 @@
 
 mod access;
 mod backend;
+mod changing;
 mod inventory;
+mod keyring;
 mod private;
 mod strongbox;
 mod token;
@@ -100,37 +102,25 @@ impl Keeper {
     }
 
     async fn raw(&self, listed: &Listed, who: &str) -> Result<Raw, Stop> {
-        let (listed, who) = (listed.clone(), who.to_owned());
-        let (strongbox, variable) = (self.strongbox.clone(), self.variable);
-        blocking(move || backend::look_up(&listed, &who, &strongbox, variable)).await?
+        backend::look_up(listed, who, &self.strongbox, self.variable).await
     }
 
     /// The access token of a login, renewed where it is about to run out.
     async fn access_token(&self, slug: &str, raw: Raw) -> Result<Secret, Stop> {
         let Some(token) = Token::parse(&raw.value) else { return Ok(raw.value) };
         match raw.home {
-            Home::Strongbox(holder) if token.is_stale((self.clock)()) => {
-                self.renewed(slug, holder, token).await
-            }
-            Home::Strongbox(_) | Home::Elsewhere => Ok(token.access),
+            Home::Elsewhere => Ok(token.access),
+            home if token.is_stale((self.clock)()) => self.renewed(slug, home, token).await,
+            Home::Strongbox(_) | Home::Keyring(_) => Ok(token.access),
         }
     }
 
     /// Renews a token and keeps what came of it. Of several who want it at once one does, and the
     /// others take what that one got.
-    async fn renewed(
-        &self,
-        slug: &str,
-        holder: Option<String>,
-        seen: Token,
-    ) -> Result<Secret, Stop> {
-        let (strongbox, of) = (self.strongbox.clone(), (slug.to_owned(), holder.clone()));
-        let claim = blocking(move || -> Result<_, Stop> {
-            let lock = strongbox.lock_out()?;
-            let now_there = strongbox.value(&of.0, of.1.as_deref())?;
-            Ok((lock, now_there))
-        });
-        let (lock, now_there) = claim.await??;
+    async fn renewed(&self, slug: &str, home: Home, seen: Token) -> Result<Secret, Stop> {
+        let strongbox = self.strongbox.clone();
+        let lock = blocking(move || strongbox.lock_out()).await??;
+        let now_there = self.there(slug, home.clone()).await?;
         let token = now_there.as_ref().and_then(Token::parse).unwrap_or(seen);
         if !token.is_stale((self.clock)()) {
             return Ok(token.access);
@@ -140,9 +130,7 @@ impl Keeper {
             Err(_) if !token.is_over((self.clock)()) => return Ok(token.access),
             Err(stop) => return Err(stop),
         };
-        let (strongbox, of) = (self.strongbox.clone(), (slug.to_owned(), holder));
-        let (value, now) = (fresh.written(), (self.clock)());
-        blocking(move || strongbox.change()?.put(&of.0, of.1.as_deref(), value, now)).await??;
+        self.put(slug, home, fresh.written()).await?;
         drop(lock);
         Ok(fresh.access)
     }

@@ -1,4 +1,4 @@
-//! OpenAPI 3.0 and 3.1: each operation becomes a contract, and each host a driver of kind http.
+//! OpenAPI 3, and Swagger 2.0 as such: each operation becomes a contract, and each host a driver of kind http.
 
 mod answer;
 mod body;
@@ -8,6 +8,7 @@ mod operation;
 mod parameter;
 mod security;
 mod server;
+mod swagger;
 mod tool;
 mod verb;
 
@@ -40,7 +41,8 @@ pub struct Options {
 /// Makes manifests of an OpenAPI document.
 pub fn import(document: &Value, options: &Options) -> Result<Import, Error> {
     let name = name(document, options)?;
-    let document = Document::read(document)?;
+    let document = swagger::modern(document);
+    let document = Document::read(&document)?;
     let mut omissions = Omissions::default();
     let operations = operation::all(&document, &name, options, &mut omissions);
     if operations.is_empty() {
@@ -71,7 +73,8 @@ pub fn import(document: &Value, options: &Options) -> Result<Import, Error> {
 
 /// What an import is called: as its options say, or after the document's title.
 pub fn name(document: &Value, options: &Options) -> Result<String, Error> {
-    let document = Document::read(document)?;
+    let document = swagger::modern(document);
+    let document = Document::read(&document)?;
     if let Some(id) = &options.id {
         return text::prefix(id).ok_or_else(|| Error::BadName(id.clone()));
     }

@@ -124,10 +124,10 @@ fn what_is_no_openapi_document_is_refused_with_its_reason() {
         let ended = document.and_then(|document| openapi::import(&document, &Default::default()));
         ended.unwrap_err().to_string()
     };
-    let wanted = "this is not an OpenAPI document of version 3.0 or 3.1:";
+    let wanted = "this is not an OpenAPI document of version 3, nor one of Swagger 2.0:";
     assert_eq!(
-        refused("swagger: '2.0'"),
-        format!("{wanted} it is Swagger 2.0; convert it to OpenAPI 3 first")
+        refused("swagger: '1.2'"),
+        format!("{wanted} it is Swagger 1.2; convert it to OpenAPI 3 first")
     );
     assert_eq!(refused("openapi: 4.0.0"), format!("{wanted} it says `openapi: 4.0.0`"));
     assert_eq!(refused("{}"), format!("{wanted} it does not say `openapi: 3.…`"));

@@ -91,6 +91,16 @@ impl Rests {
         Ok(Trial { rests: self, driver: driver.clone(), alone })
     }
 
+    /// Somebody saw that the backend of a driver answers: its rest is over, and one call tries it.
+    /// Whether there was a rest.
+    pub(crate) fn seen_well(&self, driver: &DriverId, now: Timestamp) -> bool {
+        let mut all = self.failed();
+        let rested = all.get_mut(driver).and_then(|failed| failed.until.as_mut());
+        let Some(until) = rested.filter(|until| now < **until) else { return false };
+        *until = now;
+        true
+    }
+
     fn failed(&self) -> MutexGuard<'_, HashMap<DriverId, Failed>> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }

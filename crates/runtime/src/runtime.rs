@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft_driver::Cancel;
 use haft_ledger::Store;
-use haft_model::{Code, Digest, InvocationId, Notice, Stop, Timestamp, ToolKey};
+use haft_model::{Code, Digest, DriverId, InvocationId, Notice, Stop, Timestamp, ToolKey};
 
 use tokio::sync::{Notify, broadcast, watch};
 
@@ -144,6 +144,15 @@ impl Runtime {
     pub fn replace_notices(&self, notices: Arc<[Notice]>) {
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         *world = Arc::new(World { notices, ..World::clone(&world) });
+    }
+
+    /// Somebody looked at the backend of a driver. One that answers rests no longer, and callers are
+    /// told where they see something else now.
+    pub fn backend_seen(&self, driver: &DriverId, well: bool) {
+        if well {
+            self.rests.seen_well(driver, self.clock.now());
+        }
+        self.ring();
     }
 
     /// Rings whenever what callers see may have changed.

@@ -1,7 +1,7 @@
 //! Packages of other people, installed once for all tests that want them.
 //!
 //! Tests are processes of their own, so whoever comes first installs and the others wait. Without npm,
-//! Python or a registry the test fails: what was not tried is not known to work.
+//! Python, apt or a registry the test fails: what was not tried is not known to work.
 
 #![expect(
     clippy::panic,
@@ -33,6 +33,20 @@ pub fn python(folder: PathBuf, packages: &[&str]) -> PathBuf {
     })
 }
 
+/// The programs and libraries of some packages of Debian, unpacked and not installed; what they need
+/// beside them has to be among the packages or on the machine.
+pub fn debian(folder: PathBuf, packages: &[&str]) -> PathBuf {
+    once(folder, packages, |folder| {
+        run(Command::new("apt-get").arg("download").args(packages).current_dir(folder));
+        for file in fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+            if file.extension().is_some_and(|extension| extension == "deb") {
+                run(Command::new("dpkg").arg("--extract").arg(&file).arg(folder));
+                fs::remove_file(file).unwrap();
+            }
+        }
+    })
+}
+
 /// Fills a folder, unless it holds these packages already.
 fn once(folder: PathBuf, packages: &[&str], fill: impl FnOnce(&Path)) -> PathBuf {
     fs::create_dir_all(&folder).unwrap();
@@ -49,7 +63,7 @@ fn once(folder: PathBuf, packages: &[&str], fill: impl FnOnce(&Path)) -> PathBuf
 /// Runs a command to its end; one that fails says what it printed.
 fn run(command: &mut Command) {
     let ran = command.output().unwrap_or_else(|fault| {
-        panic!("{command:?} cannot be started ({fault}): install Node.js and Python 3 with pip")
+        panic!("{command:?} cannot be started ({fault}): install Node.js, Python 3 with pip and Debian's apt")
     });
     assert!(ran.status.success(), "{command:?}: {}", String::from_utf8_lossy(&ran.stderr));
 }

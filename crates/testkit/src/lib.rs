@@ -7,8 +7,10 @@ mod backend;
 mod filter;
 mod folder;
 pub mod installed;
+mod keyring;
 mod served;
 
 pub use backend::{Act, Backend, Heard, Keys, Then};
 pub use folder::Folder;
+pub use keyring::Keyring;
 pub use served::{ALLOW, READ, Served, WRITE, payments};

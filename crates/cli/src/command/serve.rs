@@ -46,6 +46,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         None => desk,
     });
     living::watch(&host);
+    living::look_at_backends(&host);
     if arguments.stdio {
         let stranger = host.runtime().world().people.stranger();
         haft_server::stdio(desk, stranger).await.map_err(|fault| anyhow!(fault))?;

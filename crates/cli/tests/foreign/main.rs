@@ -11,7 +11,9 @@
     reason = "a document that cannot be laid out fails the test"
 )]
 
+mod every;
 mod prism;
+mod sample;
 #[cfg(unix)]
 mod shop;
 #[path = "../it/stage.rs"]
@@ -79,8 +81,10 @@ fn fault(document: &Path) -> Option<String> {
 #[test]
 fn every_example_of_readme_is_imported_and_sound() {
     let examples = packages().join("node_modules/@readme/oas-examples");
-    let all: Vec<PathBuf> =
-        ["3.0", "3.1"].iter().flat_map(|version| documents(&examples.join(version))).collect();
+    let all: Vec<PathBuf> = ["2.0", "3.0", "3.1"]
+        .iter()
+        .flat_map(|version| documents(&examples.join(version)))
+        .collect();
     assert!(all.len() > 100, "{}", all.len());
     let named = |document: &PathBuf| {
         let name = document.strip_prefix(&examples).unwrap().display().to_string();

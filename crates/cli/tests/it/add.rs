@@ -165,10 +165,10 @@ fn a_file_that_somebody_else_wrote_is_not_replaced() {
 
 #[test]
 fn what_cannot_be_imported_is_said() {
-    let folder = workspace("swagger: '2.0'");
+    let folder = workspace("swagger: '1.2'");
     let ran = run(&folder, &line(&folder, ""));
     let said = String::from_utf8(ran.stderr).unwrap();
-    assert!(said.contains("it is Swagger 2.0; convert it to OpenAPI 3 first"), "{said}");
+    assert!(said.contains("it is Swagger 1.2; convert it to OpenAPI 3 first"), "{said}");
     assert_eq!(ran.status.code(), Some(1));
     let folder = workspace(&service("https://notes.example"));
     let ran = run(&folder, &line(&folder, "--only nothing.*"));

@@ -54,7 +54,7 @@ checked 2 manifests: 1 error, 2 warnings
 ! 11 |   ref: ./.secrets/prices/SECRETS.md
 !    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 !    |
-!    = help: its secrets are then taken from environment variables of the same names
+!    = help: list its secrets in any SECRETS.md of the workspace; one that none lists stays closed
 !
 ! warning[T040]: the tool changes something and asks nobody
 !  --> .tools/price.lookup/TOOL.md:8:11

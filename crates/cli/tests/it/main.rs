@@ -22,6 +22,8 @@ mod inbox;
 mod init;
 mod input;
 mod integrity;
+#[cfg(target_os = "linux")]
+mod keyring;
 mod lifecycle;
 #[cfg(target_os = "linux")]
 mod login;

@@ -53,7 +53,7 @@ T050 (error): A tool's `risk_level` is not below its action's.
         "explain d060",
         r"
 exit 0
-D060 (warning): `auth.ref` names a file that exists.
+D060 (warning): `auth.ref` names a file that exists; without it a secret is still found in another SECRETS.md of the workspace, and stays closed where none lists it.
 ",
     );
 }

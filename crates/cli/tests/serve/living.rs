@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use haft_testkit::Folder;
+use haft_testkit::{Backend, Folder, Keys};
 use serde_json::{Value, json};
 
 use crate::stage::{READS, driver, tool};
@@ -153,4 +153,35 @@ fn settings_that_are_broken_lock_nobody_out_and_let_nobody_in() {
     eventually(|| (call() != "succeeded").then_some(()));
     put(&folder, "haft.toml", &good);
     eventually(|| (call() == "succeeded").then_some(()));
+}
+
+#[test]
+fn a_backend_that_goes_and_comes_back_is_seen_without_anybody_asking() {
+    let mut backend = Backend::closed(Keys::Ignored);
+    let host = backend.host();
+    let fields = format!("{READS}\nrequires: {{ network: [\"{host}\"] }}");
+    let web = format!(
+        "---\nname: Shop\nid: shop\ndescription: The shop.\nversion: 1.0.0\nkind: http\n\
+         base_url: http://{host}\nnetwork: {{ egress: [\"{host}\"] }}\n\
+         health_check: {{ method: http, http: {{ url: \"http://{host}/health\" }}, every: PT1S }}\n\
+         implements:\n  - {{ tool: shop.look, version: ^1, metadata: {{ http: {{ method: GET, \
+         endpoint: /look }} }} }}\n---\n"
+    );
+    let folder = workspace()
+        .file(".tools/shop.look/TOOL.md", tool("shop.look", "1.0.0", &fields))
+        .file(".drivers/shop/DRIVER.md", web);
+    let server = Server::of(&folder);
+    let call = || server.post("/v1/call", &json!({"tool": "shop.look"})).json();
+    let down = || {
+        let told = call().to_string();
+        told.contains("its health check failed lately").then_some(())
+    };
+    eventually(down);
+    let mut stream = listening(&server);
+    hears(&mut stream, "acknowledged");
+    backend.open();
+    hears(&mut stream, "notifications/tools/list_changed");
+    eventually(|| (call()["status"] == "succeeded").then_some(()));
+    drop(backend);
+    eventually(down);
 }

@@ -8,6 +8,7 @@ use haft_model::{Code, Digest, Stop};
 use haft_notation::fill;
 use serde_json::Value;
 
+use super::operation::Operation;
 use super::payload::{Sent, bounded, fields, filled, unfilled};
 use crate::builtin::{Place, Root};
 use crate::ending::{blocking, while_running};
@@ -51,7 +52,11 @@ enum Content {
 
 impl Part {
     /// The parts that a template names; `{file: PATH}` is a file, with `type` and `name` if it says so.
-    pub(super) fn of_template(template: &Value, scope: &Value) -> Result<Vec<Part>, Stop> {
+    pub(super) fn of_template(
+        operation: &Operation,
+        template: &Value,
+        scope: &Value,
+    ) -> Result<Vec<Part>, Stop> {
         let mut parts = Vec::new();
         for (name, written) in fields(template)? {
             match written.get("file").and_then(Value::as_str) {
@@ -59,7 +64,7 @@ impl Part {
                 None => {
                     let value = fill(written, scope);
                     let value = value.map_err(|fault| unfilled(&fault, "body_template"))?;
-                    parts.extend(Part::of_value(name, &value));
+                    parts.extend(Part::of_field(operation, name, &value)?);
                 }
             }
         }
@@ -67,21 +72,32 @@ impl Part {
     }
 
     /// The fields of an input, none of which is a file.
-    pub(super) fn of_input(input: &Value) -> Result<Vec<Part>, Stop> {
-        Ok(fields(input)?.iter().flat_map(|(name, value)| Part::of_value(name, value)).collect())
+    pub(super) fn of_input(operation: &Operation, input: &Value) -> Result<Vec<Part>, Stop> {
+        let fields = fields(input)?.iter();
+        let parts = fields.map(|(name, value)| Part::of_field(operation, name, value));
+        Ok(parts.collect::<Result<Vec<_>, Stop>>()?.into_iter().flatten().collect())
     }
 
-    /// A value as parts: a list of texts is a part for each, and nothing is none.
+    /// A field as parts: in the style that its driver names, or as OpenAPI has it without one.
+    fn of_field(operation: &Operation, name: &str, value: &Value) -> Result<Vec<Part>, Stop> {
+        let Some(style) = operation.styles.get(name) else {
+            return Ok(Part::of_value(name, value));
+        };
+        let text = |(name, text)| Part { name, content: Content::Text(text) };
+        Ok(style.parts(name, value)?.into_iter().map(text).collect())
+    }
+
+    /// A value as parts: a list is a part for each item, an object is JSON, and nothing is none.
     fn of_value(name: &str, value: &Value) -> Vec<Part> {
         let part = |content| Part { name: name.to_owned(), content };
-        let plain = |value: &Value| !value.is_array() && !value.is_object();
         match value {
             Value::Null => Vec::new(),
             Value::String(text) => vec![part(Content::Text(text.clone()))],
             Value::Bool(_) | Value::Number(_) => vec![part(Content::Text(value.to_string()))],
-            Value::Array(items) if items.iter().all(plain) => {
+            Value::Array(items) if !items.iter().any(Value::is_array) => {
                 items.iter().flat_map(|item| Part::of_value(name, item)).collect()
             }
+            // Parts of one name are one list, and cannot be a list of lists.
             Value::Array(_) | Value::Object(_) => vec![part(Content::Json(value.to_string()))],
         }
     }

@@ -54,8 +54,8 @@ impl Payload {
         let input = input.unwrap_or_default();
         if operation.form == Writing::Multipart {
             return Ok(Payload::Parts(match template {
-                Some(template) => Part::of_template(template, scope)?,
-                None => Part::of_input(&input)?,
+                Some(template) => Part::of_template(operation, template, scope)?,
+                None => Part::of_input(operation, &input)?,
             }));
         }
         let body = match template {

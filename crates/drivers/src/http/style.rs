@@ -28,22 +28,38 @@ enum Kind {
 impl Style {
     /// The pairs that a value becomes, ready for a query or a form; none where there is no value.
     pub(super) fn pairs(self, name: &str, value: &Value) -> Result<Vec<String>, Stop> {
-        let pair = |name: &str, value: &str| format!("{}={value}", encoded(name));
-        let each = |value: &Value| plain(name, value).map(|text| encoded(&text));
+        let pairs = self.written(name, value, encoded)?;
+        Ok(pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect())
+    }
+
+    /// The same as names and values of parts, in which every letter stands for itself.
+    pub(super) fn parts(self, name: &str, value: &Value) -> Result<Vec<(String, String)>, Stop> {
+        self.written(name, value, str::to_owned)
+    }
+
+    fn written(
+        self,
+        name: &str,
+        value: &Value,
+        write: fn(&str) -> String,
+    ) -> Result<Vec<(String, String)>, Stop> {
+        let pair = |name: &str, value: String| (write(name), value);
+        let each = |value: &Value| plain(name, value).map(|text| write(&text));
+        let mark = self.mark(write);
         let explode = self.explode.unwrap_or(matches!(self.style, Kind::Form | Kind::DeepObject));
         match value {
             Value::Null => Ok(Vec::new()),
             Value::Array(items) if explode && self.style != Kind::DeepObject => {
-                items.iter().map(|item| Ok(pair(name, &each(item)?))).collect()
+                items.iter().map(|item| Ok(pair(name, each(item)?))).collect()
             }
             Value::Object(fields) if self.style == Kind::DeepObject => {
                 let written = fields.iter().filter(|(_, value)| !value.is_null());
                 written
-                    .map(|(key, value)| Ok(pair(&format!("{name}[{key}]"), &each(value)?)))
+                    .map(|(key, value)| Ok(pair(&format!("{name}[{key}]"), each(value)?)))
                     .collect()
             }
             Value::Object(fields) if explode => {
-                fields.iter().map(|(key, value)| Ok(pair(key, &each(value)?))).collect()
+                fields.iter().map(|(key, value)| Ok(pair(key, each(value)?))).collect()
             }
             Value::Array(_) | Value::Object(_) if self.style == Kind::DeepObject => {
                 Err(unwritable(name))
@@ -52,26 +68,27 @@ impl Style {
             Value::Object(fields) if fields.is_empty() => Ok(Vec::new()),
             Value::Array(items) => {
                 let items: Vec<String> = items.iter().map(each).collect::<Result<_, Stop>>()?;
-                Ok(vec![pair(name, &items.join(self.mark()))])
+                Ok(vec![pair(name, items.join(&mark))])
             }
             Value::Object(fields) => {
-                let parts = fields.iter().map(|(key, value)| {
-                    Ok(format!("{}{}{}", encoded(key), self.mark(), each(value)?))
-                });
+                let parts = fields
+                    .iter()
+                    .map(|(key, value)| Ok(format!("{}{mark}{}", write(key), each(value)?)));
                 let parts: Vec<String> = parts.collect::<Result<_, Stop>>()?;
-                Ok(vec![pair(name, &parts.join(self.mark()))])
+                Ok(vec![pair(name, parts.join(&mark))])
             }
             Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                Ok(vec![pair(name, &each(value)?)])
+                Ok(vec![pair(name, each(value)?)])
             }
         }
     }
 
-    fn mark(self) -> &'static str {
+    /// What stands between two values. A comma means itself wherever it is written.
+    fn mark(self, write: fn(&str) -> String) -> String {
         match self.style {
-            Kind::Form | Kind::DeepObject => ",",
-            Kind::SpaceDelimited => "%20",
-            Kind::PipeDelimited => "%7C",
+            Kind::Form | Kind::DeepObject => ",".to_owned(),
+            Kind::SpaceDelimited => write(" "),
+            Kind::PipeDelimited => write("|"),
         }
     }
 }

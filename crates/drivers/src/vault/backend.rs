@@ -1,13 +1,15 @@
-//! Where a value lies: the workspace's own strongbox, the environment, or a private file.
+//! Where a value lies: the workspace's own strongbox, the environment, a private file, or the keyring.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haft_model::{Code, Secret, Stop};
 
 use super::inventory::{Listed, Per};
+use super::keyring::{Entry, session_bus};
 use super::private;
 use super::strongbox::Strongbox;
+use crate::ending::blocking;
 
 /// A value as it lies there.
 pub(super) struct Raw {
@@ -16,75 +18,129 @@ pub(super) struct Raw {
 }
 
 /// Whether a value can be replaced by us.
+#[derive(Clone)]
 pub(super) enum Home {
     /// It is this holder's in the strongbox; for nobody in particular where none is named.
     Strongbox(Option<String>),
+    /// It is this entry of the keyring.
+    Keyring(Entry),
     /// Somebody else keeps it.
     Elsewhere,
 }
 
 /// The value of a secret for somebody: their own first, and that of all only where it may be shared.
-pub(super) fn look_up(
+pub(super) async fn look_up(
+    listed: &Listed,
+    who: &str,
+    strongbox: &Strongbox,
+    variable: fn(&str) -> Option<String>,
+) -> Result<Raw, Stop> {
+    let slug = listed.slug.clone();
+    let elsewhere = |value| Raw { value, home: Home::Elsewhere };
+    match Place::of(listed, Some(who), variable)? {
+        Place::Own => {
+            let (listed, who, strongbox) = (listed.clone(), who.to_owned(), strongbox.clone());
+            blocking(move || own(&listed, &who, &strongbox, variable)).await?
+        }
+        Place::Variable(name) => {
+            let words = format!("the secret `{slug}` is not in the environment variable `{name}`");
+            let unset = || Stop::new(Code::CredentialMissing, words);
+            filled(variable, &name)
+                .map(elsewhere)
+                .ok_or_else(|| unset().help(format!("set `{name}` for the process that runs Haft")))
+        }
+        Place::File(path) => blocking(move || file(&slug, &path)).await?.map(elsewhere),
+        Place::Keyring(entry) => {
+            let own = listed.per == Per::Actor;
+            let value = entry.value().await?.ok_or_else(|| entry.missing(own))?;
+            Ok(Raw { value, home: Home::Keyring(entry) })
+        }
+    }
+}
+
+/// What the workspace keeps itself, or what it was started with.
+fn own(
     listed: &Listed,
     who: &str,
     strongbox: &Strongbox,
     variable: fn(&str) -> Option<String>,
 ) -> Result<Raw, Stop> {
     let slug = &listed.slug;
-    let elsewhere = |value| Raw { value, home: Home::Elsewhere };
-    match Place::of(listed)? {
-        Place::Own => {
-            if let Some(value) = strongbox.value(slug, Some(who))? {
-                return Ok(Raw { value, home: Home::Strongbox(Some(who.to_owned())) });
-            }
-            if listed.per == Per::Actor {
-                return Err(missing(listed, who));
-            }
-            if let Some(value) = strongbox.value(slug, None)? {
-                return Ok(Raw { value, home: Home::Strongbox(None) });
-            }
-            let mut named = listed.names.iter().filter_map(|named| filled(variable, &named.name));
-            named.next().map(elsewhere).ok_or_else(|| missing(listed, who))
-        }
-        Place::Variable(name) => {
-            let words = format!("the secret `{slug}` is not in the environment variable `{name}`");
-            let unset = || Stop::new(Code::CredentialMissing, words);
-            filled(variable, name)
-                .map(elsewhere)
-                .ok_or_else(|| unset().help(format!("set `{name}` for the process that runs Haft")))
-        }
-        Place::File(path) => file(slug, path).map(elsewhere),
+    if let Some(value) = strongbox.value(slug, Some(who))? {
+        return Ok(Raw { value, home: Home::Strongbox(Some(who.to_owned())) });
     }
+    if listed.per == Per::Actor {
+        return Err(missing(listed, who));
+    }
+    if let Some(value) = strongbox.value(slug, None)? {
+        return Ok(Raw { value, home: Home::Strongbox(None) });
+    }
+    let mut named = listed.names.iter().filter_map(|named| filled(variable, &named.name));
+    let value = named.next().ok_or_else(|| missing(listed, who))?;
+    Ok(Raw { value, home: Home::Elsewhere })
 }
 
 /// Where an entry says that its value lies.
-pub(super) enum Place<'a> {
+enum Place {
     Own,
-    Variable(&'a str),
-    File(&'a Path),
+    Variable(String),
+    File(PathBuf),
+    Keyring(Entry),
 }
 
-impl<'a> Place<'a> {
-    pub(super) fn of(listed: &'a Listed) -> Result<Place<'a>, Stop> {
+impl Place {
+    /// The place of somebody's value; of the value of all where nobody is named.
+    fn of(
+        listed: &Listed,
+        who: Option<&str>,
+        variable: fn(&str) -> Option<String>,
+    ) -> Result<Place, Stop> {
         let Some(backend) = listed.backend.as_deref() else { return Ok(Place::Own) };
         let slug = &listed.slug;
+        let entry = |service: &str, user: &str| {
+            Ok(Place::Keyring(Entry {
+                slug: slug.clone(),
+                service: service.to_owned(),
+                user: user.to_owned(),
+                bus: session_bus(variable),
+            }))
+        };
         let refused =
             |words: String, help: &str| Err(Stop::new(Code::SetupRequired, words).help(help));
-        let place = match backend.split_once("://") {
-            Some(("env", name)) if !name.is_empty() => Place::Variable(name),
-            Some(("file", path)) if path.starts_with('/') => Place::File(Path::new(path)),
-            Some(("keyring", _)) => {
-                let words = format!(
-                    "the secret `{slug}` lies in the system's keyring, which this build cannot ask"
-                );
-                return refused(words, "leave `backend` out and run `haft secrets set`");
+        let place = match (backend.split_once("://"), listed.per) {
+            (Some(("env", name)), _) if !name.is_empty() => Place::Variable(name.to_owned()),
+            (Some(("file", path)), _) if path.starts_with('/') => Place::File(PathBuf::from(path)),
+            (Some(("keyring", at)), per) => {
+                return match (at.split_once('/'), per, who) {
+                    (Some((service, user)), Per::Workspace, _)
+                        if !service.is_empty() && !user.is_empty() =>
+                    {
+                        entry(service, user)
+                    }
+                    (None, Per::Actor, Some(who)) if !at.is_empty() => entry(at, who),
+                    (_, Per::Workspace, _) => refused(
+                        format!("`{backend}` of the secret `{slug}` names no entry of the keyring"),
+                        "write `keyring://SERVICE/USERNAME`",
+                    ),
+                    (None, Per::Actor, None) if !at.is_empty() => refused(
+                        format!("each actor has their own `{slug}` in the keyring"),
+                        "say whose: `--for ACTOR`",
+                    ),
+                    (_, Per::Actor, _) => refused(
+                        format!(
+                            "the secret `{slug}` is each actor's own, and `{backend}` does not say whose"
+                        ),
+                        "write `keyring://SERVICE`; the username is the actor, such as `user:ana`",
+                    ),
+                };
             }
-            Some(_) | None => {
+            (Some(_) | None, _) => {
                 let words =
                     format!("the secret `{slug}` lies at `{backend}`, which nobody here can open");
                 return refused(
                     words,
-                    "use `env://NAME` or `file:///path`, or leave `backend` out",
+                    "use `keyring://SERVICE/USERNAME`, `env://NAME` or `file:///path`, or leave \
+                     `backend` out",
                 );
             }
         };
@@ -97,6 +153,28 @@ impl<'a> Place<'a> {
                 "leave `backend` out, and let each actor have a value",
             ),
         }
+    }
+}
+
+/// Where somebody's value can be kept by us; that of all where nobody is named.
+pub(super) fn home(
+    listed: &Listed,
+    holder: Option<&str>,
+    variable: fn(&str) -> Option<String>,
+) -> Result<Home, Stop> {
+    let slug = &listed.slug;
+    let refused = |words, help: &str| Err(Stop::new(Code::InputValue, words).help(help));
+    match (Place::of(listed, holder, variable)?, listed.backend.as_deref(), listed.per) {
+        (Place::Own, ..) => Ok(Home::Strongbox(holder.map(str::to_owned))),
+        (Place::Keyring(_), Some(backend), Per::Workspace) if holder.is_some() => refused(
+            format!("the secret `{slug}` lies at `{backend}`, which is the same for all"),
+            "leave `--for` out, or give each actor an own value (`per: actor`)",
+        ),
+        (Place::Keyring(entry), ..) => Ok(Home::Keyring(entry)),
+        (Place::Variable(_) | Place::File(_), backend, _) => refused(
+            format!("the secret `{slug}` lies at `{}`", backend.unwrap_or_default()),
+            "change it there, or leave `backend` out of its entry",
+        ),
     }
 }
 

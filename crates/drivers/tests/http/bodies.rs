@@ -60,11 +60,14 @@ fn parts_are_texts_values_and_files_of_the_workspace() {
         &folder,
         json!({
             "note": "${input.note}", "tags": "${input.tags}", "more": {"k": "${input.note}"},
+            "each": "${input.each}", "grid": "${input.grid}",
             "report": {"file": "${input.path}"},
             "other": {"file": "in/report.csv", "type": "text/x-own", "name": "q\"\n.bin"},
         }),
     );
-    let heard = sent(&stage, json!({"note": "n1", "tags": ["x", 2], "path": "./in/report.csv"}));
+    let input = json!({"note": "n1", "tags": ["x", 2], "path": "./in/report.csv",
+        "each": [{"k": 1}, {"k": 2}], "grid": [[1], [2]]});
+    let heard = sent(&stage, input);
     let media_type = heard.header("content-type").unwrap();
     let boundary = media_type.strip_prefix("multipart/form-data; boundary=").unwrap();
     let named = |name: &str, rest: &str, body: &str| {
@@ -77,10 +80,28 @@ fn parts_are_texts_values_and_files_of_the_workspace() {
         named("tags", "", "x"),
         named("tags", "", "2"),
         named("more", "\r\nContent-Type: application/json", "{\"k\":\"n1\"}"),
+        named("each", "\r\nContent-Type: application/json", "{\"k\":1}"),
+        named("each", "\r\nContent-Type: application/json", "{\"k\":2}"),
+        named("grid", "\r\nContent-Type: application/json", "[[1],[2]]"),
         named("report", "; filename=\"report.csv\"\r\nContent-Type: text/csv", file),
         named("other", "; filename=\"q%22%0A.bin\"\r\nContent-Type: text/x-own", file),
     ];
     assert_eq!(heard.body, format!("{}--{boundary}--\r\n", expected.concat()));
+}
+
+#[test]
+fn a_field_with_a_style_is_parts_of_text() {
+    let stage = Stage::writing(json!({})).haft(json!({"body": "multipart", "query_style": {
+        "ids": {"explode": false}, "tags": {"style": "pipeDelimited"}, "by": {"style": "deepObject"},
+    }}));
+    let heard = sent(&stage, json!({"ids": [1, 2], "tags": ["a b", "c"], "by": {"day": "x&y"}}));
+    let parts: Vec<&str> = heard.body.split("name=").skip(1).collect();
+    let parts: Vec<&str> = parts.iter().map(|part| part.split("\r\n--").next().unwrap()).collect();
+    let mut expected =
+        ["\"ids\"\r\n\r\n1,2", "\"tags\"\r\n\r\na b|c", "\"by[day]\"\r\n\r\nx&y"].to_vec();
+    let mut found = parts.clone();
+    (expected.sort_unstable(), found.sort_unstable());
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -5,6 +5,7 @@
     reason = "a case that cannot be laid out, or an answer of another shape, fails the test"
 )]
 
+mod keyring;
 mod places;
 #[allow(dead_code, reason = "the permits are for other tests")]
 #[path = "../support/plans.rs"]

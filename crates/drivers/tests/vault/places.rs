@@ -72,15 +72,15 @@ async fn a_value_is_taken_from_where_the_entry_says() {
             ),
         ),
         (
-            at("keyring://shop/ana"),
+            at("keyring://shop"),
             Err(
-                "setup.required: the secret `pay/key` lies in the system's keyring, which this build cannot ask; leave `backend` out and run `haft secrets set`",
+                "setup.required: `keyring://shop` of the secret `pay/key` names no entry of the keyring; write `keyring://SERVICE/USERNAME`",
             ),
         ),
         (
             at("cloud://shop"),
             Err(
-                "setup.required: the secret `pay/key` lies at `cloud://shop`, which nobody here can open; use `env://NAME` or `file:///path`, or leave `backend` out",
+                "setup.required: the secret `pay/key` lies at `cloud://shop`, which nobody here can open; use `keyring://SERVICE/USERNAME`, `env://NAME` or `file:///path`, or leave `backend` out",
             ),
         ),
         (

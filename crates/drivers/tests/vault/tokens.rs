@@ -8,7 +8,7 @@ use haft_testkit::{Act, Backend, Folder, Keys, Then};
 use crate::stage::{actor, keep, keeper, listed, opened, strongbox};
 
 /// A token that is good for so many seconds from now.
-fn token(access: &str, seconds: i64, server: &Backend) -> Token {
+pub(crate) fn token(access: &str, seconds: i64, server: &Backend) -> Token {
     Token {
         access: Secret::new(access.to_owned()),
         refresh: Some(Secret::new("refresh one".to_owned())),

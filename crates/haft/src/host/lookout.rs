@@ -217,6 +217,11 @@ impl Watch {
         self.health.get(|_| health_file(&self.root).read())
     }
 
+    /// Whether a driver says how its backend is looked at.
+    pub(super) fn is_looked_at(&self, driver: &Driver) -> bool {
+        self.declares(driver).is_looked_at
+    }
+
     /// What is on record of a backend.
     pub(super) fn backend(&self, driver: &DriverId) -> HealthRecord {
         self.backends().get(driver.as_str()).cloned().unwrap_or_default()

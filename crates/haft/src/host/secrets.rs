@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use haft_contract::did_you_mean;
-use haft_drivers::{Listed, Per, SHORTEST_SECRET, Strongbox};
+use haft_drivers::{Keeper, Listed, Per, SHORTEST_SECRET};
 use haft_ledger::{Draft, Wait};
 use haft_model::{
     Actor, ActorId, Code, Event, Fact, Grantee, Note, Role, Secret, Stop, Timestamp, is_user,
@@ -76,15 +76,11 @@ impl Host {
         holder: Option<&ActorId>,
         value: Secret,
     ) -> Result<String, Stop> {
-        let (strongbox, listed) = self.changing(by, name, holder)?;
+        let (keeper, listed) = self.changing(by, name, holder)?;
         let slug = listed.slug.clone();
         named_for(&listed, holder)?;
         long_enough(&slug, &value)?;
-        let put = |strongbox: &Strongbox| {
-            let holder = holder.map(ActorId::as_str);
-            strongbox.change()?.put(&slug, holder, value, Timestamp::now())
-        };
-        put(&strongbox)?;
+        keeper.keep(&listed, holder.map(ActorId::as_str), value).await?;
         let used = self.secrets()?.into_iter().filter(|one| one.slug == slug);
         let drivers: Vec<String> = used.flat_map(|one| one.drivers).collect();
         let mended = self.watch().logins().mended(&drivers, holder.map(ActorId::as_str));
@@ -100,9 +96,10 @@ impl Host {
         name: &str,
         holder: Option<&ActorId>,
     ) -> Result<String, Stop> {
-        let (strongbox, listed) = self.changing(by, name, holder)?;
+        let (keeper, listed) = self.changing(by, name, holder)?;
+        let there = keeper.forget(&listed, holder.map(ActorId::as_str)).await?;
         let slug = listed.slug;
-        if !strongbox.change()?.remove(&slug, holder.map(ActorId::as_str))? {
+        if !there {
             let words = format!("there is no value of `{slug}`{}", for_whom(holder));
             let help = "`haft secrets list` says who has one";
             return Err(Stop::new(Code::ResourceNotFound, words).help(help));
@@ -112,13 +109,13 @@ impl Host {
         Ok(slug)
     }
 
-    /// The strongbox and the entry that somebody may change.
+    /// The vault, and the entry that somebody may change there.
     fn changing(
         &self,
         by: &Actor,
         name: &str,
         holder: Option<&ActorId>,
-    ) -> Result<(Strongbox, Listed), Stop> {
+    ) -> Result<(Keeper, Listed), Stop> {
         let keeper = vault::keeper(&self.workspace(), &self.given);
         let Ok(listed) = keeper.listed(name) else {
             let slugs = keeper.inventory.iter().map(|listed| listed.slug.as_str());
@@ -134,12 +131,8 @@ impl Host {
             let help = "a person who runs the workspace, or whom `access.rotate` names, may";
             return Err(Stop::new(Code::PermissionDenied, words).help(help));
         }
-        if let Some(backend) = &listed.backend {
-            let words = format!("the secret `{}` lies at `{backend}`", listed.slug);
-            let help = "change it there, or leave `backend` out of its entry";
-            return Err(Stop::new(Code::InputValue, words).help(help));
-        }
-        Ok((keeper.strongbox, listed))
+        keeper.changeable(&listed, holder.map(ActorId::as_str))?;
+        Ok((keeper, listed))
     }
 
     /// Puts a remark on record, in somebody's name.

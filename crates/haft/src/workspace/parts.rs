@@ -119,10 +119,9 @@ fn secrets_reference(root: &Path, driver: &Arc<Driver>) -> Option<Finding> {
         return None;
     }
     let message = format!("there is no file `{reference}`");
-    Some(
-        Finding::new(rules::D060, &driver.file, "/auth/ref", message)
-            .help("its secrets are then taken from environment variables of the same names"),
-    )
+    Some(Finding::new(rules::D060, &driver.file, "/auth/ref", message).help(
+        "list its secrets in any SECRETS.md of the workspace; one that none lists stays closed",
+    ))
 }
 
 /// Every diagnostic: those of the files and those of the files against each other.

@@ -166,6 +166,33 @@ async fn a_driver_that_rests_is_left_alone_by_other_processes_too() {
 }
 
 #[tokio::test]
+async fn a_look_that_finds_a_backend_well_ends_its_rest() {
+    let mut backend = Backend::closed(Keys::Ignored);
+    let host = backend.host();
+    let web = format!(
+        "---\nname: Web\nid: web\ndescription: A server.\nversion: 1.0.0\nkind: http\n\
+        base_url: http://{host}\nnetwork: {{ egress: [\"{host}\"] }}\n\
+        health_check: {{ method: ping, every: PT1H }}\n\
+        implements:\n  - {{ tool: demo.say, version: ^1, metadata: {{ http: {{ endpoint: / }} }} }}\n---\n"
+    );
+    let stage = requiring(&format!("network: [\"{host}\"]"), &[])
+        .file(".drivers/web/DRIVER.md", &web)
+        .settings("[limits.rest]\nfailures = 1\npause_ms = 3600000")
+        .open();
+    for _ in 0..2 {
+        let failed = outcome(&stage, "agent:coder").await;
+        assert!(failed.is_err(), "{failed:?}");
+    }
+    backend.open();
+    let resting = outcome(&stage, "agent:coder").await;
+    assert!(resting.is_err(), "nobody looked yet: {resting:?}");
+    assert!(stage.host.probe(false).await.unwrap()[0].checkup.ok());
+    assert_eq!(outcome(&stage, "agent:coder").await, Ok("web".to_owned()));
+    let hold = stage.host.next_probe();
+    assert!(hold > std::time::Duration::from_secs(1), "the look holds: {hold:?}");
+}
+
+#[tokio::test]
 async fn a_login_that_a_program_no_longer_takes_has_run_out_for_whoever_called() {
     let login = "bin: sh\nauth: { login: { cmd: 'true' }, expiry: { detect: 'exit_code:7' } }";
     let stage = served_by(&[("first", login)]).file("x", "exit 7\n").open();

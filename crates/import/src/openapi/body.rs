@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::document::Document;
+use super::parameter;
 
 /// The form in which a body is written, in the words of `metadata.haft.body`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub(super) struct Body<'d> {
     pub(super) raw: Option<&'d Value>,
     pub(super) required: bool,
     pub(super) description: Option<&'d str>,
+    /// How fields are written, where the document says so.
+    pub(super) styles: Map<String, Value>,
 }
 
 /// The body that an operation takes, in the form that we write best.
@@ -39,13 +42,31 @@ pub(super) fn of<'d>(document: &Document<'d>, operation: &'d Value) -> Option<Bo
     let raw = document.resolved(operation.get("requestBody")?)?;
     let offered = raw.get("content").and_then(Value::as_object)?;
     let (media, content) = offered.iter().min_by_key(|(media, _)| preference(media))?;
+    let form = form(media);
     Some(Body {
         media,
-        form: form(media),
+        form,
+        styles: styles(document, form, content),
         raw: content.get("schema"),
         required: raw.get("required").and_then(Value::as_bool) == Some(true),
         description: raw.get("description").and_then(Value::as_str),
     })
+}
+
+/// The styles that a document names for fields. OpenAPI 3.0 says to ignore them where the body is one
+/// of parts; 3.1 does not.
+fn styles(document: &Document<'_>, form: Form, content: &Value) -> Map<String, Value> {
+    let heeded = match form {
+        Form::Urlencoded => true,
+        Form::Multipart => !document.old_schemas,
+        Form::Json | Form::Text => false,
+    };
+    let encoding = content.get("encoding").and_then(Value::as_object).filter(|_| heeded);
+    let named = encoding
+        .into_iter()
+        .flatten()
+        .filter(|(_, how)| how.get("style").or_else(|| how.get("explode")).is_some());
+    named.map(|(name, how)| (name.clone(), parameter::style(how))).collect()
 }
 
 /// The media type without its parameters.

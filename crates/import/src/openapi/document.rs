@@ -15,7 +15,7 @@ pub(super) struct Document<'d> {
 
 impl<'d> Document<'d> {
     pub(super) fn read(root: &'d Value) -> Result<Document<'d>, Error> {
-        let wanted = "an OpenAPI document of version 3.0 or 3.1";
+        let wanted = "an OpenAPI document of version 3, nor one of Swagger 2.0";
         if let Some(version) = root.get("swagger").and_then(Value::as_str) {
             let found = format!("it is Swagger {version}; convert it to OpenAPI 3 first");
             return Err(Error::NotThis { wanted, found });

@@ -206,6 +206,12 @@ impl Request {
         };
         let alone = inputs.is_empty();
         let made_of = inputs.add_body(body, margin);
+        if !body.styles.is_empty() {
+            let styles = self.haft.entry("query_style").or_insert_with(|| json!({}));
+            if let Value::Object(styles) = styles {
+                styles.extend(body.styles.clone());
+            }
+        }
         if body.form != body::Form::Json {
             self.haft.insert("body".to_owned(), json!(body.form.name()));
         }

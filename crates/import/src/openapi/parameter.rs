@@ -150,11 +150,21 @@ impl<'d> Parameter<'d> {
 
     /// How several values of it are written in a query.
     pub(super) fn query_style(&self) -> Value {
-        const STYLES: [&str; 3] = ["spaceDelimited", "pipeDelimited", "deepObject"];
-        let style = self.style.filter(|style| STYLES.contains(style)).unwrap_or("form");
-        let explode = self.explode.unwrap_or(style == "form" || style == "deepObject");
-        json!({ "style": style, "explode": explode })
+        styled(self.style, self.explode)
     }
+}
+
+/// How several values of a field are written, as its encoding says.
+pub(super) fn style(encoding: &Value) -> Value {
+    let style = encoding.get("style").and_then(Value::as_str);
+    styled(style, encoding.get("explode").and_then(Value::as_bool))
+}
+
+fn styled(style: Option<&str>, explode: Option<bool>) -> Value {
+    const STYLES: [&str; 3] = ["spaceDelimited", "pipeDelimited", "deepObject"];
+    let style = style.filter(|style| STYLES.contains(style)).unwrap_or("form");
+    let explode = explode.unwrap_or(style == "form" || style == "deepObject");
+    json!({ "style": style, "explode": explode })
 }
 
 /// Whether a value may be a list or a map, which have to be taken apart to be written.

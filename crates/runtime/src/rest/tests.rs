@@ -73,3 +73,18 @@ fn a_driver_never_rests_after_no_failures() {
     let ends = [(); 50].map(|()| failed(Code::DependencyUnavailable));
     assert_eq!(after(&rests, &ends, 0), Vec::<String>::new());
 }
+
+#[test]
+fn a_backend_that_was_seen_well_is_tried_by_one_call_before_its_rest_is_over() {
+    let rests = Rests::new(REST);
+    let (driver, down) = (DriverId::from("d"), || failed(Code::DependencyUnavailable));
+    assert!(!rests.seen_well(&driver, at(0)));
+    after(&rests, &[down()], 0);
+    assert!(!rests.seen_well(&driver, at(0)), "it does not rest yet");
+    assert_eq!(after(&rests, &[down()], 0).len(), 1);
+    assert!(rests.seen_well(&driver, at(5)));
+    let trial = rests.begin(&driver, at(5)).unwrap();
+    assert!(rests.begin(&driver, at(5)).is_err(), "one call at a time");
+    assert_eq!(trial.ended(&down(), at(6)), Some(Some(Rested { failures: 3, until: at(36) })));
+    assert_eq!(rests.resting(at(6)).len(), 1);
+}

@@ -1,4 +1,4 @@
-//! Files that change while we serve.
+//! What changes while we serve: files, and the backends of drivers.
 
 use std::sync::Arc;
 
@@ -22,6 +22,20 @@ pub(super) fn watch(host: &Arc<Host>) {
             let host = host.clone();
             // Reading a large workspace would hold up whoever is served by this thread.
             let _ = tokio::task::spawn_blocking(move || refresh(&host)).await;
+        }
+    });
+}
+
+/// Looks at backends as often as their drivers say, for as long as the process lives.
+pub(super) fn look_at_backends(host: &Arc<Host>) {
+    let host = host.clone();
+    tokio::spawn(async move {
+        loop {
+            if let Err(fault) = host.probe(false).await {
+                output::remark(format!("warning: backends are not looked at: {fault}"));
+                return;
+            }
+            tokio::time::sleep(host.next_probe()).await;
         }
     });
 }

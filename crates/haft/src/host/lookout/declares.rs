@@ -19,6 +19,8 @@ pub(super) struct Declares {
     pub(super) program: Option<Provision>,
     /// Whether it says how its program is asked for its version.
     pub(super) asks_version: bool,
+    /// Whether it says how its backend is looked at.
+    pub(super) is_looked_at: bool,
     /// The steps of its set-up.
     pub(super) steps: Vec<String>,
     /// The secrets that each of its entries uses.
@@ -38,6 +40,7 @@ impl Declares {
         let provision = || Provision::new(manifest.clone(), folder, place.clone());
         let program = (driver.kind == DriverKind::Cli).then(provision);
         let asks_version = manifest.get("version_check").is_some();
+        let is_looked_at = manifest.get("health_check").is_some();
         let steps = manifest.get("setup").and_then(Value::as_array).into_iter().flatten();
         let steps = steps.filter_map(|step| Some(step.get("id")?.as_str()?.to_owned())).collect();
         let entries = manifest.get_mut("implements").map(Value::take).unwrap_or_default();
@@ -48,7 +51,7 @@ impl Declares {
         };
         let used = entries.as_array().into_iter().flatten().map(of_entry).collect();
         let has_way = elsewhere || auth.as_ref().is_some_and(AuthBlock::has_way);
-        Declares { auth, has_way, program, asks_version, steps, used, all }
+        Declares { auth, has_way, program, asks_version, is_looked_at, steps, used, all }
     }
 
     /// The secrets that one entry uses, or all of them.

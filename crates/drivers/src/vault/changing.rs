@@ -1,0 +1,63 @@
+//! Values that are kept and forgotten, wherever we may.
+
+use haft_model::{Secret, Stop};
+
+use super::backend::{self, Home};
+use super::{Keeper, Listed};
+use crate::ending::blocking;
+
+impl Keeper {
+    /// Whether a value can be kept by us where its entry says: one actor's, or that of all.
+    pub fn changeable(&self, listed: &Listed, holder: Option<&str>) -> Result<(), Stop> {
+        backend::home(listed, holder, self.variable).map(drop)
+    }
+
+    /// Keeps a value where its entry says, in place of the one that was there.
+    pub async fn keep(
+        &self,
+        listed: &Listed,
+        holder: Option<&str>,
+        value: Secret,
+    ) -> Result<(), Stop> {
+        let home = backend::home(listed, holder, self.variable)?;
+        self.put(&listed.slug, home, value).await
+    }
+
+    /// Forgets a value; whether there was one.
+    pub async fn forget(&self, listed: &Listed, holder: Option<&str>) -> Result<bool, Stop> {
+        match backend::home(listed, holder, self.variable)? {
+            Home::Keyring(entry) => entry.remove().await,
+            Home::Strongbox(holder) => {
+                let (strongbox, slug) = (self.strongbox.clone(), listed.slug.clone());
+                blocking(move || strongbox.change()?.remove(&slug, holder.as_deref())).await?
+            }
+            Home::Elsewhere => Ok(false),
+        }
+    }
+
+    /// The value that lies in a place of ours.
+    pub(super) async fn there(&self, slug: &str, home: Home) -> Result<Option<Secret>, Stop> {
+        match home {
+            Home::Keyring(entry) => entry.value().await,
+            Home::Strongbox(holder) => {
+                let (strongbox, slug) = (self.strongbox.clone(), slug.to_owned());
+                blocking(move || strongbox.value(&slug, holder.as_deref())).await?
+            }
+            Home::Elsewhere => Ok(None),
+        }
+    }
+
+    /// Puts a value into a place of ours.
+    pub(super) async fn put(&self, slug: &str, home: Home, value: Secret) -> Result<(), Stop> {
+        match home {
+            Home::Keyring(entry) => entry.put(&value).await,
+            Home::Strongbox(holder) => {
+                let (strongbox, slug) = (self.strongbox.clone(), slug.to_owned());
+                let now = (self.clock)();
+                let put = move || strongbox.change()?.put(&slug, holder.as_deref(), value, now);
+                blocking(put).await?
+            }
+            Home::Elsewhere => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The keyring of the person's session: the Secret Service, asked over D-Bus.
+//!
+//! An entry is found by a service and a user name, as other programs keep theirs. Nobody is asked to
+//! unlock anything: whoever waits for a call may not sit at a screen.
+
+mod bus;
+
+use std::time::Duration;
+
+use haft_model::{Code, Secret, Stop};
+
+use bus::{Bus, Fault};
+
+/// How long the keyring may take, where a person may have to wake it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One entry of the keyring, whether or not it is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// The secret that lies there.
+    pub(super) slug: String,
+    pub(super) service: String,
+    pub(super) user: String,
+    /// Where the session's bus is; nowhere where there is no session.
+    pub(super) bus: Option<String>,
+}
+
+impl Entry {
+    /// Its value; none where it is not there.
+    pub(super) async fn value(&self) -> Result<Option<Secret>, Stop> {
+        self.in_time(async {
+            let bus = self.opened().await?;
+            match bus.find(&self.service, &self.user).await? {
+                Some(item) => bus.read(&item).await.map(Some),
+                None => Ok(None),
+            }
+        })
+        .await
+    }
+
+    /// Keeps a value there, in place of the one that was there.
+    pub(super) async fn put(&self, value: &Secret) -> Result<(), Stop> {
+        self.in_time(async {
+            let bus = self.opened().await?;
+            match bus.find(&self.service, &self.user).await? {
+                Some(item) => bus.replace(&item, value).await,
+                None => bus.create(&self.slug, &self.service, &self.user, value).await,
+            }
+        })
+        .await
+    }
+
+    /// Forgets it; whether it was there.
+    pub(super) async fn remove(&self) -> Result<bool, Stop> {
+        self.in_time(async {
+            let bus = self.opened().await?;
+            match bus.find(&self.service, &self.user).await? {
+                Some(item) => bus.delete(&item).await.map(|()| true),
+                None => Ok(false),
+            }
+        })
+        .await
+    }
+
+    /// That it is not there, and the command that puts it there.
+    pub(super) fn missing(&self, own: bool) -> Stop {
+        let Entry { slug, service, user, .. } = self;
+        let words = format!(
+            "the secret `{slug}` is not in the keyring (service `{service}`, username `{user}`)"
+        );
+        let whose = if own { format!(" --for {user}") } else { String::new() };
+        Stop::new(Code::CredentialMissing, words).help(format!("haft secrets set {slug}{whose}"))
+    }
+
+    async fn opened(&self) -> Result<Bus, Fault> {
+        let address = self.bus.as_deref().ok_or(Fault::NoBus)?;
+        Bus::open(address).await
+    }
+
+    async fn in_time<T>(&self, asking: impl Future<Output = Result<T, Fault>>) -> Result<T, Stop> {
+        match tokio::time::timeout(PATIENCE, asking).await {
+            Ok(answer) => answer.map_err(|fault| self.stop(&fault)),
+            Err(_) => Err(self.stop(&Fault::Late)),
+        }
+    }
+
+    /// Why the keyring was of no use, and what to do.
+    fn stop(&self, fault: &Fault) -> Stop {
+        let Entry { slug, service, user, .. } = self;
+        let (code, what, help) = match fault {
+            Fault::NoBus => (
+                Code::SetupRequired,
+                "this process has no session bus to reach it by".to_owned(),
+                "run Haft in the session of the person whose keyring it is \
+                 (`DBUS_SESSION_BUS_ADDRESS`), or under `dbus-run-session`",
+            ),
+            Fault::NoKeyring => (
+                Code::SetupRequired,
+                "no keyring is running in this session".to_owned(),
+                "start one that offers the Secret Service: gnome-keyring, KWallet or KeePassXC",
+            ),
+            Fault::Locked => (
+                Code::SetupRequired,
+                "it is locked".to_owned(),
+                "unlock it: log in to the desktop, open it in its own program, or pipe its \
+                 password into `gnome-keyring-daemon --unlock`",
+            ),
+            Fault::Several => (
+                Code::SetupRequired,
+                format!("it has several entries of service `{service}` and username `{user}`"),
+                "leave one of them, in the program that manages the keyring",
+            ),
+            Fault::NotText => (
+                Code::CredentialMissing,
+                "what lies there is not text".to_owned(),
+                "keep a text there: `haft secrets set`",
+            ),
+            Fault::Late => (
+                Code::DependencyUnavailable,
+                format!("it did not answer within {} seconds", PATIENCE.as_secs()),
+                "look whether it waits for a password",
+            ),
+            Fault::Other(said) => {
+                (Code::DependencyUnavailable, said.clone(), "look at what the keyring itself says")
+            }
+        };
+        let words = format!("the secret `{slug}` lies in the keyring, and cannot be used: {what}");
+        Stop::new(code, words).help(help)
+    }
+}
+
+/// Where the bus of this session is.
+pub(super) fn session_bus(variable: fn(&str) -> Option<String>) -> Option<String> {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    let usual = || Some(format!("unix:path={}/bus", set("XDG_RUNTIME_DIR")?));
+    set("DBUS_SESSION_BUS_ADDRESS").or_else(usual)
+}

@@ -1,0 +1,177 @@
+//! What is said to the Secret Service, and what it may answer.
+
+use std::collections::HashMap;
+
+use haft_model::Secret;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use zbus::connection::Builder;
+use zbus::{Connection, ObjectPath, OwnedObjectPath, OwnedVariant, Type, Variant};
+
+const NAME: &str = "org.freedesktop.secrets";
+const ROOT: &str = "/org/freedesktop/secrets";
+const SERVICE: &str = "org.freedesktop.Secret.Service";
+const COLLECTION: &str = "org.freedesktop.Secret.Collection";
+const ITEM: &str = "org.freedesktop.Secret.Item";
+
+/// What stands for "no object", such as a prompt that is not needed.
+const NOTHING: &str = "/";
+
+/// Why the keyring was of no use.
+#[derive(Debug)]
+pub(super) enum Fault {
+    NoBus,
+    NoKeyring,
+    Locked,
+    Several,
+    NotText,
+    Late,
+    Other(String),
+}
+
+/// A value on its way: the session, how it is closed in that session, the value, and what it is.
+type Carried = (OwnedObjectPath, Vec<u8>, Vec<u8>, String);
+
+/// An open session with the keyring, which ends with its connection.
+pub(super) struct Bus {
+    connection: Connection,
+    session: OwnedObjectPath,
+}
+
+impl Bus {
+    /// Values travel in the open: nobody but this person's own programs hears what this bus carries,
+    /// and each of those can ask the keyring itself.
+    pub(super) async fn open(address: &str) -> Result<Bus, Fault> {
+        let connection = Builder::address(address).build().await.map_err(|_| Fault::NoBus)?;
+        let wish = ("plain", Variant::from(""));
+        let (_, session): (OwnedVariant, OwnedObjectPath) =
+            call(&connection, ROOT, SERVICE, "OpenSession", &wish).await?;
+        Ok(Bus { connection, session })
+    }
+
+    /// The one entry of this name; none where there is none.
+    pub(super) async fn find(
+        &self,
+        service: &str,
+        user: &str,
+    ) -> Result<Option<OwnedObjectPath>, Fault> {
+        let (mut open, locked): (Vec<OwnedObjectPath>, Vec<OwnedObjectPath>) =
+            self.call(ROOT, SERVICE, "SearchItems", &(named(service, user),)).await?;
+        match (open.len() + locked.len(), open.pop()) {
+            // Some keep to themselves what they have while they are locked.
+            (0, _) => match self.collection().await? {
+                Some(collection) if self.is_locked(&collection).await? => Err(Fault::Locked),
+                Some(_) | None => Ok(None),
+            },
+            (1, Some(item)) => Ok(Some(item)),
+            (1, None) => Err(Fault::Locked),
+            (_, _) => Err(Fault::Several),
+        }
+    }
+
+    pub(super) async fn read(&self, item: &ObjectPath<'_>) -> Result<Secret, Fault> {
+        let (carried,): (Carried,) =
+            self.call(item.as_str(), ITEM, "GetSecret", &(&self.session,)).await?;
+        String::from_utf8(carried.2).map(Secret::new).map_err(|_| Fault::NotText)
+    }
+
+    pub(super) async fn replace(&self, item: &ObjectPath<'_>, value: &Secret) -> Result<(), Fault> {
+        self.call(item.as_str(), ITEM, "SetSecret", &(self.carried(value),)).await
+    }
+
+    pub(super) async fn create(
+        &self,
+        label: &str,
+        service: &str,
+        user: &str,
+        value: &Secret,
+    ) -> Result<(), Fault> {
+        let collection = self.collection().await?.ok_or_else(|| {
+            Fault::Other("it has no default collection to keep something in".to_owned())
+        })?;
+        let about = HashMap::from([
+            ("org.freedesktop.Secret.Item.Label", Variant::from(label)),
+            ("org.freedesktop.Secret.Item.Attributes", Variant::from(named(service, user))),
+        ]);
+        let wish = (about, self.carried(value), true);
+        let (_, prompt): (OwnedObjectPath, OwnedObjectPath) =
+            self.call(collection.as_str(), COLLECTION, "CreateItem", &wish).await?;
+        unprompted(&prompt)
+    }
+
+    pub(super) async fn delete(&self, item: &ObjectPath<'_>) -> Result<(), Fault> {
+        let (prompt,): (OwnedObjectPath,) = self.call(item.as_str(), ITEM, "Delete", &()).await?;
+        unprompted(&prompt)
+    }
+
+    /// Where new entries go.
+    async fn collection(&self) -> Result<Option<OwnedObjectPath>, Fault> {
+        let (found,): (OwnedObjectPath,) =
+            self.call(ROOT, SERVICE, "ReadAlias", &("default",)).await?;
+        Ok((found.as_str() != NOTHING).then_some(found))
+    }
+
+    async fn is_locked(&self, collection: &ObjectPath<'_>) -> Result<bool, Fault> {
+        let wish = (COLLECTION, "Locked");
+        let (locked,): (OwnedVariant,) =
+            self.call(collection.as_str(), "org.freedesktop.DBus.Properties", "Get", &wish).await?;
+        bool::try_from(locked).map_err(fault)
+    }
+
+    fn carried<'a>(
+        &'a self,
+        value: &'a Secret,
+    ) -> (&'a ObjectPath<'a>, &'a [u8], &'a [u8], &'a str) {
+        (&self.session, &[], value.expose().as_bytes(), "text/plain")
+    }
+
+    async fn call<B, A>(&self, path: &str, of: &str, method: &str, wish: &B) -> Result<A, Fault>
+    where
+        B: Serialize + Type,
+        A: DeserializeOwned + Type,
+    {
+        call(&self.connection, path, of, method, wish).await
+    }
+}
+
+async fn call<B, A>(
+    connection: &Connection,
+    path: &str,
+    of: &str,
+    method: &str,
+    wish: &B,
+) -> Result<A, Fault>
+where
+    B: Serialize + Type,
+    A: DeserializeOwned + Type,
+{
+    let answer = connection.call_method(Some(NAME), path, Some(of), method, wish).await;
+    answer.map_err(fault)?.body().deserialize().map_err(fault)
+}
+
+/// What an entry is found by; libraries of other languages keep theirs under the same two words.
+fn named<'a>(service: &'a str, user: &'a str) -> HashMap<&'static str, &'a str> {
+    HashMap::from([("service", service), ("username", user)])
+}
+
+/// A change that waits for somebody to type a password was not made.
+fn unprompted(prompt: &ObjectPath<'_>) -> Result<(), Fault> {
+    if prompt.as_str() == NOTHING { Ok(()) } else { Err(Fault::Locked) }
+}
+
+fn fault(error: zbus::Error) -> Fault {
+    match &error {
+        zbus::Error::FDO(known) => match **known {
+            zbus::fdo::Error::ServiceUnknown(_) | zbus::fdo::Error::NameHasNoOwner(_) => {
+                Fault::NoKeyring
+            }
+            _ => Fault::Other(error.to_string()),
+        },
+        zbus::Error::MethodError(name, ..)
+            if name.as_str() == "org.freedesktop.Secret.Error.IsLocked" =>
+        {
+            Fault::Locked
+        }
+        _ => Fault::Other(error.to_string()),
+    }
+}
