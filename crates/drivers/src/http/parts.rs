@@ -5,7 +5,7 @@
 use std::io::Read as _;
 
 use haft_model::{Code, Digest, Stop};
-use haft_notation::fill;
+use haft_notation::{Scope, fill};
 use serde_json::Value;
 
 use super::payload::{Sent, bounded, fields, filled, unfilled};
@@ -51,7 +51,7 @@ enum Content {
 
 impl Part {
     /// The parts that a template names; `{file: PATH}` is a file, with `type` and `name` if it says so.
-    pub(super) fn of_template(template: &Value, scope: &Value) -> Result<Vec<Part>, Stop> {
+    pub(super) fn of_template(template: &Value, scope: &dyn Scope) -> Result<Vec<Part>, Stop> {
         let mut parts = Vec::new();
         for (name, written) in fields(template)? {
             match written.get("file").and_then(Value::as_str) {
@@ -86,7 +86,7 @@ impl Part {
         }
     }
 
-    fn file(name: &str, path: &str, written: &Value, scope: &Value) -> Result<Part, Stop> {
+    fn file(name: &str, path: &str, written: &Value, scope: &dyn Scope) -> Result<Part, Stop> {
         let text = |written: &str| match filled(written, scope)? {
             Value::String(text) => Ok(text),
             _ => Err(Stop::new(Code::InputValue, format!("the file of `{name}` has no name"))),
