@@ -7,6 +7,7 @@ mod find;
 mod interrupt;
 mod output;
 mod prompt;
+mod telling;
 mod who;
 
 use std::future::Future;

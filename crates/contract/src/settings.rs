@@ -41,6 +41,8 @@ pub struct Settings {
     pub surfaces: Vec<SurfaceSettings>,
     /// How much may run.
     pub limits: Limits,
+    /// Where spans of calls are sent.
+    pub telemetry: Telemetry,
 }
 
 /// `[workspace]`.
@@ -249,6 +251,25 @@ impl Default for Limits {
             drivers: Vec::new(),
             rest: RestLimit::default(),
         }
+    }
+}
+
+/// `[telemetry]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Telemetry {
+    /// The base address of a collector; nothing is sent when absent.
+    pub endpoint: Option<String>,
+    /// What the service is called.
+    pub service: String,
+    /// Whether inputs and results are told, as far as people may see them.
+    pub content: bool,
+    /// Whether commands such as `haft call` send spans too.
+    pub commands: bool,
+}
+
+impl Default for Telemetry {
+    fn default() -> Telemetry {
+        Telemetry { endpoint: None, service: "haft".into(), content: false, commands: false }
     }
 }
 

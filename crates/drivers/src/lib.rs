@@ -17,6 +17,7 @@ mod login;
 pub mod mcp;
 mod opening;
 mod place;
+mod post;
 mod provision;
 mod sdk;
 mod upstream;
@@ -38,6 +39,7 @@ pub use login::{
 };
 pub use mcp::Mcp;
 pub use place::Place;
+pub use post::{Answered, post};
 pub use provision::{InstallWay, Provision, SetupStep, SetupWork};
 pub use sdk::Sdk;
 pub use upstream::Upstream;

@@ -25,7 +25,7 @@ pub use define::{
 pub use error::Error;
 pub use haft_driver as driver;
 pub use haft_driver::{Cancel, Link};
-pub use haft_drivers::download;
+pub use haft_drivers::{Answered, download, post};
 pub use haft_drivers::{Checkup, InstallWay, Provision, SetupStep, SetupWork, Step, Tell};
 pub use haft_ledger as ledger;
 pub use haft_model as model;
@@ -34,7 +34,7 @@ pub use haft_runtime as runtime;
 pub use haft_sandbox::{Launcher, launcher};
 pub use help::help_of;
 pub use host::{
-    Ask, Attending, Degree, Examined, Host, HostOptions, Probed, Refreshed, SecretState,
+    Ask, Attending, Degree, Examined, Host, HostOptions, Probed, Refreshed, SecretState, SpansSent,
     StoreChoice, Subscription, Watching,
 };
 pub use readiness::{DriverRecord, Readiness};

@@ -271,6 +271,9 @@ impl Walk<'_> {
         if self.journal.is_shut_out() && !envelope.effect_state.may_have_happened() {
             envelope = self.carried_on_elsewhere();
         }
+        if !self.journal.is_shut_out() {
+            self.runtime.ended(self.journal.id());
+        }
         envelope.unrecorded = closed.err().map(|stop| stop.message);
         match kept.then(|| self.journal.leave_fence()).flatten() {
             Some(fence) => self.runtime.delivery.expect(self.journal.id(), fence),

@@ -8,7 +8,7 @@ use haft_driver::Cancel;
 use haft_ledger::Store;
 use haft_model::{Code, Digest, InvocationId, Notice, Stop, Timestamp, ToolKey};
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, broadcast, watch};
 
 use crate::delivery::Delivery;
 use crate::intent::UnderWay;
@@ -17,6 +17,9 @@ use crate::queue::Queue;
 use crate::rest::{Rest, Rests};
 use crate::scopes::Scopes;
 use crate::{Clock, World};
+
+/// How many calls that ended wait to be heard of; whoever is slower misses the oldest.
+const MOST_ENDINGS: usize = 2048;
 
 /// What is set once.
 #[derive(Clone, Debug)]
@@ -95,6 +98,8 @@ pub struct Runtime {
     world: RwLock<Arc<World>>,
     /// Counts how often what callers see changed.
     changes: watch::Sender<u64>,
+    /// The calls that end here.
+    endings: broadcast::Sender<InvocationId>,
     pub(crate) scopes: Scopes,
     running: Mutex<HashMap<InvocationId, Cancel>>,
     declared: Mutex<HashSet<(ToolKey, Digest)>>,
@@ -117,6 +122,7 @@ impl Runtime {
             clock,
             world: RwLock::new(Arc::new(world)),
             changes: watch::Sender::new(0),
+            endings: broadcast::Sender::new(MOST_ENDINGS),
             under_way: Arc::default(),
             delivery: Arc::default(),
             closing: Cancel::new(),
@@ -148,6 +154,18 @@ impl Runtime {
     /// Says that what callers see may have changed.
     pub(crate) fn ring(&self) {
         self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Hears of each call that ends here, once it is on its way to the ledger. No call waits for
+    /// whoever listens.
+    pub fn endings(&self) -> broadcast::Receiver<InvocationId> {
+        self.endings.subscribe()
+    }
+
+    /// Says that a call ended.
+    pub(crate) fn ended(&self, id: &InvocationId) {
+        // Nobody has to listen.
+        let _ = self.endings.send(id.clone());
     }
 
     /// The world as it is now.

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use haft_model::{Digest, InvocationId, Stop};
 use haft_runtime::{Runtime, World};
+use tokio::sync::watch;
 
+use crate::Exported;
 use crate::mcp::{Listings, Suspended};
 use crate::metrics::Tally;
-use crate::rest::Errands;
+use crate::rest::{Bulletin, Errands};
 
 /// What every wire stands at: the runtime, and what wires keep between requests.
 pub struct Desk {
@@ -17,8 +19,12 @@ pub struct Desk {
     pub(crate) listings: Listings,
     /// Calls whose callers did not wait for them.
     pub(crate) errands: Errands,
+    /// Those who follow what is recorded.
+    pub(crate) bulletin: Bulletin,
     /// What `/metrics` counted.
     pub(crate) tally: Tally,
+    /// What became of spans, where they are sent.
+    pub(crate) exported: Option<watch::Receiver<Exported>>,
 }
 
 impl Desk {
@@ -26,7 +32,20 @@ impl Desk {
     pub fn new(runtime: Arc<Runtime>) -> io::Result<Desk> {
         let (suspended, listings) = (Suspended::new()?, Listings::default());
         let (errands, tally) = (Errands::default(), Tally::default());
-        Ok(Desk { runtime, suspended, listings, errands, tally })
+        Ok(Desk {
+            runtime,
+            suspended,
+            listings,
+            errands,
+            bulletin: Bulletin::default(),
+            tally,
+            exported: None,
+        })
+    }
+
+    /// The same where spans are sent, which `/metrics` counts.
+    pub fn telling(self, exported: watch::Receiver<Exported>) -> Desk {
+        Desk { exported: Some(exported), ..self }
     }
 
     /// Bytes that came out of a call. Its inputs lie beside the log too, may be sensitive, and are

@@ -1,5 +1,6 @@
 //! One socket on which everybody is heard.
 
+mod taken;
 mod timely;
 
 use std::net::SocketAddr;
@@ -20,6 +21,7 @@ use tokio::sync::Semaphore;
 
 use crate::auth::{Doorkeeper, Issuer, Names, OAuth, check_names, establish, metadata};
 use crate::{Desk, a2a, mcp, metrics, rest};
+use taken::Taken;
 
 /// The most that the head of a request takes.
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -58,6 +60,8 @@ pub struct Limits {
     pub head: Duration,
     /// How long the body of a request may take to arrive.
     pub body: Duration,
+    /// How long a client may take nothing of what it is sent.
+    pub unread: Duration,
     /// How long calls that are under way may take once the server is to stop.
     pub patience: Duration,
 }
@@ -68,6 +72,7 @@ impl Default for Limits {
             connections: 4096,
             head: Duration::from_secs(10),
             body: Duration::from_secs(30),
+            unread: Duration::from_secs(30),
             patience: Duration::from_secs(20),
         }
     }
@@ -160,7 +165,7 @@ impl Server {
             };
             // Answers are small and many: waiting to fill a packet makes each take 40 ms.
             let _ = stream.set_nodelay(true);
-            let serving = serve(stream, self.router.clone(), self.limits.head, &leaving);
+            let serving = serve(stream, self.router.clone(), self.limits, &leaving);
             tokio::spawn(async move {
                 serving.await;
                 drop(place);
@@ -179,15 +184,17 @@ impl Server {
 fn serve(
     stream: TcpStream,
     router: Router,
-    head: Duration,
+    limits: Limits,
     leaving: &GracefulShutdown,
 ) -> impl Future<Output = ()> + use<> {
     // Without the newer HTTP: telling them apart waits for a client for as long as it likes, and nobody
     // speaks it without TLS, which is a proxy's business.
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(LARGEST_HEAD);
+    let mut http = builder.http1();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(LARGEST_HEAD);
     let service = TowerToHyperService::new(router);
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    let stream = TokioIo::new(Taken::new(stream, limits.unread));
+    let connection = builder.serve_connection(stream, service).into_owned();
     let watched = leaving.watch(connection);
     async move {
         let _ = watched.await;

@@ -10,6 +10,7 @@ mod deferred;
 mod handler;
 mod listing;
 mod news;
+mod priming;
 mod remarks;
 mod resources;
 mod suspended;
@@ -66,7 +67,11 @@ pub(crate) fn service(desk: Arc<Desk>, stop: &Cancel) -> Router {
 async fn read_whole(request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     match to_bytes(body, LARGEST_REQUEST).await {
-        Ok(bytes) => next.run(Request::from_parts(head, bytes.into())).await,
+        Ok(bytes) => {
+            let knows_priming = priming::is_known_to(&head, &bytes);
+            let answer = next.run(Request::from_parts(head, bytes.into())).await;
+            if knows_priming { answer } else { priming::left_out(answer) }
+        }
         Err(fault) => {
             let words = format!("the request cannot be read: {fault}");
             (StatusCode::BAD_REQUEST, words).into_response()

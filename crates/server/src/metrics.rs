@@ -20,8 +20,8 @@ use haft_runtime::Reader;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::Desk;
 use crate::rest::{By, Problem};
+use crate::{Desk, Exported};
 use histogram::Histogram;
 
 /// How many entries are read at once, and for one look; what is left over is read at the next.
@@ -88,6 +88,9 @@ async fn text(desk: &Desk) -> Result<String, Stop> {
     );
     gauge(&mut text, "haft_questions_open", "Questions that wait for people.", asked as u64);
     gauge(&mut text, "haft_events_behind", "Entries of the ledger not counted yet.", behind);
+    if let Some(exported) = &desk.exported {
+        spans(&mut text, &exported.borrow());
+    }
     Ok(text)
 }
 
@@ -169,6 +172,17 @@ impl Counts {
         line(&mut text, format!("haft_calls_sent_again_total {}", self.sent_again));
         text
     }
+}
+
+/// What became of spans.
+fn spans(text: &mut String, exported: &Exported) {
+    let Exported { sent, dropped, fault: _ } = exported;
+    let mut counter = |name: &str, about: &str, value: &u64| {
+        head(text, name, "counter", about);
+        line(text, format!("{name} {value}"));
+    };
+    counter("haft_telemetry_sent_total", "Calls whose spans a collector took.", sent);
+    counter("haft_telemetry_dropped_total", "Calls whose spans nobody has.", dropped);
 }
 
 fn gauge(text: &mut String, name: &str, about: &str, value: u64) {

@@ -3,6 +3,7 @@
 mod approvals;
 mod ask;
 mod batch;
+mod bulletin;
 mod call;
 mod catalog;
 mod document;
@@ -12,6 +13,7 @@ mod health;
 mod invocations;
 mod native;
 mod payload;
+mod place;
 mod problem;
 
 use std::sync::Arc;
@@ -24,9 +26,10 @@ use axum::routing::{MethodRouter, get, post};
 use crate::{Desk, functions};
 pub(crate) use ask::{AnyBody, By, LARGEST_BODY, Named, is_json};
 pub(crate) use batch::run as run_batch;
+pub(crate) use bulletin::Bulletin;
 pub(crate) use errand::{Errand, Errands};
 pub(crate) use invocations::own;
-pub(crate) use native::refs;
+pub(crate) use native::{refs, traced};
 pub(crate) use problem::Problem;
 
 /// Every route below `/v1`. What the document says of each stands in `document`, and a test holds the

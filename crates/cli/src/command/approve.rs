@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::who::As;
-use crate::{Context, arguments, command, find, output};
+use crate::{Context, arguments, command, find, output, telling};
 
 #[derive(clap::Args)]
 pub(crate) struct Approve {
@@ -44,13 +44,22 @@ pub(crate) struct Reject {
 pub(crate) async fn approve(context: &Context, arguments: Approve) -> Result<Exit> {
     let edit = arguments.edit.as_deref().map(arguments::json_or_file).transpose()?;
     let host = command::open(context, StoreChoice::IfPresent)?;
+    telling::around(&host, approved(context, &host, &arguments, edit)).await
+}
+
+async fn approved(
+    context: &Context,
+    host: &Host,
+    arguments: &Approve,
+    edit: Option<Value>,
+) -> Result<Exit> {
     let began = Instant::now();
-    match yes(context, &host, &arguments, edit).await {
+    match yes(context, host, arguments, edit).await {
         Err(stop) => output::stop(&stop, context.json),
         Ok((record, Led::To(envelope))) => {
             let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
             // Anybody else who made the call finds the answer by calling again.
-            if record.question.bound.actor == arguments.by.actor(context, &host).id {
+            if record.question.bound.actor == arguments.by.actor(context, host).id {
                 host.runtime().handed_over(&envelope.invocation_id).await;
             }
             Ok(exit)
@@ -113,7 +122,7 @@ fn told(context: &Context, record: &QuestionRecord, led: &Led) -> Result<Exit> {
 
 pub(crate) async fn reject(context: &Context, arguments: Reject) -> Result<Exit> {
     let host = command::open(context, StoreChoice::IfPresent)?;
-    match no(context, &host, arguments).await {
+    match telling::around(&host, no(context, &host, arguments)).await {
         Err(stop) => output::stop(&stop, context.json),
         Ok(record) => {
             let question = &record.question;

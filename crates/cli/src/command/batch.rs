@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::exit::Exit;
 use crate::prompt::Terminal;
 use crate::who::{self, As};
-use crate::{Context, command, interrupt, output};
+use crate::{Context, command, interrupt, output, telling};
 
 /// Several calls at once. Ends with 0 if all succeeded; otherwise with the code of the worst, where
 /// failed (1) is worse than timed out (124), refused (3), invalid (4), called off (130) and
@@ -57,7 +57,9 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         ..Manner::default()
     };
     match host.runtime().batch(batch, manner) {
-        Ok(released) => print(context, released, &ids, arguments.progress).await,
+        Ok(released) => {
+            telling::around(&host, print(context, released, &ids, arguments.progress)).await
+        }
         Err(stop) => output::stop(&stop, context.json),
     }
 }

@@ -13,7 +13,7 @@ use crate::arguments::{Input, Wishes};
 use crate::exit::Exit;
 use crate::prompt::Terminal;
 use crate::who::{self, As};
-use crate::{Context, command, interrupt, output};
+use crate::{Context, command, interrupt, output, telling};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     // its own story and not that of this call.
     let _ = host.runtime().recover().await;
     let call = build(context, &host, &arguments)?;
-    make(context, &host, call, patience(arguments.no_wait)).await
+    telling::around(&host, make(context, &host, call, patience(arguments.no_wait))).await
 }
 
 /// What `--no-wait` says.
@@ -98,6 +98,8 @@ fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> 
     call.key.clone_from(&arguments.key);
     call.channel = "cli";
     call.native = vec![json!({ "source": "cli", "id": std::process::id().to_string() })];
+    let trace = std::env::var("TRACEPARENT").ok();
+    call.native.extend(trace.and_then(|trace| haft_server::trace_reference(&trace)));
     Ok(call)
 }
 

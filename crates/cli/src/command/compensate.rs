@@ -8,7 +8,7 @@ use serde_json::json;
 use super::call;
 use crate::exit::Exit;
 use crate::who::As;
-use crate::{Context, command, find, output};
+use crate::{Context, command, find, output, telling};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -29,7 +29,8 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         Ok(undoing) => undoing,
         Err(stop) => return output::stop(&stop, context.json),
     };
-    call::make(context, &host, undoing, call::patience(arguments.no_wait)).await
+    let patience = call::patience(arguments.no_wait);
+    telling::around(&host, call::make(context, &host, undoing, patience)).await
 }
 
 async fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call, Stop> {

@@ -5,7 +5,7 @@ use haft::{Degree, Examined, Host, StoreChoice};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::{Context, command, output, who};
+use crate::{Context, command, output, telling, who};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -19,6 +19,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let actor = who::caller(context, &host, arguments.actor);
     let mut found: Vec<Examined> = unopened.into_iter().collect();
     found.extend(host.examine(&actor).await);
+    found.extend(telling::examined(&host).await);
     let broken = found.iter().filter(|one| one.degree == Degree::Broken).count();
     if context.json {
         let found: Vec<Value> = found.iter().map(as_json).collect();

@@ -13,7 +13,7 @@ use haft_server::{Desk, Entrance, OAuth, Server};
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::{Context, command, interrupt, output};
+use crate::{Context, command, interrupt, output, telling};
 use clients::Client;
 
 /// The most that a document of an authorization server takes.
@@ -35,12 +35,18 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     // What a process that died left behind is settled while callers are heard already.
     let runtime = host.shared_runtime();
     tokio::spawn(async move { runtime.recover().await });
-    let desk = Arc::new(Desk::new(host.shared_runtime())?);
+    let spans = telling::begin(&host);
+    let desk = Desk::new(host.shared_runtime())?;
+    let desk = Arc::new(match &spans {
+        Some(spans) => desk.telling(spans.exported()),
+        None => desk,
+    });
     living::watch(&host);
     if arguments.stdio {
         let stranger = host.runtime().world().people.stranger();
         haft_server::stdio(desk, stranger).await.map_err(|fault| anyhow!(fault))?;
         let left = host.stop(haft_server::Limits::default().patience).await;
+        telling::end(&host, spans).await;
         return ended(&host, left).await;
     }
     let written = host.workspace().settings().server.clone();
@@ -55,6 +61,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let stop = interrupt::listen_as_service();
     begun(context, &host, &server, clients_log_in)?;
     let left = server.run(stop).await;
+    telling::end(&host, spans).await;
     ended(&host, left).await
 }
 

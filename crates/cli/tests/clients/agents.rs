@@ -1,28 +1,42 @@
-//! Agents with a model that follows a plan: each lists, reads, asks a person and writes once.
+//! Agents with a model that follows a plan: each reads, asks a person and writes once, by tools that it is
+//! shown and by tools that it has to search and load first.
 
 use serde_json::json;
 
+use crate::deferred::OURS;
 use crate::installed::{LANGGRAPH, MODERN, OPENAI, Python};
-use crate::notes::{approve, notes};
+use crate::notes::{Shown, approve, notes};
 use crate::script::{Era, Over, Script, without_ids};
 
 /// An agent finishes what it was told to do, and what it is told on the way is what the others are.
 #[track_caller]
 fn finishes(script: &'static str, python: &Python, over: Over) {
-    let folder = notes();
-    let reached = over.reach(&folder, Era::Auto);
-    let mut script = Script::python(script, python, &reached.told);
-    let tools = json!(["note.add", "note.count", "note.list", "note.read"]);
-    assert_eq!(script.next("tools"), tools);
-    let asked = script.raw("asked");
-    let says = "agent:local wants to use note.add@1: approval is `always`";
-    assert_eq!(without_ids(&asked), format!("{says}; approve it with `haft approve apr_[id]`"));
-    assert_eq!(folder.read("canary.txt"), "", "nothing is done before somebody says yes");
-    approve(&folder, &asked);
-    script.go_on();
-    assert_eq!(script.next("said"), json!("Oil the walnut tray. Oiled."));
-    script.end();
-    assert_eq!(folder.read("canary.txt"), "Oiled.\n");
+    for shown in [Shown::All, Shown::Few] {
+        let folder = notes(shown);
+        let reached = over.reach(&folder, Era::Auto, shown);
+        let mut script = Script::python(script, python, &reached.told);
+        match shown {
+            Shown::All => assert_eq!(
+                script.next("tools"),
+                json!(["note.add", "note.count", "note.list", "note.read"])
+            ),
+            Shown::Few => {
+                let mut ours = OURS;
+                ours.sort_unstable();
+                assert_eq!(script.next("tools"), json!(ours));
+                assert_eq!(script.next("found"), json!(["note.add", "note.list", "note.read"]));
+            }
+        }
+        let asked = script.raw("asked");
+        let says = "agent:local wants to use note.add@1: approval is `always`";
+        assert_eq!(without_ids(&asked), format!("{says}; approve it with `haft approve apr_[id]`"));
+        assert_eq!(folder.read("canary.txt"), "", "nothing is done before somebody says yes");
+        approve(&folder, &asked);
+        script.go_on();
+        assert_eq!(script.next("said"), json!("Oil the walnut tray. Oiled."));
+        script.end();
+        assert_eq!(folder.read("canary.txt"), "Oiled.\n");
+    }
 }
 
 #[test]

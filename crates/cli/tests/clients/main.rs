@@ -13,6 +13,7 @@
 )]
 
 mod agents;
+mod deferred;
 mod inspector;
 mod installed;
 mod libraries;

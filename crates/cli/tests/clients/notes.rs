@@ -24,7 +24,11 @@ implements:
 "#;
 
 const READS: &str = "mutates: []\nrisk_level: 0";
-const ASKS: &str = "mutates: [\"workspace:canary.txt\"]\nrisk_level: 1\napproval: always";
+const ASKS: &str = "mutates: [\"workspace:canary.txt\"]\nrisk_level: 1\napproval: always\n\
+    metadata: { haft: { facts: { destructive: false } } }";
+
+/// A surface on which no schema is shown before somebody asks for it.
+const FEW: &str = "[[surface]]\nscope = \"workspace\"\ntools = [\"note.*\"]\ndefer_above = 0\n";
 
 fn tool(id: &str, does: &str, effects: &str, takes: &str) -> String {
     format!(
@@ -34,14 +38,34 @@ fn tool(id: &str, does: &str, effects: &str, takes: &str) -> String {
     )
 }
 
+/// How many of the tools a client is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shown {
+    All,
+    Few,
+}
+
+impl Shown {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Shown::All => "all",
+            Shown::Few => "few",
+        }
+    }
+}
+
 /// The workspace, with nothing in its canary.
-pub(crate) fn notes() -> Folder {
+pub(crate) fn notes(shown: Shown) -> Folder {
+    let surface = match shown {
+        Shown::All => "",
+        Shown::Few => FEW,
+    };
     let list = tool("note.list", "Lists the notes.", READS, "");
     let read = tool("note.read", "Reads a note.", READS, "name: { type: string }");
     let add = tool("note.add", "Adds a line to the canary.", ASKS, "line: { type: string }");
     let count = tool("note.count", "Counts for a while.", READS, "");
     Folder::new()
-        .file("haft.toml", format!("[workspace]\nname = \"notes\"\n{ALLOW}"))
+        .file("haft.toml", format!("[workspace]\nname = \"notes\"\n{surface}{ALLOW}"))
         .file(".tools/note.list/TOOL.md", list)
         .file(".tools/note.read/TOOL.md", read)
         .file(".tools/note.add/TOOL.md", add)

@@ -8,12 +8,15 @@ use haft_testkit::Folder;
 use serde_json::{Value, json};
 
 use crate::installed::{Python, node, npm};
+use crate::notes::Shown;
 use crate::stage::unvaried;
 use crate::wire::Server;
 
 /// Which wire a client is told to speak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Era {
+    /// What the client knew in June 2025, and knows nothing else.
+    June,
     Legacy,
     Auto,
     Modern,
@@ -22,7 +25,7 @@ pub(crate) enum Era {
 impl Era {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Era::Legacy => "legacy",
+            Era::June | Era::Legacy => "legacy",
             Era::Auto => "auto",
             Era::Modern => "modern",
         }
@@ -30,7 +33,11 @@ impl Era {
 
     /// The version that is spoken then.
     pub(crate) fn version(self) -> &'static str {
-        if self == Era::Legacy { "2025-11-25" } else { "2026-07-28" }
+        match self {
+            Era::June => "2025-06-18",
+            Era::Legacy => "2025-11-25",
+            Era::Auto | Era::Modern => "2026-07-28",
+        }
     }
 }
 
@@ -49,24 +56,22 @@ pub(crate) struct Reached {
 }
 
 impl Over {
-    pub(crate) fn reach(self, folder: &Folder, era: Era) -> Reached {
-        let era = era.name();
-        match self {
+    pub(crate) fn reach(self, folder: &Folder, era: Era, shown: Shown) -> Reached {
+        let mut told = json!({ "era": era.name(), "shown": shown.name() });
+        let server = match self {
             Over::Http => {
                 let server = Server::of(folder);
-                let told = json!({ "era": era, "url": format!("http://{}/mcp", server.address) });
-                Reached { _server: Some(server), told }
+                told["url"] = json!(format!("http://{}/mcp", server.address));
+                Some(server)
             }
             Over::Stdio => {
-                let command =
+                told["command"] =
                     json!([env!("CARGO_BIN_EXE_haft"), "-C", folder.path(), "serve", "--stdio"]);
-                let env = json!({ "XDG_CONFIG_HOME": folder.path().join(".config") });
-                Reached {
-                    _server: None,
-                    told: json!({ "era": era, "command": command, "env": env }),
-                }
+                told["env"] = json!({ "XDG_CONFIG_HOME": folder.path().join(".config") });
+                None
             }
-        }
+        };
+        Reached { _server: server, told }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -37,7 +37,11 @@ impl Server {
 
     /// Serves a workspace at an address.
     pub(crate) fn at(folder: &Folder, listen: &str) -> Server {
-        let mut command = command(folder, &format!("serve --listen {listen}"));
+        Server::by(command(folder, &format!("serve --listen {listen}")))
+    }
+
+    /// What a command serves.
+    pub(crate) fn by(mut command: Command) -> Server {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let address = loop {

@@ -15,10 +15,9 @@ pub(crate) struct Client<'s> {
 impl Client<'_> {
     /// The whole answer to a request.
     pub(crate) fn rpc(&self, method: &str, mut params: Value) -> Value {
-        let mut meta = json!({
-            "io.modelcontextprotocol/protocolVersion": VERSION,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
+        let mut meta = params["_meta"].take();
+        meta["io.modelcontextprotocol/protocolVersion"] = json!(VERSION);
+        meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
         if let Some(session) = self.session {
             meta["dev.haft/session"] = json!(session);
         }

@@ -87,7 +87,7 @@ impl Session<'_> {
         .unwrap();
         let mut lines = BufReader::new(stream).lines();
         // Once it begins to answer, it listens.
-        while !lines.next().unwrap().unwrap().starts_with("data:") {}
+        while !lines.next().unwrap().unwrap().is_empty() {}
         let (said, heard) = mpsc::channel();
         std::thread::spawn(move || {
             lines.map_while(Result::ok).try_for_each(|line| said.send(line))

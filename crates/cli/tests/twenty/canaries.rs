@@ -1,27 +1,12 @@
 //! §23, test 16: a secret and a sensitive field are seen by the backend and by nobody else.
 
-use std::path::Path;
-
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
 use serde_json::{Value, json};
 
 use crate::bank::{bank, input, told};
+use crate::canary::{CARD, KEY, canary_in, nothing_below};
 use crate::export::all_fit;
 use crate::word;
-
-const KEY: &str = "canary-key-5e1f90b7c3";
-const CARD: &str = "canary-card-4929118870";
-
-/// Both as base64 has them, without the last letters, which depend on what follows.
-const ENCODED: [&str; 2] = ["Y2FuYXJ5LWtleS01ZTFmOTBiN2", "Y2FuYXJ5LWNhcmQtNDkyOTExODg3"];
-
-/// The canary that bytes hold, as it is or in an alphabet that everybody reads.
-fn canary_in(bytes: &[u8]) -> Option<String> {
-    let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let plain = [KEY, CARD].map(str::to_owned);
-    let mut forms = plain.into_iter().chain([KEY, CARD].map(hex)).chain(ENCODED.map(str::to_owned));
-    forms.find(|form| bytes.windows(form.len()).any(|part| part == form.as_bytes()))
-}
 
 /// Runs a command, whose words hold no canary.
 #[track_caller]
@@ -38,23 +23,6 @@ fn said(folder: &Folder, line: &str) -> String {
 fn answered(folder: &Folder, line: &str) -> Value {
     let said = said(folder, &format!("{line} --json"));
     serde_json::from_str(&said).unwrap_or_else(|_| panic!("haft {line}\n{said}"))
-}
-
-/// No file below a folder holds a canary.
-#[track_caller]
-fn nothing_below(folder: &Path) -> usize {
-    let mut looked_at = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            looked_at += nothing_below(&path);
-        } else {
-            let bytes = std::fs::read(&path).unwrap();
-            assert_eq!(canary_in(&bytes), None, "{}", path.display());
-            looked_at += 1;
-        }
-    }
-    looked_at
 }
 
 /// One call each way that a call can go: done, failed, refused by its schema, denied by a rule,

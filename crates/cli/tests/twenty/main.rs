@@ -13,9 +13,13 @@ mod bank;
 mod binding;
 #[cfg(target_os = "linux")]
 mod canaries;
+#[cfg(target_os = "linux")]
+mod canary;
 mod export;
 #[cfg(target_os = "linux")]
 mod four_inputs;
+#[cfg(target_os = "linux")]
+mod hooks;
 #[cfg(unix)]
 mod interrupt;
 #[cfg(target_os = "linux")]
@@ -37,6 +41,8 @@ mod undeclared;
 use std::time::{Duration, Instant};
 
 use haft_testkit::Folder;
+#[cfg(target_os = "linux")]
+use hooks::{hook, program};
 use serde_json::Value;
 
 /// Looks again and again until there is what is waited for. Each look is a process of its own, so
@@ -70,22 +76,4 @@ fn word(value: &Value) -> String {
 fn each(values: &Value, pointer: &str) -> Vec<Value> {
     let values = values.as_array().unwrap();
     values.iter().map(|value| value.pointer(pointer).cloned().unwrap_or_default()).collect()
-}
-
-/// A program of the workspace that hooks can be.
-#[cfg(target_os = "linux")]
-fn program(folder: Folder, path: &str, script: &str) -> Folder {
-    use std::os::unix::fs::PermissionsExt as _;
-    let folder = folder.file(path, format!("#!/bin/sh\n{script}"));
-    let rights = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.path().join(path), rights).unwrap();
-    folder
-}
-
-/// A hook of haft.toml that runs a program, with patience enough for a busy machine.
-#[cfg(target_os = "linux")]
-fn hook(event: &str, tool: &str, program: &str) -> String {
-    format!(
-        "[[hook]]\nevent = \"{event}\"\ntool = \"{tool}\"\nrun = [\"{program}\"]\ntimeout_ms = 20000\n"
-    )
 }

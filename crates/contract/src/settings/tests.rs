@@ -88,6 +88,12 @@ rates = [
 ]
 drivers = [{ driver = "oven-*", max_parallel = 2 }]
 rest = { failures = 3 }
+
+[telemetry]
+endpoint = "http://collector:4318"
+service = "bakery-tools"
+content = true
+commands = true
 "#;
 
 fn rule(verdict: Verdict) -> Rule {
@@ -164,6 +170,12 @@ fn full() -> Settings {
                 defer_above_bytes: None,
             },
         ],
+        telemetry: Telemetry {
+            endpoint: Some("http://collector:4318".into()),
+            service: "bakery-tools".into(),
+            content: true,
+            commands: true,
+        },
         limits: Limits {
             drivers: vec![DriverLimit { driver: "oven-*".into(), max_parallel: 2 }],
             rest: RestLimit { failures: 3, pause_ms: 30_000 },

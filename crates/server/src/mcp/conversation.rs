@@ -20,6 +20,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::asking::{self, Form};
 use super::handler::Wire;
 use super::suspended::Bound;
+use crate::rest;
+use crate::trace::{TRACEPARENT, Trace};
 
 /// How many pieces of news wait to be sent; a client that is slower loses progress and nothing else.
 const MOST_NEWS: usize = 64;
@@ -186,17 +188,26 @@ pub(super) fn call(
     context: &RequestContext<RoleServer>,
 ) -> Call {
     let key = context.meta.get(KEY).and_then(Value::as_str);
+    let mut native = vec![json!({
+        "source": "mcp",
+        "jsonrpc_request_id": context.id,
+        "id": context.id.to_string(),
+    })];
+    native.extend(traced(context).map(|trace| trace.reference()));
     Call {
         actor: actor.clone(),
         channel: "mcp",
         key: key.map(str::to_owned),
-        native: vec![json!({
-            "source": "mcp",
-            "jsonrpc_request_id": context.id,
-            "id": context.id.to_string(),
-        })],
+        native,
         ..Call::new(Actor::clone(actor), tool, input)
     }
+}
+
+/// The trace that a request is a part of: the one that its message names, or that of its transport.
+fn traced(context: &RequestContext<RoleServer>) -> Option<Trace> {
+    let said = context.meta.get(TRACEPARENT.as_str()).and_then(Value::as_str);
+    let said = said.and_then(Trace::parse);
+    said.or_else(|| rest::traced(&context.extensions.get::<Parts>()?.headers))
 }
 
 /// The client, as drivers and questions see it.

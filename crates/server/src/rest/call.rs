@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 
 use super::ask::{Body, By, Named};
 use super::errand::Errand;
-use super::native::{self, TRACEPARENT, Trace};
+use super::native;
 use super::problem::Problem;
 use crate::Desk;
 use crate::session::Session;
+use crate::trace::{TRACEPARENT, Trace};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const PREFER: HeaderName = HeaderName::from_static("prefer");
@@ -92,7 +93,7 @@ async fn answered(
     patience: Option<Duration>,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
-    let trace = Trace::of(headers);
+    let trace = native::traced(headers);
     let (actor, tool) = (call.actor.clone(), call.tool.clone());
     let errand = Errand::begin(desk, call, Session::of(headers));
     let run = errand.run(&actor, &tool);

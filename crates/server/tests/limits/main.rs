@@ -2,14 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 
+mod unread;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::{Host, HostOptions, StoreChoice};
+use haft::{Definitions, Host, HostOptions, LoadOptions, StoreChoice};
 use haft_driver::Cancel;
 use haft_server::{Desk, Entrance, Limits, Server};
-use haft_testkit::Folder;
+use haft_testkit::{ALLOW, Folder};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -21,8 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(200);
 
 async fn serving(limits: Limits) -> (Folder, SocketAddr, Cancel) {
-    let folder = Folder::new().file("haft.toml", "");
-    let options = HostOptions { store: StoreChoice::Memory, ..HostOptions::default() };
+    serving_with(limits, Definitions::new()).await
+}
+
+async fn serving_with(limits: Limits, definitions: Definitions) -> (Folder, SocketAddr, Cancel) {
+    let folder = Folder::new().file("haft.toml", ALLOW);
+    let load = LoadOptions { definitions, ..LoadOptions::default() };
+    let options = HostOptions { store: StoreChoice::Memory, load, ..HostOptions::default() };
     let host = Host::open(folder.path(), options).unwrap();
     let desk = Arc::new(Desk::new(host.shared_runtime()).unwrap());
     let entrance = Entrance { limits, ..Entrance::default() };
@@ -83,6 +90,22 @@ async fn a_client_that_does_not_say_what_it_wants_is_left() {
         let answer = sent(address, begun).await;
         assert!(!answer.contains("200 OK"), "{begun}: {answer}");
     }
+}
+
+#[tokio::test]
+async fn a_head_that_comes_byte_by_byte_is_not_waited_for() {
+    let (_folder, address, _stop) = serving(Limits { head: SHORT, ..Limits::default() }).await;
+    let (mut reading, mut writing) = TcpStream::connect(address).await.unwrap().into_split();
+    writing.write_all(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: ").await.unwrap();
+    let trickle = tokio::spawn(async move {
+        while writing.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(SHORT / 10).await;
+        }
+    });
+    let mut answer = Vec::new();
+    let _ = timeout(PATIENCE, reading.read_to_end(&mut answer)).await.unwrap();
+    assert!(!answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+    timeout(PATIENCE, trickle).await.unwrap().unwrap();
 }
 
 #[tokio::test]

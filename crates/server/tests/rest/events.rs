@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crate::{PATIENCE, STEPS, Served, workspace};
@@ -18,6 +18,14 @@ impl Events {
         let last = place.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let request = format!("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n{last}\r\n");
         Events(served.open(&request).await)
+    }
+
+    /// From now on, by a client for which hardly anything waits in the sockets.
+    async fn narrowly(served: &Served) -> Events {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let request = "GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        Events(served.open_over(socket, request).await)
     }
 
     async fn next(&mut self) -> Event {
@@ -137,5 +145,31 @@ async fn plain_agents_hear_of_their_own_calls_alone() {
     let ids = heard.iter().map(|(_, record)| record["invocation_id"].clone());
     assert!(ids.clone().all(|id| id == own["invocation_id"]), "{:?}", ids.collect::<Vec<_>>());
     assert_ne!(own["invocation_id"], theirs.invocation_id.as_str());
+    served.stop.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_reads_nothing_while_more_happens_than_can_wait_misses_nothing() {
+    const CALLS: usize = 40;
+    let folder = workspace();
+    let served = Served::of(&folder).await;
+    let (mut quick, mut slow) =
+        (Events::after(&served, None).await, Events::narrowly(&served).await);
+    let all = async |events: &mut Events| {
+        let mut seen = Vec::new();
+        for _ in 0..CALLS {
+            seen.extend(events.until(is_end).await);
+        }
+        seen
+    };
+    let calling = async {
+        for _ in 0..CALLS {
+            served.call("walk").await;
+        }
+    };
+    let ((), live) = tokio::join!(calling, all(&mut quick));
+    assert!(live.len() > CALLS * STEPS as usize, "{}", live.len());
+    let late = all(&mut slow).await;
+    assert!(late == live, "{} events are not those {}", late.len(), live.len());
     served.stop.cancel();
 }

@@ -21,7 +21,7 @@ use haft_testkit::Folder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -59,6 +59,7 @@ impl Served {
                     let percent = Some(step as f64 * 100.0 / STEPS as f64);
                     let (index, total) = (Some(step), Some(STEPS));
                     let progress = Progress {
+                        message: Some("step by step ".repeat(200)),
                         percent,
                         step_index: index,
                         total_steps: total,
@@ -83,7 +84,11 @@ impl Served {
 
     /// Opens a request and gives what comes back, the head read.
     async fn open(&self, request: &str) -> BufReader<TcpStream> {
-        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        self.open_over(TcpSocket::new_v4().unwrap(), request).await
+    }
+
+    async fn open_over(&self, socket: TcpSocket, request: &str) -> BufReader<TcpStream> {
+        let mut stream = socket.connect(self.address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut reader = BufReader::new(stream);
         let mut line = String::new();

@@ -6,6 +6,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_mcp_adapters.client import MultiServerMCPClient
+from langchain_mcp_adapters.tools import load_mcp_tools
 from langgraph.prebuilt import create_react_agent
 
 from plan import move
@@ -47,8 +48,10 @@ class Scripted(BaseChatModel):
 
 async def main():
     client = MultiServerMCPClient({"haft": connection()})
-    agent = create_react_agent(Scripted(), await client.get_tools())
-    ended = await agent.ainvoke({"messages": [("user", "Do what the note says.")]})
+    # In a session of their own for each call, nothing that one of them loads would be there for the next.
+    async with client.session("haft") as session:
+        agent = create_react_agent(Scripted(), await load_mcp_tools(session))
+        ended = await agent.ainvoke({"messages": [("user", "Do what the note says.")]})
     tell("said", ended["messages"][-1].content)
 
 

@@ -5,7 +5,8 @@ import asyncio
 from fastmcp.client import Client
 from fastmcp.client.transports import StdioTransport
 
-from talk import MODE, SERVER, look_add_and_count
+from hearing import Hearing
+from talk import MODE, SERVER, does
 
 
 def server():
@@ -16,13 +17,17 @@ def server():
 
 
 async def main():
-    async with Client(server(), mode=MODE) as client:
+    hearing = Hearing()
+    async with Client(server(), mode=MODE, message_handler=hearing) as client:
 
         async def call(name, given, heard=None):
             return await client.call_tool_mcp(name, given, progress_handler=heard)
 
-        version = client.session.protocol_version
-        await look_add_and_count(version, await client.list_tools(), call)
+        async def names():
+            return [tool.name for tool in await client.list_tools()]
+
+        async with hearing.of(client.session):
+            await does(client.session.protocol_version, names, call, hearing.changed)
 
 
 asyncio.run(main())

@@ -5,7 +5,8 @@ import asyncio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from talk import MODE, SERVER, look_add_and_count
+from hearing import Hearing
+from talk import MODE, SERVER, does
 
 
 def server():
@@ -16,13 +17,17 @@ def server():
 
 
 async def main():
-    async with Client(server(), mode=MODE) as client:
+    hearing = Hearing()
+    async with Client(server(), mode=MODE, message_handler=hearing) as client:
 
         async def call(name, given, heard=None):
             return await client.call_tool(name, given, progress_callback=heard)
 
-        listed = await client.list_tools()
-        await look_add_and_count(client.protocol_version, listed.tools, call)
+        async def names():
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+        async with hearing.of(client.session):
+            await does(client.protocol_version, names, call, hearing.changed)
 
 
 asyncio.run(main())

@@ -1,4 +1,5 @@
-// The client of the TypeScript SDK, of its first or its second line.
+// The client of the TypeScript SDK: of its second line, of its first, or of its first as it was when
+// 2025-06-18 was the newest version.
 
 import { createInterface } from "node:readline/promises";
 import { createRequire } from "node:module";
@@ -8,41 +9,79 @@ const server = JSON.parse(process.argv[2]);
 // The packages lie elsewhere, and an import looks beside the script.
 const packages = createRequire(server.packages + "/");
 const load = (name) => import(pathToFileURL(packages.resolve(name)).href);
+const FIRST = ["client/index.js", "client/streamableHttp.js", "client/stdio.js", "types.js"];
 const modules = {
-  first: ["index.js", "streamableHttp.js", "stdio.js"].map((file) => `sdk/client/${file}`),
-  second: ["client", "client/stdio"],
+  june: FIRST.map((file) => `sdk-of-june/${file}`),
+  first: FIRST.map((file) => `@modelcontextprotocol/sdk/${file}`),
+  second: ["client", "client/stdio"].map((name) => `@modelcontextprotocol/${name}`),
 }[server.line];
-const loaded = await Promise.all(modules.map((name) => load(`@modelcontextprotocol/${name}`)));
-const { Client, StreamableHTTPClientTransport, StdioClientTransport } = Object.assign({}, ...loaded);
+const loaded = Object.assign({}, ...(await Promise.all(modules.map(load))));
+const { Client, StreamableHTTPClientTransport, StdioClientTransport } = loaded;
 
 const heard = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const tell = (name, value) => console.log(JSON.stringify({ [name]: value }));
 
+let hears;
+const changed = new Promise((resolve, reject) => {
+  hears = resolve;
+  setTimeout(reject, 60_000, new Error("nobody told of another list"));
+});
+// A client that is shown everything waits for none.
+changed.catch(() => {});
 const mode = server.era === "modern" ? { pin: "2026-07-28" } : server.era;
-const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
+const listChanged = { tools: { autoRefresh: false, onChanged: () => hears() } };
+const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode }, listChanged });
 const [command, ...args] = server.command ?? [];
 const transport = server.url
   ? new StreamableHTTPClientTransport(new URL(server.url))
   : new StdioClientTransport({ command, args, env: server.env });
 // Over standard input and output the first line tells the version to nobody who does not ask so.
 transport.setProtocolVersion ??= (version) => (transport.protocolVersion = version);
+// Of changes it tells whoever has a handler.
+const { ToolListChangedNotificationSchema: change } = loaded;
+if (server.line !== "second") client.setNotificationHandler(change, () => hears());
 await client.connect(transport);
 tell("version", client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion);
-const { tools } = await client.listTools();
-tell("tools", tools.map((tool) => tool.name).filter((name) => name.startsWith("note")));
-const schema = server.line === "first" ? [undefined] : [];
+
+const names = async () => (await client.listTools()).tools.map((tool) => tool.name);
+const schema = server.line === "second" ? [] : [undefined];
 const call = (name, input, options) =>
   client.callTool({ name, arguments: input }, ...schema, options);
-tell("read", await call("note.read", { name: "monday" }));
-const add = { line: "Oiled." };
-tell("asked", await call("note.add", add));
-await heard.next();
-tell("added", await call("note.add", add));
-tell("again", await call("note.add", add));
 const progress = [];
 const onprogress = ({ progress: done, total, message }) =>
   progress.push([done, total ?? null, message]);
-tell("counted", await call("note.count", {}, { onprogress }));
-tell("progress", progress);
+const monday = { name: "monday" };
+const add = { line: "Oiled." };
+
+async function lookAddAndCount() {
+  tell("tools", (await names()).filter((name) => name.startsWith("note")));
+  tell("read", await call("note.read", monday));
+  tell("asked", await call("note.add", add));
+  await heard.next();
+  tell("added", await call("note.add", add));
+  tell("again", await call("note.add", add));
+  tell("counted", await call("note.count", {}, { onprogress }));
+  tell("progress", progress);
+}
+
+async function findLoadAndCall() {
+  const added = { name: "note.add", arguments: add };
+  tell("tools", await names());
+  tell("refused", await call("note.read", monday));
+  tell("found", await call("tool_search", { query: "read a note", limit: 1 }));
+  tell("loaded", await call("tool_load", { names: ["note.add", "note.count", "note.read"] }));
+  await changed;
+  tell("changed", await names());
+  tell("read", await call("note.read", monday));
+  tell("read by ours", await call("call_read", { name: "note.read", arguments: monday }));
+  tell("too much", await call("call_read", added));
+  tell("asked", await call("call_write", added));
+  await heard.next();
+  tell("added", await call("call_write", added));
+  tell("counted", await call("call_read", { name: "note.count" }, { onprogress }));
+  tell("progress", progress);
+}
+
+await (server.shown === "few" ? findLoadAndCall() : lookAddAndCount());
 await client.close();
 process.exit(0);

@@ -26,7 +26,7 @@ const CASES: &[(&str, &[&str])] = &[
     (
         "name = 'x'\n",
         &[
-            "W030 1:1 haft.toml has no field `name` | it can hold workspace, store, server, actor, rule, hook, surface, limits",
+            "W030 1:1 haft.toml has no field `name` | it can hold workspace, store, server, actor, rule, hook, surface, limits, telemetry",
         ],
     ),
     ("store = 3\n", &["W011 1:9 `store` must be a map, not a whole number"]),

@@ -7,7 +7,7 @@ use crate::shape::form::settings::{
     ACTOR_ID, ACTOR_PATTERN, HOST_NAME, LISTEN, PAYLOADS_URL, PRIVATE_URL, SCOPE, STORE_URL,
     TOOL_PATTERN,
 };
-use crate::shape::form::{FILLED, SHORT_TAG};
+use crate::shape::form::{FILLED, SHORT_TAG, WEB_URL};
 use crate::shape::{Field, Shape, optional, required};
 
 /// What an actor may be.
@@ -39,6 +39,7 @@ pub static SETTINGS: Shape = table(
         optional("surface", "W020", List(0, &Map(&SURFACE)), "Who sees which tools.").or("[]"),
         optional("limits", "W021", Map(&LIMITS), "How much may run at once and over time.")
             .or("{}"),
+        optional("telemetry", "W028", Map(&TELEMETRY), "Where spans of calls are sent.").or("{}"),
     ],
 );
 
@@ -234,6 +235,28 @@ static LIMITS: Shape = table(
         )
         .or("[]"),
         optional("rest", "W026", Map(&REST), "When a driver that fails is left alone.").or("{}"),
+    ],
+);
+
+static TELEMETRY: Shape = table(
+    "`[telemetry]`",
+    &[
+        optional(
+            "endpoint",
+            "",
+            Formed(&WEB_URL),
+            "The base address of an OTLP collector; `/v1/traces` is added.",
+        ),
+        optional("service", "", Text(1, 80), "What the service is called there.").or("\"haft\""),
+        optional(
+            "content",
+            "",
+            Flag,
+            "Whether inputs and results are told, as far as people may see them.",
+        )
+        .or("false"),
+        optional("commands", "", Flag, "Whether commands such as `haft call` send spans too.")
+            .or("false"),
     ],
 );
 

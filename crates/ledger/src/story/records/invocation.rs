@@ -137,7 +137,8 @@ impl Story {
         self.context_modifiers.iter().map(|(at, one)| dated(at, one)).collect()
     }
 
-    fn native_call_id(&self) -> Option<&str> {
+    /// What whoever made the call knows it by.
+    pub fn native_call_id(&self) -> Option<&str> {
         let named = |name| self.native.iter().find_map(|one| one.get(name).and_then(Value::as_str));
         named("native_call_id").or_else(|| named("id"))
     }

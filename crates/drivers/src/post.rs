@@ -1,0 +1,67 @@
+//! Bytes for an address that the operator named, such as that of a collector of spans.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_sandbox::AddressGuard;
+use reqwest::Method;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+
+use crate::web::{Outgoing, Sending, Submitted, Way, look_up};
+
+/// How much of an answer is read.
+const MOST_ANSWER: usize = 64 * 1024;
+
+/// What was answered to bytes that were posted.
+pub struct Answered {
+    /// The status.
+    pub status: u16,
+    /// How long the other side wants to be left alone, in seconds.
+    pub retry_after: Option<u64>,
+    /// What it says, as far as it is read.
+    pub body: Vec<u8>,
+}
+
+/// Posts bytes to an address, which is open because the operator named it. An answer that points
+/// elsewhere is an answer: nothing is sent to anybody else. No fault repeats a header.
+pub async fn post(
+    url: &str,
+    headers: &[(String, String)],
+    body: Vec<u8>,
+    patience: Duration,
+) -> Result<Answered, String> {
+    let late = |_| format!("there was no answer within {} ms", patience.as_millis());
+    tokio::time::timeout(patience, posted(url, headers, body)).await.map_err(late)?
+}
+
+async fn posted(
+    url: &str,
+    headers: &[(String, String)],
+    body: Vec<u8>,
+) -> Result<Answered, String> {
+    let url = AddressGuard::named(url).map_err(|forbidden| forbidden.to_string())?;
+    let guard = AddressGuard::public().allowing(url.host(), url.port());
+    let host = url.host().to_owned();
+    let request =
+        Outgoing { method: Method::POST, url, headers: written(headers)?, body: Some(body) };
+    let sending = Arc::new(Sending::silent());
+    let way =
+        Way { guard: &guard, lookup: look_up, sending: &sending, submitted: Submitted::OnWrite };
+    let mut answer = way.send(&request).await.map_err(|fault| fault.told(&host))?;
+    let retry_after = answer.head.headers().get(RETRY_AFTER);
+    let retry_after = retry_after.and_then(|after| after.to_str().ok()?.parse().ok());
+    let status = answer.status().as_u16();
+    let body = answer.body(MOST_ANSWER).await.map_err(|fault| fault.told(&host))?;
+    Ok(Answered { status, retry_after, body: body.bytes })
+}
+
+fn written(headers: &[(String, String)]) -> Result<HeaderMap, String> {
+    let each = headers.iter().map(|(name, value)| {
+        let wrong = || format!("the header `{name}` cannot be sent");
+        let key = HeaderName::try_from(name).map_err(|_| wrong())?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        Ok((key, value))
+    });
+    each.collect()
+}

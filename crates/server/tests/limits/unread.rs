@@ -1,0 +1,110 @@
+//! Clients that open a stream and do not read it.
+
+use std::net::SocketAddr;
+
+use haft::{Args, Definitions, Tool, define_driver};
+use haft_model::{ApprovalClass, Progress};
+use haft_server::Limits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+use crate::{PATIENCE, SHORT, post, sent, serving_with};
+
+/// How much the walker says on its way: more than the kernel keeps for a client that does not read.
+const STEPS: u64 = 400;
+const WORDS: usize = 32 * 1024;
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct Nothing {}
+
+/// A tool that says a lot about each of its steps.
+fn walker() -> Definitions {
+    let walk = Tool::<Nothing, Nothing>::builder("walk")
+        .description("Walks, step by step.")
+        .mutates(Vec::<String>::new())
+        .risk(0)
+        .approval(ApprovalClass::Auto)
+        .define()
+        .unwrap();
+    let legs = define_driver("legs")
+        .implement(&walk, |args: Args<Nothing>| async move {
+            for step in 1..=STEPS {
+                let message = format!("{step} {}", "x".repeat(WORDS));
+                let (step_index, total_steps) = (Some(step), Some(STEPS));
+                args.link
+                    .progress(Progress {
+                        message: Some(message),
+                        step_index,
+                        total_steps,
+                        ..Progress::default()
+                    })
+                    .await;
+            }
+            Ok(Nothing {})
+        })
+        .define()
+        .unwrap();
+    Definitions::new().tool(&walk).driver(&legs)
+}
+
+/// A connection on which little is kept for its client, and what it sends.
+async fn opened(address: SocketAddr, request: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(8 * 1024).unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Waits until a connection of which nothing was read is cut.
+async fn is_cut(stream: &TcpStream) {
+    let cut = async {
+        while stream.take_error().unwrap().is_none() {
+            tokio::time::sleep(SHORT / 10).await;
+        }
+    };
+    assert!(timeout(PATIENCE, cut).await.is_ok(), "it is kept for a client that does not read");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_does_not_read_events_is_left() {
+    let limits = Limits { unread: SHORT, ..Limits::default() };
+    let (_folder, address, _stop) = serving_with(limits, walker()).await;
+    let request = "GET /v1/events?after=0 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let stream = opened(address, request).await;
+    let call = "{\"tool\":\"walk\"}";
+    let answer = sent(address, &(post("/v1/call", call.len()) + call)).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    is_cut(&stream).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_does_not_read_progress_is_left_and_the_next_is_served() {
+    let limits = Limits { unread: SHORT, connections: 1, ..Limits::default() };
+    let (_folder, address, _stop) = serving_with(limits, walker()).await;
+    let call = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {
+            "name": "walk",
+            "arguments": {},
+            "_meta": {
+                "progressToken": 1,
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    });
+    let call = call.to_string();
+    let known = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: walk\r\n";
+    let head = post("/mcp", call.len()).replace("Connection", &format!("{known}Connection"));
+    let stream = opened(address, &(head + &call)).await;
+    is_cut(&stream).await;
+    let request = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    assert!(sent(address, request).await.starts_with("HTTP/1.1 200"));
+}
