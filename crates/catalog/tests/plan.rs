@@ -78,7 +78,7 @@ fn plan(input: Value) -> Result<Plan, Stop> {
 fn a_plan_holds_the_input_with_defaults_and_the_backends_names_for_it() {
     let plan = plan(json!({"to": "ana", "text": "hello"})).unwrap();
     assert_eq!(plan.input, json!({"to": "ana", "text": "hello", "colour": "blue"}));
-    assert_eq!(plan.mapped(), json!({"recipient": "ana", "body": "hello", "colour": "blue"}));
+    assert_eq!(*plan.mapped(), json!({"recipient": "ana", "body": "hello", "colour": "blue"}));
     assert_eq!((plan.tool.to_string(), &*plan.version), ("mail.post@1".into(), "1.2.0"));
     assert_eq!(plan.limits.timeout_ms, 5000);
 }

@@ -1,5 +1,6 @@
 //! One attempt at a permitted call.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ pub struct Attempt<'a> {
     /// The plan that was judged.
     pub plan: &'a Plan,
     /// The input as the backend names its fields.
-    pub input: Value,
+    pub input: Cow<'a, Value>,
     /// The key that the call is known by at the backend, the same in every attempt.
     pub key: Option<String>,
     /// Which attempt at it, from 1.

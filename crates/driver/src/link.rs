@@ -1,11 +1,13 @@
 //! The way back from a running driver: progress, parts of an answer, and the point of no return.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use haft_model::{Code, Content, EffectState, Progress, Secret, Stop};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
+use crate::line::{Line, Listener};
 use crate::vault::closed;
 use crate::{Failure, Inquiry, Remark};
 
@@ -44,23 +46,28 @@ pub enum Said {
 
 /// A driver's line to whoever runs it.
 #[derive(Clone, Debug)]
-pub struct Link(mpsc::Sender<Said>);
+pub struct Link(Arc<Line>);
 
 impl Link {
     /// A link, and the end at which it is heard.
-    pub fn new() -> (Link, mpsc::Receiver<Said>) {
-        let (sender, receiver) = mpsc::channel(16);
-        (Link(sender), receiver)
+    pub fn new() -> (Link, Listener) {
+        let (line, listener) = Line::new();
+        (Link(line), listener)
     }
 
     /// Says how far the work is.
     pub async fn progress(&self, progress: Progress) {
-        let _ = self.0.send(Said::Progress(progress)).await;
+        let _ = self.0.say(Said::Progress(progress)).await;
+    }
+
+    /// The same without waiting: what nobody has the time to hear is left out.
+    pub fn offer_progress(&self, progress: Progress) {
+        self.0.offer(Said::Progress(progress));
     }
 
     /// Hands over part of the answer.
     pub async fn partial(&self, content: Vec<Content>) {
-        let _ = self.0.send(Said::Partial(content)).await;
+        let _ = self.0.say(Said::Partial(content)).await;
     }
 
     /// Asks whoever called; each answer is under the name of its inquiry.
@@ -70,18 +77,18 @@ impl Link {
     ) -> Result<BTreeMap<String, Value>, Stop> {
         let nobody = || Stop::new(Code::ApprovalRequired, "nobody is there who could be asked");
         let (reply, answered) = oneshot::channel();
-        self.0.send(Said::Ask { asked, reply }).await.map_err(|_| nobody())?;
+        self.0.say(Said::Ask { asked, reply }).await.map_err(|_| nobody())?;
         answered.await.map_err(|_| nobody())?
     }
 
     /// Hands on what a backend has to say.
     pub async fn remark(&self, remark: Remark) {
-        let _ = self.0.send(Said::Remark(remark)).await;
+        let _ = self.0.say(Said::Remark(remark)).await;
     }
 
     /// Says that the wish to stop was heard.
     pub async fn cancel_heard(&self) {
-        let _ = self.0.send(Said::CancelHeard).await;
+        let _ = self.0.say(Said::CancelHeard).await;
     }
 
     /// Says that the effect begins now, and waits until that is on record. Where it cannot be put on
@@ -102,7 +109,7 @@ impl Link {
     }
 
     pub(crate) async fn hide(&self, made: Secret) {
-        let _ = self.0.send(Said::Hide(made)).await;
+        let _ = self.0.say(Said::Hide(made)).await;
     }
 
     /// Says something and waits until it is on record.
@@ -115,7 +122,7 @@ impl Link {
             let stop = Stop::new(Code::Internal, "nobody is left to record what happens");
             Failure::new(stop, EffectState::NotSubmitted)
         };
-        self.0.send(said(sender)).await.map_err(|_| gone())?;
+        self.0.say(said(sender)).await.map_err(|_| gone())?;
         let recorded = receiver.await.map_err(|_| gone())?;
         recorded.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))
     }

@@ -3,6 +3,8 @@
 //! `cargo bench -p haft-drivers --bench http` asks a server of its own over connections that are kept,
 //! in turns by the bare client and by the driver, and prints figures and, because machines differ,
 //! ratios of the same run. Nothing is recorded here; what that costs is in the bench `call`.
+//!
+//! The bare client is set up like the driver's own, has the same deadline, and takes no larger body.
 
 #![allow(
     clippy::expect_used,
@@ -26,6 +28,14 @@ use haft_policy::Permit;
 use haft_sandbox::AddressGuard;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
+
+/// The allocator is that of the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How long a request may take, and how large its answer may be.
+const PATIENCE: Duration = Duration::from_secs(30);
+const MOST_BYTES: usize = 5 * 1024 * 1024;
 
 /// How many requests a round has, and how many rounds each way gets. Rounds are short, so that what
 /// else the machine does falls on both.
@@ -111,14 +121,14 @@ impl Call {
 
     async fn make(&self) {
         let (link, mut heard) = Link::new();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + PATIENCE;
         let attempt =
             Attempt::new(&self.permit, &self.plan, 1, deadline, Cancel::new(), link).expect("one");
         let mut run = self.driver.run(attempt);
         let result = loop {
             tokio::select! {
                 result = &mut run => break result,
-                Some(said) = heard.recv() => if let Said::Submit(answer) = said {
+                said = heard.next() => if let Said::Submit(answer) = said {
                     let _ = answer.send(Ok(()));
                 },
             }
@@ -127,21 +137,34 @@ impl Call {
     }
 }
 
+/// The client that the driver is made of, as it sets it up.
+fn bare() -> Client {
+    let follow_nothing = reqwest::redirect::Policy::none();
+    let builder = Client::builder().no_proxy().redirect(follow_nothing).referer(false);
+    builder.retry(reqwest::retry::never()).user_agent("haft").build().expect("a client")
+}
+
 /// The same request by the bare client.
 async fn plain(client: &Client, method: &Method, host: &str) {
     let url = format!("http://{host}/orders/o-1?n=7");
-    let mut request = client.request(method.clone(), url).header("accept", "application/json");
+    let mut request = client.request(method.clone(), url).timeout(PATIENCE);
+    request = request.header("accept", "application/json");
     if *method == Method::POST {
         let body = json!({"order": "o-1", "n": 7}).to_string();
         request = request.header("content-type", "application/json").body(body);
     }
-    let answer = request.send().await.expect("an answer").bytes().await.expect("a body");
-    let value: Value = serde_json::from_slice(&answer).expect("a value");
+    let mut answer = request.send().await.expect("an answer");
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.expect("a body") {
+        body.extend_from_slice(&piece);
+        assert!(body.len() <= MOST_BYTES);
+    }
+    let value: Value = serde_json::from_slice(&body).expect("a value");
     assert!(value.get("id").is_some());
 }
 
 async fn compare(what: &str, method: Method, host: &str) {
-    let client = Client::builder().no_proxy().build().expect("a client");
+    let client = bare();
     let call = Call::new(&method, host);
     let (mut bare, mut ours) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {

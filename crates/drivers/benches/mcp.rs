@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p haft-drivers --bench mcp` calls the same server, confined in the same way, through
 //! the driver and through a bare client, in turns, and prints how many calls a second each makes and
-//! the ratio of the two.
+//! the ratio of the two. Both have a deadline.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
 
@@ -24,7 +24,14 @@ use rmcp::model::CallToolRequestParams;
 use rmcp::service::{RunningService, ServiceExt as _};
 use serde_json::json;
 
+/// The allocator is that of the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SERVER: &str = env!("CARGO_BIN_EXE_haft-test-mcp");
+
+/// How long a call may take.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many calls a round has, and how many rounds each way gets.
 const CALLS: usize = 2_000;
@@ -74,7 +81,7 @@ fn ours() -> Arc<Ours> {
 impl Ours {
     async fn call(&self) {
         let (link, _heard) = Link::new();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + PATIENCE;
         let attempt = Attempt::new(&self.permit, &self.plan, 1, deadline, Cancel::new(), link);
         self.mcp.run(attempt.unwrap()).await.unwrap();
     }
@@ -113,7 +120,10 @@ async fn compare(callers: usize, ours: Arc<Ours>, theirs: Arc<RunningService<Rol
                 async move {
                     let text = json!({"text": "hello"}).as_object().cloned().unwrap();
                     let params = CallToolRequestParams::new("echo").with_arguments(text);
-                    client.call_tool(params).await.unwrap();
+                    tokio::time::timeout(PATIENCE, client.call_tool(params))
+                        .await
+                        .unwrap()
+                        .unwrap();
                 }
             })
             .await,

@@ -1,15 +1,34 @@
 //! What the templates of a manifest are filled in with.
 
+use std::borrow::Cow;
+
 use haft_model::{Code, Plan, Stop};
-use haft_notation::Fault;
+use haft_notation::{Fault, Scope};
 use serde_json::Value;
 
-/// What templates can look at: the input and the context, and bare names as the backend has them.
-pub(crate) fn scope(plan: &Plan, mapped: &Value) -> Value {
-    let mut scope = mapped.as_object().cloned().unwrap_or_default();
-    scope.insert("input".to_owned(), plan.input.clone());
-    scope.insert("context".to_owned(), plan.context.clone());
-    Value::Object(scope)
+/// What templates are filled in from: the input, the context and, where there are any, secrets, and bare
+/// names as the backend has them.
+pub(crate) struct Sources<'a> {
+    plan: &'a Plan,
+    mapped: Cow<'a, Value>,
+    secrets: Option<Value>,
+}
+
+impl<'a> Sources<'a> {
+    pub(crate) fn of(plan: &'a Plan, secrets: Option<Value>) -> Sources<'a> {
+        Sources { plan, mapped: plan.mapped(), secrets }
+    }
+}
+
+impl Scope for Sources<'_> {
+    fn root(&self, name: &str) -> Option<&Value> {
+        match (name, &self.secrets) {
+            ("input", _) => Some(&self.plan.input),
+            ("context", _) => Some(&self.plan.context),
+            ("secrets", Some(secrets)) => Some(secrets),
+            (bare, _) => self.mapped.get(bare),
+        }
+    }
 }
 
 /// The refusal of an input that a template cannot be filled in with.

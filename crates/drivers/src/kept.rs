@@ -119,6 +119,9 @@ impl<T: Send + Sync + 'static> Kept<T> {
 
     fn place(&self, key: &str) -> Arc<Mutex<Place<T>>> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = places.get(key) {
+            return place.clone();
+        }
         places.entry(key.to_owned()).or_insert_with(|| Arc::new(Mutex::new(Place::new()))).clone()
     }
 

@@ -18,6 +18,7 @@ mod program;
 mod reached;
 mod recent;
 mod remote;
+mod stdio;
 mod stream;
 mod tools;
 mod wire;
@@ -132,6 +133,17 @@ impl Mcp {
         Ok(entry)
     }
 
+    /// What serves a call, if the server may be reached for it.
+    fn looked_at(&self, plan: &Plan) -> Result<Arc<Entry>, Stop> {
+        let entry = self.entry(plan)?;
+        let written = self.written()?;
+        if let Server::Remote { .. } = written.server {
+            let (url, _) = reached::address(written, &self.place)?;
+            reach::check(&url, &written.egress(), plan)?;
+        }
+        Ok(entry)
+    }
+
     /// A connection for a call, and what it is kept under. One that broke while nobody looked is made
     /// again.
     async fn connection(
@@ -204,15 +216,7 @@ impl Driver for Mcp {
     }
 
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
-        self.entry(plan)?;
-        let written = self.written()?;
-        match written.server {
-            Server::Remote { .. } => {
-                let (url, _) = reached::address(written, &self.place)?;
-                reach::check(&url, &written.egress(), plan)
-            }
-            Server::Binary { .. } | Server::Npm { .. } | Server::Docker {} => Ok(()),
-        }
+        self.looked_at(plan).map(drop)
     }
 
     fn backend(&self) -> Option<&dyn Backend> {
@@ -226,8 +230,7 @@ impl Driver for Mcp {
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
             Watch::of(&attempt).check().map_err(unsent)?;
-            self.preflight(attempt.plan).map_err(stopped)?;
-            let entry = self.entry(attempt.plan).map_err(stopped)?;
+            let entry = self.looked_at(attempt.plan).map_err(stopped)?;
             Call::new(self, entry, &attempt).carry_out().await
         })
     }

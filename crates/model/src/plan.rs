@@ -77,13 +77,16 @@ pub struct Plan {
 
 impl Plan {
     /// The input as the driver's backend names its fields.
-    pub fn mapped(&self) -> Value {
-        let Value::Object(fields) = &self.input else { return self.input.clone() };
+    pub fn mapped(&self) -> Cow<'_, Value> {
+        let fields = match &self.input {
+            Value::Object(fields) if !self.renames.is_empty() => fields,
+            as_it_is => return Cow::Borrowed(as_it_is),
+        };
         let rename = |name: &String| {
             let found = self.renames.iter().find(|(from, _)| from == name);
             found.map_or_else(|| name.clone(), |(_, to)| to.clone())
         };
         let mapped = fields.iter().map(|(name, value)| (rename(name), value.clone()));
-        Value::Object(mapped.collect::<Map<_, _>>())
+        Cow::Owned(Value::Object(mapped.collect::<Map<_, _>>()))
     }
 }

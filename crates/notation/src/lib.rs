@@ -20,7 +20,7 @@ pub use condition::Condition;
 pub use fault::Fault;
 pub use path::Path;
 pub use pattern::{Pattern, SearchPattern, ecma_fault, ecma_group};
-pub use render::{Argument, fill};
+pub use render::{Argument, Scope, fill};
 pub use schema::{Library, Schema, Violation, inspect};
 pub use template::{Expression, Filter, Piece, Template};
 pub use visible::{internal_fields, model_facing, without_internal};

@@ -3,35 +3,49 @@
 //! In a list of arguments each template is one argument, whatever its value holds, except that an
 //! `optional` or a `flag` that stands alone is none to two.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::Fault;
 use crate::template::{Expression, Filter, Piece, Template};
 
+/// What a template can look at.
+pub trait Scope {
+    /// What the first name of a path stands for.
+    fn root(&self, name: &str) -> Option<&Value>;
+}
+
+impl Scope for Value {
+    fn root(&self, name: &str) -> Option<&Value> {
+        self.get(name)
+    }
+}
+
 impl Template {
     /// The template with its placeholders filled in from a scope. A template that is one placeholder
     /// and nothing else yields the value as it is; others yield text.
-    pub fn render(&self, scope: &Value) -> Result<Value, Fault> {
+    pub fn render<'a>(&self, scope: &'a dyn Scope) -> Result<Cow<'a, Value>, Fault> {
         if let [Piece::Expression(expression)] = self.pieces.as_slice() {
             return expression.value(scope);
         }
-        self.text(scope).map(Value::String)
+        self.text(scope).map(|text| Cow::Owned(Value::String(text)))
     }
 
     /// The template as text.
-    pub fn text(&self, scope: &Value) -> Result<String, Fault> {
+    pub fn text(&self, scope: &dyn Scope) -> Result<String, Fault> {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
                 Piece::Literal(literal) => text.push_str(literal),
-                Piece::Expression(expression) => text.push_str(&plain(expression.value(scope)?)),
+                Piece::Expression(expression) => text.push_str(&plain(&*expression.value(scope)?)),
             }
         }
         Ok(text)
     }
 
     /// The arguments that the template stands for in a command line.
-    pub fn arguments(&self, scope: &Value) -> Result<Vec<Argument>, Fault> {
+    pub fn arguments(&self, scope: &dyn Scope) -> Result<Vec<Argument>, Fault> {
         if let [Piece::Expression(expression)] = self.pieces.as_slice()
             && let Some((last, before)) = expression.filters.split_last()
             && let Filter::Optional(flag) | Filter::Flag(flag) = last
@@ -44,7 +58,7 @@ impl Template {
                 (Filter::Flag(_), Some(_)) => Vec::new(),
                 (_, Some(value)) => {
                     let given_by = Some(expression.path.join("."));
-                    vec![flag, Argument { text: plain(value), given_by }]
+                    vec![flag, Argument { text: plain(&value).into_owned(), given_by }]
                 }
             });
         }
@@ -67,10 +81,10 @@ pub struct Argument {
 }
 
 /// A value as a part of a text.
-fn plain(value: Value) -> String {
+fn plain(value: &Value) -> Cow<'_, str> {
     match value {
-        Value::String(text) => text,
-        value => value.to_string(),
+        Value::String(text) => Cow::Borrowed(text),
+        value => Cow::Owned(value.to_string()),
     }
 }
 
@@ -85,9 +99,9 @@ fn is_truthy(value: &Value) -> bool {
 }
 
 /// A value with every text in it filled in as a template; keys and everything else stay.
-pub fn fill(value: &Value, scope: &Value) -> Result<Value, Fault> {
+pub fn fill(value: &Value, scope: &dyn Scope) -> Result<Value, Fault> {
     match value {
-        Value::String(text) => Template::parse(text)?.render(scope),
+        Value::String(text) => Template::parse(text)?.render(scope).map(Cow::into_owned),
         Value::Array(items) => items.iter().map(|item| fill(item, scope)).collect(),
         Value::Object(fields) => {
             let filled = fields.iter().map(|(name, item)| Ok((name.clone(), fill(item, scope)?)));
@@ -99,7 +113,7 @@ pub fn fill(value: &Value, scope: &Value) -> Result<Value, Fault> {
 
 impl Expression {
     /// What it finds in a scope.
-    pub fn value(&self, scope: &Value) -> Result<Value, Fault> {
+    pub fn value<'a>(&self, scope: &'a dyn Scope) -> Result<Cow<'a, Value>, Fault> {
         self.filtered(scope, &self.filters)?.ok_or_else(|| {
             Fault::new(format!("`{}` has no value", self.path.join(".")))
                 .help("give the input, or write `| default('…')`")
@@ -107,13 +121,21 @@ impl Expression {
     }
 
     /// The value after some filters, if there is one.
-    fn filtered(&self, scope: &Value, filters: &[Filter]) -> Result<Option<Value>, Fault> {
-        let found = self.path.iter().try_fold(scope, |value, name| value.get(name));
-        let mut value = found.filter(|value| !value.is_null()).cloned();
+    fn filtered<'a>(
+        &self,
+        scope: &'a dyn Scope,
+        filters: &[Filter],
+    ) -> Result<Option<Cow<'a, Value>>, Fault> {
+        let mut names = self.path.iter().skip(1);
+        let root = scope.root(self.root());
+        let found = root.and_then(|root| names.try_fold(root, |value, name| value.get(name)));
+        let mut value = found.filter(|value| !value.is_null()).map(Cow::Borrowed);
         for filter in filters {
             value = match filter {
-                Filter::Default(literal) => value.or_else(|| serde_json::from_str(literal).ok()),
-                Filter::Json => value.map(|value| Value::String(value.to_string())),
+                Filter::Default(literal) => {
+                    value.or_else(|| serde_json::from_str(literal).ok().map(Cow::Owned))
+                }
+                Filter::Json => value.map(|value| Cow::Owned(Value::String(value.to_string()))),
                 Filter::Optional(flag) | Filter::Flag(flag) => {
                     return Err(Fault::new(format!("`{flag}` belongs into a list of arguments")));
                 }
@@ -131,7 +153,8 @@ mod tests {
 
     fn check(template: &str, expected: Result<Value, &str>) {
         let scope = json!({"input": {"n": 3, "list": [1], "name": "ana", "none": null}});
-        let found = Template::parse(template).unwrap().render(&scope);
+        let template = Template::parse(template).unwrap();
+        let found = template.render(&scope).map(Cow::into_owned);
         assert_eq!(found.map_err(|fault| fault.to_string()), expected.map_err(str::to_owned));
     }
 

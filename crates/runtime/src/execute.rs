@@ -187,7 +187,7 @@ impl Walk<'_> {
             match news {
                 News::Done(outcome) => {
                     // What it said with its last breath counts too.
-                    while let Ok(said) = said.try_recv() {
+                    while let Some(said) = said.unheard() {
                         self.heard_from(running, said).await;
                     }
                     return outcome.unwrap_or_else(|fault| Err(running.broke(&fault)));

@@ -6,10 +6,9 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use haft_model::{Code, EffectState, Stop};
-use tokio::sync::mpsc;
 
 use super::{Case, SOON};
-use crate::{Attempt, BoxFuture, Cancel, Driver, Failure, Link, Output, Said, Vault};
+use crate::{Attempt, BoxFuture, Cancel, Driver, Failure, Link, Listener, Output, Said, Vault};
 
 /// How a case is carried out.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +80,7 @@ impl Round {
     async fn attend(
         self,
         mut run: BoxFuture<'_, Result<Output, Failure>>,
-        mut heard: mpsc::Receiver<Said>,
+        mut heard: Listener,
         cancel: &Cancel,
         happened: &(dyn Fn() -> bool + Sync),
     ) -> Seen {
@@ -93,12 +92,12 @@ impl Round {
             tokio::select! {
                 result = careful(&mut run) => {
                     (seen.panicked, seen.result) = (result.is_none(), result);
-                    while let Ok(said) = heard.try_recv() {
+                    while let Some(said) = heard.unheard() {
                         self.hear(said, &mut seen, happened);
                     }
                     return seen;
                 }
-                Some(said) = heard.recv() => self.hear(said, &mut seen, happened),
+                said = heard.next() => self.hear(said, &mut seen, happened),
                 () = &mut called_off, if self.cancel.is_some() && !cancel.is_cancelled() => {
                     cancel.cancel();
                 }

@@ -1,11 +1,10 @@
 //! From an input to a command line. Whatever a caller gives is one argument and never an option.
 
 use haft_model::{Code, Plan, Stop};
-use haft_notation::Argument;
-use serde_json::Value;
+use haft_notation::{Argument, Scope};
 
 use super::command::Command;
-use crate::filling::{scope, unfilled};
+use crate::filling::{Sources, unfilled};
 
 /// Words after which nothing is an option.
 const END_OF_OPTIONS: [&str; 2] = ["--", "--end-of-options"];
@@ -24,7 +23,7 @@ pub(super) struct Line {
 impl Line {
     /// The line of a call.
     pub(super) fn of(command: &Command, plan: &Plan) -> Result<Line, Stop> {
-        let scope = scope(plan, &plan.mapped());
+        let scope = Sources::of(plan, None);
         let mut arguments: Vec<Argument> = command.bin_args.iter().map(own).collect();
         for template in &command.argv {
             let filled = template.arguments(&scope).map_err(|fault| unfilled(&fault, "argv"))?;
@@ -82,7 +81,7 @@ fn bounded(arguments: Vec<Argument>) -> Result<Vec<String>, Stop> {
     arguments.into_iter().map(plain).collect()
 }
 
-fn stdin(command: &Command, scope: &Value) -> Result<Vec<u8>, Stop> {
+fn stdin(command: &Command, scope: &dyn Scope) -> Result<Vec<u8>, Stop> {
     let Some(template) = &command.stdin else { return Ok(Vec::new()) };
     let text = template.text(scope).map_err(|fault| unfilled(&fault, "stdin"))?;
     if text.len() > MOST_STDIN {

@@ -97,7 +97,7 @@ pub(super) async fn page(
 
 /// What the backend knows the call by.
 fn native(status: u16, headers: &HeaderMap) -> Value {
-    let mut native = Map::new();
+    let mut native = Map::with_capacity(3);
     native.insert("source".to_owned(), json!("http"));
     native.insert("status".to_owned(), json!(status));
     for name in &REQUEST_IDS {

@@ -124,10 +124,7 @@ impl Entry {
             cookies: self.haft.beyond.cookies().ok_or_else(|| self.wrong("cookies"))?,
             beyond: self.haft.beyond.clone(),
             secrets: Default::default(),
-            roots: Default::default(),
         };
-        let roots = operation.expressions();
-        operation.roots = roots.iter().map(|expression| expression.root().to_owned()).collect();
         operation.secrets = secrets::wanted(&operation, &self.driver, written.auth.is_some())?;
         Ok(operation)
     }

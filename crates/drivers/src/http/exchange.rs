@@ -50,6 +50,7 @@ impl<'a> Exchange<'a> {
 
     pub(super) async fn carry_out(&self) -> Result<Output, Failure> {
         let ended = tokio::select! {
+            biased;
             ended = self.carried_out() => ended,
             () = self.attempt.cancel.cancelled() => {
                 self.attempt.link.cancel_heard().await;

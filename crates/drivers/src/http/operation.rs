@@ -43,8 +43,6 @@ pub(super) struct Operation {
     pub(super) beyond: Beyond,
     /// The names of the secrets that it is made of.
     pub(super) secrets: BTreeSet<String>,
-    /// What its templates look at: `input`, `context`, `secrets`, or bare names.
-    pub(super) roots: BTreeSet<String>,
 }
 
 impl Operation {

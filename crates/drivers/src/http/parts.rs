@@ -5,7 +5,7 @@
 use std::io::Read as _;
 
 use haft_model::{Code, Digest, Stop};
-use haft_notation::fill;
+use haft_notation::{Scope, fill};
 use serde_json::Value;
 
 use super::operation::Operation;
@@ -55,7 +55,7 @@ impl Part {
     pub(super) fn of_template(
         operation: &Operation,
         template: &Value,
-        scope: &Value,
+        scope: &dyn Scope,
     ) -> Result<Vec<Part>, Stop> {
         let mut parts = Vec::new();
         for (name, written) in fields(template)? {
@@ -102,7 +102,7 @@ impl Part {
         }
     }
 
-    fn file(name: &str, path: &str, written: &Value, scope: &Value) -> Result<Part, Stop> {
+    fn file(name: &str, path: &str, written: &Value, scope: &dyn Scope) -> Result<Part, Stop> {
         let text = |written: &str| match filled(written, scope)? {
             Value::String(text) => Ok(text),
             _ => Err(Stop::new(Code::InputValue, format!("the file of `{name}` has no name"))),

@@ -1,7 +1,9 @@
 //! What a request carries: JSON, a form, a text, or parts of which some are files of the workspace.
 
+use std::borrow::Cow;
+
 use haft_model::{Code, Plan, Stop};
-use haft_notation::{Template, fill};
+use haft_notation::{Scope, Template, fill};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -41,11 +43,15 @@ pub(super) struct Sent {
 
 impl Payload {
     /// What the template says, the inputs that are named, or the input as the backend names its fields.
-    pub(super) fn of(operation: &Operation, scope: &Value, plan: &Plan) -> Result<Payload, Stop> {
+    pub(super) fn of(
+        operation: &Operation,
+        scope: &dyn Scope,
+        plan: &Plan,
+    ) -> Result<Payload, Stop> {
         let bodiless = operation.method == Method::GET || operation.method == Method::DELETE;
         let template = operation.body.as_ref();
         let input = match &operation.beyond.body_inputs {
-            Some(inputs) => inputs.of(&plan.input),
+            Some(inputs) => inputs.of(&plan.input).map(Cow::Owned),
             None => (!bodiless).then(|| plan.mapped()),
         };
         if template.is_none() && input.is_none() {
@@ -60,13 +66,14 @@ impl Payload {
         }
         let body = match template {
             Some(template) => {
-                fill(template, scope).map_err(|fault| unfilled(&fault, "body_template"))?
+                let filled = fill(template, scope);
+                Cow::Owned(filled.map_err(|fault| unfilled(&fault, "body_template"))?)
             }
             None => input,
         };
         let bytes = match operation.form {
             Writing::Form => form(operation, &body)?,
-            Writing::Text => text(body)?,
+            Writing::Text => text(&body)?,
             Writing::Json | Writing::Multipart => body.to_string(),
         };
         bounded(bytes.len(), MOST_BYTES)?;
@@ -104,8 +111,8 @@ fn form(operation: &Operation, body: &Value) -> Result<String, Stop> {
 }
 
 /// The one text that there is.
-fn text(body: Value) -> Result<String, Stop> {
-    let values: Vec<Value> = fields(&body)?.values().cloned().collect();
+fn text(body: &Value) -> Result<String, Stop> {
+    let values: Vec<Value> = fields(body)?.values().cloned().collect();
     match values.as_slice() {
         [Value::String(text)] => Ok(text.clone()),
         [other] => Ok(other.to_string()),
@@ -121,9 +128,10 @@ pub(super) fn fields(body: &Value) -> Result<&Map<String, Value>, Stop> {
 }
 
 /// A text that a template becomes.
-pub(super) fn filled(text: &str, scope: &Value) -> Result<Value, Stop> {
+pub(super) fn filled(text: &str, scope: &dyn Scope) -> Result<Value, Stop> {
     let template = Template::parse(text).map_err(|fault| unfilled(&fault, "body_template"))?;
-    template.render(scope).map_err(|fault| unfilled(&fault, "body_template"))
+    let filled = template.render(scope).map_err(|fault| unfilled(&fault, "body_template"))?;
+    Ok(filled.into_owned())
 }
 
 pub(super) fn bounded(size: usize, most: usize) -> Result<(), Stop> {

@@ -1,12 +1,14 @@
 //! From an input to the bytes of a request. What a caller gives never becomes more than a value.
 
+use std::borrow::Cow;
+
 use haft_model::{Code, Plan, Stop};
-use haft_notation::{Piece, Template};
+use haft_notation::{Piece, Scope, Template};
 use haft_sandbox::CheckedUrl;
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::manifest::Manifest;
 use super::operation::Operation;
@@ -15,6 +17,7 @@ use super::reach;
 use super::secrets::{self, Secrets};
 use super::style::{encode, encoded, simple};
 use crate::builtin::Root;
+use crate::filling::Sources;
 use crate::web::Outgoing;
 
 /// What a call gives to its request.
@@ -57,7 +60,7 @@ impl Draft {
         operation: &Operation,
         given: &Given<'_>,
     ) -> Result<Draft, Stop> {
-        let scope = scope(given, operation);
+        let scope = Sources::of(given.plan, Some(given.secrets.scope(operation)));
         let url = url(manifest, operation, &scope, given.asked)?;
         let payload = Payload::of(operation, &scope, given.plan)?;
         let headers = headers(operation, &scope, given)?;
@@ -77,30 +80,11 @@ impl Draft {
     }
 }
 
-/// What templates can look at: the input, the context and secrets, and bare names as the backend has
-/// them.
-fn scope(given: &Given<'_>, operation: &Operation) -> Value {
-    let own = ["input", "context", "secrets"];
-    let mut scope = match operation.roots.iter().all(|root| own.contains(&root.as_str())) {
-        true => Map::new(),
-        false => given.plan.mapped().as_object().cloned().unwrap_or_default(),
-    };
-    for root in own.into_iter().filter(|root| operation.roots.contains(*root)) {
-        let value = match root {
-            "input" => given.plan.input.clone(),
-            "context" => given.plan.context.clone(),
-            _ => given.secrets.scope(operation),
-        };
-        scope.insert(root.to_owned(), value);
-    }
-    Value::Object(scope)
-}
-
 /// The address: the base, the path and the query, or where the page before says that this one is.
 fn url(
     manifest: &Manifest,
     operation: &Operation,
-    scope: &Value,
+    scope: &dyn Scope,
     asked: &Asked,
 ) -> Result<CheckedUrl, Stop> {
     let path = path(&operation.endpoint, scope)?;
@@ -127,18 +111,22 @@ fn url(
 }
 
 /// The path below the base, each value as one segment or a part of one.
-fn path(endpoint: &Template, scope: &Value) -> Result<String, Stop> {
+fn path(endpoint: &Template, scope: &dyn Scope) -> Result<String, Stop> {
     let mut path = String::new();
     for piece in &endpoint.pieces {
         match piece {
             Piece::Literal(literal) => path.push_str(literal),
             Piece::Expression(expression) => {
                 let value = expression.value(scope).map_err(|fault| unfilled(&fault, "endpoint"));
-                let parts = match value? {
-                    Value::String(text) => vec![text],
-                    other => simple(&expression.path.join("."), &other)?,
+                let value = value?;
+                let parts: Vec<Cow<'_, str>> = match &*value {
+                    Value::String(text) => vec![text.into()],
+                    other => {
+                        let parts = simple(&expression.path.join("."), other)?;
+                        parts.into_iter().map(Cow::Owned).collect()
+                    }
                 };
-                let is_nothing = parts.iter().all(String::is_empty);
+                let is_nothing = parts.iter().all(|part| part.is_empty());
                 if is_nothing || parts.iter().any(|part| part.contains(['/', '\\'])) {
                     let name = expression.path.join(".");
                     let words = format!("`{name}` cannot be one segment of a path");
@@ -160,13 +148,15 @@ fn path(endpoint: &Template, scope: &Value) -> Result<String, Stop> {
 
 /// Whether a segment of a path means its folder or the one above, however its dots are written.
 fn climbs(segment: &str) -> bool {
-    // No segment that does is longer than two dots of three letters.
-    segment.len() <= 6
+    // Nothing else is in a segment that does.
+    let dots = |letter: u8| matches!(letter, b'.' | b'%' | b'2' | b'e' | b'E');
+    !segment.is_empty()
+        && segment.bytes().all(dots)
         && matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }
 
 /// What the template says, except for what asks for a page. A value that is null is left out.
-fn query(operation: &Operation, scope: &Value, asked: &Asked) -> Result<String, Stop> {
+fn query(operation: &Operation, scope: &dyn Scope, asked: &Asked) -> Result<String, Stop> {
     let mut query = String::new();
     for (name, template) in &operation.query {
         if asked.query.iter().any(|(param, _)| param == name) {
@@ -180,7 +170,7 @@ fn query(operation: &Operation, scope: &Value, asked: &Asked) -> Result<String, 
                 }
             }
             None if value.is_null() => {}
-            None => pair(&mut query, name, &text(value)),
+            None => pair(&mut query, name, &text(&value)),
         }
     }
     asked.query.iter().for_each(|(name, value)| pair(&mut query, name, value));
@@ -202,7 +192,7 @@ fn pair(query: &mut String, name: &str, value: &str) {
     encode(value, query);
 }
 
-fn headers(operation: &Operation, scope: &Value, given: &Given<'_>) -> Result<HeaderMap, Stop> {
+fn headers(operation: &Operation, scope: &dyn Scope, given: &Given<'_>) -> Result<HeaderMap, Stop> {
     let mut headers = HeaderMap::new();
     let accepts = operation.stream.as_ref().map_or("application/json", |stream| stream.accepts());
     headers.insert(ACCEPT, HeaderValue::from_static(accepts));
@@ -235,22 +225,22 @@ fn headers(operation: &Operation, scope: &Value, given: &Given<'_>) -> Result<He
 }
 
 /// The cookies that have values.
-fn cookies(operation: &Operation, scope: &Value) -> Result<Vec<String>, Stop> {
+fn cookies(operation: &Operation, scope: &dyn Scope) -> Result<Vec<String>, Stop> {
     let mut cookies = Vec::new();
     for (name, template) in &operation.cookies {
         let value = rendered(template, scope, "cookies")?;
         if !value.is_null() {
-            cookies.push(format!("{}={}", encoded(name), encoded(&text(value))));
+            cookies.push(format!("{}={}", encoded(name), encoded(&text(&value))));
         }
     }
     Ok(cookies)
 }
 
 /// No value of a cookie may begin another.
-fn one_cookie_each(template: &Template, scope: &Value) -> Result<(), Stop> {
+fn one_cookie_each(template: &Template, scope: &dyn Scope) -> Result<(), Stop> {
     for expression in template.expressions() {
         let value = expression.value(scope).map_err(|fault| unfilled(&fault, "headers"))?;
-        if text(value).contains(';') {
+        if text(&value).contains(';') {
             let words = format!("`{}` cannot be one cookie", expression.path.join("."));
             return Err(wrong(words, expression.field()));
         }
@@ -265,14 +255,18 @@ fn header(name: &HeaderName, value: &str) -> Result<HeaderValue, Stop> {
     })
 }
 
-fn rendered(template: &Template, scope: &Value, field: &str) -> Result<Value, Stop> {
+fn rendered<'a>(
+    template: &Template,
+    scope: &'a dyn Scope,
+    field: &str,
+) -> Result<Cow<'a, Value>, Stop> {
     template.render(scope).map_err(|fault| unfilled(&fault, field))
 }
 
-fn text(value: Value) -> String {
+fn text(value: &Value) -> Cow<'_, str> {
     match value {
-        Value::String(text) => text,
-        other => other.to_string(),
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
     }
 }
 

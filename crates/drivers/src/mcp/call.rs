@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_driver::{Attempt, Failure, Output};
-use haft_model::{Code, EffectState, Progress, Stop};
+use haft_model::{Code, EffectState, Stop};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ErrorData,
@@ -13,13 +13,12 @@ use rmcp::model::{
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 
 use super::backend::{MOST_ROUNDS, answers, asks_too_often};
 use super::connection::Connection;
 use super::manifest::Entry;
 use super::tools::one_line;
-use super::wire::{Going, MOST_REPORTS};
+use super::wire::Going;
 use super::{Mcp, answer, remote};
 use crate::ending::{called_off, late, running, unsent, while_running};
 use crate::web::{Sending, Stage};
@@ -38,7 +37,6 @@ pub(super) struct Call<'a> {
     mcp: &'a Mcp,
     attempt: &'a Attempt<'a>,
     entry: Arc<Entry>,
-    arguments: Map<String, Value>,
     sending: Arc<Sending>,
 }
 
@@ -48,12 +46,12 @@ impl<'a> Call<'a> {
             true => Sending::announced(attempt.link.clone()),
             false => Sending::silent(),
         };
-        let arguments = entry.arguments(attempt.plan);
-        Call { mcp, attempt, entry, arguments, sending: Arc::new(sending) }
+        Call { mcp, attempt, entry, sending: Arc::new(sending) }
     }
 
     pub(super) async fn carry_out(&self) -> Result<Output, Failure> {
         let ended = tokio::select! {
+            biased;
             ended = self.made() => ended,
             () = self.attempt.cancel.cancelled() => {
                 self.sending.give_up();
@@ -71,16 +69,16 @@ impl<'a> Call<'a> {
     /// Finds a connection that may be used, and calls.
     async fn made(&self) -> Result<Output, Failure> {
         let (key, connection) = self.mcp.connection(self.attempt).await?;
-        let (tool, arguments) = (&self.entry.tool, &self.arguments);
-        let checked = connection.check(tool, arguments, self.attempt.plan, &self.mcp.witness).await;
+        let (plan, witness) = (self.attempt.plan, &self.mcp.witness);
+        let mut arguments = self.entry.arguments(plan);
+        let checked = connection.check(&self.entry.tool, &arguments, plan, witness).await;
         checked.map_err(while_running).map_err(unsent)?;
         let _attended = connection.ear().attend(&self.attempt.link);
         let mut brought = Brought::default();
         let (native, answered) = loop {
-            let (reports, heard) = mpsc::channel(MOST_REPORTS);
-            let asked = self.ask(&connection, reports, &brought).await?;
+            let mut asked = self.ask(&connection, arguments, &brought).await?;
             let id = asked.id();
-            let answered = self.heard(asked, heard).await;
+            let answered = asked.answer().await;
             if connection.is_broken() {
                 self.mcp.kept.broke(&key, &connection).await;
             }
@@ -91,6 +89,7 @@ impl<'a> Call<'a> {
             match answered {
                 Ok(ServerResult::InputRequiredResult(asks)) if self.can_be_asked() => {
                     brought = self.inquire(asks, &brought).await?;
+                    arguments = self.entry.arguments(plan);
                 }
                 answered => break (native, answered),
             }
@@ -104,16 +103,18 @@ impl<'a> Call<'a> {
     async fn ask(
         &self,
         connection: &Connection,
-        reports: mpsc::Sender<Progress>,
+        arguments: Map<String, Value>,
         brought: &Brought,
     ) -> Result<Asked, Failure> {
         let mut params = CallToolRequestParams::new(self.entry.tool.clone());
         params.input_responses.clone_from(&brought.answers);
         params.request_state.clone_from(&brought.state);
-        let mut request = CallToolRequest::new(params.with_arguments(self.arguments.clone()));
-        request.extensions.insert(Going { sending: self.sending.clone(), reports });
+        let mut request = CallToolRequest::new(params.with_arguments(arguments));
+        let (sending, link) = (self.sending.clone(), self.attempt.link.clone());
+        request.extensions.insert(Going { sending, link });
         let request = ClientRequest::CallToolRequest(request);
-        let options = PeerRequestOptions::no_options().with_meta(self.meta());
+        let mut options = PeerRequestOptions::no_options();
+        options.meta = self.meta();
         let handle = connection.peer().send_request_with_option(request, options).await;
         let handle = handle.map_err(|_| self.broken(connection))?;
         Ok(Asked { handle: Some(handle), sending: self.sending.clone() })
@@ -142,7 +143,8 @@ impl<'a> Call<'a> {
         Ok(Brought { answers: Some(answers), state: asks.request_state, rounds })
     }
 
-    fn meta(&self) -> RequestMetaObject {
+    /// What is said beside the call, if anything is.
+    fn meta(&self) -> Option<RequestMetaObject> {
         let key = self.attempt.key.as_ref().filter(|_| self.entry.enforces_key);
         let mut meta = Map::new();
         if let Some(key) = key {
@@ -151,22 +153,7 @@ impl<'a> Call<'a> {
         if let Some(level) = &self.attempt.abilities.remarks {
             meta.insert(LOG_LEVEL.to_owned(), json!(level));
         }
-        RequestMetaObject::from(meta)
-    }
-
-    /// Waits for the answer and hands on how far the server is.
-    async fn heard(
-        &self,
-        mut asked: Asked,
-        mut reports: mpsc::Receiver<Progress>,
-    ) -> Result<ServerResult, ServiceError> {
-        loop {
-            tokio::select! {
-                biased;
-                Some(progress) = reports.recv() => self.attempt.link.progress(progress).await,
-                answered = asked.answer() => return answered,
-            }
-        }
+        (!meta.is_empty()).then(|| RequestMetaObject::from(meta))
     }
 
     fn taken(

@@ -10,14 +10,14 @@ use rmcp::RoleClient;
 use rmcp::model::{ServerPeerInfo, SubscriptionFilter};
 use rmcp::service::{ClientInitializeError, ClientServiceExt as _, Peer, RunningService};
 use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::{Map, Value, json};
 use tokio::sync::{RwLock, broadcast};
 use tokio::task::AbortHandle;
 
 use super::ear::Ear;
 use super::era::{self, Era, Known};
-use super::heard::{Bounded, LastWords};
+use super::heard::LastWords;
+use super::stdio::Stdio;
 use super::tools::{Tools, Witness, one_line};
 use super::wire::Wire;
 use crate::ending::not_started;
@@ -100,9 +100,7 @@ impl Connection {
         let stdin = running.stdin.take().ok_or_else(|| {
             Unmet::Refused(Stop::new(Code::Internal, "the server was started without an input"))
         })?;
-        // The bound on lines is ours, because a line that is left out would be waited for.
-        let transport = AsyncRwTransport::new_client(Bounded::new(said, words.clone()), stdin)
-            .with_max_line_length(usize::MAX);
+        let transport = Stdio::new(said, stdin, words.clone());
         match greet(transport, wanted, era).await {
             Ok(mut connection) => {
                 (connection.process, connection.words) = (Some(running), words);
@@ -169,13 +167,17 @@ impl Connection {
         plan: &Plan,
         witness: &Witness,
     ) -> Result<(), Stop> {
-        if self.ear.take_changed() || self.tools.read().await.is_stale() {
-            // Rarely asked for, so that it takes no room in the futures of all calls.
-            let fresh = Box::pin(Tools::of(self.peer())).await;
-            let fresh = fresh.inspect_err(|_| self.ear.tools_changed())?;
-            *self.tools.write().await = fresh;
+        let known = self.tools.read().await;
+        if !self.ear.take_changed() && !known.is_stale() {
+            return known.check(tool, arguments, plan, witness);
         }
-        self.tools.read().await.check(tool, arguments, plan, witness)
+        drop(known);
+        // Rarely asked for, so that it takes no room in the futures of all calls.
+        let fresh = Box::pin(Tools::of(self.peer())).await;
+        let fresh = fresh.inspect_err(|_| self.ear.tools_changed())?;
+        let mut known = self.tools.write().await;
+        *known = fresh;
+        known.check(tool, arguments, plan, witness)
     }
 
     /// Hears of changes where they are not told unasked.

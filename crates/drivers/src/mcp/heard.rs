@@ -1,12 +1,9 @@
-//! What a program says: messages on one side, words for people on the other, both within bounds.
+//! What a program says beside its messages: words for people, within bounds.
 
 use std::collections::VecDeque;
-use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader, ReadBuf};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 
 use crate::web::MOST_BYTES;
 
@@ -42,7 +39,8 @@ impl LastWords {
         words.lines.push_back(short);
     }
 
-    fn conclude(&self, why: &str) {
+    /// Says why we stopped listening.
+    pub(super) fn conclude(&self, why: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).ours = Some(why.to_owned());
     }
 
@@ -71,45 +69,5 @@ impl LastWords {
                 Ok(_) => self.add(&String::from_utf8_lossy(&line)),
             }
         }
-    }
-}
-
-/// Messages, one to a line. A line that does not end in time is the end of all of them.
-pub(super) struct Bounded<R> {
-    inner: R,
-    line: usize,
-    words: LastWords,
-}
-
-impl<R> Bounded<R> {
-    pub(super) fn new(inner: R, words: LastWords) -> Bounded<R> {
-        Bounded { inner, line: 0, words }
-    }
-
-    /// Counts what was read since the last line ended.
-    fn count(&mut self, read: &[u8]) -> io::Result<()> {
-        self.line = match read.iter().rposition(|byte| *byte == b'\n') {
-            Some(end) => read.len() - end - 1,
-            None => self.line + read.len(),
-        };
-        if self.line > LONGEST {
-            let why = format!("it sent a message of more than {LONGEST} bytes");
-            self.words.conclude(&why);
-            return Err(io::Error::other(why));
-        }
-        Ok(())
-    }
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        std::task::ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
-        let read = buffer.filled().get(before..).unwrap_or_default();
-        Poll::Ready(self.count(read))
     }
 }

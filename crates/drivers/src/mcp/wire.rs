@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use haft_driver::Link;
 use haft_model::Progress;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -15,18 +16,14 @@ use rmcp::model::{
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::sync::mpsc;
 
 use crate::web::Sending;
-
-/// Reports of progress that wait to be handed on; more than these are left out.
-pub(super) const MOST_REPORTS: usize = 64;
 
 /// A call, for whoever carries its request.
 #[derive(Clone)]
 pub(super) struct Going {
     pub(super) sending: Arc<Sending>,
-    pub(super) reports: mpsc::Sender<Progress>,
+    pub(super) link: Link,
 }
 
 /// A transport that knows which of its messages are calls.
@@ -39,7 +36,9 @@ pub(super) struct Wire<T> {
 
 /// Where the progress of one call goes, and how far it was when it was last heard of.
 struct Reporting {
-    to: mpsc::Sender<Progress>,
+    to: Link,
+    /// Gone when the call is over.
+    call: Weak<Sending>,
     last: f64,
 }
 
@@ -98,9 +97,10 @@ impl<T> Wire<T> {
         let going = call.extensions.get::<Going>()?.clone();
         let meta = call.extensions.get::<RequestMetaObject>();
         if let Some(token) = meta.and_then(RequestMetaObject::get_progress_token) {
-            let reporting = Reporting { to: going.reports.clone(), last: f64::NEG_INFINITY };
+            let (to, call) = (going.link.clone(), Arc::downgrade(&going.sending));
+            let reporting = Reporting { to, call, last: f64::NEG_INFINITY };
             let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-            reports.retain(|_, reporting| !reporting.to.is_closed());
+            reports.retain(|_, reporting| reporting.call.strong_count() > 0);
             reports.insert(token, reporting);
         }
         Some(going)
@@ -112,7 +112,7 @@ impl<T> Wire<T> {
         let Some(reporting) = reports.get_mut(&said.progress_token) else { return };
         if said.progress > reporting.last {
             reporting.last = said.progress;
-            let _ = reporting.to.try_send(progress(said));
+            reporting.to.offer_progress(progress(said));
         }
     }
 }

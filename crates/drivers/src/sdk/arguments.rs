@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::manifest::Function;
-use crate::filling::{scope, unfilled};
+use crate::filling::{Sources, unfilled};
 use crate::web::MOST_BYTES;
 
 /// As many as AIP-33 has positions for.
@@ -37,17 +37,13 @@ impl Given {
         plan: &Plan,
         secrets: Map<String, Value>,
     ) -> Result<Given, Stop> {
-        let mapped = plan.mapped();
-        let mut scope = scope(plan, &mapped);
-        if let Some(fields) = scope.as_object_mut() {
-            fields.insert("secrets".to_owned(), Value::Object(secrets));
-        }
+        let scope = Sources::of(plan, Some(Value::Object(secrets)));
         let filled = |template: &Value, field: &str| {
             fill(template, &scope).map(arranged).map_err(|fault| unfilled(&fault, field))
         };
         let args = match &function.args {
             Some(template) => filled(template, "args_template")?,
-            None => Arguments::Object(mapped),
+            None => Arguments::Object(plan.mapped().into_owned()),
         };
         let client = match &function.client {
             Some(template) => filled(template, "client_options")?,

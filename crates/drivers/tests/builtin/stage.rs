@@ -99,10 +99,10 @@ impl Stage {
         let result = loop {
             tokio::select! {
                 result = &mut run => break result,
-                Some(said) = heard.recv() => hear(said),
+                said = heard.next() => hear(said),
             }
         };
-        while let Ok(said) = heard.try_recv() {
+        while let Some(said) = heard.unheard() {
             hear(said);
         }
         Ended { result, submissions, progress, cancel_heard }

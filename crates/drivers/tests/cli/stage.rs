@@ -175,10 +175,10 @@ impl Stage {
         let result = loop {
             tokio::select! {
                 result = &mut run => break result,
-                Some(said) = heard.recv() => take(said),
+                said = heard.next() => take(said),
             }
         };
-        while let Ok(said) = heard.try_recv() {
+        while let Some(said) = heard.unheard() {
             take(said);
         }
         Ended { result, submissions, progress, pieces }

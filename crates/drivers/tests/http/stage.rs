@@ -168,11 +168,11 @@ impl Stage {
         let result = loop {
             tokio::select! {
                 biased;
-                Some(said) = heard.recv() => ended.hear(said, self, on_submit),
+                said = heard.next() => ended.hear(said, self, on_submit),
                 result = &mut run => break result,
             }
         };
-        while let Ok(said) = heard.try_recv() {
+        while let Some(said) = heard.unheard() {
             ended.hear(said, self, on_submit);
         }
         Ended { result, ..ended }

@@ -175,7 +175,7 @@ impl Stage {
         let result = loop {
             tokio::select! {
                 result = &mut run => break result,
-                Some(said) = heard.recv() => match said {
+                said = heard.next() => match said {
                     Said::Submit(answer) => {
                         submissions += 1;
                         let _ = answer.send(on_submit());
@@ -186,7 +186,7 @@ impl Stage {
                 },
             }
         };
-        while let Ok(said) = heard.try_recv() {
+        while let Some(said) = heard.unheard() {
             if let Said::Progress(said) = said {
                 progress.push(said);
             }

@@ -167,7 +167,7 @@ impl Stage {
         let result = loop {
             tokio::select! {
                 biased;
-                Some(said) = heard.recv() => {
+                said = heard.next() => {
                     hear(&said);
                     match said {
                         Said::Submit(answer) => {
@@ -182,7 +182,7 @@ impl Stage {
                 result = &mut run => break result,
             }
         };
-        while let Ok(said) = heard.try_recv() {
+        while let Some(said) = heard.unheard() {
             if let Said::Partial(content) = said {
                 parts.extend(content.into_iter().map(data));
             }

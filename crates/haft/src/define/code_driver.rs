@@ -42,7 +42,7 @@ impl Driver for CodeDriver {
             };
             let told = attempt.cancel.child_token();
             let work = body.run(Args {
-                input: attempt.input,
+                input: attempt.input.into_owned(),
                 context: plan.context.clone(),
                 cancel: told.clone(),
                 link: attempt.link,

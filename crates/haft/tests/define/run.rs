@@ -140,9 +140,9 @@ async fn a_body_reports_progress_and_the_point_of_no_return() {
     let (link, mut heard) = Link::new();
     let given = Given { link, ..Given::plenty() };
     let listening = async {
-        let first = heard.recv().await;
-        assert!(matches!(&first, Some(Said::Progress(said)) if said.percent == Some(50.0)));
-        let Some(Said::Submit(recorded)) = heard.recv().await else { panic!("no submission") };
+        let first = heard.next().await;
+        assert!(matches!(&first, Said::Progress(said) if said.percent == Some(50.0)));
+        let Said::Submit(recorded) = heard.next().await else { panic!("no submission") };
         recorded.send(Err(Stop::new(Code::Internal, "the disk is full"))).unwrap();
     };
     let tool = keep();

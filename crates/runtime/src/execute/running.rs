@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_driver::{BoxFuture, Caller, Cancel, Failure, Output, Said};
+use haft_driver::{BoxFuture, Caller, Cancel, Failure, Listener, Output, Said};
 use haft_model::{AbortReason, CancelFact, Code, DriverId, EffectState, Stop};
-use tokio::sync::mpsc;
 
 use crate::Manner;
 use crate::gate::Cleared;
@@ -77,12 +76,12 @@ impl Running {
 
     pub(super) async fn next(
         &mut self,
-        said: &mut mpsc::Receiver<Said>,
+        said: &mut Listener,
         work: &mut Guarded<BoxFuture<'_, Result<Output, Failure>>>,
     ) -> News {
         tokio::select! {
             biased;
-            Some(said) = said.recv() => News::Said(said),
+            said = said.next() => News::Said(said),
             outcome = work => News::Done(outcome),
             () = self.caller_wish.cancelled(), if !self.wished => News::Wished,
             () = self.wish.cancelled(), if !self.wished => News::Wished,

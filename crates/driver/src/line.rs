@@ -1,0 +1,119 @@
+//! What carries a driver's words to whoever runs it: a short queue that costs nothing while nobody
+//! says anything.
+//!
+//! It has no end. Whoever listens knows by the driver's result that nothing more will be said, so the
+//! last link that is dropped wakes nobody.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use tokio::sync::Semaphore;
+
+use crate::Said;
+
+/// How much may wait to be heard; whoever says more waits.
+const MOST: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// As many as may still be said. Closed when nobody listens any more.
+    room: Semaphore,
+    unheard: Mutex<Unheard>,
+}
+
+#[derive(Debug, Default)]
+struct Unheard {
+    said: VecDeque<Said>,
+    listener: Option<Waker>,
+    deaf: bool,
+}
+
+/// Nobody listens.
+#[derive(Debug)]
+pub(crate) struct Deaf;
+
+impl Line {
+    pub(crate) fn new() -> (Arc<Line>, Listener) {
+        let line = Line { room: Semaphore::new(MOST), unheard: Mutex::default() };
+        let line = Arc::new(line);
+        (line.clone(), Listener(line))
+    }
+
+    /// Says something, as soon as there is room for it.
+    pub(crate) async fn say(&self, said: Said) -> Result<(), Deaf> {
+        self.room.acquire().await.map_err(|_| Deaf)?.forget();
+        self.put(said)
+    }
+
+    /// Says something, unless there is no room for it.
+    pub(crate) fn offer(&self, said: Said) {
+        if let Ok(room) = self.room.try_acquire() {
+            room.forget();
+            let _ = self.put(said);
+        }
+    }
+
+    fn put(&self, said: Said) -> Result<(), Deaf> {
+        let listener = {
+            let mut unheard = self.unheard();
+            if unheard.deaf {
+                return Err(Deaf);
+            }
+            unheard.said.push_back(said);
+            unheard.listener.take()
+        };
+        listener.into_iter().for_each(Waker::wake);
+        Ok(())
+    }
+
+    fn unheard(&self) -> MutexGuard<'_, Unheard> {
+        self.unheard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where a driver's [`Link`](crate::Link) is heard.
+#[derive(Debug)]
+pub struct Listener(Arc<Line>);
+
+impl Listener {
+    /// The next thing that is said. It waits for ever where nothing is.
+    pub async fn next(&mut self) -> Said {
+        poll_fn(|context| {
+            let mut unheard = self.0.unheard();
+            match unheard.said.pop_front() {
+                Some(said) => Poll::Ready(self.heard(said)),
+                None => {
+                    unheard.listener = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// What was said already and not heard yet.
+    pub fn unheard(&mut self) -> Option<Said> {
+        let said = self.0.unheard().said.pop_front();
+        said.map(|said| self.heard(said))
+    }
+
+    fn heard(&self, said: Said) -> Said {
+        self.0.room.add_permits(1);
+        said
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.0.room.close();
+        let unheard = {
+            let mut unheard = self.0.unheard();
+            unheard.deaf = true;
+            std::mem::take(&mut unheard.said)
+        };
+        // Whoever waits for a reply to one of these hears that there will be none.
+        drop(unheard);
+    }
+}
