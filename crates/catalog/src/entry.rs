@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use haft_contract::{Accepted, Action, Contract, Finding, Standing, Tool};
 use haft_model::{Date, Digest, Lifecycle, Stop};
 use haft_notation::{Fault, Schema};
+use serde_json::{Value as Json, json};
 
 use crate::Binding;
 use crate::claims::Claim;
@@ -51,6 +52,13 @@ impl Entry {
     /// Whether anybody can be asked what became of a call whose answer was lost.
     pub fn is_askable(&self) -> bool {
         self.bindings.iter().any(|binding| binding.status(self).is_some())
+    }
+
+    /// What the tool is called in the OpenAPI document that it was imported from, as what calls of it
+    /// are known by.
+    pub fn operation(&self) -> Option<Json> {
+        let id = self.contract.tool.extras.imported.as_ref()?.operation_id()?;
+        Some(json!({ "source": "openapi", "operation_id": id }))
     }
 
     pub(crate) fn new(

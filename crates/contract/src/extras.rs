@@ -153,6 +153,8 @@ pub struct Imported {
     pub source: String,
     /// What the tool is called there.
     pub name: Option<String>,
+    /// Its `operationId` in an OpenAPI document.
+    pub operation: Option<String>,
     /// Whether somebody here vouches for the effects that the contract states.
     pub vouched: bool,
 }
@@ -247,11 +249,19 @@ impl StatedFacts {
 }
 
 impl Imported {
+    /// What it is called in the OpenAPI document that it is from: its `operationId`, or its method
+    /// and path where the document gives it none.
+    pub fn operation_id(&self) -> Option<&str> {
+        let name = self.operation.as_deref().or(self.name.as_deref());
+        name.filter(|_| self.from == "openapi")
+    }
+
     pub(crate) fn read(node: &Node) -> Option<Imported> {
         Some(Imported {
             from: owned(node, "from")?,
             source: owned(node, "source")?,
             name: owned(node, "name"),
+            operation: owned(node, "operation"),
             vouched: text(node, "effects") == Some("vouched"),
         })
     }

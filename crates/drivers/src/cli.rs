@@ -73,7 +73,8 @@ impl Driver for Cli {
             Watch::of(&attempt).check().map_err(unsent)?;
             let prepared = self.prepare(attempt.plan).map_err(while_running);
             let (command, line) = prepared.map_err(unsent)?;
-            Run { cli: self, command, attempt: &attempt }.carry_out(line).await
+            let argv = line.digest(&command.bin);
+            Run { cli: self, command, attempt: &attempt, argv }.carry_out(line).await
         })
     }
 }

@@ -71,6 +71,12 @@ impl Keeper {
         self.raw(found.listed, who).await.map(drop)
     }
 
+    /// The same for those who cannot wait for the disk on another thread.
+    pub fn resolves_at_once(&self, name: &str, who: &str) -> Result<(), Stop> {
+        let found = inventory::find(&self.inventory, name)?;
+        backend::has_at_once(found.listed, who, &self.strongbox, self.variable)
+    }
+
     /// The text that signs for the workspace itself: one that its settings name, and that belongs to
     /// nobody in particular.
     pub async fn signing(&self, slug: &str) -> Result<Secret, Stop> {

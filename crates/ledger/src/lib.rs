@@ -12,6 +12,7 @@ mod head;
 mod line;
 mod memory;
 mod question;
+mod received;
 mod sqlite;
 mod store;
 mod story;
@@ -21,7 +22,8 @@ mod verify;
 pub use draft::{Blob, Claim, Draft, Guard};
 pub use error::Error;
 pub use memory::MemoryStore;
-pub use sqlite::{SqliteOptions, SqliteStore};
+pub use received::{Received, receive};
+pub use sqlite::{SqliteOptions, SqliteStore, rebuild_store};
 pub use store::{
     BoxFuture, Entry, Fence, IntentRecord, Lease, OpenUndoing, QuestionFilter, QuestionRecord,
     Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,

@@ -94,6 +94,18 @@ pub fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
         })
 }
 
+/// Whether a rule denies every call of a tool by somebody, whatever the input. `subject.input` is not
+/// looked at.
+pub fn denies_always(rules: &[Rule], subject: &Subject<'_>) -> bool {
+    let always = |rule: &&Rule| {
+        rule.verdict == Verdict::Deny
+            && rule.path.is_none()
+            && rule.url.is_none()
+            && rule.command.is_none()
+    };
+    rules.iter().filter(always).any(|rule| matches(rule, subject))
+}
+
 /// How many of several values a rule has to fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {

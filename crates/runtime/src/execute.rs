@@ -361,6 +361,7 @@ impl Walk<'_> {
         for named in &mut native {
             self.redactor.everywhere(named);
         }
+        native.extend(self.entry.as_ref().and_then(|entry| entry.operation()));
         self.journal.note(Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: self.attempt,
             effect,

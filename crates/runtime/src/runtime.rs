@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use haft_catalog::Viewer;
 use haft_driver::Cancel;
 use haft_ledger::Store;
 use haft_model::{Code, Digest, DriverId, InvocationId, Notice, Stop, Timestamp, ToolKey};
@@ -135,8 +136,12 @@ impl Runtime {
 
     /// Puts another world in place. Calls that are under way keep theirs.
     pub fn replace_world(&self, world: World) {
+        let looking = self.scopes.looking();
         *self.world.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(world);
         self.scopes.reset();
+        for (actor, within) in &looking {
+            self.see(&Viewer { actor, within });
+        }
         self.ring();
     }
 

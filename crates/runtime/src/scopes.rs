@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use haft_catalog::{
     DriverStates, Entry, Health, Index, Moment, Provider, Revision, Snapshot, Surface, View, Viewer,
 };
-use haft_model::{Date, DriverId, Stop, Timestamp, ToolKey, utc_day};
+use haft_model::{Actor, Date, DriverId, Event, Stop, SurfaceSeen, Timestamp, ToolKey, utc_day};
+use haft_policy::rules::{Subject, denies_always};
 use serde_json::Value as Json;
 
 use crate::{Runtime, World};
@@ -77,6 +78,12 @@ pub(crate) struct Scope {
     since: Option<Timestamp>,
     ground: Option<(Weak<World>, Ground)>,
     vista: Option<(Known, Arc<Vista>)>,
+    /// The tools that rules deny whatever the input.
+    denied: Option<(Weak<World>, Arc<BTreeSet<ToolKey>>)>,
+    /// Whose it is.
+    whose: Option<(Actor, Vec<String>)>,
+    /// What was seen last.
+    seen: Option<SurfaceSeen>,
 }
 
 /// What a view was made of, beside the world and the surface.
@@ -85,6 +92,8 @@ struct Known {
     today: Date,
     states: DriverStates,
     providers: BTreeMap<DriverId, Provider>,
+    /// The tools for whose drivers a login is missing.
+    logged_out: BTreeSet<ToolKey>,
 }
 
 impl Scope {
@@ -123,8 +132,17 @@ impl Scope {
         {
             return vista.clone();
         }
-        let moment =
-            Moment { states: Some(&known.states), ..Moment::on(known.today, &known.providers) };
+        let forbidden = self.denied(world, viewer.actor);
+        let denied = |entry: &Entry| {
+            let key = entry.contract.key();
+            let lacking = || known.logged_out.contains(key).then_some("credential_missing");
+            forbidden.contains(key).then_some("policy_blocked").or_else(lacking)
+        };
+        let moment = Moment {
+            states: Some(&known.states),
+            denied: &denied,
+            ..Moment::on(known.today, &known.providers)
+        };
         let view = ground.surface.view(&world.snapshot, &moment);
         let revision = Revision::after(self.revision.as_ref(), &view);
         if let Some((_, ground)) = &mut self.ground {
@@ -137,6 +155,52 @@ impl Scope {
         self.vista = Some((known, vista.clone()));
         vista
     }
+}
+
+impl Scope {
+    /// The tools that rules deny to somebody whatever the input, worked out once for a world.
+    fn denied(&mut self, world: &Arc<World>, actor: &Actor) -> Arc<BTreeSet<ToolKey>> {
+        if let Some((of, denied)) = &self.denied
+            && std::ptr::eq(of.as_ptr(), Arc::as_ptr(world))
+        {
+            return denied.clone();
+        }
+        let denied = Arc::new(denied_always(world, actor));
+        self.denied = Some((Arc::downgrade(world), denied.clone()));
+        denied
+    }
+
+    /// What has to be told of a view: that it is another one than the last, and first of all, where
+    /// nobody was told yet, what that was.
+    fn news(&mut self, vista: &Vista) -> Vec<Event> {
+        let now = SurfaceSeen::from(vista);
+        let before = self.seen.replace(now.clone());
+        let Some(before) = before.filter(|before| before.revision != now.revision) else {
+            return Vec::new();
+        };
+        let first = !std::mem::replace(&mut self.recorded, true);
+        let made = first.then_some(Event::SurfaceCreated(before));
+        made.into_iter().chain([Event::SurfaceUpdated(now)]).collect()
+    }
+}
+
+fn denied_always(world: &World, actor: &Actor) -> BTreeSet<ToolKey> {
+    let rules = &world.rulebook.rules;
+    let denied = |entry: &&Arc<Entry>| {
+        let contract = &entry.contract;
+        let grant = contract.grant_key();
+        let action = contract.action.as_ref().map_or(&*grant, |action| action.id.as_str());
+        let subject = Subject {
+            tool: contract.key().id.as_str(),
+            action: Some(action),
+            classes: &contract.effects.classes,
+            actor: Some(actor),
+            input: &Json::Null,
+        };
+        denies_always(rules, &subject)
+    };
+    let entries = world.snapshot.entries().filter(denied);
+    entries.map(|entry| entry.contract.key().clone()).collect()
 }
 
 impl Scopes {
@@ -158,7 +222,17 @@ impl Scopes {
         }
         let scope = all.entry(name).or_default();
         scope.used = Some(now);
+        if scope.whose.is_none() {
+            scope.whose = Some((viewer.actor.clone(), viewer.within.to_vec()));
+        }
         act(scope)
+    }
+
+    /// Those whose views are kept made.
+    pub(crate) fn looking(&self) -> Vec<(Actor, Vec<String>)> {
+        let all = self.all();
+        let looking = all.values().filter(|scope| scope.vista.is_some());
+        looking.filter_map(|scope| scope.whose.clone()).collect()
     }
 
     /// Lets go of the views that were not looked at for longest.
@@ -217,13 +291,25 @@ fn make_room(all: &mut HashMap<String, Scope>, now: Timestamp) {
 }
 
 impl Runtime {
-    /// What somebody sees now. No backend is asked and nothing is waited for.
+    /// What somebody sees now. No backend is asked and nothing is waited for. That it is something
+    /// else than before is put on record, by and by.
     pub fn see(&self, viewer: &Viewer<'_>) -> Arc<Vista> {
-        let (world, now) = (self.world(), self.clock.now());
-        let known = self.known(&world, now);
-        let vista = self.scopes.with(viewer, now, |scope| scope.vista(&world, viewer, known));
-        self.scopes.forget_views();
+        let (vista, news) = self.look(viewer);
+        self.tell_of(viewer, news);
         vista
+    }
+
+    /// The same, and what has to be put on record of it.
+    pub(crate) fn look(&self, viewer: &Viewer<'_>) -> (Arc<Vista>, Vec<Event>) {
+        let (world, now) = (self.world(), self.clock.now());
+        let known = self.known(&world, viewer.actor, now);
+        let seen = self.scopes.with(viewer, now, |scope| {
+            let vista = scope.vista(&world, viewer, known);
+            let news = scope.news(&vista);
+            (vista, news)
+        });
+        self.scopes.forget_views();
+        seen
     }
 
     /// What a call of somebody is held against.
@@ -232,7 +318,7 @@ impl Runtime {
     }
 
     /// How drivers are, as far as files and this process tell.
-    fn known(&self, world: &World, now: Timestamp) -> Known {
+    fn known(&self, world: &World, actor: &Actor, now: Timestamp) -> Known {
         let (mut states, mut providers) = (DriverStates::default(), BTreeMap::new());
         let resting: HashSet<DriverId> =
             self.rests.resting(now).into_iter().map(|avoided| avoided.driver).collect();
@@ -252,7 +338,16 @@ impl Runtime {
             }
             states.extend(state.map(|state| (id.clone(), state)));
         }
-        Known { today: utc_day(now), states, providers }
+        let logged_out = world.lookout.as_ref().map(|lookout| {
+            let without = |entry: &&Arc<Entry>| {
+                let mut claims =
+                    entry.bindings.iter().filter(|claim| claim.refused.is_none()).peekable();
+                claims.peek().is_some() && claims.all(|claim| lookout.lacks_login(claim, actor))
+            };
+            let entries = world.snapshot.entries().filter(without);
+            entries.map(|entry| entry.contract.key().clone()).collect()
+        });
+        Known { today: utc_day(now), states, providers, logged_out: logged_out.unwrap_or_default() }
     }
 }
 

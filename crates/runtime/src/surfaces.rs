@@ -44,9 +44,9 @@ impl Runtime {
             scope.loaded.extend(loading.loaded.iter().cloned());
             scope.changed();
         });
-        let after = self.see(viewer);
+        let (after, _) = self.look(viewer);
         events.extend(loading.loaded.iter().map(|tool| Event::DeferredLoaded(found(&after, tool))));
-        events.push(Event::SurfaceUpdated(seen(&after)));
+        events.push(Event::SurfaceUpdated(SurfaceSeen::from(&*after)));
         if let Err(stop) = self.note(viewer, events, Wait::Disk).await {
             self.scopes.with(viewer, now, |scope| {
                 scope.loaded.retain(|tool| !loading.loaded.contains(tool));
@@ -67,7 +67,7 @@ impl Runtime {
                 return Vec::new();
             }
             let first = !std::mem::replace(&mut scope.recorded, true);
-            let made = first.then(|| Event::SurfaceCreated(seen(vista)));
+            let made = first.then(|| Event::SurfaceCreated(SurfaceSeen::from(vista)));
             let found = new.iter().map(|tool| Event::DeferredDiscovered(found(vista, tool)));
             made.into_iter().chain(found).collect()
         })
@@ -77,23 +77,43 @@ impl Runtime {
         if events.is_empty() {
             return Ok(());
         }
+        let draft = self.drafted(viewer, events);
+        self.store.append(draft, wait).await.map(|_| ()).map_err(unrecorded)
+    }
+
+    fn drafted(&self, viewer: &Viewer<'_>, events: Vec<Event>) -> Draft {
         let at = self.clock.now();
-        let draft = Draft {
+        Draft {
             actor: Some(viewer.actor.clone()),
             facts: events.into_iter().map(|event| Fact { at, phases: Vec::new(), event }).collect(),
             ..Draft::default()
-        };
-        self.store.append(draft, wait).await.map(|_| ()).map_err(unrecorded)
+        }
+    }
+
+    /// Puts on record what somebody sees, beside whoever looked.
+    pub(crate) fn tell_of(&self, viewer: &Viewer<'_>, events: Vec<Event>) {
+        // Without anything to run on nobody is served either.
+        let Ok(handle) = tokio::runtime::Handle::try_current() else { return };
+        if events.is_empty() {
+            return;
+        }
+        let (store, draft) = (self.store.clone(), self.drafted(viewer, events));
+        handle.spawn(async move {
+            // What cannot be written is said by whoever has to write next.
+            let _ = store.append(draft, Wait::Queue).await;
+        });
     }
 }
 
-fn seen(vista: &Vista) -> SurfaceSeen {
-    let surface = vista.view.surface();
-    SurfaceSeen {
-        surface: surface.id.clone(),
-        revision: vista.revision.number,
-        scope: surface.scope.clone(),
-        counts: vista.view.counts(),
+impl From<&Vista> for SurfaceSeen {
+    fn from(vista: &Vista) -> SurfaceSeen {
+        let surface = vista.view.surface();
+        SurfaceSeen {
+            surface: surface.id.clone(),
+            revision: vista.revision.number,
+            scope: surface.scope.clone(),
+            counts: vista.view.counts(),
+        }
     }
 }
 

@@ -63,6 +63,13 @@ pub trait Lookout: Send + Sync {
         None
     }
 
+    /// Whether a login that a driver needs for a contract is known to be missing, or to have run out,
+    /// for an actor: for those who cannot wait.
+    fn lacks_login(&self, binding: &Binding, actor: &Actor) -> bool {
+        let _ = (binding, actor);
+        false
+    }
+
     /// A backend no longer takes the login of somebody.
     fn ran_out(&self, driver: &DriverId, actor: &Actor);
 

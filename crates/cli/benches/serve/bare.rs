@@ -103,7 +103,7 @@ impl ServerHandler for Gateway {
 }
 
 /// Serves over streamable HTTP at a port of its own, and prints where.
-pub(crate) async fn serve(handler: impl ServerHandler + Clone + Sync) {
+pub(crate) async fn serve(handler: impl ServerHandler + Clone) {
     let config = StreamableHttpServerConfig::default().with_json_response(true);
     let sessions = Arc::<LocalSessionManager>::default();
     let service = StreamableHttpService::new(move || Ok(handler.clone()), sessions, config);

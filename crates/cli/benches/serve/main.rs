@@ -8,12 +8,14 @@
 
 #![allow(
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "a benchmark that cannot set itself up should stop"
 )]
 
 mod bare;
 mod begin;
+#[allow(dead_code, reason = "the client is shared with the show")]
 mod load;
 mod process;
 

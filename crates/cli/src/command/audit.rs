@@ -1,12 +1,15 @@
 //! `haft audit`: proving what was recorded, and handing it to somebody else.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use haft::{LoadOptions, Workspace};
-use haft_ledger::{SqliteStore, Verification, export, verify_folder, verify_store};
+use haft_ledger::{
+    Received, SqliteStore, Verification, export, rebuild_store, receive, verify_folder,
+    verify_store,
+};
 use haft_model::{Code, Stop};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::{Context, output};
@@ -19,6 +22,13 @@ pub(crate) enum Arguments {
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
+    /// Read records of Agent Tool that somebody else, or an older version, wrote.
+    Read {
+        /// Records in JSON: one, a list or one a line, as `haft trace --records` prints them or bare.
+        file: PathBuf,
+    },
+    /// Make the lists of calls, questions, answers and tokens again from the log.
+    Rebuild,
     /// Write the log, its signed end and the public keys into a folder.
     Export {
         /// Where.
@@ -30,6 +40,8 @@ pub(crate) enum Arguments {
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     match arguments {
         Arguments::Verify { folder } => verify(context, folder),
+        Arguments::Read { file } => read(context, &file),
+        Arguments::Rebuild => rebuild(context),
         Arguments::Export { output } => export_to(context, output).await,
     }
 }
@@ -48,6 +60,51 @@ fn verify(context: &Context, folder: Option<PathBuf>) -> Result<Exit> {
         show(&found)?;
     }
     Ok(if found.is_sound() { Exit::Done } else { Exit::FAILED })
+}
+
+fn read(context: &Context, file: &Path) -> Result<Exit> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("`{}`", file.display()))?;
+    let records = match receive(&text) {
+        Ok(records) => records,
+        Err(fault) => {
+            let stop = Stop::new(Code::InputValue, format!("`{}`: {fault}", file.display()));
+            return output::stop(&stop, context.json);
+        }
+    };
+    if context.json {
+        output::json(&serde_json::to_value(&records)?)?;
+        return Ok(Exit::Done);
+    }
+    for Received { kind, record, was, remarks } in &records {
+        let of = record.get("event_type").or(record.get("status")).or(record.get("tool_id"));
+        let of = of.and_then(Value::as_str).unwrap_or_default();
+        let was = was.as_ref().map(|was| format!(", written in {was}")).unwrap_or_default();
+        output::line(format!("{kind:<20}  {}{was}", output::visible(of)))?;
+        for remark in remarks {
+            output::line(format!("{:20}  ! {}", "", output::visible(remark)))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn rebuild(context: &Context) -> Result<Exit> {
+    let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
+    let files = workspace.store_files()?;
+    if !files.db.is_file() {
+        return nothing_yet(context);
+    }
+    let entries = rebuild_store(&files).map_err(haft::Error::from)?;
+    if context.json {
+        output::json(&json!({ "entries": entries }))?;
+    } else {
+        output::line(format!("the lists are those that follow from {entries} entries"))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn nothing_yet(context: &Context) -> Result<Exit> {
+    let stop = Stop::new(Code::ResourceNotFound, "nothing was recorded yet");
+    output::stop(&stop, context.json)
 }
 
 fn show(found: &Verification) -> Result<()> {
@@ -73,8 +130,7 @@ async fn export_to(context: &Context, folder: PathBuf) -> Result<Exit> {
     let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
     let files = workspace.store_files()?;
     if !files.db.is_file() {
-        let stop = Stop::new(Code::ResourceNotFound, "nothing was recorded yet");
-        return output::stop(&stop, context.json);
+        return nothing_yet(context);
     }
     let store = SqliteStore::open(files).map_err(haft::Error::from)?;
     let count = export(&store, &folder).await.map_err(haft::Error::from)?;

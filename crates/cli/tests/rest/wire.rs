@@ -67,6 +67,13 @@ impl Server {
         self.child.wait().unwrap();
     }
 
+    /// Ends it as an operator would.
+    pub(crate) fn end(&mut self) {
+        let process = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+
     /// What it said since it began.
     pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap().clone()

@@ -9,8 +9,17 @@
 
 #[cfg(target_os = "linux")]
 mod away;
+#[cfg(target_os = "linux")]
+#[path = "../twenty/bank.rs"]
+#[allow(dead_code, reason = "the bank is shared with the tests of the command")]
+mod bank;
+#[cfg(target_os = "linux")]
+mod blocked;
 mod client;
 mod found;
+#[cfg(target_os = "linux")]
+#[path = "../twenty/hooks.rs"]
+mod hooks;
 mod legacy;
 #[path = "../it/stage.rs"]
 #[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
@@ -22,6 +31,8 @@ mod told_apart;
 mod wire;
 
 use haft_testkit::{ALLOW, Backend, Folder, READ, Served};
+#[cfg(target_os = "linux")]
+use hooks::{hook, program};
 
 /// What stands in every schema, and in no reply but that of a load.
 const CANARY: &str = "amount_of_everything";
@@ -61,4 +72,17 @@ fn events(folder: &Folder) -> Vec<String> {
     };
     let about = |kind: &String| kind.contains("surface") || kind.contains("deferred");
     said.lines().map(kind).filter(about).collect()
+}
+
+/// Asks until there is an answer.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(std::time::Instant::now() < until, "it never comes");
+    }
 }

@@ -183,9 +183,7 @@ fn check(content: bool) {
     assert_eq!(canary_in(listed.to_string().as_bytes()), None, "{listed:#}");
     assert!(listed.to_string().contains("pay"), "{listed:#}");
 
-    let process = rustix::process::Pid::from_child(server.process());
-    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
-    server.process().wait().unwrap();
+    server.end();
     assert_eq!(canary_in(server.said().as_bytes()), None, "{}", server.said());
     for taken in collector.requests() {
         let text = String::from_utf8_lossy(&taken.bytes);

@@ -102,9 +102,7 @@ fn what_is_left_when_a_server_ends_is_sent_before_it_goes() {
     let folder = workspace(&collector, "");
     let mut server = Server::of(&folder);
     let ids: Vec<_> = (0..5).map(|_| read(&server)["invocation_id"].clone()).collect();
-    let process = rustix::process::Pid::from_child(server.process());
-    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
-    assert!(server.process().wait().unwrap().success());
+    server.end();
     for id in ids {
         assert!(!collector.of(id.as_str().unwrap()).is_empty());
     }

@@ -1,4 +1,4 @@
-//! Those of the twenty black-box tests that are about effects and secrets, seen only through the command line:
+//! Those of the twenty black-box tests that are about effects and secrets, seen only through the command line and over HTTP:
 //! real processes, a real store, and a backend over real sockets that counts what happens to it.
 
 #![expect(
@@ -15,6 +15,9 @@ mod binding;
 mod canaries;
 #[cfg(target_os = "linux")]
 mod canary;
+#[path = "../surfaces/client.rs"]
+#[allow(dead_code, reason = "the client is shared with the other tests of MCP")]
+mod client;
 mod export;
 #[cfg(target_os = "linux")]
 mod four_inputs;
@@ -33,10 +36,15 @@ mod siblings;
 #[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
 mod stage;
 #[cfg(target_os = "linux")]
+mod story;
+#[cfg(target_os = "linux")]
 mod this_action;
 mod timeouts;
 #[cfg(target_os = "linux")]
 mod undeclared;
+#[path = "../rest/wire.rs"]
+#[allow(dead_code, reason = "the client is shared with the other tests of the server")]
+mod wire;
 
 use std::time::{Duration, Instant};
 

@@ -85,6 +85,7 @@ fn a_declaration_makes_a_whole_contract() {
                 from: "openapi".into(),
                 source: "weather.json".into(),
                 name: None,
+                operation: None,
                 vouched: false,
             }),
             ..Extras::default()

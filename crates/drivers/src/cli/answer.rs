@@ -38,6 +38,8 @@ pub(super) fn native(run: &Run<'_>, ended: &Ended) -> Value {
     let mut native = Map::new();
     let mut add = |name: &str, value: Value| native.insert(name.to_owned(), value);
     add("source", json!("cli"));
+    add("command_id", json!(run.attempt.plan.route.driver));
+    add("argv_ref", json!(run.argv));
     match ended.end {
         End::Exited(code) => add("exit_code", json!(code)),
         End::Killed(signal) => add("signal", json!(signal)),

@@ -1,6 +1,6 @@
 //! From an input to a command line. Whatever a caller gives is one argument and never an option.
 
-use haft_model::{Code, Plan, Stop};
+use haft_model::{Code, Digest, Plan, Stop};
 use haft_notation::{Argument, Scope};
 
 use super::command::Command;
@@ -21,6 +21,11 @@ pub(super) struct Line {
 }
 
 impl Line {
+    /// The digest of a program with these arguments, which may be sensitive themselves.
+    pub(super) fn digest(&self, bin: &str) -> Digest {
+        Digest::of(&(bin, &self.args))
+    }
+
     /// The line of a call.
     pub(super) fn of(command: &Command, plan: &Plan) -> Result<Line, Stop> {
         let scope = Sources::of(plan, None);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use haft_driver::{Attempt, Failure, Output};
-use haft_model::{Code, EffectState, Plan, Stop};
+use haft_model::{Code, Digest, EffectState, Plan, Stop};
 use haft_sandbox::{Confined, Ended, Refused, Running, Walls};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{sleep_until, timeout};
@@ -26,6 +26,8 @@ pub(super) struct Run<'a> {
     pub(super) cli: &'a Cli,
     pub(super) command: &'a Command,
     pub(super) attempt: &'a Attempt<'a>,
+    /// The digest of the program and its arguments.
+    pub(super) argv: Digest,
 }
 
 /// Why a process was ended before it ended by itself.

@@ -35,13 +35,45 @@ pub(super) async fn look_up(
     strongbox: &Strongbox,
     variable: fn(&str) -> Option<String>,
 ) -> Result<Raw, Stop> {
-    let slug = listed.slug.clone();
-    let elsewhere = |value| Raw { value, home: Home::Elsewhere };
     match Place::of(listed, Some(who), variable)? {
-        Place::Own => {
-            let (listed, who, strongbox) = (listed.clone(), who.to_owned(), strongbox.clone());
-            blocking(move || own(&listed, &who, &strongbox, variable)).await?
+        Place::Keyring(entry) => {
+            let own = listed.per == Per::Actor;
+            let value = entry.value().await?.ok_or_else(|| entry.missing(own))?;
+            Ok(Raw { value, home: Home::Keyring(entry) })
         }
+        place => {
+            let (listed, who, strongbox) = (listed.clone(), who.to_owned(), strongbox.clone());
+            blocking(move || at_hand(place, &listed, &who, &strongbox, variable)).await?
+        }
+    }
+}
+
+/// Whether somebody has a value, for those who cannot wait. What a keyring holds is not known before it
+/// is asked.
+pub(super) fn has_at_once(
+    listed: &Listed,
+    who: &str,
+    strongbox: &Strongbox,
+    variable: fn(&str) -> Option<String>,
+) -> Result<(), Stop> {
+    match Place::of(listed, Some(who), variable)? {
+        Place::Keyring(_) => Ok(()),
+        place => at_hand(place, listed, who, strongbox, variable).map(drop),
+    }
+}
+
+/// A value that lies in this process or on the disk.
+fn at_hand(
+    place: Place,
+    listed: &Listed,
+    who: &str,
+    strongbox: &Strongbox,
+    variable: fn(&str) -> Option<String>,
+) -> Result<Raw, Stop> {
+    let slug = &listed.slug;
+    let elsewhere = |value| Raw { value, home: Home::Elsewhere };
+    match place {
+        Place::Own => own(listed, who, strongbox, variable),
         Place::Variable(name) => {
             let words = format!("the secret `{slug}` is not in the environment variable `{name}`");
             let unset = || Stop::new(Code::CredentialMissing, words);
@@ -49,12 +81,8 @@ pub(super) async fn look_up(
                 .map(elsewhere)
                 .ok_or_else(|| unset().help(format!("set `{name}` for the process that runs Haft")))
         }
-        Place::File(path) => blocking(move || file(&slug, &path)).await?.map(elsewhere),
-        Place::Keyring(entry) => {
-            let own = listed.per == Per::Actor;
-            let value = entry.value().await?.ok_or_else(|| entry.missing(own))?;
-            Ok(Raw { value, home: Home::Keyring(entry) })
-        }
+        Place::File(path) => file(slug, &path).map(elsewhere),
+        Place::Keyring(entry) => Err(entry.missing(listed.per == Per::Actor)),
     }
 }
 

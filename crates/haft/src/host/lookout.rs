@@ -140,15 +140,39 @@ impl Watch {
         };
         let there =
             |missing: &[Option<Stop>]| missing.iter().map(Option::is_none).collect::<Vec<_>>();
-        let auth = readiness::stands(Known {
-            block: Some(block),
-            used: &there(&used),
-            variables: &there(&variables),
-            login: login.as_ref(),
-            kept: block.is_kept(&self.place),
-        });
+        let (there_used, there_variables) = (there(&used), there(&variables));
+        let auth = self.stands(block, login.as_ref(), &there_used, &there_variables);
         let first = used.into_iter().chain(variables).flatten().next();
         Ok((auth, self.mend(auth, driver, actor, first)))
+    }
+
+    /// Where a login stands as far as files tell at once; what has to be asked for is not looked at.
+    fn auth_now(&self, driver: &Driver, entry: Option<usize>, actor: &Actor) -> AuthState {
+        if driver.auth.is_none() && driver.kind != DriverKind::Mcp {
+            return AuthState::NotRequired;
+        }
+        let declares = self.declares(driver);
+        let Some(block) = &declares.auth else { return AuthState::NotRequired };
+        let who = actor.id.as_str();
+        let used = self.secrets.there(declares.used(entry), who);
+        let variables = self.secrets.there(block.variables(), who);
+        match (self.login(driver, who), used, variables) {
+            (Ok(login), Some(used), Some(variables)) => {
+                self.stands(block, login.as_ref(), &used, &variables)
+            }
+            (Ok(_) | Err(_), _, _) => AuthState::NotLooked,
+        }
+    }
+
+    fn stands(
+        &self,
+        block: &AuthBlock,
+        login: Option<&Login>,
+        used: &[bool],
+        variables: &[bool],
+    ) -> AuthState {
+        let kept = block.is_kept(&self.place);
+        readiness::stands(Known { block: Some(block), used, variables, login, kept })
     }
 
     /// What mends a login: going through it, or setting the secret that it is.
@@ -275,6 +299,15 @@ impl Lookout for Watch {
 
     fn glance(&self, binding: &Binding, now: Timestamp) -> Option<DriverState> {
         self.machine(&binding.driver, now)
+    }
+
+    fn lacks_login(&self, binding: &Binding, actor: &Actor) -> bool {
+        let driver = &binding.driver;
+        if driver.kind == DriverKind::Builtin || self.code.contains(&driver.id) {
+            return false;
+        }
+        let stands = self.auth_now(driver, Some(binding.entry), actor);
+        matches!(stands, AuthState::LoggedOut | AuthState::Expired)
     }
 
     fn ran_out(&self, driver: &DriverId, actor: &Actor) {

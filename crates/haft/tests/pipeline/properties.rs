@@ -65,7 +65,7 @@ type Ran<'a> = BoxFuture<'a, Result<Output, Failure>>;
 /// Does what its input says, and tells what it should not.
 fn told(attempt: Attempt<'_>) -> Ran<'_> {
     Box::pin(async move {
-        let input = attempt.input.clone();
+        let input = attempt.input.clone().into_owned();
         let act = input["act"].as_str().unwrap_or_default().to_owned();
         let effect = match attempt.plan.effects.may_mutate() {
             true => EffectState::Committed,

@@ -26,7 +26,7 @@ async fn fifty() -> Stage {
             Box::pin(async move {
                 attempt.link.progress(haft_model::Progress::default()).await;
                 let native = vec![json!({"source": "shop", "order_id": "o-1"})];
-                Ok(Output { native, ..Output::committed(attempt.input.clone()) })
+                Ok(Output { native, ..Output::committed(attempt.input.clone().into_owned()) })
             })
         })
         .settings(

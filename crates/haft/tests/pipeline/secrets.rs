@@ -257,7 +257,7 @@ async fn a_call_that_undoes_another_tells_nothing_of_it() {
             .act("card.use", |_| Box::pin(async { Ok(Output::committed(json!({}))) }))
             .tool("card.undo", WRITE)
             .act("card.undo", move |attempt| {
-                let input = attempt.input.clone();
+                let input = attempt.input.clone().into_owned();
                 Box::pin(async move {
                     if !fails {
                         return Ok(Output::committed(json!({"echo": input, "ok": true})));

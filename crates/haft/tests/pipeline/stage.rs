@@ -59,13 +59,13 @@ impl Driver for Canary {
 
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
         let tool = attempt.plan.tool.id.to_string();
-        self.entered.lock().unwrap().push((tool.clone(), attempt.input.clone()));
+        self.entered.lock().unwrap().push((tool.clone(), attempt.input.clone().into_owned()));
         let act = self.acts.lock().unwrap().get(&tool).map(|(act, _)| act.clone());
         match act {
             Some(act) => act(attempt),
             None => {
                 let effect = attempt.plan.effects.may_mutate();
-                let value = attempt.input.clone();
+                let value = attempt.input.clone().into_owned();
                 Box::pin(async move {
                     Ok(if effect { Output::committed(value) } else { Output::read(value) })
                 })

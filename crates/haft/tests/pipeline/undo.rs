@@ -39,7 +39,7 @@ fn list(failures: usize, effect: EffectState) -> Setting {
         })
         .tool("list.remove", WRITE)
         .act("list.remove", move |attempt| {
-            let input = attempt.input.clone();
+            let input = attempt.input.clone().into_owned();
             let fails = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
             Box::pin(async move {
                 match fails {

@@ -96,13 +96,17 @@ fn haft(
         say("lifecycle", json!({ "state": "deprecated" }));
     }
     let source = text::line(&options.source, 200);
-    let imported = json!({
-        "from": "openapi",
-        "source": if source.is_empty() { "openapi".to_owned() } else { source },
-        "name": operation.called(),
-        "effects": "vouched",
-    });
-    say("imported", imported);
+    let mut imported = Map::new();
+    let mut add = |name: &str, value: String| imported.insert(name.to_owned(), json!(value));
+    add("from", "openapi".to_owned());
+    add("source", if source.is_empty() { "openapi".to_owned() } else { source });
+    add("name", operation.called());
+    let stated = operation.text("operationId").map(|id| text::line(id, 200));
+    if let Some(id) = stated.filter(|id| !id.is_empty()) {
+        add("operation", id);
+    }
+    add("effects", "vouched".to_owned());
+    say("imported", imported.into());
     haft
 }
 

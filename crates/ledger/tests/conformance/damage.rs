@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use haft_ledger::{
-    Draft, Finding, SqliteOptions, SqliteStore, Store, Verification, Wait, export, verify_folder,
-    verify_store,
+    Draft, Finding, SqliteOptions, SqliteStore, Store, Verification, Wait, export, rebuild_store,
+    verify_folder, verify_store,
 };
 use haft_model::{Digest, Event, Note};
 use haft_testkit::Folder;
@@ -211,6 +211,46 @@ async fn lists_that_do_not_follow_from_the_log_are_found() {
     }
     db.execute_batch("UPDATE entries SET invocation = 'inv_x' WHERE seq = 5").unwrap();
     assert_eq!(found(&options), [("lists.differ", Some(5))]);
+}
+
+#[tokio::test]
+async fn lists_that_were_lost_follow_from_the_log_again() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    let before = dump(&options).unwrap();
+    let db = db(&options);
+    for list in [
+        "runs",
+        "questions",
+        "answers",
+        "standing",
+        "tokens",
+        "declared",
+        "intents",
+        "files",
+        "uses",
+    ] {
+        db.execute_batch(&format!("DELETE FROM {list}")).unwrap();
+    }
+    db.execute_batch("UPDATE entries SET invocation = NULL").unwrap();
+    assert_ne!(dump(&options).unwrap(), before);
+    assert_eq!(rebuild_store(&options).unwrap(), 6);
+    assert_eq!(dump(&options).unwrap(), before);
+    sound(&options);
+    // Once more changes nothing.
+    assert_eq!(rebuild_store(&options).unwrap(), 6);
+    assert_eq!(dump(&options).unwrap(), before);
+}
+
+#[tokio::test]
+async fn nothing_is_made_of_a_log_that_does_not_hold() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    db(&options).execute_batch("DELETE FROM entries WHERE seq = 3").unwrap();
+    let before = dump(&options);
+    let fault = rebuild_store(&options).unwrap_err().to_string();
+    assert!(fault.contains("nothing follows from a log that does not hold"), "{fault}");
+    assert_eq!(dump(&options), before);
 }
 
 /// Everything in the store that anybody could read.

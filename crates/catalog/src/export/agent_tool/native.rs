@@ -27,8 +27,8 @@ fn called(offer: &Offer<'_>, driver: &Driver) -> Json {
     let raw = |key: &str| whole.get(key).cloned();
     match driver.kind {
         DriverKind::Http => json!({
-            "source": if native_name(offer, "openapi").is_some() { "openapi" } else { "http" },
-            "operation_id": native_name(offer, "openapi"),
+            "source": if operation(offer).is_some() { "openapi" } else { "http" },
+            "operation_id": operation(offer),
             "method": own("http", "method").or_else(|| raw("default_method")).unwrap_or(json!("POST")),
             "path": own("http", "endpoint"),
             "server_url": raw("base_url").and_then(|url| url.as_str().map(address)),
@@ -61,9 +61,9 @@ fn called(offer: &Offer<'_>, driver: &Driver) -> Json {
     }
 }
 
-fn native_name<'a>(offer: &Offer<'a>, from: &str) -> Option<&'a str> {
-    let imported = offer.contract.tool.extras.imported.as_ref()?;
-    if imported.from == from { imported.name.as_deref() } else { None }
+/// What the tool is called in the OpenAPI document that it was imported from.
+fn operation<'a>(offer: &Offer<'a>) -> Option<&'a str> {
+    offer.contract.tool.extras.imported.as_ref()?.operation_id()
 }
 
 /// The server by its package, image, program or address; never its environment.

@@ -288,6 +288,7 @@ pub static IMPORTED: Shape = Shape {
         ),
         required("source", "", Formed(&FILLED), "Which one."),
         optional("name", "", Formed(&FILLED), "What it is called there."),
+        optional("operation", "", Formed(&FILLED), "Its `operationId` in an OpenAPI document."),
         optional(
             "effects",
             "",

@@ -32,6 +32,28 @@ impl Secrets {
         Some(missing)
     }
 
+    /// Of each secret, whether somebody would get it, for those who cannot wait; nothing where nobody
+    /// here can tell.
+    pub(super) fn there(&self, names: &[String], who: &str) -> Option<Vec<bool>> {
+        let keeper = self.keeper.as_deref()?;
+        Some(names.iter().map(|name| self.there_now(keeper, name, who)).collect())
+    }
+
+    fn there_now(&self, keeper: &Keeper, name: &str, who: &str) -> bool {
+        let own = keeper.listed(name).is_ok_and(|listed| listed.backend.is_none());
+        if !own {
+            return keeper.resolves_at_once(name, who).is_ok();
+        }
+        let (now, of) = (stamp(keeper.strongbox.file()), (name.to_owned(), who.to_owned()));
+        if let Some(known) = self.seen(now).1.get(&of) {
+            return known.is_none();
+        }
+        let missing = keeper.resolves_at_once(name, who).err();
+        let there = missing.is_none();
+        self.seen(now).1.insert(of, missing);
+        there
+    }
+
     async fn looked_up(&self, keeper: &Keeper, name: &str, who: &str) -> Option<Stop> {
         let own = keeper.listed(name).is_ok_and(|listed| listed.backend.is_none());
         if !own {

@@ -117,7 +117,7 @@ impl Book {
         pages.happened.push(Happened::Effect {
             id: attempt.permit().invocation().clone(),
             tool: attempt.plan.tool.id.to_string(),
-            input: attempt.input.clone(),
+            input: attempt.input.clone().into_owned(),
         });
     }
 

@@ -18,7 +18,7 @@ pub(super) fn body(parameters: &[&Value], consumes: &[&str]) -> Option<Value> {
     }
     let fields: Vec<&&Value> = parameters.iter().filter(|raw| place(raw) == "formData").collect();
     let named = |raw: &&&Value| Some((raw.get("name")?.as_str()?.to_owned(), field(raw)));
-    let properties: Map<String, Value> = fields.iter().filter_map(|raw| named(raw)).collect();
+    let properties: Map<String, Value> = fields.iter().filter_map(named).collect();
     if properties.is_empty() {
         return None;
     }
@@ -29,9 +29,11 @@ pub(super) fn body(parameters: &[&Value], consumes: &[&str]) -> Option<Value> {
         true => "multipart/form-data",
         false => "application/x-www-form-urlencoded",
     };
-    let mut whole = json!({ "type": "object", "properties": properties });
+    let mut whole = Map::new();
+    whole.insert("type".to_owned(), json!("object"));
+    whole.insert("properties".to_owned(), Value::Object(properties));
     if !required.is_empty() {
-        whole["required"] = json!(required);
+        whole.insert("required".to_owned(), json!(required));
     }
     let content = by_media(&[media], &json!({ "schema": whole }));
     Some(json!({ "required": !required.is_empty(), "content": content }))
@@ -40,8 +42,8 @@ pub(super) fn body(parameters: &[&Value], consumes: &[&str]) -> Option<Value> {
 /// A field of a form.
 fn field(raw: &Value) -> Value {
     let mut field = described(raw);
-    if let Some(about) = raw.get("description") {
-        field["description"] = about.clone();
+    if let (Some(about), Value::Object(field)) = (raw.get("description"), &mut field) {
+        field.insert("description".to_owned(), about.clone());
     }
     field
 }

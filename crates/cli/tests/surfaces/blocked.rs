@@ -1,0 +1,92 @@
+//! What is hidden from somebody for a reason, and what becomes of it.
+
+use std::fs;
+
+use haft_testkit::{Act, Backend, Folder, Keys, Then};
+use serde_json::{Value, json};
+
+use crate::bank::{bank, told};
+use crate::client::Client;
+use crate::stage;
+use crate::wire::Server;
+
+/// The reasons for which tools of a bank are blocked for whoever shows no token.
+fn blocked(server: &Server) -> Vec<(String, String)> {
+    let record = server.get("/v1/surfaces").json()["surfaces"][0].take();
+    let rows = record["blocked_tools"].as_array().unwrap_or_else(|| panic!("{record:#}"));
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+    rows.iter().map(|row| (text(row, "tool_id"), text(row, "reason"))).collect()
+}
+
+#[test]
+fn what_a_rule_denies_and_what_wants_a_login_is_blocked_with_its_reason() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = bank(&backend);
+    let server = Server::by({
+        let mut serve = stage::command(&folder, "serve --listen 127.0.0.1:0");
+        serve.env_remove("BANK_KEY");
+        serve
+    });
+    let pair = |tool: &str, reason: &str| (tool.to_owned(), reason.to_owned());
+    assert_eq!(
+        blocked(&server),
+        [
+            pair("pay@1", "credential_missing"),
+            pair("refund@1", "policy_blocked"),
+            pair("transfer@1", "credential_missing"),
+        ]
+    );
+    let client = Client { server: &server, session: None };
+    let listed = client.listed();
+    assert!(!["pay", "refund", "transfer"].iter().any(|tool| listed.contains(&(*tool).into())));
+    // Whoever calls all the same is told what stands in the way, and nothing is done.
+    let input = json!({ "order": "o-1", "card": "4" });
+    let code = |tool: &str| {
+        let body = json!({ "tool": tool, "input": input });
+        server.post("/v1/call", &body).json()["error"]["error_code"].clone()
+    };
+    assert_eq!(code("pay"), "credential.missing");
+
+    let set = told(&folder, "secrets set bank/key --stdin", "a-key-of-the-bank");
+    assert!(set.status.success(), "{set:?}");
+    assert_eq!(blocked(&server), [pair("refund@1", "policy_blocked")]);
+    assert!(client.listed().contains(&"pay".to_owned()));
+    assert_eq!(code("refund"), "permission.denied");
+    assert!(backend.heard().is_empty());
+    backend.will_at("/pay", Act::commits(Then::json(200, "{\"id\": \"e-1\"}")));
+    assert_eq!(code("pay"), Value::Null);
+}
+
+/// The records of surfaces so far: what happened, to which scope, in which revision.
+fn recorded(folder: &Folder) -> Vec<(String, String, u64)> {
+    let said = String::from_utf8(stage::run(folder, "events --json").stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let events = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let about = events.filter(|event| text(&event["event_type"]).contains(".surface."));
+    let told = |event: Value| {
+        let data = &event["data"];
+        (text(&event["event_type"]), text(&data["scope"]), data["revision"].as_u64().unwrap())
+    };
+    about.map(told).collect()
+}
+
+#[test]
+fn a_change_of_files_that_changes_what_a_session_sees_is_on_record() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = bank(&backend);
+    let server = Server::of(&folder);
+    let client = Client { server: &server, session: Some("s-1") };
+    let before = client.listed();
+    assert!(before.contains(&"fs.read".to_owned()), "{before:?}");
+    assert!(recorded(&folder).is_empty());
+    let settings = folder.path().join("haft.toml");
+    let text = fs::read_to_string(&settings).unwrap();
+    let deny = "[[rule]]\ntool = \"fs.read\"\nverdict = \"deny\"\n";
+    fs::write(&settings, format!("{text}{deny}")).unwrap();
+    let now = |what: &str, revision| (what.to_owned(), "session:s-1".to_owned(), revision);
+    let expected = [now("tool.surface.created", 1), now("tool.surface.updated", 2)];
+    // Nobody has to look again for it to be there.
+    crate::eventually(|| (recorded(&folder) == expected).then_some(()));
+    assert!(!client.listed().contains(&"fs.read".to_owned()));
+    assert_eq!(recorded(&folder), expected);
+}

@@ -1,0 +1,123 @@
+//! The lists made again from the log, for a store that lost them or does not trust them.
+
+use std::collections::BTreeSet;
+
+use haft_model::InvocationId;
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::payloads::{Files, unpack};
+use super::{SqliteOptions, apply, schema};
+use crate::Error;
+use crate::derived::Changes;
+use crate::line::Line;
+use crate::verify::verify_store;
+
+/// Everything that follows from the log.
+const LISTS: [&str; 10] = [
+    "runs",
+    "questions",
+    "answers",
+    "standing",
+    "declared",
+    "intents",
+    "unanswered",
+    "uses",
+    "undoings",
+    "tokens",
+];
+
+/// Makes the lists of a store again from its log, in one step that others see whole or not at all;
+/// gives how many entries there are. A log that does not hold is left as it is.
+pub fn rebuild_store(options: &SqliteOptions) -> Result<u64, Error> {
+    let found = verify_store(options);
+    if let Some(wrong) = found.findings.iter().find(|finding| finding.code != "lists.differ") {
+        let cause = format!("nothing follows from a log that does not hold: {}", wrong.message);
+        return Err(Error::Unreadable { cause });
+    }
+    let unwritable = |fault: rusqlite::Error| Error::Unwritable { cause: fault.to_string() };
+    let place = || options.db.display().to_string();
+    let mut db =
+        schema::writer(&options.db).map_err(|cause| Error::Unopenable { place: place(), cause })?;
+    let step = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unwritable)?;
+    let waiting = unanswered(&step).map_err(unwritable)?;
+    emptied(&step).map_err(unwritable)?;
+    let entries = listed(&step, &Files::new(&options.payloads))?;
+    answered(&step, &waiting).map_err(unwritable)?;
+    step.commit().map_err(unwritable)?;
+    Ok(entries)
+}
+
+fn emptied(db: &Connection) -> rusqlite::Result<()> {
+    let lists = LISTS.iter().chain(&["files"]);
+    lists.into_iter().try_for_each(|list| db.execute_batch(&format!("DELETE FROM {list}")))
+}
+
+/// Hears the whole log once more.
+fn listed(db: &Connection, files: &Files) -> Result<u64, Error> {
+    let unreadable = |fault: rusqlite::Error| Error::Unreadable { cause: fault.to_string() };
+    let text = "SELECT seq, line, blobs FROM entries ORDER BY seq";
+    let mut statement = db.prepare(text).map_err(unreadable)?;
+    let mut rows = statement.query([]).map_err(unreadable)?;
+    let mut entries = 0;
+    while let Some(row) = rows.next().map_err(unreadable)? {
+        let seq: i64 = row.get(0).map_err(unreadable)?;
+        let line: String = row.get(1).map_err(unreadable)?;
+        let packed: Option<Vec<u8>> = row.get(2).map_err(unreadable)?;
+        let line = Line::parse(&line).map_err(|fault| Error::Damaged {
+            seq: u64::try_from(seq).unwrap_or_default(),
+            what: fault.to_string(),
+        })?;
+        let changes = Changes::of(line.invocation.as_ref(), &line.facts);
+        apply::apply(db, line.seq, line.invocation.as_ref(), &changes)
+            .and_then(|()| filed(db, files, &line, packed.as_deref().unwrap_or_default()))
+            .and_then(|()| under(db, &line))
+            .map_err(|fault| Error::Unwritable { cause: fault.to_string() })?;
+        entries += 1;
+    }
+    Ok(entries)
+}
+
+/// Files an entry under its own call.
+fn under(db: &Connection, line: &Line) -> rusqlite::Result<()> {
+    let text = "UPDATE entries SET invocation = ?2 WHERE seq = ?1 AND invocation IS NOT ?2";
+    let id = line.invocation.as_ref().map(InvocationId::as_str);
+    db.prepare_cached(text)?.execute(params![line.seq as i64, id]).map(|_rows| ())
+}
+
+/// Lists the payloads of an entry that lie in files.
+fn filed(db: &Connection, files: &Files, line: &Line, packed: &[u8]) -> rusqlite::Result<()> {
+    let id = line.invocation.as_ref().map_or("", InvocationId::as_str);
+    let inline: BTreeSet<_> =
+        unpack(packed).unwrap_or_default().into_iter().map(|stored| stored.digest).collect();
+    let text = "INSERT OR IGNORE INTO files(digest, sealed, invocation) VALUES (?1, ?2, ?3)";
+    for digest in line.kept.iter().filter(|digest| !inline.contains(*digest)) {
+        let found = [false, true].into_iter().find(|sealed| files.has(digest, *sealed));
+        if let Some(sealed) = found {
+            db.prepare_cached(text)?.execute(params![digest.as_str(), sealed, id])?;
+        }
+    }
+    if let Some(digest) = &line.forgot {
+        let text = "DELETE FROM files WHERE digest = ?1 AND invocation = ?2";
+        db.prepare_cached(text)?.execute(params![digest.as_str(), id])?;
+    }
+    Ok(())
+}
+
+/// The calls whose answers nobody has, which is in no fact.
+fn unanswered(db: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+    let mut statement = db.prepare("SELECT invocation FROM unanswered")?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
+/// Of calls that ended, only those wait for their answer of which that was known.
+fn answered(db: &Connection, waiting: &BTreeSet<String>) -> rusqlite::Result<()> {
+    let ended = "SELECT invocation FROM unanswered WHERE invocation IN
+        (SELECT invocation FROM runs WHERE ended IS NOT NULL)";
+    let ended: Vec<String> =
+        db.prepare(ended)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let text = "DELETE FROM unanswered WHERE invocation = ?1";
+    for id in ended.iter().filter(|id| !waiting.contains(*id)) {
+        db.prepare_cached(text)?.execute([id])?;
+    }
+    Ok(())
+}
