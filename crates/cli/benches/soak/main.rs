@@ -5,7 +5,12 @@
 //! the server holds as time passes, and ends with an error where somebody who listens missed an event of
 //! a call, or where somebody who waits was not told of the change.
 
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "what cannot be laid out should stop")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "what cannot be laid out should stop"
+)]
 
 #[path = "../serve/load.rs"]
 #[allow(dead_code, reason = "the client is shared with the benchmark")]
