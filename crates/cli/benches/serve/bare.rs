@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RunningService};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -34,7 +34,8 @@ impl ServerHandler for Clock {
         let Value::Object(schema) = json!({"type": "object", "properties": {}}) else {
             return Ok(ListToolsResult::default());
         };
-        let tool = Tool::new("time_now", "The current date and time in UTC.", Arc::new(schema));
+        let tool = Tool::new("time_now", "The current date and time in UTC.", Arc::new(schema))
+            .with_annotations(ToolAnnotations::new().read_only(true));
         Ok(ListToolsResult { tools: vec![tool], ..ListToolsResult::default() })
     }
 
@@ -45,7 +46,7 @@ impl ServerHandler for Clock {
     ) -> Result<CallToolResponse, ErrorData> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let millis = now.map_or(0, |since| since.as_millis() as u64);
-        let time = json!({"now": "2026-01-01T00:00:00.000Z", "unix_ms": millis});
+        let time = json!({"utc": "2026-01-01T00:00:00.000Z", "unix_ms": millis});
         Ok(CallToolResult::structured(time).into())
     }
 }

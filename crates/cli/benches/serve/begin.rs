@@ -57,15 +57,12 @@ pub(crate) fn measure() {
     // The first start makes the ledger and the lock.
     for start in 0..=STARTS {
         let began = Instant::now();
-        let haft = Process::haft(&folder);
-        runtime
-            .block_on(async { Connection::open(&haft.address, Era::Stateless).await.call().await });
+        let haft = Process::haft(&folder, "time.now");
+        runtime.block_on(async { Connection::open(&haft, Era::Stateless).await.call().await });
         let took = began.elapsed();
         let began = Instant::now();
         let other = Process::itself("bare");
-        runtime.block_on(async {
-            Connection::open(&other.address, Era::Stateless).await.call().await
-        });
+        runtime.block_on(async { Connection::open(&other, Era::Stateless).await.call().await });
         if start > 0 {
             starts.push((took, haft.kilobytes()));
             bare.push(began.elapsed());

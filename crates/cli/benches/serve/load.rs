@@ -44,7 +44,7 @@ pub(crate) fn turn(server: &Process, era: Era, callers: usize, lasts: Duration) 
     runtime.block_on(async {
         let mut connections = Vec::new();
         for _ in 0..callers {
-            connections.push(Connection::open(&server.address, era).await);
+            connections.push(Connection::open(server, era).await);
         }
         let (began, used) = (Instant::now(), server.processor());
         let calling = connections.into_iter().map(|connection| {
@@ -71,10 +71,11 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Connects, and opens a session where the era has them.
-    pub(crate) async fn open(address: &str, era: Era) -> Connection {
+    pub(crate) async fn open(server: &Process, era: Era) -> Connection {
+        let (address, clock) = (&server.address, server.clock);
         let mut connection = Connection::plain(address).await;
-        let mut params = json!({"name": "time_now", "arguments": {}});
-        let mut headers = String::new();
+        let mut params = json!({"name": clock, "arguments": {}});
+        let headers;
         match era {
             Era::Stateless => {
                 params["_meta"] = json!({
@@ -82,8 +83,8 @@ impl Connection {
                     "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
                     "io.modelcontextprotocol/clientCapabilities": {},
                 });
-                headers.push_str(
-                    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: time_now\r\n",
+                headers = format!(
+                    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {clock}\r\n"
                 );
             }
             Era::Sessions => {

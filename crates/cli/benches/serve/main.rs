@@ -48,8 +48,8 @@ fn compare() {
     let (builtin, backend) = (begin::builtin(), begin::backend());
     let bare = Process::itself("bare");
     let gateway = Process::itself("gateway");
-    let haft = Process::haft(&builtin);
-    let before = Process::haft(&backend);
+    let haft = Process::haft(&builtin, "time.now");
+    let before = Process::haft(&backend, "time_now");
     for era in [Era::Sessions, Era::Stateless] {
         for callers in [1, 16] {
             println!("{era:?}, {callers} at a time");

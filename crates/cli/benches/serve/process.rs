@@ -12,6 +12,8 @@ pub(crate) struct Process {
     child: Child,
     /// Where it listens.
     pub(crate) address: String,
+    /// What tells the time there.
+    pub(crate) clock: &'static str,
 }
 
 impl Process {
@@ -19,16 +21,16 @@ impl Process {
     pub(crate) fn itself(part: &str) -> Process {
         let mut command = Command::new(std::env::current_exe().unwrap());
         let (child, line) = Process::start(command.arg(part));
-        Process { child, address: line.trim().to_owned() }
+        Process { child, address: line.trim().to_owned(), clock: "time_now" }
     }
 
     /// `haft serve` of a workspace.
-    pub(crate) fn haft(workspace: &Folder) -> Process {
+    pub(crate) fn haft(workspace: &Folder, clock: &'static str) -> Process {
         let (child, line) = Process::start(&mut serve(workspace));
         let told: Value = serde_json::from_str(&line).expect("haft says where it listens");
         let address = told["mcp"].as_str().and_then(|url| url.strip_prefix("http://"));
         let address = address.and_then(|rest| rest.strip_suffix("/mcp")).expect("an address");
-        Process { child, address: address.to_owned() }
+        Process { child, address: address.to_owned(), clock }
     }
 
     /// Starts it and gives its first line.

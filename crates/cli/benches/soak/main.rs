@@ -54,7 +54,7 @@ fn main() {
 async fn soak(lasts: Duration) {
     let folder = Folder::new().file("haft.toml", SETTINGS);
     let token = token(&folder);
-    let server = Process::haft(&folder);
+    let server = Process::haft(&folder, "time.now");
     let mut waiting = Vec::new();
     for _ in 0..WAITING {
         waiting.push(Waiting::in_session(&server.address).await);
@@ -87,7 +87,7 @@ async fn soak(lasts: Duration) {
 async fn call(server: &Process, lasts: Duration) -> usize {
     let began = Instant::now();
     let callers = (0..CALLERS).map(|_| async {
-        let mut connection = Connection::open(&server.address, Era::Stateless).await;
+        let mut connection = Connection::open(server, Era::Stateless).await;
         let mut clock = interval(Duration::from_secs(CALLERS as u64) / RATE as u32);
         // A call that took longer is made up for, so that the rate is that which was promised.
         clock.set_missed_tick_behavior(MissedTickBehavior::Burst);
