@@ -127,6 +127,7 @@ impl Call {
         let mut run = self.driver.run(attempt);
         let result = loop {
             tokio::select! {
+                biased;
                 result = &mut run => break result,
                 said = heard.next() => if let Said::Submit(answer) = said {
                     let _ = answer.send(Ok(()));

@@ -100,10 +100,9 @@ fn native(status: u16, headers: &HeaderMap) -> Value {
     let mut native = Map::with_capacity(3);
     native.insert("source".to_owned(), json!("http"));
     native.insert("status".to_owned(), json!(status));
-    for name in &REQUEST_IDS {
-        let value = headers.get(name).and_then(|value| value.to_str().ok());
-        if let Some(value) = value.filter(|value| value.len() <= 200) {
-            native.insert(name.to_string(), json!(value));
+    for (name, value) in headers.iter().filter(|(name, _)| REQUEST_IDS.contains(name)) {
+        if let Some(value) = value.to_str().ok().filter(|value| value.len() <= 200) {
+            native.entry(name.as_str()).or_insert_with(|| json!(value));
         }
     }
     Value::Object(native)

@@ -1,14 +1,13 @@
 //! One call on its way: sent, answered, called off or out of time, and what that means for its
 //! effect.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use haft_driver::{Attempt, Failure, Link, Output};
 use haft_model::{Code, EffectState, Plan, Stop};
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::json;
-use tokio::sync::OnceCell;
 
 use super::answer::{self, Page};
 use super::operation::Operation;
@@ -26,7 +25,7 @@ pub(super) struct Exchange<'a> {
     attempt: &'a Attempt<'a>,
     sending: Arc<Sending>,
     /// Opened once, for the first request.
-    secrets: OnceCell<Secrets>,
+    secrets: OnceLock<Secrets>,
 }
 
 impl<'a> Exchange<'a> {
@@ -44,7 +43,7 @@ impl<'a> Exchange<'a> {
             true => Sending::announced(attempt.link.clone()),
             false => Sending::silent(),
         };
-        let (sending, secrets) = (Arc::new(sending), OnceCell::new());
+        let (sending, secrets) = (Arc::new(sending), OnceLock::new());
         Exchange { http, operation, attempt, sending, secrets }
     }
 
@@ -84,15 +83,19 @@ impl<'a> Exchange<'a> {
 
     async fn request(&self, asked: &Asked) -> Result<Outgoing, Failure> {
         let refused = |stop| unsent(while_running(stop));
-        let secrets = self.secrets.get_or_try_init(|| async {
-            if !self.operation.secrets.is_empty() {
-                // No secret is opened for a request that can never be sent.
-                self.http.looked_at(self.plan()).map_err(refused)?;
+        let secrets = match self.secrets.get() {
+            Some(opened) => opened,
+            None => {
+                if !self.operation.secrets.is_empty() {
+                    // No secret is opened for a request that can never be sent.
+                    self.http.looked_at(self.plan()).map_err(refused)?;
+                }
+                let opened = Secrets::open(&self.attempt.safe, self.operation).await?;
+                self.secrets.get_or_init(|| opened)
             }
-            Secrets::open(&self.attempt.safe, self.operation).await
-        });
+        };
         let (plan, key) = (self.plan(), self.attempt.key.as_deref());
-        let given = Given { plan, key, secrets: secrets.await?, asked };
+        let given = Given { plan, key, secrets, asked };
         let draft = Draft::of(&self.http.manifest, self.operation, &given).map_err(refused)?;
         draft.ready(self.http.files.as_ref()).await.map_err(unsent)
     }

@@ -140,7 +140,7 @@ fn path(endpoint: &Template, scope: &dyn Scope) -> Result<String, Stop> {
         }
     }
     let plain = path.split('?').next().unwrap_or_default();
-    match plain.split('/').any(climbs) {
+    match plain.contains(['.', '%']) && plain.split('/').any(climbs) {
         true => Err(wrong("the path would have a segment `.` or `..`".to_owned(), None)),
         false => Ok(path),
     }
@@ -148,10 +148,8 @@ fn path(endpoint: &Template, scope: &dyn Scope) -> Result<String, Stop> {
 
 /// Whether a segment of a path means its folder or the one above, however its dots are written.
 fn climbs(segment: &str) -> bool {
-    // Nothing else is in a segment that does.
-    let dots = |letter: u8| matches!(letter, b'.' | b'%' | b'2' | b'e' | b'E');
-    !segment.is_empty()
-        && segment.bytes().all(dots)
+    // No segment that does is longer than two dots of three letters.
+    segment.len() <= 6
         && matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }
 

@@ -81,8 +81,9 @@ impl Running {
     ) -> News {
         tokio::select! {
             biased;
-            said = said.next() => News::Said(said),
             outcome = work => News::Done(outcome),
+            // Behind the work, so that what it says is heard in the same breath.
+            said = said.next() => News::Said(said),
             () = self.caller_wish.cancelled(), if !self.wished => News::Wished,
             () = self.wish.cancelled(), if !self.wished => News::Wished,
             () = tokio::time::sleep_until(self.give_up.into()) => News::OutOfTime,

@@ -98,7 +98,8 @@ impl Conversation {
         let runtime = wire.desk.runtime.clone();
         let wish = cancel.clone();
         let surface = session(&context.extensions, context.meta.get(SESSION));
-        tokio::spawn(async move {
+        // A call is large, and moved once.
+        tokio::spawn(Box::pin(async move {
             let at_hand = line.can_ask_a_person();
             let manner = Manner {
                 patience: if at_hand { Patience::Wait } else { Patience::Leave },
@@ -116,7 +117,7 @@ impl Conversation {
             if line.sender.send(News::Done(Box::new(envelope))).await.is_ok() {
                 runtime.hand_over(&id);
             }
-        });
+        }));
         Conversation { news, waiting: None, interest: Interest(Some(cancel)) }
     }
 
@@ -154,15 +155,18 @@ impl Wire {
                     return Err(ErrorData::internal_error("the call was called off", None));
                 }
             };
+            // What is rarely said takes no room in the futures of all calls.
             match news {
                 None => return Err(ErrorData::internal_error("the call was lost", None)),
-                Some(News::Progress(reported)) => asking::progress(context, &reported).await,
-                Some(News::Remark(remark)) => self.remark(context, remark).await,
+                Some(News::Progress(reported)) => {
+                    Box::pin(asking::progress(context, &reported)).await;
+                }
+                Some(News::Remark(remark)) => Box::pin(self.remark(context, remark)).await,
                 Some(News::Asked { asked, reply }) if modern => {
                     conversation.waiting = Some((asking::requests(asked), reply));
                 }
                 Some(News::Asked { asked, reply }) => {
-                    let _ = reply.send(asking::ask(context, asked).await);
+                    let _ = reply.send(Box::pin(asking::ask(context, asked)).await);
                 }
                 Some(News::Done(envelope)) => {
                     conversation.interest.satisfied();

@@ -139,7 +139,9 @@ impl ServerHandler for Wire {
                 }
                 Err(wrong) => return Ok((*wrong).into()),
             },
-            Some(own) => return self.found(own, request.arguments, &viewer).await,
+            Some(own) => {
+                return Box::pin(self.found(own, request.arguments, &viewer)).await;
+            }
         }
         let conversation = match &request.request_state {
             Some(state) => {

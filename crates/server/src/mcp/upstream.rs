@@ -81,7 +81,7 @@ impl Wire {
         let mut brought = Some(brought);
         for (driver, params) in routes(self.backends(), params) {
             let brought = brought.take().unwrap_or_default();
-            match self.ask(&driver, method, params, brought, context).await {
+            match Box::pin(self.ask(&driver, method, params, brought, context)).await {
                 Ok(Told::Complete(value)) => {
                     let read = serde_json::from_value(value).map_err(|fault| {
                         ErrorData::internal_error(format!("the backend's answer: {fault}"), None)
