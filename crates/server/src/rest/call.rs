@@ -8,13 +8,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use haft_ledger::Run;
-use haft_model::{Call, Code, DriverId, Envelope, InvocationId, Stop};
+use haft_model::{Call, Code, DriverId, Envelope, InvocationId, Stop, TRACEPARENT, Trace};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ask::{Body, By, Named};
 use super::errand::Errand;
-use super::native::{self, TRACEPARENT, Trace};
+use super::native;
 use super::problem::Problem;
 use crate::Desk;
 use crate::session::Session;
@@ -92,7 +92,7 @@ async fn answered(
     patience: Option<Duration>,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
-    let trace = Trace::of(headers);
+    let trace = native::traced(headers);
     let (actor, tool) = (call.actor.clone(), call.tool.clone());
     let errand = Errand::begin(desk, call, Session::of(headers));
     let run = errand.run(&actor, &tool);
@@ -100,7 +100,9 @@ async fn answered(
         None => errand.answer().await,
         Some(patience) => match errand.answer_within(patience, desk, run.clone()).await {
             Ok(answer) => answer,
-            Err(id) => return Ok(accepted(run, trace.and_then(|trace| trace.continued(&id)))),
+            Err(id) => {
+                return Ok(accepted(run, trace.and_then(|trace| native::continued(&trace, &id))));
+            }
         },
     };
     let lost = || Stop::new(Code::Internal, "the call was lost");
@@ -116,7 +118,9 @@ fn response(envelope: &Envelope, trace: Option<&Trace>) -> Response {
     if status == StatusCode::ACCEPTED {
         place(&mut response, &envelope.invocation_id);
     }
-    if let Some(continued) = trace.and_then(|trace| trace.continued(&envelope.invocation_id)) {
+    if let Some(continued) =
+        trace.and_then(|trace| native::continued(trace, &envelope.invocation_id))
+    {
         response.headers_mut().insert(TRACEPARENT, continued);
     }
     response
@@ -129,7 +133,8 @@ fn accepted(run: Run, continued: Option<HeaderValue>) -> Response {
     place(&mut response, &id);
     let headers = response.headers_mut();
     headers.insert(PREFERENCE_APPLIED, HeaderValue::from_static("respond-async"));
-    headers.extend(continued.map(|continued| (TRACEPARENT, continued)));
+    let name = HeaderName::from_static(TRACEPARENT);
+    headers.extend(continued.map(|continued| (name, continued)));
     response
 }
 
