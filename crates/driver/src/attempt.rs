@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use haft_model::{Plan, Stop};
+use haft_model::{Plan, Stop, TRACEPARENT, TRACESTATE, Trace};
 use haft_policy::Permit;
 use serde_json::Value;
 
@@ -31,6 +31,8 @@ pub struct Attempt<'a> {
     pub safe: Safe<'a>,
     /// What whoever called can be asked through the link.
     pub abilities: Abilities,
+    /// The trace that it is a part of, for the backend.
+    pub trace: Option<Trace>,
     permit: &'a Permit,
 }
 
@@ -53,8 +55,20 @@ impl<'a> Attempt<'a> {
         let input = plan.mapped();
         let safe = Safe::new(plan, link.clone(), None);
         let abilities = Abilities::default();
-        let key = None;
-        Ok(Attempt { plan, input, key, number, deadline, cancel, link, safe, abilities, permit })
+        let (key, trace) = (None, None);
+        Ok(Attempt {
+            plan,
+            input,
+            key,
+            number,
+            deadline,
+            cancel,
+            link,
+            safe,
+            abilities,
+            trace,
+            permit,
+        })
     }
 
     /// The same, known to the backend by a key.
@@ -71,6 +85,19 @@ impl<'a> Attempt<'a> {
     /// The same, for a caller who can be asked things.
     pub fn asking(self, abilities: Abilities) -> Attempt<'a> {
         Attempt { abilities, ..self }
+    }
+
+    /// The same, as a part of a trace.
+    pub fn traced(self, trace: Option<Trace>) -> Attempt<'a> {
+        Attempt { trace, ..self }
+    }
+
+    /// What the backend is told of the trace: each name as the standard has it, with its value.
+    pub fn trace_fields(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let trace = self.trace.as_ref();
+        let parent = trace.map(|trace| (TRACEPARENT, trace.to_string()));
+        let state = trace.and_then(|trace| Some((TRACESTATE, trace.state()?.to_owned())));
+        parent.into_iter().chain(state)
     }
 
     /// The permit it runs under.

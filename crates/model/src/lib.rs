@@ -41,6 +41,7 @@ mod stop;
 mod time;
 mod token;
 mod tool_error;
+mod trace;
 
 pub use actor::{Actor, Role, is_role, is_user};
 pub use approval::{Approval, ApprovalClass};
@@ -99,3 +100,4 @@ pub use time::{
 };
 pub use token::{Token, TokenRevoked};
 pub use tool_error::{RetryAdvice, ToolError};
+pub use trace::{TRACEPARENT, TRACESTATE, Trace, span_of};

@@ -178,6 +178,7 @@ impl Walk<'_> {
         );
         let attempt = attempt.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))?;
         let attempt = attempt.known_by(running.mutates.then(|| self.key()));
+        let attempt = attempt.traced(self.trace.clone());
         let attempt = attempt.with(self.world.vault.clone()).asking(running.abilities());
         let driver = &cleared.understood.driver;
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;

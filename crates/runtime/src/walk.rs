@@ -7,7 +7,7 @@ use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
     Call, CallPhase, Code, Digest, EffectState, Envelope, Event, Intent, InvocationId, Kept, Plan,
-    Planned, Question, SchedulerPolicy, Selected, Stop, Tier, ToolKey, utc_day,
+    Planned, Question, SchedulerPolicy, Selected, Stop, Tier, ToolKey, Trace, utc_day,
 };
 use serde_json::{Value, json};
 
@@ -79,6 +79,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) reserved: Option<Reserved<'r>>,
     /// The rules of its batch.
     pub(crate) policy: Option<Arc<SchedulerPolicy>>,
+    /// The trace that it is a part of, or begins.
+    pub(crate) trace: Option<Trace>,
 }
 
 impl Runtime {
@@ -109,11 +111,13 @@ impl Runtime {
 impl<'r> Walk<'r> {
     pub(crate) fn begin(runtime: &'r Runtime, call: &Call, id: InvocationId) -> Walk<'r> {
         let enlisted = runtime.enlist_new(&id);
+        let trace = Trace::of_call(&id, &call.native);
         let opening = Opening { id, actor: call.actor.clone(), taken_up: None };
         let journal = Journal::open(runtime.clock.clone(), runtime.store.clone(), opening);
         let mut walk = Walk::with(runtime, journal, enlisted, &call.tool);
         // Whatever was sensitive in another call may stand in the input of one that undoes it.
         walk.discretion.unknown |= call.compensates.is_some();
+        walk.trace = trace;
         walk
     }
 
@@ -152,6 +156,7 @@ impl<'r> Walk<'r> {
             seat: None,
             reserved: None,
             policy: None,
+            trace: None,
             world,
         }
     }

@@ -13,11 +13,9 @@ mod metrics;
 mod rest;
 mod session;
 mod telemetry;
-mod trace;
 
 pub use auth::{Fetch, OAuth};
 pub use desk::Desk;
 pub use listen::{Entrance, Error, Limits, Server};
 pub use mcp::{lines, stdio};
 pub use telemetry::{Collector, Exported, Exporter, Parcel, Post, Posted, Wanted};
-pub use trace::trace_reference;

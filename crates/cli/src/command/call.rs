@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
-use haft_model::{Call, Question};
+use haft_model::{Call, Question, Trace};
 use haft_runtime::{Manner, Patience, Prompt, Receipt};
 use serde_json::{Value, json};
 
@@ -99,7 +99,7 @@ fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> 
     call.channel = "cli";
     call.native = vec![json!({ "source": "cli", "id": std::process::id().to_string() })];
     let trace = std::env::var("TRACEPARENT").ok();
-    call.native.extend(trace.and_then(|trace| haft_server::trace_reference(&trace)));
+    call.native.extend(trace.and_then(|trace| Trace::parse(&trace)).map(|trace| trace.reference()));
     Ok(call)
 }
 

@@ -74,7 +74,11 @@ impl Run<'_> {
     fn confined(&self, opening: &Opening, args: Vec<String>) -> Result<Confined, Stop> {
         let (command, place) = (self.command, &self.cli.place);
         let found = program::find(&command.bin, &command.driver, place, &opening.root)?;
-        Ok(opening.confined(&found, args, place))
+        let mut confined = opening.confined(&found, args, place);
+        for (name, value) in self.attempt.trace_fields() {
+            confined.env.entry(name.to_ascii_uppercase()).or_insert(value);
+        }
+        Ok(confined)
     }
 
     /// The secrets of a call. A vault may have to ask somebody, and that too can be called off.

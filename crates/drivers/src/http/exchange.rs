@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use haft_driver::{Attempt, Failure, Link, Output};
 use haft_model::{Code, EffectState, Plan, Stop};
 use reqwest::StatusCode;
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::json;
 
 use super::answer::{self, Page};
@@ -97,7 +97,14 @@ impl<'a> Exchange<'a> {
         let (plan, key) = (self.plan(), self.attempt.key.as_deref());
         let given = Given { plan, key, secrets, asked };
         let draft = Draft::of(&self.http.manifest, self.operation, &given).map_err(refused)?;
-        draft.ready(self.http.files.as_ref()).await.map_err(unsent)
+        let mut request = draft.ready(self.http.files.as_ref()).await.map_err(unsent)?;
+        for (name, value) in self.attempt.trace_fields() {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                // What the driver says of it counts more.
+                request.headers.entry(name).or_insert(value);
+            }
+        }
+        Ok(request)
     }
 
     async fn written(&self, request: Outgoing) -> Result<Page, Failure> {

@@ -9,10 +9,11 @@ use haft_driver::{
 };
 use haft_model::{Code, EffectState, Stop};
 use rmcp::model::{
-    ClientRequest, ErrorData, InputRequiredResult, ServerResult, SubscriptionFilter,
+    ClientRequest, ErrorData, InputRequiredResult, RequestMetaObject, ServerResult,
+    SubscriptionFilter,
 };
 use rmcp::service::{PeerRequestOptions, ServiceError};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 
 use super::connection::Connection;
@@ -70,7 +71,9 @@ impl Mcp {
                 let words = format!("`{}` cannot be asked like this: {fault}", request.method);
                 stopped(Stop::new(Code::InputValue, words))
             })?;
-            let options = PeerRequestOptions::no_options();
+            let told = attempt.trace_fields().map(|(name, value)| (name.to_owned(), json!(value)));
+            let told = RequestMetaObject::from(told.collect::<Map<_, _>>());
+            let options = PeerRequestOptions::no_options().with_meta(told);
             let sent = connection.peer().send_request_with_option(message, options).await;
             let answered = match sent {
                 Ok(handle) => handle.await_response().await,

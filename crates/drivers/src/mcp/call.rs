@@ -153,6 +153,9 @@ impl<'a> Call<'a> {
         if let Some(level) = &self.attempt.abilities.remarks {
             meta.insert(LOG_LEVEL.to_owned(), json!(level));
         }
+        meta.extend(
+            self.attempt.trace_fields().map(|(name, value)| (name.to_owned(), json!(value))),
+        );
         (!meta.is_empty()).then(|| RequestMetaObject::from(meta))
     }
 

@@ -43,7 +43,10 @@ impl Call<'_> {
             talk.say(Ask::Cancel);
             return Err(failure);
         }
-        talk.say(Ask::Call { args: &given.args, callback: self.function.calls_back });
+        let trace = self.attempt.trace_fields();
+        let trace = trace.map(|(name, value)| (name.to_ascii_uppercase(), value)).collect();
+        let callback = self.function.calls_back;
+        talk.say(Ask::Call { args: &given.args, callback, trace: &trace });
         Hearing::new(self, talk).end().await
     }
 

@@ -1,5 +1,7 @@
 //! What is said to a worker and by it, one JSON value a line.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,7 +27,12 @@ pub(super) enum Ask<'a> {
     /// To find a function, which loads the package and makes the client.
     Find { function: &'a str, client: &'a Arguments },
     /// To call what was found.
-    Call { args: &'a Arguments, callback: bool },
+    Call {
+        args: &'a Arguments,
+        callback: bool,
+        /// The variables that tell of the trace, and are those of this call alone.
+        trace: &'a BTreeMap<String, String>,
+    },
     /// To end a call.
     Cancel,
 }

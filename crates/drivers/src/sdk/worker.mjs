@@ -197,13 +197,22 @@ function positions({ list, object }) {
   return list ?? [object];
 }
 
-async function call({ id, args, callback }) {
+// A function that reads the trace reads that of its own call.
+function traced(trace) {
+  for (const name of ['TRACEPARENT', 'TRACESTATE']) {
+    if (name in trace) process.env[name] = trace[name];
+    else delete process.env[name];
+  }
+}
+
+async function call({ id, args, callback, trace }) {
   const call = calls.get(id);
   if (!call) return say({ id, said: 'canceled' });
   const { holder, value } = call.found;
   const given = positions(args);
   call.begun = true;
   say({ id, said: 'begun' });
+  traced(trace);
   if (callback) given.push((item) => void sayValue(id, 'part', item));
   const outcome = await (isClass(value) ? new value(...given) : value.apply(holder, given));
   call.iterator = iterator(outcome);

@@ -213,6 +213,15 @@ def arranged(function, given):
     return [], named
 
 
+def traced(trace):
+    """A function that reads the trace reads that of its own call."""
+    for name in ("TRACEPARENT", "TRACESTATE"):
+        if name in trace:
+            os.environ[name] = trace[name]
+        else:
+            os.environ.pop(name, None)
+
+
 def call(message):
     number = message["id"]
     under_way = calls.get(number)
@@ -225,6 +234,7 @@ def call(message):
         given, named = (given, {**named, "callback": part}) if named else ([*given, part], {})
     under_way.begun = True
     say({"id": number, "said": "begun"})
+    traced(message["trace"])
     outcome = under_way.function(*given, **named)
     if inspect.isawaitable(outcome) or hasattr(outcome, "__aiter__"):
         loop.call_soon_threadsafe(begin, number, under_way, outcome)

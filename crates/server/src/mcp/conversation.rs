@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::request::Parts;
 use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Remark};
-use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop, Tier};
+use haft_model::{
+    Actor, Call, Code, Envelope, Question, Reported, Stop, TRACEPARENT, TRACESTATE, Tier, Trace,
+};
 use haft_runtime::{Manner, Patience, Prompt, Receipt, Reply};
 use rmcp::model::{Extensions, InputRequests, InputRequiredResult};
 use rmcp::service::RequestContext;
@@ -21,7 +23,6 @@ use super::asking::{self, Form};
 use super::handler::Wire;
 use super::suspended::Bound;
 use crate::rest;
-use crate::trace::{TRACEPARENT, Trace};
 
 /// How many pieces of news wait to be sent; a client that is slower loses progress and nothing else.
 const MOST_NEWS: usize = 64;
@@ -209,9 +210,10 @@ pub(super) fn call(
 
 /// The trace that a request is a part of: the one that its message names, or that of its transport.
 fn traced(context: &RequestContext<RoleServer>) -> Option<Trace> {
-    let said = context.meta.get(TRACEPARENT.as_str()).and_then(Value::as_str);
-    let said = said.and_then(Trace::parse);
-    said.or_else(|| rest::traced(&context.extensions.get::<Parts>()?.headers))
+    let said = |name| context.meta.get(name).and_then(Value::as_str);
+    let trace = said(TRACEPARENT).and_then(Trace::parse);
+    let trace = trace.map(|trace| trace.with_state(said(TRACESTATE)));
+    trace.or_else(|| rest::traced(&context.extensions.get::<Parts>()?.headers))
 }
 
 /// The client, as drivers and questions see it.

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use haft_ledger::Run;
-use haft_model::{Call, Code, DriverId, Envelope, InvocationId, Stop};
+use haft_model::{Call, Code, DriverId, Envelope, InvocationId, Stop, TRACEPARENT, Trace};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -18,7 +18,6 @@ use super::native;
 use super::problem::Problem;
 use crate::Desk;
 use crate::session::Session;
-use crate::trace::{TRACEPARENT, Trace};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const PREFER: HeaderName = HeaderName::from_static("prefer");
@@ -101,7 +100,9 @@ async fn answered(
         None => errand.answer().await,
         Some(patience) => match errand.answer_within(patience, desk, run.clone()).await {
             Ok(answer) => answer,
-            Err(id) => return Ok(accepted(run, trace.and_then(|trace| trace.continued(&id)))),
+            Err(id) => {
+                return Ok(accepted(run, trace.and_then(|trace| native::continued(&trace, &id))));
+            }
         },
     };
     let lost = || Stop::new(Code::Internal, "the call was lost");
@@ -117,7 +118,9 @@ fn response(envelope: &Envelope, trace: Option<&Trace>) -> Response {
     if status == StatusCode::ACCEPTED {
         place(&mut response, &envelope.invocation_id);
     }
-    if let Some(continued) = trace.and_then(|trace| trace.continued(&envelope.invocation_id)) {
+    if let Some(continued) =
+        trace.and_then(|trace| native::continued(trace, &envelope.invocation_id))
+    {
         response.headers_mut().insert(TRACEPARENT, continued);
     }
     response
@@ -130,7 +133,8 @@ fn accepted(run: Run, continued: Option<HeaderValue>) -> Response {
     place(&mut response, &id);
     let headers = response.headers_mut();
     headers.insert(PREFERENCE_APPLIED, HeaderValue::from_static("respond-async"));
-    headers.extend(continued.map(|continued| (TRACEPARENT, continued)));
+    let name = HeaderName::from_static(TRACEPARENT);
+    headers.extend(continued.map(|continued| (name, continued)));
     response
 }
 

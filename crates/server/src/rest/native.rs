@@ -1,9 +1,19 @@
 //! What a request is known by elsewhere: its own id, and the trace that it is a part of.
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use haft_model::{InvocationId, TRACEPARENT, TRACESTATE, Trace};
 use serde_json::{Value, json};
 
-use crate::trace::{TRACEPARENT, Trace};
+/// The trace of a request; none where it says none, or says it wrongly.
+pub(crate) fn traced(headers: &HeaderMap) -> Option<Trace> {
+    let said = |name| text(headers, HeaderName::from_static(name));
+    Some(Trace::parse(said(TRACEPARENT)?)?.with_state(said(TRACESTATE)))
+}
+
+/// The trace of a request with a call as its last part, for whoever asked.
+pub(crate) fn continued(trace: &Trace, call: &InvocationId) -> Option<HeaderValue> {
+    HeaderValue::from_str(&trace.continued(call)?.to_string()).ok()
+}
 
 /// What a call that came by a request is known by.
 pub(crate) fn refs(headers: &HeaderMap, method: &str, path: &str) -> Vec<Value> {
@@ -20,9 +30,4 @@ pub(crate) fn refs(headers: &HeaderMap, method: &str, path: &str) -> Vec<Value> 
 /// A header as text.
 pub(crate) fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
-}
-
-/// The trace of a request; none where it says none, or says it wrongly.
-pub(crate) fn traced(headers: &HeaderMap) -> Option<Trace> {
-    Trace::parse(text(headers, TRACEPARENT)?)
 }

@@ -4,14 +4,14 @@
 //! same call is never two.
 
 use haft_ledger::{Attempt, Judgement, Story};
-use haft_model::{CallPhase, Code, Digest, PhaseOutcome, Status, Timestamp, ToolKey, Verdict};
+use haft_model::{
+    CallPhase, Code, Digest, PhaseOutcome, Status, Timestamp, ToolKey, Trace, Verdict, span_of,
+};
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{self as otlp, Span};
 use serde_json::Value;
-
-use crate::trace::{Trace, span_of};
 
 /// What was said in a call, as far as people may see it, for those who ask for it.
 #[derive(Default)]

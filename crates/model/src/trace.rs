@@ -1,0 +1,178 @@
+//! The trace that a call is a part of, as callers and backends say it (W3C Trace Context).
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::InvocationId;
+
+/// The header, the field of `_meta` and, in capitals, the variable that carries a trace.
+pub const TRACEPARENT: &str = "traceparent";
+
+/// What others add to a trace on its way, carried beside it.
+pub const TRACESTATE: &str = "tracestate";
+
+/// How long a `tracestate` may be that is carried on.
+const LONGEST_STATE: usize = 512;
+
+/// A trace, and the span in it that somebody is asked by. Its text form is a `traceparent`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The trace.
+    pub id: String,
+    /// The span.
+    pub parent: String,
+    flags: String,
+    state: Option<String>,
+}
+
+impl Trace {
+    /// Reads a `traceparent`; none where it is wrong.
+    pub fn parse(text: &str) -> Option<Trace> {
+        let mut parts = text.split('-');
+        let (version, id, parent, flags) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        // Later versions may add parts, and the first has none.
+        let whole = version != "00" || parts.next().is_none();
+        let sound = is_hex(version, 2) && version != "ff" && is_hex(flags, 2) && whole;
+        let named = is_hex(id, 32) && says(id) && is_hex(parent, 16) && says(parent);
+        let owned = |part: &str| part.to_owned();
+        (sound && named).then(|| Trace {
+            id: owned(id),
+            parent: owned(parent),
+            flags: owned(flags),
+            state: None,
+        })
+    }
+
+    /// The same trace with what others added to it. What could not be a header is left out.
+    pub fn with_state(self, state: Option<&str>) -> Trace {
+        let fits = |state: &&str| {
+            let visible = |byte: u8| (b' '..=b'~').contains(&byte);
+            (1..=LONGEST_STATE).contains(&state.len()) && state.bytes().all(visible)
+        };
+        Trace { state: state.filter(fits).map(str::to_owned), ..self }
+    }
+
+    /// What others added to it (`tracestate`).
+    pub fn state(&self) -> Option<&str> {
+        self.state.as_deref()
+    }
+
+    /// What a call that is a part of it keeps of it.
+    pub fn reference(&self) -> Value {
+        let mut reference = json!({
+            "source": "telemetry",
+            "trace_id": self.id,
+            "span_id": self.parent,
+            TRACEPARENT: self.to_string(),
+        });
+        if let (Some(state), Some(fields)) = (&self.state, reference.as_object_mut()) {
+            fields.insert(TRACESTATE.to_owned(), json!(state));
+        }
+        reference
+    }
+
+    /// The trace among what a call is known by.
+    pub fn among(native: &[Value]) -> Option<Trace> {
+        let found = native.iter().find(|one| one.get(TRACEPARENT).is_some())?;
+        let said = |name: &str| found.get(name).and_then(Value::as_str);
+        Some(Trace::parse(said(TRACEPARENT)?)?.with_state(said(TRACESTATE)))
+    }
+
+    /// Whether whoever began it wants it kept.
+    pub fn is_sampled(&self) -> bool {
+        u8::from_str_radix(&self.flags, 16).is_ok_and(|flags| flags & 1 == 1)
+    }
+
+    /// The same trace with a call as its last span.
+    pub fn continued(&self, call: &InvocationId) -> Option<Trace> {
+        Some(Trace { parent: span_of(call)?.to_owned(), ..self.clone() })
+    }
+
+    /// The trace of a call, for whomever it turns to: that of its caller, or one that it begins, whose
+    /// id is its own.
+    pub fn of_call(call: &InvocationId, native: &[Value]) -> Option<Trace> {
+        match Trace::among(native) {
+            Some(trace) => trace.continued(call),
+            None => {
+                let id = call.as_str().trim_start_matches("inv_");
+                Trace::parse(&format!("00-{id}-{}-01", span_of(call)?))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "00-{}-{}-{}", self.id, self.parent, self.flags)
+    }
+}
+
+/// The span of a call.
+pub fn span_of(call: &InvocationId) -> Option<&str> {
+    let id = call.as_str();
+    let span = id.get(id.len().checked_sub(16)?..)?;
+    (is_hex(span, 16) && says(span)).then_some(span)
+}
+
+fn is_hex(part: &str, length: usize) -> bool {
+    let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    part.len() == length && part.bytes().all(hex)
+}
+
+/// Zeros alone name nothing.
+fn says(part: &str) -> bool {
+    part.bytes().any(|byte| byte != b'0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    #[test]
+    fn a_trace_is_read_as_it_is_written_and_nothing_else_is() {
+        let trace = Trace::parse(GOOD).unwrap();
+        assert_eq!((trace.to_string(), trace.is_sampled()), (GOOD.to_owned(), true));
+        assert!(Trace::parse(&GOOD.replacen("00-", "01-", 1)).is_some());
+        for bad in [
+            "",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+        ] {
+            assert_eq!(Trace::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_others_added_is_carried_where_a_header_could() {
+        let trace = Trace::parse(GOOD).unwrap().with_state(Some("vendor=1,other=2"));
+        assert_eq!(trace.state(), Some("vendor=1,other=2"));
+        let kept = [json!({ "source": "http" }), trace.reference()];
+        assert_eq!(Trace::among(&kept), Some(trace.clone()));
+        for bad in ["", "a\r\nb", "ü"] {
+            assert_eq!(trace.clone().with_state(Some(bad)).state(), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_continues_the_trace_of_its_caller_or_begins_its_own() {
+        let call = InvocationId::from("inv_0198aaaabbbbccccddddeeeeffff0001");
+        let known = [Trace::parse(GOOD).unwrap().with_state(Some("a=b")).reference()];
+        let continued = Trace::of_call(&call, &known).unwrap();
+        assert_eq!(
+            continued.to_string(),
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-ddddeeeeffff0001-01"
+        );
+        assert_eq!(continued.state(), Some("a=b"));
+        let own = Trace::of_call(&call, &[]).unwrap();
+        assert_eq!(own.to_string(), "00-0198aaaabbbbccccddddeeeeffff0001-ddddeeeeffff0001-01");
+        assert_eq!(Trace::of_call(&"inv_short".into(), &[]), None);
+    }
+}
