@@ -228,6 +228,16 @@ pub struct SurfaceSettings {
     pub defer_above: u64,
     /// From how many bytes of schemas on they are sent only when asked for.
     pub defer_above_bytes: Option<u64>,
+    /// Whether tools that may change something are left out.
+    pub only_reads: bool,
+    /// Whether there is nobody who could take part in a call.
+    pub nobody_there: bool,
+    /// Whether the model cannot load schemas on the way, so that none are left out.
+    pub all_schemas: bool,
+    /// How many bytes the schema of one tool may have.
+    pub largest_schema: Option<u64>,
+    /// Kinds of tools that the model cannot use.
+    pub without_kinds: BTreeSet<String>,
 }
 
 /// `[limits]`.

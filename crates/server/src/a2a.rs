@@ -11,12 +11,14 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use haft_model::{Call, Envelope, Stop};
+use haft_catalog::Viewer;
+use haft_model::{Call, Envelope, Stop, ToolKey};
 use haft_runtime::CancelAnswer;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Desk;
+use crate::deferred::Own;
 use crate::rest::{By, Errand, LARGEST_BODY, is_json, own, refs};
 use crate::session::Session;
 
@@ -109,6 +111,9 @@ impl Wire {
         let message = params.get("message").ok_or_else(|| Fault::params("there is no message"))?;
         let (skill, input) = wanted(message)?;
         let context = task::context(message);
+        if let Some(own) = self.own(&skill) {
+            return self.found(own, input, &context).await;
+        }
         let mut call = Call::new(self.actor.as_ref().clone(), skill.clone(), input);
         call.channel = "a2a";
         call.native = refs(&self.headers, "POST", "/a2a");
@@ -127,6 +132,30 @@ impl Wire {
         };
         let lost = || Fault(Fault::INTERNAL, "the call was lost".to_owned());
         Ok(task::of(&envelope.ok_or_else(lost)?, &context))
+    }
+
+    /// The tool of ours that a skill means. What was loaded is a skill by its own name from then on,
+    /// so there is no need for others to call it by.
+    fn own(&self, skill: &str) -> Option<Own> {
+        let own = Own::named(skill).filter(|own| matches!(own, Own::Search | Own::Load))?;
+        let vista = self.desk.runtime.see(&Viewer { actor: &self.actor, within: &[] });
+        vista.view.defers().then_some(own)
+    }
+
+    /// A search or a load, which is no task: its answer is a message.
+    async fn found(&self, own: Own, input: Value, context: &str) -> Result<Value, Fault> {
+        let viewer = Viewer { actor: &self.actor, within: &[] };
+        let fields = input.as_object().cloned().unwrap_or_default();
+        let declared = |tool: &ToolKey| {
+            let world = self.desk.world();
+            let contract = &world.snapshot.find(&tool.to_string())?.contract;
+            Some(
+                json!({ "skill": tool, "description": contract.tool.description, "input_schema": contract.model_schema() }),
+            )
+        };
+        let found = self.desk.found(own, fields, &viewer, declared).await;
+        let found = found.map_err(|why| Fault::params(why.words()))?;
+        Ok(task::message(found, context))
     }
 
     /// `tasks/get`.

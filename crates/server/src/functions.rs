@@ -5,7 +5,7 @@ mod arguments;
 mod gemini;
 mod openai;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use axum::Json;
@@ -14,11 +14,12 @@ use axum::http::HeaderMap;
 use haft_catalog::export::{Export, Format, Offer, export};
 use haft_catalog::{Row, Shown, Viewer};
 use haft_driver::UPSTREAM_REQUEST;
-use haft_model::{Call, Content, Envelope};
+use haft_model::{Actor, Call, Content, Envelope, Tier, ToolKey};
 use haft_runtime::{Batch, Vista};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::Desk;
+use crate::deferred::{self, Meant, Own, Refused};
 use crate::rest::{AnyBody, By, Named, Problem, refs, run_batch};
 use crate::session::Session;
 
@@ -48,7 +49,29 @@ struct Provider {
     /// The calls in a reply, in a message of it, or in a list.
     asked: fn(&Value) -> Vec<Asked>,
     /// What follows the reply in the conversation.
-    messages: fn(&[(Asked, Envelope)]) -> Vec<Value>,
+    messages: fn(&[(Asked, Said)]) -> Vec<Value>,
+    /// A tool of our own, as the provider has functions.
+    declared: fn(Own) -> Value,
+}
+
+/// What a model reads of an answer.
+struct Said {
+    words: String,
+    value: Option<Value>,
+    is_error: bool,
+    /// The whole of it.
+    whole: Value,
+}
+
+impl From<Envelope> for Said {
+    fn from(envelope: Envelope) -> Said {
+        Said {
+            words: words(&envelope),
+            value: envelope.structured_content.clone(),
+            is_error: envelope.is_error,
+            whole: json!(envelope),
+        }
+    }
 }
 
 impl Provider {
@@ -61,9 +84,58 @@ impl Provider {
         }
     }
 
-    fn offered(&self, desk: &Desk, viewer: &Viewer<'_>) -> Export {
-        export(self.format, &offers(&desk.runtime.see(viewer)))
+    fn offered(&self, desk: &Desk, viewer: &Viewer<'_>) -> Offered {
+        let vista = desk.runtime.see(viewer);
+        let mut export = export(self.format, &offers(&vista));
+        let partial = vista.view.defers();
+        if partial {
+            self.add_own(&mut export.document);
+        }
+        Offered { export, partial }
     }
+
+    /// Puts ours before the functions of a document. A contract that has the name of one of ours is
+    /// called by its id.
+    fn add_own(&self, document: &mut Value) {
+        let own = Own::ALL.into_iter().map(self.declared);
+        if let Some(functions) = functions_of(document) {
+            functions.retain(|function| name_of(function).and_then(Own::named).is_none());
+            functions.splice(0..0, own);
+        } else {
+            *document = json!([{ "functionDeclarations": own.collect::<Vec<_>>() }]);
+        }
+    }
+}
+
+/// What somebody is offered.
+struct Offered {
+    export: Export,
+    /// Whether something is left out, so that ours are there to find it by.
+    partial: bool,
+}
+
+impl Offered {
+    /// A function as the document has it.
+    fn declared(&mut self, tool: &ToolKey) -> Option<Value> {
+        let (name, _) = self.export.names.iter().find(|(_, key)| key == tool)?;
+        let functions = functions_of(&mut self.export.document)?;
+        functions.iter().find(|function| name_of(function) == Some(name)).cloned()
+    }
+}
+
+/// The list of functions in a document, wherever its provider keeps it.
+fn functions_of(document: &mut Value) -> Option<&mut Vec<Value>> {
+    let inside = document.pointer("/0/functionDeclarations").is_some();
+    let list = match inside {
+        true => document.pointer_mut("/0/functionDeclarations"),
+        false => Some(document),
+    };
+    list?.as_array_mut()
+}
+
+fn name_of(function: &Value) -> Option<&str> {
+    let name = function.pointer("/function/name").or_else(|| function.get("name"));
+    name.and_then(Value::as_str)
 }
 
 /// The contracts that somebody is shown.
@@ -96,7 +168,8 @@ pub(crate) async fn list(
 ) -> Result<Json<Value>, Problem> {
     let viewer = Viewer { actor: &actor, within: session.as_slice() };
     let offered = Provider::named(&provider)?.offered(&desk, &viewer);
-    Ok(Json(json!({ "tools": offered.document, "degradations": offered.degradations })))
+    let Export { document, degradations, .. } = offered.export;
+    Ok(Json(json!({ "tools": document, "degradations": degradations })))
 }
 
 /// `POST /v1/functions/{provider}`.
@@ -109,35 +182,110 @@ pub(crate) async fn call(
 ) -> Result<Json<Value>, Problem> {
     let provider = Provider::named(&provider)?;
     let session = Session::of(&headers).0;
-    let offered = provider.offered(&desk, &Viewer { actor: &actor, within: session.as_slice() });
+    let viewer = Viewer { actor: &actor, within: session.as_slice() };
+    let offered = provider.offered(&desk, &viewer);
     let names: HashMap<String, String> =
-        offered.names.into_iter().map(|(name, key)| (name, key.to_string())).collect();
-    let asked = (provider.asked)(&reply);
+        offered.export.names.into_iter().map(|(name, key)| (name, key.to_string())).collect();
     let native = refs(&headers, "POST", "/v1/functions");
-    let world = desk.world();
-    let calls = asked.iter().map(|asked| {
-        let tool = names.get(&asked.name).unwrap_or(&asked.name);
-        let mut call = Call::new(actor.as_ref().clone(), tool.clone(), json!({}));
-        match arguments::fitting(&asked.arguments, world.snapshot.find(tool)) {
-            Arguments::Text(text) => call.sent = Some(text),
-            Arguments::Value(value) => call.input = value,
+    let mut answered: Vec<(Asked, Option<Said>)> = Vec::new();
+    let mut wanted: BTreeMap<Option<Tier>, Vec<(usize, Call)>> = BTreeMap::new();
+    for (index, mut asked) in (provider.asked)(&reply).into_iter().enumerate() {
+        let known_by = known_by(provider.format, &asked);
+        let meant = match Own::named(&asked.name).filter(|_| offered.partial) {
+            None => Ok((None, asked.name.clone(), asked.arguments.clone())),
+            Some(Own::Call(tier)) => meant(tier, &asked.arguments),
+            // What is found or loaded can be called by the same reply.
+            Some(own) => Err(provider.found(own, &asked.arguments, &desk, &viewer).await),
+        };
+        match meant {
+            Err(said) => answered.push((asked, Some(said))),
+            Ok((tier, name, arguments)) => {
+                asked.arguments = arguments;
+                let tool = names.get(&name).unwrap_or(&name);
+                let mut call = made(&actor, tool, &asked, &desk);
+                call.native = native.clone();
+                call.native.insert(0, known_by);
+                wanted.entry(tier).or_default().push((index, call));
+                answered.push((asked, None));
+            }
         }
-        call.channel = "functions";
-        call.native = native.clone();
-        call.native.insert(0, known_by(provider.format, asked));
-        call
-    });
-    let batch = Batch::new(calls.collect::<Vec<_>>());
-    let mut results = match batch.calls.is_empty() {
-        true => Vec::new(),
-        false => run_batch(&desk, batch, session).await?.0,
-    };
-    results.sort_by_key(|(index, _)| *index);
-    let answered: Vec<(Asked, Envelope)> =
-        asked.into_iter().zip(results.into_iter().map(|(_, envelope)| envelope)).collect();
+    }
+    for (tier, calls) in wanted {
+        let (places, calls): (Vec<usize>, Vec<Call>) = calls.into_iter().unzip();
+        let (results, _) = run_batch(&desk, Batch::new(calls), session.clone(), tier).await?;
+        for (index, envelope) in results {
+            if let Some((_, said)) = places.get(index).and_then(|place| answered.get_mut(*place)) {
+                *said = Some(envelope.into());
+            }
+        }
+    }
+    let answered: Vec<(Asked, Said)> =
+        answered.into_iter().filter_map(|(asked, said)| Some((asked, said?))).collect();
     let messages = (provider.messages)(&answered);
-    let results: Vec<&Envelope> = answered.iter().map(|(_, envelope)| envelope).collect();
+    let results: Vec<Value> = answered.into_iter().map(|(_, said)| said.whole).collect();
     Ok(Json(json!({ "messages": messages, "results": results })))
+}
+
+/// The call that a model asked for.
+fn made(actor: &Actor, tool: &str, asked: &Asked, desk: &Desk) -> Call {
+    let mut call = Call::new(actor.clone(), tool.to_owned(), json!({}));
+    match arguments::fitting(&asked.arguments, desk.world().snapshot.find(tool)) {
+        Arguments::Text(text) => call.sent = Some(text),
+        Arguments::Value(value) => call.input = value,
+    }
+    call.channel = "functions";
+    call
+}
+
+/// The tool that one of ours was told to call, and with what.
+fn meant(tier: Tier, arguments: &Arguments) -> Result<(Option<Tier>, String, Arguments), Said> {
+    let read = deferred::read::<Meant>(Own::Call(tier), arguments.fields());
+    let Meant { name, arguments } = read.map_err(Said::from)?;
+    Ok((Some(tier), name, Arguments::Value(Value::Object(arguments))))
+}
+
+impl Provider {
+    /// A search or a load.
+    async fn found(
+        &self,
+        own: Own,
+        arguments: &Arguments,
+        desk: &Desk,
+        viewer: &Viewer<'_>,
+    ) -> Said {
+        let declared = |tool: &ToolKey| self.offered(desk, viewer).declared(tool);
+        match desk.found(own, arguments.fields(), viewer, declared).await {
+            Err(why) => why.into(),
+            Ok(value) => Said {
+                words: value.to_string(),
+                value: Some(value.clone()),
+                is_error: false,
+                whole: value,
+            },
+        }
+    }
+}
+
+impl Arguments {
+    /// Those that are an object, and none otherwise.
+    fn fields(&self) -> Map<String, Value> {
+        let read = match self {
+            Arguments::Text(text) => serde_json::from_str(text).unwrap_or_default(),
+            Arguments::Value(value) => value.clone(),
+        };
+        match read {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
+    }
+}
+
+impl From<Refused> for Said {
+    fn from(why: Refused) -> Said {
+        let words = why.words().to_owned();
+        let whole = json!({ "is_error": true, "summary": words });
+        Said { words, value: None, is_error: true, whole }
+    }
 }
 
 /// What the provider knows a call by.

@@ -5,6 +5,7 @@
 
 mod a2a;
 mod auth;
+mod deferred;
 mod desk;
 mod functions;
 mod listen;

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use haft_contract::Contract;
-use haft_model::ToolKey;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -15,8 +14,6 @@ use crate::Entry;
 pub struct ModelAbilities {
     /// It cannot load schemas on the way, so that all of them are shown at once.
     pub needs_all_schemas: bool,
-    /// How many tools it can be shown.
-    pub most_tools: Option<usize>,
     /// How many bytes the schema of one tool may have.
     pub largest_schema: Option<usize>,
     /// Kinds of tools that it cannot use, by Agent Tool's words.
@@ -30,18 +27,12 @@ pub struct RoleConstraints {
     pub only_reads: bool,
     /// There is nobody to take part.
     pub nobody_there: bool,
-    /// The tools that the caller runs inside of, which it must not call again.
-    #[serde(serialize_with = "as_texts")]
-    pub inside: BTreeSet<ToolKey>,
 }
 
 impl Surface {
     /// The surface without what a model cannot use and a role must not.
     pub fn narrowed(&self, model: &ModelAbilities, role: &RoleConstraints) -> Surface {
-        let most = match (model.needs_all_schemas, self.defer_above) {
-            (true, _) => None,
-            (false, own) => own.into_iter().chain(model.most_tools).min(),
-        };
+        let most = self.defer_above.filter(|_| !model.needs_all_schemas);
         Surface { defer_above: most, model: model.clone(), role: role.clone(), ..self.clone() }
     }
 }
@@ -59,8 +50,6 @@ impl RoleConstraints {
     pub(super) fn excludes(&self, entry: &Entry) -> Option<&'static str> {
         if self.only_reads && entry.contract.effects.may_mutate() {
             Some("role_not_allowed")
-        } else if self.inside.contains(entry.contract.key()) {
-            Some("recursive_tool_forbidden")
         } else if self.nobody_there && asks_a_person(&entry.contract) {
             Some("interaction_unavailable")
         } else {
@@ -79,8 +68,4 @@ pub(crate) fn asks_a_person(contract: &Contract) -> bool {
     let kept = contract.tool.metadata.get("agent-tool-interface");
     kept.and_then(|kept| kept.get("requires_user_interaction")).and_then(Json::as_bool)
         == Some(true)
-}
-
-fn as_texts<S: serde::Serializer>(keys: &BTreeSet<ToolKey>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(keys.iter().map(ToolKey::to_string))
 }

@@ -61,15 +61,10 @@ fn a_model_and_a_role_take_tools_off_and_never_add_one() {
     let snapshot = snapshot_of(&tools);
     let model = ModelAbilities {
         without_kinds: ["peer_agent_tool".to_owned()].into(),
-        most_tools: Some(1),
         ..ModelAbilities::default()
     };
-    let role = RoleConstraints {
-        only_reads: true,
-        inside: [ToolKey::new("report.old", 1)].into(),
-        ..RoleConstraints::default()
-    };
-    let own = surface("workspace", &["*"], 40);
+    let role = RoleConstraints { only_reads: true, ..RoleConstraints::default() };
+    let own = surface("workspace", &["*"], 1);
     let only_model = own.narrowed(&model, &RoleConstraints::default());
     assert_eq!(
         standings(&view(&only_model, &snapshot, &[]))[..2],
@@ -85,7 +80,7 @@ fn a_model_and_a_role_take_tools_off_and_never_add_one() {
             "order.cancel excluded (role_not_allowed)",
             "order.get deferred (deferred_until_discovered)",
             "payment.refund excluded (role_not_allowed)",
-            "report.old excluded (recursive_tool_forbidden)",
+            "report.old deferred (deferred_until_discovered)",
             "stock.count blocked (lifecycle_disabled)",
         ]
     );
@@ -178,10 +173,10 @@ fn the_record_holds_four_sets_that_have_nothing_in_common() {
             "selection_policy": { "defer_above": 2, "defer_above_bytes": null },
             "default_tool_choice": "auto",
             "model_capabilities": {
-                "needs_all_schemas": false, "most_tools": null, "largest_schema": null,
+                "needs_all_schemas": false, "largest_schema": null,
                 "without_kinds": [],
             },
-            "role_constraints": { "only_reads": false, "nobody_there": false, "inside": [] },
+            "role_constraints": { "only_reads": false, "nobody_there": false },
         })
     );
 }

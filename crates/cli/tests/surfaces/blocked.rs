@@ -90,3 +90,31 @@ fn a_change_of_files_that_changes_what_a_session_sees_is_on_record() {
     assert!(!client.listed().contains(&"fs.read".to_owned()));
     assert_eq!(recorded(&folder), expected);
 }
+
+#[test]
+fn a_surface_leaves_out_what_its_role_must_not_and_its_model_cannot() {
+    let surface = "[[surface]]\nscope = \"role:agent\"\nonly_reads = true\nlargest_schema = 400\n";
+    let long = "d".repeat(600);
+    let contract = format!(
+        "---\nname: Long\nid: long.read\ndescription: Reads.\nversion: 1.0.0\nmutates: []\n\
+         risk_level: 0\napproval: auto\ninputs: {{ type: object, description: {long} }}\n\
+         outputs: {{ type: object }}\n---\n"
+    );
+    let folder =
+        Folder::new().file("haft.toml", surface).file(".tools/long.read/TOOL.md", contract);
+    let server = Server::of(&folder);
+    let record = server.get("/v1/surfaces").json()["surfaces"][0].take();
+    let out = record["excluded_tools"].as_array().unwrap().iter();
+    let reason =
+        |tool: &str| out.clone().find(|row| row["tool_id"] == tool).map(|row| &row["reason"]);
+    assert_eq!(reason("fs.write@1"), Some(&json!("role_not_allowed")), "{record:#}");
+    assert_eq!(reason("long.read@1"), Some(&json!("model_unsupported")), "{record:#}");
+    assert_eq!(reason("time.now@1"), None);
+    let listed = Client { server: &server, session: None }.listed();
+    assert!(listed.contains(&"time.now".to_owned()) && !listed.contains(&"fs.write".to_owned()));
+    // It is not only hidden.
+    let call = json!({ "tool": "fs.write", "input": { "path": "a", "content": "b" } });
+    let refused = server.post("/v1/call", &call).json();
+    assert_eq!(refused["error"]["error_code"], "tool.blocked", "{refused:#}");
+    assert!(!folder.path().join("a").exists());
+}

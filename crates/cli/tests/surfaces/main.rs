@@ -16,6 +16,7 @@ mod bank;
 #[cfg(target_os = "linux")]
 mod blocked;
 mod client;
+mod elsewhere;
 mod found;
 #[cfg(target_os = "linux")]
 #[path = "../twenty/hooks.rs"]

@@ -162,6 +162,21 @@ fn a_call_over_mcp_names_its_method_and_goes_on_with_the_trace_of_its_message() 
 }
 
 #[test]
+fn the_trace_of_a_caller_is_among_the_references() {
+    let collector = Collector::new(Does::Takes);
+    let folder = workspace(&collector, "");
+    let mut server = Server::of(&folder);
+    let headers = [("traceparent", &*traceparent("01"))];
+    let done = call(&server, "fs.read", json!({ "path": "notes.txt" }), &headers);
+    server.end();
+    let printed = stage::run(&folder, &format!("trace {} --records", id(&done))).stdout;
+    let records: Value = serde_json::from_slice(&printed).unwrap();
+    let refs = &records[0]["record"]["telemetry_refs"];
+    let named = json!({ "source": "telemetry", "trace_id": TRACE, "span_id": PARENT, "traceparent": traceparent("01") });
+    assert_eq!(*refs, json!([named]), "{records:#}");
+}
+
+#[test]
 fn a_trace_that_nobody_keeps_is_not_sent() {
     let collector = Collector::new(Does::Takes);
     let folder = workspace(&collector, "");

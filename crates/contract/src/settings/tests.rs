@@ -76,6 +76,11 @@ scope = "role:agent"
 tools = ["stock.*", "oven.*"]
 defer_above = 12
 defer_above_bytes = 20000
+only_reads = true
+nobody_there = true
+all_schemas = true
+largest_schema = 9000
+without_kinds = ["browser_action"]
 
 [[surface]]
 scope = "workspace"
@@ -162,12 +167,22 @@ fn full() -> Settings {
                 tools: vec!["stock.*".into(), "oven.*".into()],
                 defer_above: 12,
                 defer_above_bytes: Some(20_000),
+                only_reads: true,
+                nobody_there: true,
+                all_schemas: true,
+                largest_schema: Some(9000),
+                without_kinds: set(["browser_action".into()]),
             },
             SurfaceSettings {
                 scope: "workspace".into(),
                 tools: vec!["*".into()],
                 defer_above: 40,
                 defer_above_bytes: None,
+                only_reads: false,
+                nobody_there: false,
+                all_schemas: false,
+                largest_schema: None,
+                without_kinds: set([]),
             },
         ],
         telemetry: Telemetry {

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_catalog::Surface;
+use haft_catalog::{ModelAbilities, RoleConstraints, Surface};
+use haft_contract::settings::SurfaceSettings;
 use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::Driver;
 use haft_drivers::{Builtin, Upstream};
@@ -17,6 +18,24 @@ use super::{Given, hooks, vault};
 use crate::builtin::UPSTREAM_DRIVER;
 use crate::{BUILTIN_DRIVER, Workspace};
 
+/// A surface as haft.toml has it.
+fn surface(written: &SurfaceSettings) -> Surface {
+    let most = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
+    let made = Surface::new(&written.scope, &written.tools, most(written.defer_above));
+    let made = match written.defer_above_bytes {
+        Some(bytes) => made.deferring_above_bytes(most(bytes)),
+        None => made,
+    };
+    let model = ModelAbilities {
+        needs_all_schemas: written.all_schemas,
+        largest_schema: written.largest_schema.map(most),
+        without_kinds: written.without_kinds.clone(),
+    };
+    let role =
+        RoleConstraints { only_reads: written.only_reads, nobody_there: written.nobody_there };
+    made.narrowed(&model, &role)
+}
+
 /// The world, and who knows how its drivers are.
 pub(super) fn build(
     workspace: &Workspace,
@@ -24,14 +43,7 @@ pub(super) fn build(
     declared: &Declared,
 ) -> (World, Arc<Watch>) {
     let settings = workspace.settings();
-    let surfaces = settings.surfaces.iter().map(|surface| {
-        let most = usize::try_from(surface.defer_above).unwrap_or(usize::MAX);
-        let made = Surface::new(&surface.scope, &surface.tools, most);
-        match surface.defer_above_bytes {
-            Some(most) => made.deferring_above_bytes(usize::try_from(most).unwrap_or(usize::MAX)),
-            None => made,
-        }
-    });
+    let surfaces = settings.surfaces.iter().map(surface);
     let keeper = Arc::new(vault::keeper(workspace, given));
     let code = workspace.code_drivers().into_keys();
     let watch = Arc::new(Watch::new(Sources {

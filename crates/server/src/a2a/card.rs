@@ -9,6 +9,7 @@ use haft_catalog::Viewer;
 use serde_json::{Value, json};
 
 use crate::Desk;
+use crate::deferred::Own;
 use crate::functions::offers;
 use crate::rest::By;
 
@@ -34,6 +35,16 @@ pub(super) async fn show(
             "outputModes": ["text/plain", "application/json"],
         })
     });
+    let own = [Own::Search, Own::Load].into_iter().filter(|_| vista.view.defers()).map(|own| {
+        json!({
+            "id": own.name(),
+            "name": own.name(),
+            "description": own.declared().get("description"),
+            "tags": ["haft"],
+            "inputModes": ["application/json"],
+            "outputModes": ["application/json"],
+        })
+    });
     Json(json!({
         "protocolVersion": "0.3.0",
         "name": "Haft",
@@ -46,6 +57,6 @@ pub(super) async fn show(
         },
         "defaultInputModes": ["application/json"],
         "defaultOutputModes": ["text/plain", "application/json"],
-        "skills": skills.collect::<Vec<_>>(),
+        "skills": own.chain(skills).collect::<Vec<_>>(),
     }))
 }

@@ -1,7 +1,7 @@
 //! A call as a task.
 
 use haft_ledger::{Run, Story};
-use haft_model::{Content, Envelope, ResultStatus, Timestamp};
+use haft_model::{Content, Digest, Envelope, ResultStatus, Timestamp};
 use serde_json::{Value, json};
 
 /// The conversation that a message is a part of; one of its own where it names none.
@@ -26,6 +26,19 @@ pub(super) fn known_by(message: &Value, skill: &str, context: &str, request: &Va
 pub(super) fn context_of(story: &Story) -> Option<String> {
     let mut said = story.native.iter().filter_map(|native| native.get("context_id"));
     said.next().and_then(Value::as_str).map(str::to_owned)
+}
+
+/// An answer that no task stands behind.
+pub(super) fn message(data: Value, context: &str) -> Value {
+    let id = Digest::of(&(context, &data));
+    let id = id.as_str().trim_start_matches("sha256:");
+    json!({
+        "kind": "message",
+        "role": "agent",
+        "messageId": format!("found_{id}"),
+        "contextId": context,
+        "parts": [{ "kind": "data", "data": data }],
+    })
 }
 
 /// A call that is not over.

@@ -1,12 +1,13 @@
 //! Anthropic: `tool_use` blocks, answered by one message with a `tool_result` for each.
 
 use haft_catalog::export::Format;
-use haft_model::Envelope;
 use serde_json::{Value, json};
 
-use super::{Arguments, Asked, Provider, each, text, words};
+use super::{Arguments, Asked, Provider, Said, each, text};
+use crate::deferred::Own;
 
-pub(super) const PROVIDER: Provider = Provider { format: Format::Anthropic, asked, messages };
+pub(super) const PROVIDER: Provider =
+    Provider { format: Format::Anthropic, asked, messages, declared };
 
 fn asked(reply: &Value) -> Vec<Asked> {
     let blocks = each(reply.get("content").unwrap_or(reply));
@@ -20,23 +21,29 @@ fn asked(reply: &Value) -> Vec<Asked> {
     calls.map(call).collect()
 }
 
-fn messages(answered: &[(Asked, Envelope)]) -> Vec<Value> {
+fn messages(answered: &[(Asked, Said)]) -> Vec<Value> {
     if answered.is_empty() {
         return Vec::new();
     }
-    let block = |(asked, envelope): &(Asked, Envelope)| {
+    let block = |(asked, said): &(Asked, Said)| {
         let mut block = json!({
             "type": "tool_result",
             "tool_use_id": asked.id,
-            "content": [{ "type": "text", "text": words(envelope) }],
+            "content": [{ "type": "text", "text": said.words }],
         });
-        if let (true, Some(fields)) = (envelope.is_error, block.as_object_mut()) {
+        if let (true, Some(fields)) = (said.is_error, block.as_object_mut()) {
             fields.insert("is_error".to_owned(), json!(true));
         }
         block
     };
     let blocks: Vec<Value> = answered.iter().map(block).collect();
     vec![json!({ "role": "user", "content": blocks })]
+}
+
+fn declared(own: Own) -> Value {
+    let tool = own.declared();
+    let (about, input) = (&tool["description"], &tool["inputSchema"]);
+    json!({ "name": own.name(), "description": about, "input_schema": input })
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Gemini: `functionCall` parts, answered by one content with a `functionResponse` for each.
 
 use haft_catalog::export::Format;
-use haft_model::Envelope;
 use serde_json::{Value, json};
 
-use super::{Arguments, Asked, Provider, each, text, words};
+use super::{Arguments, Asked, Provider, Said, each, text};
+use crate::deferred::Own;
 
-pub(super) const PROVIDER: Provider = Provider { format: Format::Gemini, asked, messages };
+pub(super) const PROVIDER: Provider =
+    Provider { format: Format::Gemini, asked, messages, declared };
 
 fn asked(reply: &Value) -> Vec<Asked> {
     let inside = ["/candidates/0/content/parts", "/content/parts", "/parts"];
@@ -27,17 +28,17 @@ fn call(part: &Value) -> Option<Asked> {
     })
 }
 
-fn messages(answered: &[(Asked, Envelope)]) -> Vec<Value> {
+fn messages(answered: &[(Asked, Said)]) -> Vec<Value> {
     if answered.is_empty() {
         return Vec::new();
     }
-    let part = |(asked, envelope): &(Asked, Envelope)| {
-        let said = match &envelope.structured_content {
-            Some(value) if !envelope.is_error => json!({ "output": value }),
-            _ if envelope.is_error => json!({ "error": words(envelope) }),
-            _ => json!({ "output": words(envelope) }),
+    let part = |(asked, said): &(Asked, Said)| {
+        let response = match &said.value {
+            Some(value) if !said.is_error => json!({ "output": value }),
+            _ if said.is_error => json!({ "error": said.words }),
+            _ => json!({ "output": said.words }),
         };
-        let mut response = json!({ "name": asked.name, "response": said });
+        let mut response = json!({ "name": asked.name, "response": response });
         if let (Some(id), Some(fields)) = (&asked.id, response.as_object_mut()) {
             fields.insert("id".to_owned(), json!(id));
         }
@@ -45,6 +46,12 @@ fn messages(answered: &[(Asked, Envelope)]) -> Vec<Value> {
     };
     let parts: Vec<Value> = answered.iter().map(part).collect();
     vec![json!({ "role": "user", "parts": parts })]
+}
+
+fn declared(own: Own) -> Value {
+    let tool = own.declared();
+    let (about, input) = (&tool["description"], &tool["inputSchema"]);
+    json!({ "name": own.name(), "description": about, "parametersJsonSchema": input })
 }
 
 #[cfg(test)]

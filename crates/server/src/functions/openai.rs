@@ -1,12 +1,13 @@
 //! OpenAI: `tool_calls` of chat completions, and `function_call` items of responses.
 
 use haft_catalog::export::Format;
-use haft_model::Envelope;
 use serde_json::{Value, json};
 
-use super::{Arguments, Asked, Provider, each, text, words};
+use super::{Arguments, Asked, Provider, Said, each, text};
+use crate::deferred::Own;
 
-pub(super) const PROVIDER: Provider = Provider { format: Format::OpenAi, asked, messages };
+pub(super) const PROVIDER: Provider =
+    Provider { format: Format::OpenAi, asked, messages, declared };
 
 const CHAT: &str = "chat";
 const RESPONSES: &str = "responses";
@@ -34,14 +35,23 @@ fn call(item: &Value) -> Option<Asked> {
     Some(Asked { id, name: text(function, "name"), arguments, way })
 }
 
-fn messages(answered: &[(Asked, Envelope)]) -> Vec<Value> {
-    let message = |(asked, envelope): &(Asked, Envelope)| match asked.way {
+fn messages(answered: &[(Asked, Said)]) -> Vec<Value> {
+    let message = |(asked, said): &(Asked, Said)| match asked.way {
         RESPONSES => json!({
-            "type": "function_call_output", "call_id": asked.id, "output": words(envelope),
+            "type": "function_call_output", "call_id": asked.id, "output": said.words,
         }),
-        _ => json!({ "role": "tool", "tool_call_id": asked.id, "content": words(envelope) }),
+        _ => json!({ "role": "tool", "tool_call_id": asked.id, "content": said.words }),
     };
     answered.iter().map(message).collect()
+}
+
+fn declared(own: Own) -> Value {
+    let tool = own.declared();
+    let (about, input) = (&tool["description"], &tool["inputSchema"]);
+    json!({
+        "type": "function",
+        "function": { "name": own.name(), "description": about, "parameters": input },
+    })
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::conversation::{Conversation, Heard, SESSION, call, session};
-use super::deferred::{self, Meant, Own};
+use super::deferred::refused;
 use super::listing::{FRESH_MS, Seen};
 use super::news::Watched;
 use super::remarks::Level;
@@ -31,6 +31,7 @@ use super::suspended::Bound;
 use super::upstream::{Brought, Told, unique};
 use super::{answer, resources, tasks};
 use crate::Desk;
+use crate::deferred::{self, Meant, Own};
 
 /// The versions that are spoken, oldest first.
 const SPOKEN: &[ProtocolVersion] =
@@ -132,15 +133,19 @@ impl ServerHandler for Wire {
         let mut tier = None;
         match listing.own(&request.name) {
             None => {}
-            Some(own @ Own::Call(most)) => match deferred::read::<Meant>(own, request.arguments) {
-                Ok(meant) => {
-                    (request.name, request.arguments) = (meant.name.into(), Some(meant.arguments));
-                    tier = Some(most);
+            Some(own @ Own::Call(most)) => {
+                match deferred::read::<Meant>(own, request.arguments.unwrap_or_default()) {
+                    Ok(meant) => {
+                        request.name = meant.name.into();
+                        request.arguments = Some(meant.arguments);
+                        tier = Some(most);
+                    }
+                    Err(wrong) => return Ok(refused(&wrong).into()),
                 }
-                Err(wrong) => return Ok((*wrong).into()),
-            },
+            }
             Some(own) => {
-                return Box::pin(self.found(own, request.arguments, &viewer)).await;
+                let arguments = request.arguments.unwrap_or_default();
+                return Ok(Box::pin(self.found(own, arguments, &viewer)).await.into());
             }
         }
         let conversation = match &request.request_state {

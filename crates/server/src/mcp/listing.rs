@@ -10,7 +10,8 @@ use haft_runtime::Vista;
 use rmcp::ErrorData;
 use rmcp::model::{CacheScope, ListToolsResult, Tool};
 
-use super::deferred::{self, Own};
+use super::deferred;
+use crate::deferred::Own;
 use crate::{Desk, functions};
 
 /// How many tools are told at once.

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use haft_driver::Cancel;
-use haft_model::{Code, Stop};
+use haft_model::{Code, Stop, Tier};
 use haft_runtime::{Batch, BatchDocument, Manner, Patience};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -34,7 +34,7 @@ pub(super) async fn make(
     let batch = wanted.batch(&actor, "http", &native);
     let ids: Vec<Option<String>> = batch.calls.iter().map(|call| call.id.clone()).collect();
     let (results, modifiers) =
-        run(&desk, batch, Session::of(&headers).0).await.map_err(contradicted)?;
+        run(&desk, batch, Session::of(&headers).0, None).await.map_err(contradicted)?;
     let id = |index: usize| ids.get(index).cloned().flatten();
     let results = results
         .into_iter()
@@ -65,6 +65,7 @@ pub(crate) async fn run(
     desk: &Arc<Desk>,
     batch: Batch,
     surface: Option<String>,
+    tier: Option<Tier>,
 ) -> Result<Outcome, Stop> {
     let (sender, done) = oneshot::channel();
     let wish = Cancel::new();
@@ -72,7 +73,7 @@ pub(crate) async fn run(
     let desk = desk.clone();
     tokio::spawn(async move {
         let manner =
-            Manner { patience: Patience::Leave, cancel: wish, surface, ..Manner::default() };
+            Manner { patience: Patience::Leave, cancel: wish, surface, tier, ..Manner::default() };
         let _ = sender.send(made(&desk, batch, manner).await);
     });
     let outcome = done.await;

@@ -219,6 +219,25 @@ static SURFACE: Shape = table(
             Integer(0, i64::MAX),
             "From how many bytes of schemas on they are sent only when asked for.",
         ),
+        optional("only_reads", "", Flag, "Whether tools that may change something are left out.")
+            .or("false"),
+        optional("nobody_there", "", Flag, "Whether nobody is there to take part in a call.")
+            .or("false"),
+        optional("all_schemas", "", Flag, "Whether the model cannot load schemas on the way.")
+            .or("false"),
+        optional(
+            "largest_schema",
+            "",
+            Integer(1, i64::MAX),
+            "How many bytes the schema of one tool may have.",
+        ),
+        optional(
+            "without_kinds",
+            "",
+            Set(&Formed(&FILLED)),
+            "Kinds of tools that the model cannot use, by Agent Tool's words.",
+        )
+        .or("[]"),
     ],
 );
 

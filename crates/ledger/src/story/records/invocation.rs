@@ -130,7 +130,14 @@ impl Story {
             .set("hook_refs", numbered(id, "hook", self.hooks.len()))
             .set("persistence_refs", numbered(id, "per", self.persistence.len()))
             .set("approval_request_ref", self.questions.last().map(|asked| &asked.question.id))
+            .set("telemetry_refs", some(&self.traces()))
             .set("evidence_refs", entries);
+    }
+
+    /// The traces that whoever made the call named.
+    fn traces(&self) -> Vec<&Value> {
+        let named = self.native.iter();
+        named.filter(|one| one.get("source").is_some_and(|of| of == "telemetry")).collect()
     }
 
     fn context_outcomes(&self) -> Vec<Value> {

@@ -1,0 +1,219 @@
+//! The tools of our own by which a caller finds, loads and calls what their list leaves out, whatever
+//! they speak.
+//!
+//! They are no contracts: what they do is a search, a load or a call of the runtime.
+
+use haft_catalog::{Loading, Viewer};
+use haft_model::{Stop, Tier, ToolKey};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::Desk;
+
+/// How many a search finds unless said, and at most.
+const FOUND: usize = 10;
+const MOST_FOUND: usize = 50;
+
+/// How many schemas are loaded at once.
+const MOST_LOADED: usize = 50;
+
+/// A tool of our own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Own {
+    Search,
+    Load,
+    Call(Tier),
+}
+
+impl Own {
+    pub(crate) const ALL: [Own; 5] = [
+        Own::Search,
+        Own::Load,
+        Own::Call(Tier::Read),
+        Own::Call(Tier::Write),
+        Own::Call(Tier::Destructive),
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Own::Search => "tool_search",
+            Own::Load => "tool_load",
+            Own::Call(tier) => tier.way(),
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Own> {
+        Own::ALL.into_iter().find(|own| own.name() == name)
+    }
+
+    /// As `tools/list` of MCP has it.
+    pub(crate) fn declared(self) -> Value {
+        let (about, input) = match self {
+            Own::Search => (
+                "Finds tools that this list leaves out, by words or by exact names \
+                 (`select:name,name`). Load what you want with `tool_load` before you call it.",
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "query": { "type": "string", "description": "Words, or `select:` and exact names." },
+                        "limit": { "type": "integer", "minimum": 1, "maximum": MOST_FOUND, "default": FOUND },
+                    },
+                    "required": ["query"],
+                    "additionalProperties": false,
+                }),
+            ),
+            Own::Load => (
+                "Loads the schemas of tools that `tool_search` found; from then on they can be \
+                 called. The answer holds the schemas and says which tool calls each.",
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "names": {
+                            "type": "array", "items": { "type": "string" },
+                            "minItems": 1, "maxItems": MOST_LOADED,
+                            "description": "Names or ids of tools.",
+                        },
+                    },
+                    "required": ["names"],
+                    "additionalProperties": false,
+                }),
+            ),
+            Own::Call(tier) => (
+                match tier {
+                    Tier::Read => "Calls a loaded tool that changes nothing.",
+                    Tier::Write => {
+                        "Calls a loaded tool that changes something and destroys nothing."
+                    }
+                    Tier::Destructive => {
+                        "Calls any loaded tool, those that may destroy something too."
+                    }
+                },
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "name": { "type": "string", "description": "The name or id of the tool." },
+                        "arguments": { "type": "object", "description": "Its input, as its schema says." },
+                    },
+                    "required": ["name"],
+                    "additionalProperties": false,
+                }),
+            ),
+        };
+        let (reads, destroys) = match self {
+            Own::Search | Own::Load | Own::Call(Tier::Read) => (true, false),
+            Own::Call(Tier::Write) => (false, false),
+            Own::Call(Tier::Destructive) => (false, true),
+        };
+        let is_call = matches!(self, Own::Call(_));
+        json!({
+            "name": self.name(),
+            "description": about,
+            "inputSchema": input,
+            "annotations": {
+                "readOnlyHint": reads,
+                "destructiveHint": destroys,
+                "idempotentHint": !is_call,
+                "openWorldHint": is_call,
+            },
+        })
+    }
+}
+
+/// What a search is told.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    query: String,
+    limit: Option<usize>,
+}
+
+/// What a load is told.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Names {
+    names: Vec<String>,
+}
+
+/// What a call by one of ours is told.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Meant {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) arguments: Map<String, Value>,
+}
+
+/// Arguments as a tool of ours takes them, or what is wrong with those that it does not.
+pub(crate) fn read<T: DeserializeOwned>(
+    own: Own,
+    arguments: Map<String, Value>,
+) -> Result<T, Refused> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|fault| Refused::Arguments(format!("the arguments of `{}`: {fault}", own.name())))
+}
+
+/// Why a search or a load came to nothing. No call stands behind it.
+pub(crate) enum Refused {
+    Arguments(String),
+    Stopped(Box<Stop>),
+}
+
+impl Refused {
+    /// The same in words.
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            Refused::Arguments(words) => words,
+            Refused::Stopped(stop) => &stop.message,
+        }
+    }
+}
+
+impl From<Stop> for Refused {
+    fn from(stop: Stop) -> Refused {
+        Refused::Stopped(Box::new(stop))
+    }
+}
+
+impl Desk {
+    /// A search or a load; `declared` says how a tool is written where the caller sees it.
+    pub(crate) async fn found(
+        &self,
+        own: Own,
+        arguments: Map<String, Value>,
+        viewer: &Viewer<'_>,
+        declared: impl Fn(&ToolKey) -> Option<Value>,
+    ) -> Result<Value, Refused> {
+        match own {
+            Own::Search => {
+                let Wanted { query, limit } = read(own, arguments)?;
+                let most = limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
+                Ok(self.runtime.search(viewer, &query, most).await?.record())
+            }
+            Own::Load | Own::Call(_) => {
+                let Names { mut names } = read(Own::Load, arguments)?;
+                names.truncate(MOST_LOADED);
+                let loading = self.runtime.load(viewer, &names).await?;
+                Ok(self.loaded(&loading, viewer, declared))
+            }
+        }
+    }
+
+    /// What came of a load: the schemas, and how to call what has them.
+    fn loaded(
+        &self,
+        loading: &Loading,
+        viewer: &Viewer<'_>,
+        declared: impl Fn(&ToolKey) -> Option<Value>,
+    ) -> Value {
+        let vista = self.runtime.see(viewer);
+        let schema = |key: &ToolKey| -> Option<Value> {
+            let entry = &vista.view.get(key)?.entry;
+            let way = Tier::of(&entry.contract.effects).way();
+            let tool = declared(key)?;
+            Some(json!({ "tool_id": key.to_string(), "call_with": way, "tool": tool }))
+        };
+        let surface = &vista.view.surface().id;
+        loading.told(schema, json!({ "surface_id": surface, "revision": vista.revision.number }))
+    }
+}
