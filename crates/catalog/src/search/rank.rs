@@ -1,10 +1,10 @@
 //! A question in, places of texts out, best first.
 //!
 //! The score of a text is what its words say about the question (BM25F), more for what they say
-//! about the one clause that fits best, and more for how much of its name the question holds. A word
-//! counts as well where one of its synonyms stands, and a word that stands nowhere is taken for the
-//! nearest one that does. A question that asks for several things gets tools for each: those for a
-//! clause that has some already come later.
+//! about the one clause that fits best, more for how much of its name the question holds, and more for
+//! how much of the question it speaks of. A word counts as well where one of its synonyms stands, and a
+//! word that stands nowhere is taken for the nearest one that does. A question that asks for several
+//! things gets tools for each: those for a clause that has some already come later.
 
 use std::cmp::Ordering;
 
@@ -16,6 +16,12 @@ use super::{spelling, synonyms};
 const BEST_CLAUSE: f32 = 0.8;
 /// How much the share of the name that a question holds counts beside the best score.
 const NAME_SHARE: f32 = 0.3;
+/// How much the share of the question that a text speaks of counts beside the best score, and that of
+/// one clause.
+const SPOKEN_OF: f32 = 0.05;
+const CLAUSE_SPOKEN_OF: f32 = 0.1;
+/// How much a word in quotes counts beside another.
+const QUOTED: f32 = 0.5;
 /// How much a synonym counts beside the word itself.
 const SYNONYM: f32 = 0.6;
 /// How much the nearest word counts beside one that was spelled wrong.
@@ -75,8 +81,10 @@ pub(super) fn rank(
     let mut held: Vec<Term> =
         clauses.iter().flatten().flat_map(|meant| &meant.terms).map(|(term, _)| *term).collect();
     held.sort_unstable();
-    for (place, score) in &mut found {
-        *score = *score / top + NAME_SHARE * name_share(postings.name(*place), &held);
+    let spoken_of = spoken_of(postings, &clauses, &found);
+    for ((place, score), spoken_of) in found.iter_mut().zip(spoken_of) {
+        let named = NAME_SHARE * name_share(postings.name(*place), &held);
+        *score = *score / top + named + spoken_of;
     }
     found.sort_by(better);
     spread(found, &tally, top, most)
@@ -102,6 +110,9 @@ fn meant(postings: &Postings, clauses: Vec<Vec<Word>>) -> Vec<Vec<Meant>> {
             spellings -= 1;
             let near = nearest(postings, &word.stem);
             terms.extend(near.map(|term| (term, MISSPELLED * postings.rarity(term))));
+        }
+        if word.quoted {
+            terms.iter_mut().for_each(|(_, weight)| *weight *= QUOTED);
         }
         Meant { word, terms }
     };
@@ -239,6 +250,45 @@ fn spread(mut found: Vec<(Place, f32)>, tally: &Tally, top: f32, most: usize) ->
     chosen.extend(found);
     chosen.truncate(most);
     chosen
+}
+
+/// What each text gets for the share of the question that it speaks of, and of the clause of which it
+/// speaks most. One word is no clause: every text that has it speaks of the whole.
+fn spoken_of(
+    postings: &Postings,
+    clauses: &[Vec<Meant>],
+    found: &[(Place, f32)],
+) -> impl Iterator<Item = f32> + use<> {
+    let mut slots = vec![usize::MAX; postings.len()];
+    for (slot, (place, _)) in found.iter().enumerate() {
+        slots.get_mut(*place as usize).into_iter().for_each(|at| *at = slot);
+    }
+    let (mut word, mut here) = (vec![0.0_f32; found.len()], vec![0.0_f32; found.len()]);
+    let mut shares = vec![(0.0, 0.0_f32); found.len()];
+    let mut all = f32::MIN_POSITIVE;
+    for clause in clauses {
+        let mut all_here = f32::MIN_POSITIVE;
+        for meant in clause {
+            all_here += meant.terms.iter().fold(0.0, |most: f32, (_, weight)| most.max(*weight));
+            for (term, weight) in &meant.terms {
+                for (place, _) in postings.places(*term) {
+                    let slot = slots.get(*place as usize).copied().unwrap_or(usize::MAX);
+                    word.get_mut(slot).into_iter().for_each(|most| *most = most.max(*weight));
+                }
+            }
+            here.iter_mut().zip(&mut word).for_each(|(sum, word)| *sum += std::mem::take(word));
+        }
+        all += all_here;
+        for ((there, most), here) in shares.iter_mut().zip(&mut here) {
+            let here = std::mem::take(here);
+            *there += here;
+            if clause.len() > 1 {
+                *most = most.max(here / all_here);
+            }
+        }
+    }
+    let worth = move |(there, most): (f32, f32)| SPOKEN_OF * there / all + CLAUSE_SPOKEN_OF * most;
+    shares.into_iter().map(worth)
 }
 
 fn words_of(postings: &Postings, clauses: &[Vec<Meant>], place: Place) -> Vec<String> {

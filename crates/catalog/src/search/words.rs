@@ -16,6 +16,9 @@ const STOP: &str = "a about above after again all also am an and any are as assi
 /// Words between which a question turns to something else.
 const TURNS: [&str; 2] = ["and", "then"];
 
+/// What a quote begins and ends with.
+const QUOTES: [char; 6] = ['"', '\'', '“', '”', '‘', '’'];
+
 /// How many words of a question are read; more of them is no question.
 const LONGEST: usize = 500;
 
@@ -24,6 +27,9 @@ const LONGEST: usize = 500;
 pub(super) struct Word {
     pub(super) written: String,
     pub(super) stem: String,
+    /// Whether a question has it in quotes: a value that a tool is to be given, more often than what it
+    /// does.
+    pub(super) quoted: bool,
 }
 
 /// The words of a text that say something.
@@ -38,13 +44,20 @@ pub(super) fn clauses(question: &str) -> Vec<Vec<Word>> {
     let mut clauses: Vec<Vec<Word>> = Vec::new();
     for sentence in sentences(question) {
         clauses.push(Vec::new());
-        each_piece(sentence, |piece| {
-            if TURNS.contains(&piece.as_str()) {
-                clauses.push(Vec::new());
-            } else if let Some(clause) = clauses.last_mut() {
-                clause.extend(word(piece));
-            }
-        });
+        let mut quoted = false;
+        for text in sentence.split_whitespace() {
+            quoted |= text.starts_with(QUOTES);
+            each_piece(text, |piece| {
+                if TURNS.contains(&piece.as_str()) {
+                    clauses.push(Vec::new());
+                } else if let Some(clause) = clauses.last_mut() {
+                    clause.extend(word(piece).map(|word| Word { quoted, ..word }));
+                }
+            });
+            let end =
+                text.trim_end_matches(|c: char| c.is_ascii_punctuation() && !QUOTES.contains(&c));
+            quoted &= !end.ends_with(QUOTES);
+        }
     }
     let mut left = LONGEST;
     for clause in &mut clauses {
@@ -66,7 +79,8 @@ fn word(written: String) -> Option<Word> {
     static SAYS_NOTHING: OnceLock<HashSet<&str>> = OnceLock::new();
     let stop = SAYS_NOTHING.get_or_init(|| STOP.split_whitespace().collect());
     let says_something = !stop.contains(written.as_str());
-    says_something.then(|| Word { stem: stem(&written).to_owned(), written })
+    let stem = stem(&written).to_owned();
+    says_something.then_some(Word { stem, written, quoted: false })
 }
 
 /// The parts between full stops, commas and ends of lines; the dot of `a.txt` ends nothing.
@@ -160,6 +174,14 @@ mod tests {
         let expected: [&[&str]; 5] =
             [&["find", "txt", "rom"], &["book", "tabl"], &["yes"], &["pay"], &[]];
         assert_eq!(clauses, expected.into_iter().filter(|c| !c.is_empty()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_stands_in_quotes_is_told_from_the_rest() {
+        let question = "Mail \"red tape\" to Ann's boss, 'soon', not “late”";
+        let quoted = clauses(question).into_iter().flatten().filter(|word| word.quoted);
+        let quoted: Vec<String> = quoted.map(|word| word.written).collect();
+        assert_eq!(quoted, ["red", "tape", "soon", "late"]);
     }
 
     #[test]

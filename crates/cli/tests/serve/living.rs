@@ -41,10 +41,10 @@ fn listed(server: &Server) -> Vec<(String, String)> {
     named.filter(|(name, _)| name.starts_with("shop")).collect()
 }
 
-/// Listens for changes of the list: gives what arrives.
-fn listening(server: &Server) -> TcpStream {
+/// Listens for changes of a list: gives what arrives.
+fn listening(server: &Server, list: &str) -> TcpStream {
     let method = "subscriptions/listen";
-    let body = message(method, json!({"notifications": {"toolsListChanged": true}})).to_string();
+    let body = message(method, json!({"notifications": {list: true}})).to_string();
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let lines = headers(method).map(|(name, value)| format!("{name}: {value}\r\n")).concat();
@@ -94,7 +94,7 @@ fn a_good_change_is_served_and_told() {
     assert_eq!(before.len(), 1, "{before:?}");
     let name = before[0].0.clone();
     assert!(before[0].1.starts_with("Looks around."), "{before:?}");
-    let mut stream = listening(&server);
+    let mut stream = listening(&server, "toolsListChanged");
     hears(&mut stream, "acknowledged");
     put(&folder, ".tools/shop.look/TOOL.md", &contract("Looks everywhere."));
     hears(&mut stream, "notifications/tools/list_changed");
@@ -177,11 +177,60 @@ fn a_backend_that_goes_and_comes_back_is_seen_without_anybody_asking() {
         told.contains("its health check failed lately").then_some(())
     };
     eventually(down);
-    let mut stream = listening(&server);
+    let mut stream = listening(&server, "toolsListChanged");
     hears(&mut stream, "acknowledged");
     backend.open();
     hears(&mut stream, "notifications/tools/list_changed");
     eventually(|| (call()["status"] == "succeeded").then_some(()));
     drop(backend);
     eventually(down);
+}
+
+/// A server that says with each call that its resources are others now.
+#[cfg(target_os = "linux")]
+const RADIO: &str = r#"while read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{"listChanged":true}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"tune","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*) printf '{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}\n'
+      result='{"content":[],"structuredContent":{}}' ;;
+    *'"notifications/'*) continue ;;
+    *) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"; continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn whoever_listens_hears_backends_whose_files_changed_meanwhile() {
+    let radio = |words: &str| {
+        format!(
+            "---\nname: Radio\nid: radio\ndescription: {words}\nversion: 1.0.0\nkind: mcp\n\
+             server: {{ kind: binary, path: /bin/sh, args: [./radio.sh] }}\ntransport: stdio\n\
+             implements:\n  - {{ tool: radio.tune, version: ^1, metadata: {{ mcp: {{ tool_name: tune }} }} }}\n---\n"
+        )
+    };
+    let folder = workspace()
+        .file("radio.sh", RADIO)
+        .file(".tools/radio.tune/TOOL.md", tool("radio.tune", "1.0.0", READS))
+        .file(".drivers/radio/DRIVER.md", radio("A radio."));
+    let server = Server::of(&folder);
+    let tune = || {
+        let answer = server.post("/v1/call", &json!({"tool": "radio.tune"})).json();
+        assert_eq!(answer["status"], "succeeded", "{answer:#}");
+    };
+    let mut stream = listening(&server, "resourcesListChanged");
+    hears(&mut stream, "acknowledged");
+    tune();
+    hears(&mut stream, "notifications/resources/list_changed");
+    put(&folder, ".drivers/radio/DRIVER.md", &radio("Another radio."));
+    // What is written later is not seen before.
+    let contract = tool("radio.tune", "1.0.0", READS).replace("Does what", "Does all that");
+    put(&folder, ".tools/radio.tune/TOOL.md", &contract);
+    let told = || server.get("/v1/catalog/radio.tune").json().to_string();
+    eventually(|| told().contains("Does all that").then_some(()));
+    tune();
+    hears(&mut stream, "notifications/resources/list_changed");
 }
