@@ -14,8 +14,11 @@ use std::collections::HashMap;
 use haft_notation::keywords::{Holds, holds};
 use serde_json::{Map, Value, json};
 
-pub(crate) use root::{Root, reference};
+pub(crate) use root::{Dialect, Root, reference};
 use uses::Uses;
+
+/// How JSON Schema 2020-12 calls itself.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// How deep schemas are followed; nothing that people write comes near.
 const DEEPEST: usize = 100;
@@ -45,6 +48,18 @@ pub(crate) fn shaped<'d>(root: &Root<'d>, raw: &'d Value, side: Side) -> Shaped 
 }
 
 impl Shaped {
+    /// The same for one that says which dialect it is in, where that is the one that it is written in.
+    pub(crate) fn whole_of(self, raw: &Value) -> Value {
+        let stated = raw.get("$schema").filter(|stated| *stated == DIALECT).cloned();
+        match (self.whole(), stated) {
+            (Value::Object(fields), Some(stated)) => {
+                let said = [("$schema".to_owned(), stated)];
+                Value::Object(said.into_iter().chain(fields).collect())
+            }
+            (schema, _) => schema,
+        }
+    }
+
     /// The schema with its definitions inside.
     pub(crate) fn whole(self) -> Value {
         let Value::Object(mut fields) = self.schema else { return self.schema };
@@ -119,7 +134,7 @@ impl<'a, 'd> Shaper<'a, 'd> {
             self.schema(found, depth + 1)
         };
         // 3.1 lets words stand beside a reference; in 3.0 they mean nothing.
-        let beside = raw.get("description").filter(|_| !self.root.old_schemas);
+        let beside = raw.get("description").filter(|_| self.root.dialect != Dialect::Old);
         if let (Some(Value::String(words)), Some(fields)) = (beside, out.as_object_mut()) {
             fields.insert("description".to_owned(), crate::text::prose(words, 1000).into());
         }
@@ -148,6 +163,9 @@ impl<'a, 'd> Shaper<'a, 'd> {
             return if raw == &Value::Bool(false) { json!(false) } else { json!({}) };
         };
         let mut out = keyword::plain(fields);
+        if self.root.dialect == Dialect::Complete {
+            out.extend(keyword::marks(fields));
+        }
         for (word, value) in fields {
             if let Some(value) = self.nested(word, value, depth) {
                 out.insert(word.clone(), value);
@@ -158,7 +176,8 @@ impl<'a, 'd> Shaper<'a, 'd> {
         if self.side == Side::Input {
             polymorphism::tell_apart(fields, &mut out);
         }
-        let nullable = self.root.old_schemas && fields.get("nullable") == Some(&json!(true));
+        let old = self.root.dialect == Dialect::Old;
+        let nullable = old && fields.get("nullable") == Some(&json!(true));
         if nullable { or_null(out) } else { Value::Object(out) }
     }
 

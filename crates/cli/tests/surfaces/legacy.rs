@@ -52,6 +52,8 @@ impl Session<'_> {
         let answer = post(server, None, &request);
         let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
         let id = id.unwrap_or_else(|| panic!("no session: {answer}")).to_owned();
+        let offers = answer.contains("\"extensions\"");
+        assert!(!offers, "a revision without extensions is offered one: {answer}");
         post(
             server,
             Some(&id),

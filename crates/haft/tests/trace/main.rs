@@ -70,7 +70,7 @@ fn workspace(backend: &Backend) -> Folder {
     let drivers = [
         (
             "by-cli",
-            "bin: /bin/sh\noutput: { format: json }\n".to_owned(),
+            "bin: /bin/sh\noutput: { default_format: json }\n".to_owned(),
             "cli",
             "{ argv: [\"./look.sh\"] }",
         ),

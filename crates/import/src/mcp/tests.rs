@@ -1,6 +1,9 @@
 //! Which values are taken for secrets, and what servers are called.
 
+use serde_json::json;
+
 use super::launch::{looks_secret, program_name};
+use super::{Options, Server, import};
 
 #[test]
 fn what_looks_like_a_secret_is_not_written_down() {
@@ -35,4 +38,38 @@ fn a_server_is_called_after_what_it_runs() {
         let command: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
         assert_eq!(program_name(&command), name, "{command:?}");
     }
+}
+
+#[test]
+fn what_json_schema_has_for_definitions_and_mcp_for_headers_is_kept_where_it_is_sound() {
+    let tool = json!({ "name": "go", "inputSchema": {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {
+            "place": { "$anchor": "place", "type": "object", "properties": { "street": { "type": "string" } } },
+        },
+        "properties": {
+            "home": { "$ref": "#/$defs/place" },
+            "region": { "type": "string", "x-mcp-header": "Region" },
+            "odd": { "type": "string", "x-mcp-header": "two words", "$anchor": "7" },
+        },
+    } });
+    let server = Server::Program { command: vec!["x".into()], env: Default::default() };
+    let import = import(&json!([tool]), &server, &Options::default()).unwrap();
+    let text = &import.files[0].text;
+    let expected = r##"inputs:
+  "$schema": https://json-schema.org/draft/2020-12/schema
+  type: object
+  properties:
+    home: { "$ref": "#/$defs/place" }
+    region: { type: string, x-mcp-header: Region }
+    odd: { type: string }
+  "$defs":
+    place:
+      type: object
+      "$anchor": place
+      properties:
+        street: { type: string }
+"##;
+    assert!(text.contains(expected), "{text}");
 }

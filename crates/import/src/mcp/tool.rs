@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Made, VERSION};
 use crate::import::Margin;
 use crate::manifest::manifest;
-use crate::schema::{Root, Side, shaped};
+use crate::schema::{Dialect, Root, Side, shaped};
 use crate::text;
 
 /// What a server may say of its tools and nobody has to believe.
@@ -101,8 +101,8 @@ fn inputs(raw: &Value) -> Value {
     let Some(stated) = raw.get("inputSchema").filter(|schema| schema.is_object()) else {
         return none;
     };
-    let root = Root { value: stated, old_schemas: false };
-    let mut schema = shaped(&root, stated, Side::Input).whole();
+    let root = Root { value: stated, dialect: Dialect::Complete };
+    let mut schema = shaped(&root, stated, Side::Input).whole_of(stated);
     if let Some(fields) = schema.as_object_mut() {
         fields.insert("type".to_owned(), json!("object"));
         fields.entry("properties").or_insert_with(|| json!({}));
@@ -112,8 +112,8 @@ fn inputs(raw: &Value) -> Value {
 
 fn outputs(raw: &Value, margin: &mut Margin) -> Value {
     if let Some(stated) = raw.get("outputSchema").filter(|schema| schema.is_object()) {
-        let root = Root { value: stated, old_schemas: false };
-        return shaped(&root, stated, Side::Output).whole();
+        let root = Root { value: stated, dialect: Dialect::Complete };
+        return shaped(&root, stated, Side::Output).whole_of(stated);
     }
     let why = "the server does not say what comes out";
     margin.guess("outputs", "anything", why, "write a schema into the contract");

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use serde_json::{Map, Value};
 
 use crate::import::Error;
-use crate::schema::Root;
+use crate::schema::{Dialect, Root};
 
 /// An OpenAPI document.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,8 @@ impl<'d> Document<'d> {
             let found = format!("it says `openapi: {version}`");
             return Err(Error::NotThis { wanted, found });
         }
-        Ok(Document { root: Root { value: root, old_schemas: version.starts_with("3.0") } })
+        let dialect = if version.starts_with("3.0") { Dialect::Old } else { Dialect::New };
+        Ok(Document { root: Root { value: root, dialect } })
     }
 
     pub(super) fn title(&self) -> Option<&'d str> {

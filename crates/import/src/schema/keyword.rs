@@ -7,6 +7,9 @@ use crate::text;
 /// How long a description inside a schema may be.
 const LONGEST_DESCRIPTION: usize = 1000;
 
+/// How long a mark may be.
+const LONGEST_MARK: usize = 128;
+
 /// What has to stand behind a word for it to be taken over as it is.
 enum Takes {
     Text(usize),
@@ -63,6 +66,24 @@ pub(super) fn plain(raw: &Map<String, Value>) -> Map<String, Value> {
     out.extend(choices(raw).map(|choices| ("enum".to_owned(), choices)));
     out.extend(required(raw).map(|names| ("required".to_owned(), names)));
     out
+}
+
+/// What a schema of MCP is marked with: a name that others refer to it by, and a header that repeats
+/// its value.
+pub(super) fn marks(raw: &Map<String, Value>) -> impl Iterator<Item = (String, Value)> {
+    let marked = |word: &str, beside: &str| {
+        let value = raw.get(word)?.as_str()?;
+        let fits = |c: char| c.is_ascii_alphanumeric() || beside.contains(c);
+        let sound = (1..=LONGEST_MARK).contains(&value.len()) && value.chars().all(fits);
+        sound.then(|| (word.to_owned(), Value::from(value)))
+    };
+    let begins = |mark: &(String, Value)| {
+        mark.1
+            .as_str()
+            .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+    };
+    let anchor = marked("$anchor", "-._").filter(begins);
+    anchor.into_iter().chain(marked("x-mcp-header", "!#$%&'*+-.^_`|~"))
 }
 
 fn taken(value: &Value, takes: &Takes) -> Option<Value> {

@@ -9,8 +9,19 @@ const LONGEST_CHAIN: usize = 32;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Root<'d> {
     pub(crate) value: &'d Value,
-    /// Whether schemas are those of OpenAPI 3.0, which are not quite JSON Schema.
-    pub(crate) old_schemas: bool,
+    pub(crate) dialect: Dialect,
+}
+
+/// What the schemas of a document are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// OpenAPI 3.0, which is not quite JSON Schema.
+    Old,
+    /// OpenAPI 3.1, whose schemas stand all over the document.
+    New,
+    /// JSON Schema 2020-12 that is complete in itself, and whose own words and definitions others may
+    /// refer to: those of a tool of MCP.
+    Complete,
 }
 
 impl<'d> Root<'d> {

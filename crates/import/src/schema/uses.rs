@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use haft_notation::keywords::{Holds, holds};
 use serde_json::Value;
 
-use super::{Root, reference};
+use super::{Dialect, Root, reference};
 
 /// How deep references are looked at; one that lies deeper stays a reference.
 const DEEPEST_REFERENCE: usize = 400;
@@ -48,6 +48,9 @@ impl<'a, 'd> Uses<'a, 'd> {
 
     /// Whether a reference stays one.
     pub(super) fn stays(&self, target: &str) -> bool {
+        if self.root.dialect == Dialect::Complete {
+            return true;
+        }
         // What was not looked at may lead anywhere, itself included.
         let often = self.counts.get(target).is_none_or(|count| *count > 1);
         self.circular.contains(target) || (often && !self.is_small(target))
