@@ -47,9 +47,9 @@ impl Own {
         Own::ALL.into_iter().find(|own| own.name() == name)
     }
 
-    /// As `tools/list` of MCP has it.
-    pub(crate) fn declared(self) -> Value {
-        let (about, input) = match self {
+    /// What it does, and the schema of what it takes.
+    pub(crate) fn described(self) -> (&'static str, Value) {
+        match self {
             Own::Search => (
                 "Finds tools that this list leaves out, by words or by exact names \
                  (`select:name,name`). Load what you want with `tool_load` before you call it.",
@@ -99,7 +99,12 @@ impl Own {
                     "additionalProperties": false,
                 }),
             ),
-        };
+        }
+    }
+
+    /// As `tools/list` of MCP has it.
+    pub(crate) fn declared(self) -> Value {
+        let (about, input) = self.described();
         let (reads, destroys) = match self {
             Own::Search | Own::Load | Own::Call(Tier::Read) => (true, false),
             Own::Call(Tier::Write) => (false, false),

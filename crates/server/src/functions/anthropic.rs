@@ -41,8 +41,7 @@ fn messages(answered: &[(Asked, Said)]) -> Vec<Value> {
 }
 
 fn declared(own: Own) -> Value {
-    let tool = own.declared();
-    let (about, input) = (&tool["description"], &tool["inputSchema"]);
+    let (about, input) = own.described();
     json!({ "name": own.name(), "description": about, "input_schema": input })
 }
 

@@ -46,8 +46,7 @@ fn messages(answered: &[(Asked, Said)]) -> Vec<Value> {
 }
 
 fn declared(own: Own) -> Value {
-    let tool = own.declared();
-    let (about, input) = (&tool["description"], &tool["inputSchema"]);
+    let (about, input) = own.described();
     json!({
         "type": "function",
         "function": { "name": own.name(), "description": about, "parameters": input },
