@@ -47,7 +47,7 @@ impl Own {
         Own::ALL.into_iter().find(|own| own.name() == name)
     }
 
-    /// What it does, and the schema of its input.
+    /// What it does, and the schema of what it takes.
     pub(crate) fn described(self) -> (&'static str, Value) {
         match self {
             Own::Search => (

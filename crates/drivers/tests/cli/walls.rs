@@ -2,7 +2,7 @@
 
 use haft_model::{Code, EffectState};
 use haft_sandbox::Walls;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
@@ -48,9 +48,14 @@ fn what_runs_without_walls_says_so_and_without_a_launcher_nothing_runs() {
     let off = Stage { walls: Walls::Off, ..Stage::script("echo free") };
     let output = off.run(json!({})).output();
     assert_eq!(output.structured, Some(json!({"text": "free\n"})));
+    let [Value::Object(native)] = &output.native[..] else { panic!("{:?}", output.native) };
+    let mut native = native.clone();
+    let argv = native.remove("argv_ref").unwrap();
+    assert!(argv.as_str().unwrap().starts_with("sha256:"), "{argv}");
+    native.remove("command_id").unwrap();
     assert_eq!(
-        output.native,
-        [json!({"source": "cli", "exit_code": 0, "layers": ["none"], "unconfined": true})]
+        Value::Object(native),
+        json!({"source": "cli", "exit_code": 0, "layers": ["none"], "unconfined": true})
     );
     let missing = Stage { walls: Walls::Missing, ..Stage::writing_script("echo x > out/x") };
     assert_eq!(missing.run(json!({})).fate(), (Code::SetupRequired, EffectState::NotSubmitted, 0));

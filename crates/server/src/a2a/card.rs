@@ -39,7 +39,7 @@ pub(super) async fn show(
         json!({
             "id": own.name(),
             "name": own.name(),
-            "description": own.declared().get("description"),
+            "description": own.described().0,
             "tags": ["haft"],
             "inputModes": ["application/json"],
             "outputModes": ["application/json"],
