@@ -47,7 +47,8 @@ async fn log_in(
     let named = arguments.actor.as_deref().map(ActorId::from);
     let holder = (!arguments.shared).then(|| named.unwrap_or_else(|| person.id.clone()));
     let attended = io::stdin().is_terminal() && io::stderr().is_terminal();
-    let attending = attended.then_some(Attending { tell: &tell, ask: &ask });
+    let attending =
+        attended.then_some(Attending { tell: &tell, ask: &ask, attend: Some(&prompt::attend) });
     host.log_in(&arguments.driver, &person, holder.as_ref(), attending).await?;
     Ok(holder)
 }

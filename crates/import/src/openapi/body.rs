@@ -120,6 +120,10 @@ pub(super) fn fields(
 ) -> Option<(Map<String, Value>, Vec<String>)> {
     let mut found = (Map::new(), Vec::new());
     gather(schema, definitions, 8, &mut found)?;
+    // Some documents require a field and do not say what it is: it may be anything.
+    for name in &found.1 {
+        found.0.entry(name.as_str()).or_insert_with(|| Value::Object(Map::new()));
+    }
     (!found.0.is_empty()).then_some(found)
 }
 
