@@ -100,7 +100,8 @@ fn a_field_with_a_style_is_parts_of_text() {
     let mut expected =
         ["\"ids\"\r\n\r\n1,2", "\"tags\"\r\n\r\na b|c", "\"by[day]\"\r\n\r\nx&y"].to_vec();
     let mut found = parts.clone();
-    (expected.sort_unstable(), found.sort_unstable());
+    expected.sort_unstable();
+    found.sort_unstable();
     assert_eq!(found, expected);
 }
 

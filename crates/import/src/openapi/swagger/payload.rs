@@ -18,7 +18,7 @@ pub(super) fn body(parameters: &[&Value], consumes: &[&str]) -> Option<Value> {
     }
     let fields: Vec<&&Value> = parameters.iter().filter(|raw| place(raw) == "formData").collect();
     let named = |raw: &&&Value| Some((raw.get("name")?.as_str()?.to_owned(), field(raw)));
-    let properties: Map<String, Value> = fields.iter().filter_map(|raw| named(raw)).collect();
+    let properties: Map<String, Value> = fields.iter().filter_map(named).collect();
     if properties.is_empty() {
         return None;
     }
@@ -31,7 +31,7 @@ pub(super) fn body(parameters: &[&Value], consumes: &[&str]) -> Option<Value> {
     };
     let mut whole = json!({ "type": "object", "properties": properties });
     if !required.is_empty() {
-        whole["required"] = json!(required);
+        put(&mut whole, "required", json!(required));
     }
     let content = by_media(&[media], &json!({ "schema": whole }));
     Some(json!({ "required": !required.is_empty(), "content": content }))
@@ -41,7 +41,7 @@ pub(super) fn body(parameters: &[&Value], consumes: &[&str]) -> Option<Value> {
 fn field(raw: &Value) -> Value {
     let mut field = described(raw);
     if let Some(about) = raw.get("description") {
-        field["description"] = about.clone();
+        put(&mut field, "description", about.clone());
     }
     field
 }
@@ -64,7 +64,7 @@ pub(super) fn answer(raw: &Value, produces: &[&str]) -> Value {
     }
     for (media, example) in object(raw.get("examples")) {
         let held = content.entry(media.clone()).or_insert_with(|| json!({}));
-        held["example"] = example.clone();
+        put(held, "example", example.clone());
     }
     if !content.is_empty() {
         new.insert("content".to_owned(), Value::Object(content));
@@ -78,4 +78,11 @@ fn by_media(media: &[&str], held: &Value) -> Map<String, Value> {
 
 fn is_required(raw: &Value) -> bool {
     raw.get("required").and_then(Value::as_bool) == Some(true)
+}
+
+/// Adds a field to an object.
+fn put(object: &mut Value, name: &str, value: Value) {
+    if let Value::Object(fields) = object {
+        fields.insert(name.to_owned(), value);
+    }
 }
