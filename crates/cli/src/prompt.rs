@@ -1,9 +1,11 @@
 //! Asking the person at the terminal.
 
+mod attended;
 mod choice;
 mod edit;
 mod hidden;
 
+pub(crate) use attended::attend;
 pub(crate) use hidden::{ask as ask_hidden, given};
 
 use std::io::Write as _;

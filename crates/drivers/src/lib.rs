@@ -34,8 +34,8 @@ pub use health::{Checkup, probe};
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;
 pub use login::{
-    AuthBlock, Callback, CompletesWhen, Device, Login, LoginBlock, Logins, Observed, Program,
-    Refresh, Service, Sign, Step, Tell,
+    Attend, AuthBlock, Callback, CompletesWhen, Device, Login, LoginBlock, Logins, Observed,
+    Program, Refresh, Service, Sign, Step, Tell,
 };
 pub use mcp::Mcp;
 pub use place::Place;

@@ -12,7 +12,7 @@ mod sign;
 
 pub use block::{AuthBlock, CompletesWhen, LoginBlock, Refresh};
 pub use callback::Callback;
-pub use command::Program;
+pub use command::{Attend, Program};
 pub use device::{Device, Service};
 pub use record::{Login, Logins};
 pub(crate) use sign::ran_out;

@@ -26,7 +26,7 @@ pub use error::Error;
 pub use haft_driver as driver;
 pub use haft_driver::{Cancel, Link};
 pub use haft_drivers::{Answered, download, post};
-pub use haft_drivers::{Checkup, InstallWay, Provision, SetupStep, SetupWork, Step, Tell};
+pub use haft_drivers::{Attend, Checkup, InstallWay, Provision, SetupStep, SetupWork, Step, Tell};
 pub use haft_ledger as ledger;
 pub use haft_model as model;
 pub use haft_policy as policy;

@@ -83,8 +83,8 @@ pub struct Story {
     pub settlements: Vec<(Timestamp, EffectSettled)>,
     /// The calls that were to undo this one, in order.
     pub undoings: Vec<Undoing>,
-    /// The driver, and its version.
-    pub driver: Option<(DriverId, String)>,
+    /// The driver of the last plan, and its version where that is on record.
+    pub driver: Option<(DriverId, Option<String>)>,
     /// The attempts, in order.
     pub attempts: Vec<Attempt>,
     /// The decisions, in order; a question begins with one.

@@ -8,8 +8,10 @@ mod start;
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_model::Secret;
@@ -36,6 +38,8 @@ pub struct Confined {
     pub args: Vec<String>,
     /// What it reads on standard input. Whoever [`Confined::start`]s it writes that themselves.
     pub stdin: Vec<u8>,
+    /// The terminal that it reads and writes instead of pipes. It is not one that others can type at.
+    pub terminal: Option<Arc<OwnedFd>>,
     /// Its environment, beside `PATH`, `LANG`, `HOME` and `TMPDIR`.
     pub env: BTreeMap<String, String>,
     /// The part of its environment that nobody else gets to see.

@@ -119,7 +119,7 @@ impl Session {
             if !matches!(login, Some("expired" | "insufficient")) {
                 return Err(format!("{name}: {}", error.message).into());
             }
-            let person = Attending { tell: &tell, ask: &|_| Ok(None) };
+            let person = Attending { tell: &tell, ask: &|_| Ok(None), attend: None };
             let (owner, whose) = (&self.owner, Some(&self.owner.id));
             let logged_in = self.host.log_in(DRIVER, owner, whose, Some(person)).await;
             logged_in.map_err(|stop| stop.message)?;

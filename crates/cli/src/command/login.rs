@@ -46,7 +46,8 @@ async fn log_in(
     let person = who::person(context, host);
     let named = arguments.actor.as_deref().map(ActorId::from);
     let holder = (!arguments.shared).then(|| named.unwrap_or_else(|| person.id.clone()));
-    let attending = attended().then_some(Attending { tell: &tell, ask: &ask });
+    let attend = Some(&prompt::attend as _);
+    let attending = attended().then_some(Attending { tell: &tell, ask: &ask, attend });
     host.log_in(&arguments.driver, &person, holder.as_ref(), attending).await?;
     Ok(holder)
 }

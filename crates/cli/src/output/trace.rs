@@ -78,7 +78,8 @@ impl Page<'_> {
         }
         line(format!("came by   {}, as `{}`", story.channel, visible(&story.requested)))?;
         if let Some((driver, version)) = &story.driver {
-            line(format!("driver    {driver} {version}"))?;
+            let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            line(format!("driver    {driver}{version}"))?;
         }
         if let Some(key) = &story.key {
             line(format!("key       {key}"))?;

@@ -160,3 +160,21 @@ fn a_command_logs_in_and_its_end_is_looked_at() {
         "exit 1\n! credential.missing: the login to `bank` failed: it is over, and nobody is logged in",
     );
 }
+
+#[test]
+fn a_command_that_wants_a_terminal_gets_one_of_its_own() {
+    let auth = "{ login: { cmd: \"sh ask.sh\", interactive: true } }";
+    let program = program("bank", &[("pay.list", "1.x")]);
+    let program = program.replace("kind: cli\n", &format!("kind: cli\nauth: {auth}\n"));
+    let ask = "test -t 0 && test -t 1 && printf 'who? ' && read -r name && test \"$name\" = ana";
+    let folder = shop(auth).file(".drivers/bank/DRIVER.md", program).file("ask.sh", ask);
+    let (exit, said) = typed(&folder, "login bank", &[("who? ", "ana\r")]);
+    assert!(exit == 0 && said.contains("logged user:ana in to bank"), "{exit}: {said}");
+    let (exit, said) = typed(&folder, "login bank", &[("who? ", "eve\r")]);
+    assert!(exit == 1 && said.contains("`sh ask.sh` ended with code 1"), "{exit}: {said}");
+    let (exit, said) = typed(&folder, "login bank", &[("who? ", "\u{3}")]);
+    assert!(exit != 0 && said.contains("the login was called off"), "{exit}: {said}");
+    let alone = run(&folder, "login bank");
+    let said = String::from_utf8(alone.stderr).unwrap();
+    assert!(said.contains("run `haft login bank` at a terminal"), "{said}");
+}

@@ -1,10 +1,15 @@
 //! Logging in by a command of the driver, confined like everything else that it runs.
 
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haft_driver::BoxFuture;
 use haft_model::{Code, Stop};
-use haft_sandbox::{AddressGuard, End, Refused};
-use serde_json::Value;
+use haft_sandbox::{AddressGuard, Confined, End, Refused};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use serde_json::{Value, json};
 
 use super::{CompletesWhen, Reason, failed};
 use crate::Place;
@@ -14,6 +19,13 @@ use crate::words;
 
 /// How long a command may take.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The same where a person has to type.
+const ATTENDED: Duration = Duration::from_secs(600);
+
+/// Lets a person see and type what a program at the other end of a terminal writes and reads, until
+/// the program is gone. Gives whether the person called it off.
+pub type Attend<'a> = &'a (dyn Fn(OwnedFd) -> BoxFuture<'a, bool> + Send + Sync);
 
 /// A command of a driver that has to do with its login.
 pub struct Program<'a> {
@@ -27,6 +39,28 @@ impl Program<'_> {
     /// Runs a command and gives the code with which it ended. It sees what the driver declares, may
     /// write where the driver keeps its login, and reaches the hosts of the driver.
     pub async fn run(&self, command: &str) -> Result<i32, Stop> {
+        self.ended(command, self.confined(command)?, PATIENCE, std::future::pending()).await
+    }
+
+    /// The same with a terminal of the command's own, at whose other end a person sits.
+    pub async fn run_attended(&self, command: &str, attend: Attend<'_>) -> Result<i32, Stop> {
+        let (ours, theirs) = terminal().map_err(|fault| {
+            failed(Reason::Upstream, format!("`{command}` gets no terminal: {fault}"))
+        })?;
+        let mut confined = self.confined(command)?;
+        confined.terminal = Some(Arc::new(theirs));
+        let kind = (self.place.variable)("TERM").unwrap_or_else(|| "dumb".to_owned());
+        confined.env.entry("TERM".to_owned()).or_insert(kind);
+        let called_off = async {
+            if !attend(ours).await {
+                // It is over by itself, and says so.
+                std::future::pending::<()>().await;
+            }
+        };
+        self.ended(command, confined, ATTENDED, called_off).await
+    }
+
+    fn confined(&self, command: &str) -> Result<Confined, Stop> {
         let words = words::split(command, self.place.variable);
         let words = words.map_err(|why| failed(Reason::Upstream, format!("`{command}`: {why}")))?;
         let mut words = words.into_iter();
@@ -34,10 +68,18 @@ impl Program<'_> {
             words.next().ok_or_else(|| failed(Reason::Upstream, "the command is empty"))?;
         // No contract narrows a login: the driver's own declarations are all there is.
         let opening = Opening::within(self.manifest, &looking(["*".to_owned()]), self.place)?;
-        let confined = opening.confined(&program, words.collect(), self.place);
-        let ended =
-            confined.run(&self.place.walls, Instant::now() + PATIENCE, std::future::pending());
-        let ended = ended.await.map_err(|refused: Refused| {
+        Ok(opening.confined(&program, words.collect(), self.place))
+    }
+
+    async fn ended(
+        &self,
+        command: &str,
+        confined: Confined,
+        patience: Duration,
+        called_off: impl Future<Output = ()>,
+    ) -> Result<i32, Stop> {
+        let ended = confined.run(&self.place.walls, Instant::now() + patience, called_off).await;
+        let ended = ended.map_err(|refused: Refused| {
             Stop::new(Code::SetupRequired, format!("`{command}` cannot be run: {refused}"))
         })?;
         match ended.end {
@@ -45,12 +87,26 @@ impl Program<'_> {
             End::Killed(signal) => {
                 Err(failed(Reason::Upstream, format!("`{command}` was ended by signal {signal}")))
             }
-            End::OutOfTime | End::CalledOff => {
-                let words = format!("`{command}` took longer than {} seconds", PATIENCE.as_secs());
+            End::CalledOff => {
+                let stop = Stop::new(Code::CanceledCaller, "the login was called off");
+                Err(stop.because(json!({ "login": "user_cancelled" })))
+            }
+            End::OutOfTime => {
+                let words = format!("`{command}` took longer than {} seconds", patience.as_secs());
                 Err(failed(Reason::Expired, words))
             }
         }
     }
+}
+
+/// A terminal: the end that a person sits at, and the end that a program is given.
+fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags)?;
+    grantpt(&ours)?;
+    unlockpt(&ours)?;
+    let theirs = ioctl_tiocgptpeer(&ours, flags)?;
+    Ok((ours, theirs))
 }
 
 impl CompletesWhen {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use haft_catalog::AuthState;
 use haft_contract::{AuthFile, Driver, Flow, beside, did_you_mean};
 use haft_drivers::{
-    AuthBlock, Callback, Device, Keeper, Login, LoginBlock, Logins, Program, Service, Step, Tell,
-    Token, mcp,
+    Attend, AuthBlock, Callback, Device, Keeper, Login, LoginBlock, Logins, Program, Service, Step,
+    Tell, Token, mcp,
 };
 use haft_model::{Actor, ActorId, Code, DriverId, Secret, SecretKind, Stop, Timestamp};
 use serde_json::{Value, json};
@@ -35,6 +35,8 @@ pub struct Attending<'a> {
     pub tell: Tell<'a>,
     /// Asks them for a token.
     pub ask: Ask<'a>,
+    /// Lets them use a program that wants a terminal; none where they have to run it themselves.
+    pub attend: Option<Attend<'a>>,
 }
 
 /// What a login leaves behind.
@@ -172,18 +174,32 @@ impl Under<'_> {
             }
             Some(LoginBlock { cmd: Some(cmd), interactive: true, .. }) => {
                 let person = person.ok_or_else(|| self.nobody())?;
-                (person.tell)(Step::Run { command: cmd.clone() });
-                self.awaited(person.tell).await
+                match person.attend {
+                    Some(attend) => {
+                        self.ran(cmd, self.program.run_attended(cmd, attend).await?).await
+                    }
+                    None => {
+                        (person.tell)(Step::Run { command: cmd.clone() });
+                        self.awaited(person.tell).await
+                    }
+                }
             }
-            Some(LoginBlock { cmd: Some(cmd), .. }) => match self.program.run(cmd).await? {
-                0 => self.complete(Outcome::Elsewhere).await,
-                code => Err(self.failed(&format!("`{cmd}` ended with code {code}"))),
-            },
+            Some(LoginBlock { cmd: Some(cmd), .. }) => {
+                self.ran(cmd, self.program.run(cmd).await?).await
+            }
             Some(LoginBlock { .. }) | None if mcp::is_elsewhere(&self.manifest) => {
                 let person = person.ok_or_else(|| self.nobody())?;
                 self.by_server(person).await
             }
             Some(LoginBlock { .. }) | None => Err(self.by_secrets()),
+        }
+    }
+
+    /// What came of a command that logs in.
+    async fn ran(&self, command: &str, code: i32) -> Result<Outcome, Stop> {
+        match code {
+            0 => self.complete(Outcome::Elsewhere).await,
+            code => Err(self.failed(&format!("`{command}` ended with code {code}"))),
         }
     }
 
@@ -246,8 +262,11 @@ impl Under<'_> {
                 Ok(Outcome::Token(token.written()))
             }
             Flow::Service { .. } => {
-                let words =
-                    format!("{} wants `service-auth`, which is not supported yet", auth.file);
+                let words = format!(
+                    "{} wants `service-auth`, of which AIP-50 does not say by which requests one \
+                     logs in",
+                    auth.file
+                );
                 Err(Stop::new(Code::SetupRequired, words).help("use `pat` or `device-code`"))
             }
         }

@@ -32,6 +32,9 @@ fn failing(base: &str, code: Code, effect: EffectState) -> Setting {
 async fn paid(stage: &Stage) -> (Option<Code>, Option<String>, usize) {
     let envelope = stage.call("pay", json!({})).await;
     checked(stage, &envelope).await;
+    let told = stage.host.runtime().tell(&envelope.invocation_id).await.unwrap();
+    let told = told.story.driver.map(|(driver, _)| driver.to_string());
+    assert_eq!(told, envelope.driver, "the story names the driver that carried it out");
     about(stage, envelope)
 }
 

@@ -73,7 +73,7 @@ async fn a_login_to_a_server_is_its_actors_own_renews_itself_and_is_over_when_th
             agrees(&url, &issuer);
         }
     };
-    let person = Attending { tell: &tell, ask: &|_| Ok(None) };
+    let person = Attending { tell: &tell, ask: &|_| Ok(None), attend: None };
     stage.host.log_in("notes", &owner, Some(&owner.id), Some(person)).await.unwrap();
     assert_eq!(state(&owner).await.unwrap(), AuthState::LoggedIn);
     assert_eq!(state(&agent).await.unwrap(), AuthState::LoggedOut);
@@ -103,7 +103,7 @@ async fn a_login_that_falls_short_is_asked_for_again_with_what_it_lacked() {
         }
     };
     let log_in = async || {
-        let person = Attending { tell: &tell, ask: &|_| Ok(None) };
+        let person = Attending { tell: &tell, ask: &|_| Ok(None), attend: None };
         stage.host.log_in("notes", &owner, Some(&owner.id), Some(person)).await.unwrap();
     };
     let called = async || {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::document::Document;
 use super::parameter;
+use crate::schema::Dialect;
 
 /// The form in which a body is written, in the words of `metadata.haft.body`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ pub(super) fn of<'d>(document: &Document<'d>, operation: &'d Value) -> Option<Bo
 fn styles(document: &Document<'_>, form: Form, content: &Value) -> Map<String, Value> {
     let heeded = match form {
         Form::Urlencoded => true,
-        Form::Multipart => !document.old_schemas,
+        Form::Multipart => document.dialect != Dialect::Old,
         Form::Json | Form::Text => false,
     };
     let encoding = content.get("encoding").and_then(Value::as_object).filter(|_| heeded);
@@ -120,6 +121,10 @@ pub(super) fn fields(
 ) -> Option<(Map<String, Value>, Vec<String>)> {
     let mut found = (Map::new(), Vec::new());
     gather(schema, definitions, 8, &mut found)?;
+    // Some documents require a field and do not say what it is: it may be anything.
+    for name in &found.1 {
+        found.0.entry(name.as_str()).or_insert_with(|| Value::Object(Map::new()));
+    }
     (!found.0.is_empty()).then_some(found)
 }
 

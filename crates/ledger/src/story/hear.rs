@@ -91,7 +91,8 @@ impl Story {
                 self.tool_version = Some(selected.version.clone());
             }
             Event::ArgumentsReady(ready) => {
-                self.driver = ready.driver.clone().zip(ready.driver_version.clone());
+                self.driver =
+                    ready.driver.clone().map(|driver| (driver, ready.driver_version.clone()));
                 self.inputs.observable = Some(ready.observable_input.clone());
                 self.mutations.extend(ready.mutations.iter().map(|one| (at, one.clone())));
                 self.facts = Some(ready.facts);
@@ -221,6 +222,10 @@ impl Story {
 
     fn started(&mut self, started: &Started, at: Timestamp) {
         self.started_at.get_or_insert(at);
+        if self.driver.as_ref().is_none_or(|(known, _)| *known != started.driver) {
+            // Another plan took the place of the one that was understood first.
+            self.driver = Some((started.driver.clone(), None));
+        }
         self.attempts.push(Attempt {
             number: started.attempt,
             driver: started.driver.clone(),

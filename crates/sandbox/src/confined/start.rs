@@ -17,11 +17,18 @@ use super::{Confined, Refused, Walls};
 use crate::Launcher;
 use crate::launcher::{Given, Orders, environment, wrapped};
 
-/// The ends of three pipes that a program gets.
+/// What a program gets to read and to write.
 struct Theirs {
     stdin: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
+}
+
+impl Theirs {
+    fn at(terminal: &OwnedFd) -> io::Result<Theirs> {
+        let (stdin, stdout) = (terminal.try_clone()?, terminal.try_clone()?);
+        Ok(Theirs { stdin, stdout, stderr: terminal.try_clone()? })
+    }
 }
 
 impl Confined {
@@ -31,7 +38,10 @@ impl Confined {
         let (feed, stdin) = pipe::pipe().map_err(broken)?;
         let stdin = stdin.into_blocking_fd().map_err(broken)?;
         let ((stdout, out), (stderr, err)) = (mouth()?, mouth()?);
-        let theirs = Theirs { stdin, stdout, stderr };
+        let theirs = match &self.terminal {
+            Some(terminal) => Theirs::at(terminal).map_err(broken)?,
+            None => Theirs { stdin, stdout, stderr },
+        };
         let (rest, how) = match walls {
             Walls::Missing => return Err(Refused::NoLauncher),
             Walls::By(launcher) => launched(&self, Way::By(launcher), theirs)?,

@@ -105,7 +105,7 @@ fn attributes(story: &Story, tool: String, content: Option<&Content>) -> Vec<Key
     maybe("haft.tenant", story.actor.as_ref().map(|actor| actor.tenant.to_string()));
     maybe("haft.actor", story.actor.as_ref().map(|actor| actor.id.to_string()));
     maybe("haft.driver.id", story.driver.as_ref().map(|(driver, _)| driver.to_string()));
-    maybe("haft.driver.version", story.driver.as_ref().map(|(_, version)| version.clone()));
+    maybe("haft.driver.version", story.driver.as_ref().and_then(|(_, version)| version.clone()));
     maybe("haft.parent", story.parent.as_ref().map(ToString::to_string));
     maybe("haft.compensates", story.compensates.as_ref().map(ToString::to_string));
     if let Some(judgement) = story.decisions.last() {

@@ -29,11 +29,9 @@ pub(super) fn body(parameters: &[&Value], consumes: &[&str]) -> Option<Value> {
         true => "multipart/form-data",
         false => "application/x-www-form-urlencoded",
     };
-    let mut whole = Map::new();
-    whole.insert("type".to_owned(), json!("object"));
-    whole.insert("properties".to_owned(), Value::Object(properties));
+    let mut whole = json!({ "type": "object", "properties": properties });
     if !required.is_empty() {
-        whole.insert("required".to_owned(), json!(required));
+        put(&mut whole, "required", json!(required));
     }
     let content = by_media(&[media], &json!({ "schema": whole }));
     Some(json!({ "required": !required.is_empty(), "content": content }))
@@ -42,8 +40,8 @@ pub(super) fn body(parameters: &[&Value], consumes: &[&str]) -> Option<Value> {
 /// A field of a form.
 fn field(raw: &Value) -> Value {
     let mut field = described(raw);
-    if let (Some(about), Value::Object(field)) = (raw.get("description"), &mut field) {
-        field.insert("description".to_owned(), about.clone());
+    if let Some(about) = raw.get("description") {
+        put(&mut field, "description", about.clone());
     }
     field
 }
@@ -66,7 +64,7 @@ pub(super) fn answer(raw: &Value, produces: &[&str]) -> Value {
     }
     for (media, example) in object(raw.get("examples")) {
         let held = content.entry(media.clone()).or_insert_with(|| json!({}));
-        held["example"] = example.clone();
+        put(held, "example", example.clone());
     }
     if !content.is_empty() {
         new.insert("content".to_owned(), Value::Object(content));
@@ -80,4 +78,11 @@ fn by_media(media: &[&str], held: &Value) -> Map<String, Value> {
 
 fn is_required(raw: &Value) -> bool {
     raw.get("required").and_then(Value::as_bool) == Some(true)
+}
+
+/// Adds a field to an object.
+fn put(object: &mut Value, name: &str, value: Value) {
+    if let Value::Object(fields) = object {
+        fields.insert(name.to_owned(), value);
+    }
 }

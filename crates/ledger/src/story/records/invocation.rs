@@ -117,7 +117,10 @@ impl Story {
     fn references(&self, record: &mut Record) {
         let id = &self.invocation_id;
         let driver = self.driver.as_ref();
-        let driver = driver.map(|(driver, version)| format!("driver:{driver}@{version}"));
+        let driver = driver.map(|(driver, version)| match version {
+            Some(version) => format!("driver:{driver}@{version}"),
+            None => format!("driver:{driver}"),
+        });
         let mut policies: Vec<_> = self.decisions.iter().flat_map(policies).collect();
         policies.sort_unstable();
         policies.dedup();
