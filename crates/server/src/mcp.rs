@@ -13,6 +13,7 @@ mod news;
 mod priming;
 mod remarks;
 mod resources;
+mod sessions;
 mod suspended;
 mod tasks;
 mod upstream;
@@ -29,7 +30,6 @@ use haft_driver::Cancel;
 use haft_model::Actor;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -57,7 +57,7 @@ pub(crate) fn service(desk: Arc<Desk>, stop: &Cancel) -> Router {
         .with_json_response(true)
         .with_max_request_body_bytes(LARGEST_REQUEST)
         .with_cancellation_token(stop.child_token());
-    let sessions = Arc::<LocalSessionManager>::default();
+    let sessions = Arc::<sessions::Sessions>::default();
     let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), sessions, config);
     Router::new().fallback_service(service).layer(from_fn(end_plainly)).layer(from_fn(read_whole))
 }
