@@ -117,3 +117,67 @@ impl Drop for Listener {
         drop(unheard);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake};
+
+    use super::*;
+
+    /// Counts how often it is woken.
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Count>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_says_more_than_there_is_room_for_waits_until_it_is_heard() {
+        let (line, mut listener) = Line::new();
+        for _ in 0..MOST {
+            line.say(Said::CancelHeard).await.unwrap();
+        }
+        line.offer(Said::CancelHeard);
+        let mut more = pin!(line.say(Said::CancelHeard));
+        let mut idle = Context::from_waker(Waker::noop());
+        assert!(more.as_mut().poll(&mut idle).is_pending());
+        listener.next().await;
+        more.await.unwrap();
+        let mut left = 0;
+        while listener.unheard().is_some() {
+            left += 1;
+        }
+        assert_eq!(left, MOST);
+    }
+
+    #[tokio::test]
+    async fn where_nobody_listens_any_more_nobody_waits() {
+        let (line, listener) = Line::new();
+        let (reply, answered) = tokio::sync::oneshot::channel();
+        line.say(Said::Submit(reply)).await.unwrap();
+        drop(listener);
+        assert!(answered.await.is_err());
+        assert!(line.say(Said::CancelHeard).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_word_wakes_the_listener_and_the_end_of_the_line_does_not() {
+        let (line, mut listener) = Line::new();
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(count.clone());
+        let mut context = Context::from_waker(&waker);
+        assert!(pin!(listener.next()).poll(&mut context).is_pending());
+        line.say(Said::CancelHeard).await.unwrap();
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert!(pin!(listener.next()).poll(&mut context).is_ready());
+        assert!(pin!(listener.next()).poll(&mut context).is_pending());
+        drop(line);
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+    }
+}

@@ -42,6 +42,7 @@ pub(crate) fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 }
 
 /// A request as it goes out. It may hold secrets anywhere, so it has no text form.
+#[derive(Clone)]
 pub(crate) struct Outgoing {
     pub(crate) method: Method,
     pub(crate) url: CheckedUrl,
@@ -122,7 +123,7 @@ impl Way<'_> {
         if self.submitted == Submitted::OnConnect {
             self.sending.begin().await.map_err(|_| Unanswered::Unrecorded)?;
         }
-        Ok(self.answered(exchange(&client, request).await?).into())
+        Ok(self.answered(exchange(&client, request.clone()).await?).into())
     }
 
     /// Remembers that there is an answer.
@@ -132,10 +133,10 @@ impl Way<'_> {
     }
 }
 
-async fn exchange(client: &Client, request: &Outgoing) -> Result<Response, Unanswered> {
-    let mut sent = Request::new(request.method.clone(), request.url.url().clone());
-    *sent.headers_mut() = request.headers.clone();
-    *sent.body_mut() = request.body.clone().map(Into::into);
+async fn exchange(client: &Client, request: Outgoing) -> Result<Response, Unanswered> {
+    let mut sent = Request::new(request.method, request.url.into_url());
+    *sent.headers_mut() = request.headers;
+    *sent.body_mut() = request.body.map(Into::into);
     let fault = match client.execute(sent).await {
         Ok(answer) => return Ok(answer),
         Err(fault) => fault,

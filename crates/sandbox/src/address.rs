@@ -153,6 +153,11 @@ impl CheckedUrl {
         &self.url
     }
 
+    /// The same, for good.
+    pub fn into_url(self) -> Url {
+        self.url
+    }
+
     /// Its host: a name, an IPv4 address, or an IPv6 address in brackets.
     pub fn host(&self) -> &str {
         &self.host

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use haft_driver::{Attempt, Failure, Link, Output};
 use haft_model::{Code, EffectState, Plan, Stop};
+use haft_sandbox::CheckedUrl;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::json;
@@ -77,7 +78,7 @@ impl<'a> Exchange<'a> {
         }
         match is_write(self.operation, self.plan()) {
             true => self.written(request).await,
-            false => self.looked_up(request).await,
+            false => self.looked_up(request, asked).await,
         }
     }
 
@@ -121,43 +122,49 @@ impl<'a> Exchange<'a> {
     }
 
     /// Asks, and asks again where the answer points to another place that may be reached.
-    async fn looked_up(&self, mut request: Outgoing) -> Result<Page, Failure> {
+    async fn looked_up(&self, mut request: Outgoing, asked: &Asked) -> Result<Page, Failure> {
+        let mut at_home = true;
         for _ in 0..=MOST_REDIRECTS {
-            let host = request.url.host().to_owned();
-            let answer =
-                self.read(&request).await.map_err(|fault| self.unanswered(fault, &host))?;
-            let Some(next) = answer.elsewhere() else {
-                return answer::page(self, &host, answer).await;
+            let from = request.url.clone();
+            let answer = self.read(request).await;
+            let answer = answer.map_err(|fault| self.unanswered(fault, from.host()))?;
+            let Some(place) = answer.elsewhere() else {
+                return answer::page(self, from.host(), answer).await;
             };
-            request = self.next(&request, &next).map_err(|stop| self.cut_short(stop))?;
+            let url = self.next(&from, &place).map_err(|stop| self.cut_short(stop))?;
+            // Another host is told nothing but the address, and nobody behind it either.
+            at_home &= same_host(&from, &url);
+            let headers = match at_home {
+                true => Box::pin(self.request(asked)).await?.headers,
+                false => HeaderMap::new(),
+            };
+            request = Outgoing { headers, ..Outgoing::get(url) };
         }
         let words = format!("the answer points elsewhere more than {MOST_REDIRECTS} times");
         Err(self.cut_short(running(Code::ExecutionFailed, words)))
     }
 
     /// One read: over a connection that is kept if it is to the driver's own host.
-    async fn read(&self, request: &Outgoing) -> Result<Answer<'_>, Unanswered> {
+    async fn read(&self, request: Outgoing) -> Result<Answer<'_>, Unanswered> {
         let manifest = &*self.http.manifest;
         let own = manifest.base().is_ok_and(|base| same_host(base, &request.url));
         match own {
             true => self.http.reads.send(&manifest.guard, self.http.lookup, request).await,
-            false => Box::pin(self.way(Submitted::OnWrite).send(request)).await,
+            false => Box::pin(self.way(Submitted::OnWrite).send(&request)).await,
         }
     }
 
-    /// The request to where an answer points. Another host is told nothing but the address.
-    fn next(&self, from: &Outgoing, place: &str) -> Result<Outgoing, Stop> {
+    /// Where an answer points, if that may be reached.
+    fn next(&self, from: &CheckedUrl, place: &str) -> Result<CheckedUrl, Stop> {
         let manifest = &*self.http.manifest;
-        let url = manifest.guard.check_next(&from.url, place);
+        let url = manifest.guard.check_next(from, place);
         let url = url.map_err(|forbidden| while_running(reach::refused(&forbidden)))?;
         reach::check(&url, &manifest.egress, self.plan()).map_err(while_running)?;
-        if url.is_plain() && !from.url.is_plain() {
+        if url.is_plain() && !from.is_plain() {
             let words = format!("the answer points to `{}`, which is not encrypted", url.host());
             return Err(running(Code::SandboxViolation, words));
         }
-        let same = same_host(&from.url, &url);
-        let headers = if same { from.headers.clone() } else { HeaderMap::new() };
-        Ok(Outgoing { headers, ..Outgoing::get(url) })
+        Ok(url)
     }
 
     fn way(&self, submitted: Submitted) -> Way<'_> {

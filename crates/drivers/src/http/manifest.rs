@@ -1,6 +1,6 @@
 //! A manifest of kind http, read once: where it leads, and what it does for each contract.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use haft_model::{Code, Plan, Stop, ToolKey};
 use haft_sandbox::{AddressGuard, CheckedUrl};
@@ -51,7 +51,7 @@ pub(super) struct Manifest {
     pub(super) egress: Vec<String>,
     /// How fast it may be asked.
     pub(super) pace: Option<Pace>,
-    operations: HashMap<ToolKey, Result<Operation, Stop>>,
+    operations: BTreeMap<ToolKey, Result<Operation, Stop>>,
 }
 
 impl Manifest {
@@ -88,7 +88,7 @@ impl Manifest {
     }
 
     fn refusing(guard: AddressGuard, stop: Stop) -> Manifest {
-        let (host, egress, operations) = (String::new(), Vec::new(), HashMap::new());
+        let (host, egress, operations) = (String::new(), Vec::new(), BTreeMap::new());
         Manifest { base: Err(stop), host, guard, egress, pace: None, operations }
     }
 

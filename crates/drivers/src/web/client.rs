@@ -84,7 +84,7 @@ impl Pool {
         &self,
         guard: &AddressGuard,
         lookup: Lookup,
-        request: &Outgoing,
+        request: Outgoing,
     ) -> Result<Answer<'static>, Unanswered> {
         let client = self.0.get_or_try_init(|| keeping(guard, lookup, &request.url));
         Ok(exchange(client.await?, request).await?.into())

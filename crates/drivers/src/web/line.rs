@@ -59,7 +59,7 @@ impl Lines {
     ) -> Result<Answer<'_>, Unanswered> {
         if let Some(line) = self.kept() {
             way.sending.begin().await.map_err(|_| Unanswered::Unrecorded)?;
-            match exchange(&line.client, request).await {
+            match exchange(&line.client, request.clone()).await {
                 Ok(head) => return Ok(Answer::over(line, self, way.answered(head))),
                 Err(Unanswered::Gone) => {
                     self.fickle.store(true, Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl Lines {
             }
         }
         let line = Box::pin(Line::open(way, request)).await?;
-        let head = way.answered(exchange(&line.client, request).await?);
+        let head = way.answered(exchange(&line.client, request.clone()).await?);
         Ok(Answer::over(line, self, head))
     }
 
