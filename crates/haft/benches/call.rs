@@ -7,9 +7,6 @@
 #![allow(clippy::expect_used, reason = "a benchmark that cannot set itself up should stop")]
 #![allow(clippy::indexing_slicing, reason = "there are as many times as calls")]
 
-#[path = "support/processor.rs"]
-mod processor;
-
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -18,8 +15,7 @@ use std::time::{Duration, Instant};
 
 use haft::{Definitions, Host, HostOptions, LoadOptions, Tool, define_driver, schemars};
 use haft_model::{Actor, Call, Envelope};
-use haft_testkit::Folder;
-use processor::cpu_time;
+use haft_testkit::{Folder, processor_time};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -145,13 +141,13 @@ fn planning(host: &Host, actor: &Actor, tool: &str, input: &serde_json::Value) -
 
 async fn sustained(host: &Host) {
     let actor = agent(host);
-    let cpu = cpu_time();
+    let cpu = processor_time("self");
     let began = Instant::now();
     for _ in 0..SUSTAINED {
         one(host, &actor, "time.now", json!({})).await;
     }
     host.flush().await.expect("flushed");
-    let (wall, cpu) = (began.elapsed(), cpu_time() - cpu);
+    let (wall, cpu) = (began.elapsed(), processor_time("self") - cpu);
     println!(
         "sustained reads, ledger caught up: {:.0}/s, {:.1} µs of processor each ({:.0}/s on one core)",
         SUSTAINED as f64 / wall.as_secs_f64(),

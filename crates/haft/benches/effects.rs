@@ -5,9 +5,6 @@
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot set itself up should stop")]
 
-#[path = "support/processor.rs"]
-mod processor;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,8 +12,7 @@ use std::time::{Duration, Instant};
 use haft::{Definitions, Host, HostOptions, LoadOptions, Tool, define_driver, schemars};
 use haft_model::Call;
 use haft_runtime::{Manner, Options};
-use haft_testkit::Folder;
-use processor::cpu_time;
+use haft_testkit::{Folder, processor_time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -105,9 +101,9 @@ async fn at_most_once() {
     round(&host, Way::Off, 0).await;
     for number in 1..=ROUNDS {
         for ((way, rates), costs) in ways.iter().zip(&mut rates).zip(&mut costs) {
-            let before = cpu_time();
+            let before = processor_time("self");
             rates.push(round(&host, *way, number).await);
-            costs.push((cpu_time() - before).as_secs_f64() * 1e6 / WRITES as f64);
+            costs.push((processor_time("self") - before).as_secs_f64() * 1e6 / WRITES as f64);
         }
     }
     let [off, intent, key] = rates.map(median);

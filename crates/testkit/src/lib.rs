@@ -4,13 +4,17 @@
 //! Must never be a dependency of anything that ships. Start with [`Folder`].
 
 mod backend;
+mod eventually;
 mod filter;
 mod folder;
 pub mod installed;
 mod keyring;
+mod processor;
 mod served;
 
 pub use backend::{Act, Backend, Heard, Keys, Then};
+pub use eventually::eventually;
 pub use folder::Folder;
 pub use keyring::Keyring;
+pub use processor::processor_time;
 pub use served::{ALLOW, READ, Served, WRITE, payments};

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use haft_testkit::Folder;
+use haft_testkit::{Folder, processor_time};
 use serde_json::Value;
 
 /// A server that runs until it is dropped.
@@ -43,10 +43,7 @@ impl Process {
 
     /// The processor time that it took so far.
     pub(crate) fn processor(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-        let ticks = |index: usize| fields[index].parse::<u64>().unwrap();
-        Duration::from_millis((ticks(11) + ticks(12)) * 10)
+        processor_time(&self.child.id().to_string())
     }
 
     /// What it holds in memory, in words.

@@ -20,9 +20,7 @@ mod tokens;
 #[allow(dead_code, reason = "the client is shared with the other tests of the server")]
 mod wire;
 
-use std::time::{Duration, Instant};
-
-use haft_testkit::Folder;
+use haft_testkit::{Folder, eventually};
 
 /// A workspace with two actors, and nothing but what comes with Haft.
 fn workspace() -> Folder {
@@ -40,17 +38,4 @@ fn token(folder: &Folder, line: &str) -> (String, String) {
     assert_eq!(exit, 0, "{told}");
     let text = |key: &str| told[key].as_str().unwrap().to_owned();
     (text("token"), text("token_id"))
-}
-
-/// Asks until there is an answer.
-#[track_caller]
-fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + Duration::from_secs(30);
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(Instant::now() < until, "it never comes");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }

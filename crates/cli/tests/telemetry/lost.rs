@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use haft_testkit::eventually;
 use serde_json::json;
 
 use crate::collector::{Collector, Does};
@@ -23,22 +24,13 @@ fn counted(server: &Server, name: &str) -> u64 {
     line.unwrap_or_else(|| panic!("no {name}\n{text}")).parse().unwrap()
 }
 
-#[track_caller]
-fn until(mut so: impl FnMut() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(40);
-    while !so() {
-        assert!(Instant::now() < patience, "it never comes");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn what_a_collector_refuses_is_counted_and_the_doctor_says_so() {
     let collector = Collector::new(Does::Refuses(400));
     let folder = workspace(&collector, "");
     let server = Server::of(&folder);
     read(&server);
-    until(|| counted(&server, "haft_telemetry_dropped_total") == 1);
+    eventually(|| (counted(&server, "haft_telemetry_dropped_total") == 1).then_some(()));
     assert_eq!(counted(&server, "haft_telemetry_sent_total"), 0);
     let (exit, told) = stage::json(&folder, "doctor --json");
     let found = told["examined"].as_array().unwrap();
@@ -54,7 +46,7 @@ fn what_was_lost_is_told_by_the_doctor_while_the_collector_is_well_again() {
     let folder = workspace(&refusing, "");
     let server = Server::of(&folder);
     read(&server);
-    until(|| folder.path().join(".haft/telemetry.json").exists());
+    eventually(|| folder.path().join(".haft/telemetry.json").exists().then_some(()));
     drop(server);
     let taking = Collector::new(Does::Takes);
     let settings = folder.read("haft.toml").replace(&refusing.base(), &taking.base());
@@ -92,7 +84,7 @@ fn a_collector_that_comes_back_gets_what_it_could_not_take() {
     let server = Server::of(&folder);
     let done = read(&server);
     collector.of(done["invocation_id"].as_str().unwrap());
-    until(|| counted(&server, "haft_telemetry_sent_total") == 1);
+    eventually(|| (counted(&server, "haft_telemetry_sent_total") == 1).then_some(()));
     assert_eq!(counted(&server, "haft_telemetry_dropped_total"), 0);
 }
 

@@ -41,7 +41,7 @@ pub(super) async fn look_up(
             let value = entry.value().await?.ok_or_else(|| entry.missing(own))?;
             Ok(Raw { value, home: Home::Keyring(entry) })
         }
-        place => {
+        Place::Near(place) => {
             let (listed, who, strongbox) = (listed.clone(), who.to_owned(), strongbox.clone());
             blocking(move || at_hand(place, &listed, &who, &strongbox, variable)).await?
         }
@@ -58,13 +58,13 @@ pub(super) fn has_at_once(
 ) -> Result<(), Stop> {
     match Place::of(listed, Some(who), variable)? {
         Place::Keyring(_) => Ok(()),
-        place => at_hand(place, listed, who, strongbox, variable).map(drop),
+        Place::Near(place) => at_hand(place, listed, who, strongbox, variable).map(drop),
     }
 }
 
 /// A value that lies in this process or on the disk.
 fn at_hand(
-    place: Place,
+    place: Near,
     listed: &Listed,
     who: &str,
     strongbox: &Strongbox,
@@ -73,16 +73,15 @@ fn at_hand(
     let slug = &listed.slug;
     let elsewhere = |value| Raw { value, home: Home::Elsewhere };
     match place {
-        Place::Own => own(listed, who, strongbox, variable),
-        Place::Variable(name) => {
+        Near::Own => own(listed, who, strongbox, variable),
+        Near::Variable(name) => {
             let words = format!("the secret `{slug}` is not in the environment variable `{name}`");
             let unset = || Stop::new(Code::CredentialMissing, words);
             filled(variable, &name)
                 .map(elsewhere)
                 .ok_or_else(|| unset().help(format!("set `{name}` for the process that runs Haft")))
         }
-        Place::File(path) => file(slug, &path).map(elsewhere),
-        Place::Keyring(entry) => Err(entry.missing(listed.per == Per::Actor)),
+        Near::File(path) => file(slug, &path).map(elsewhere),
     }
 }
 
@@ -110,10 +109,15 @@ fn own(
 
 /// Where an entry says that its value lies.
 enum Place {
+    Near(Near),
+    Keyring(Entry),
+}
+
+/// Where it lies in this process or on the disk.
+enum Near {
     Own,
     Variable(String),
     File(PathBuf),
-    Keyring(Entry),
 }
 
 impl Place {
@@ -123,7 +127,7 @@ impl Place {
         who: Option<&str>,
         variable: fn(&str) -> Option<String>,
     ) -> Result<Place, Stop> {
-        let Some(backend) = listed.backend.as_deref() else { return Ok(Place::Own) };
+        let Some(backend) = listed.backend.as_deref() else { return Ok(Place::Near(Near::Own)) };
         let slug = &listed.slug;
         let entry = |service: &str, user: &str| {
             Ok(Place::Keyring(Entry {
@@ -136,8 +140,8 @@ impl Place {
         let refused =
             |words: String, help: &str| Err(Stop::new(Code::SetupRequired, words).help(help));
         let place = match (backend.split_once("://"), listed.per) {
-            (Some(("env", name)), _) if !name.is_empty() => Place::Variable(name.to_owned()),
-            (Some(("file", path)), _) if path.starts_with('/') => Place::File(PathBuf::from(path)),
+            (Some(("env", name)), _) if !name.is_empty() => Near::Variable(name.to_owned()),
+            (Some(("file", path)), _) if path.starts_with('/') => Near::File(PathBuf::from(path)),
             (Some(("keyring", at)), per) => {
                 return match (at.split_once('/'), per, who) {
                     (Some((service, user)), Per::Workspace, _)
@@ -173,7 +177,7 @@ impl Place {
             }
         };
         match listed.per {
-            Per::Workspace => Ok(place),
+            Per::Workspace => Ok(Place::Near(place)),
             Per::Actor => refused(
                 format!(
                     "the secret `{slug}` is each actor's own, and `{backend}` is the same for all"
@@ -193,13 +197,13 @@ pub(super) fn home(
     let slug = &listed.slug;
     let refused = |words, help: &str| Err(Stop::new(Code::InputValue, words).help(help));
     match (Place::of(listed, holder, variable)?, listed.backend.as_deref(), listed.per) {
-        (Place::Own, ..) => Ok(Home::Strongbox(holder.map(str::to_owned))),
+        (Place::Near(Near::Own), ..) => Ok(Home::Strongbox(holder.map(str::to_owned))),
         (Place::Keyring(_), Some(backend), Per::Workspace) if holder.is_some() => refused(
             format!("the secret `{slug}` lies at `{backend}`, which is the same for all"),
             "leave `--for` out, or give each actor an own value (`per: actor`)",
         ),
         (Place::Keyring(entry), ..) => Ok(Home::Keyring(entry)),
-        (Place::Variable(_) | Place::File(_), backend, _) => refused(
+        (Place::Near(Near::Variable(_) | Near::File(_)), backend, _) => refused(
             format!("the secret `{slug}` lies at `{}`", backend.unwrap_or_default()),
             "change it there, or leave `backend` out of its entry",
         ),

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// Processor time of this process, all threads.
-pub(crate) fn cpu_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+/// Processor time of a process, all threads, by its id or `self`; none where it is not there.
+pub fn processor_time(process: &str) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let fields: Vec<&str> =
         stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks =
