@@ -63,8 +63,13 @@ fn is_zero(count: &u64) -> bool {
 impl Call {
     /// A call with nothing but an input.
     pub fn new(actor: impl Into<Actor>, tool: impl Into<String>, input: Value) -> Call {
+        Call::by(Arc::new(actor.into()), tool, input)
+    }
+
+    /// The same of somebody who is known already.
+    pub fn by(actor: Arc<Actor>, tool: impl Into<String>, input: Value) -> Call {
         Call {
-            actor: Arc::new(actor.into()),
+            actor,
             tool: tool.into(),
             input,
             sent: None,

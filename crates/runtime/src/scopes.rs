@@ -125,6 +125,12 @@ impl Scope {
         ground
     }
 
+    fn last(&self, world: &Arc<World>) -> Option<Arc<Vista>> {
+        let (of, _) = self.ground.as_ref()?;
+        let same = std::ptr::eq(of.as_ptr(), Arc::as_ptr(world));
+        self.vista.as_ref().filter(|_| same).map(|(_, vista)| vista.clone())
+    }
+
     fn vista(&mut self, world: &Arc<World>, viewer: &Viewer<'_>, known: Known) -> Arc<Vista> {
         let ground = self.ground(world, viewer);
         if let Some((of, vista)) = &self.vista
@@ -299,7 +305,13 @@ impl Runtime {
         vista
     }
 
-    /// The same, and what has to be put on record of it.
+    /// What somebody saw last in the world as it is now. Drivers may have come and gone since.
+    pub fn saw(&self, viewer: &Viewer<'_>) -> Option<Arc<Vista>> {
+        let world = self.world();
+        self.scopes.with(viewer, self.clock.now(), |scope| scope.last(&world))
+    }
+
+    /// What somebody sees now, and what has to be put on record of it.
     pub(crate) fn look(&self, viewer: &Viewer<'_>) -> (Arc<Vista>, Vec<Event>) {
         let (world, now) = (self.world(), self.clock.now());
         let known = self.known(&world, viewer.actor, now);

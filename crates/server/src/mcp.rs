@@ -5,15 +5,18 @@
 
 mod answer;
 mod asking;
+mod calling;
 mod conversation;
 mod deferred;
 mod handler;
+mod heading;
 mod listing;
 mod news;
 mod priming;
 mod remarks;
 mod resources;
 mod sessions;
+mod straight;
 mod suspended;
 mod tasks;
 mod upstream;
@@ -22,9 +25,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::to_bytes;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use haft_driver::Cancel;
 use haft_model::Actor;
@@ -37,6 +40,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::Desk;
 use handler::Wire;
 pub(crate) use listing::Listings;
+use straight::Straight;
 pub(crate) use suspended::Suspended;
 
 /// The most that one request says.
@@ -58,16 +62,27 @@ pub(crate) fn service(desk: Arc<Desk>, stop: &Cancel) -> Router {
         .with_max_request_body_bytes(LARGEST_REQUEST)
         .with_cancellation_token(stop.child_token());
     let sessions = Arc::<sessions::Sessions>::default();
+    let straight = Arc::new(Straight { desk: desk.clone(), sessions: sessions.clone() });
     let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), sessions, config);
-    Router::new().fallback_service(service).layer(from_fn(end_plainly)).layer(from_fn(read_whole))
+    Router::new()
+        .fallback_service(service)
+        .layer(from_fn(end_plainly))
+        .layer(from_fn_with_state(straight, read_whole))
 }
 
 /// Reads a request whole before anybody looks at it: one that breaks off is its sender's fault, and the
 /// library would take it for ours.
-async fn read_whole(request: Request, next: Next) -> Response {
+async fn read_whole(
+    State(straight): State<Arc<Straight>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (head, body) = request.into_parts();
     match to_bytes(body, LARGEST_REQUEST).await {
         Ok(bytes) => {
+            if let Some(answer) = straight.answer(&head, &bytes).await {
+                return answer;
+            }
             let knows_priming = priming::is_known_to(&head, &bytes);
             let answer = next.run(Request::from_parts(head, bytes.into())).await;
             if knows_priming { answer } else { priming::left_out(answer) }

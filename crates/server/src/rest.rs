@@ -28,6 +28,7 @@ pub(crate) use ask::{AnyBody, By, LARGEST_BODY, Named, is_json};
 pub(crate) use batch::run as run_batch;
 pub(crate) use bulletin::Bulletin;
 pub(crate) use errand::{Errand, Errands};
+pub(crate) use events::{ALIVE, Events};
 pub(crate) use invocations::own;
 pub(crate) use native::{refs, traced};
 pub(crate) use problem::Problem;

@@ -9,7 +9,7 @@ use haft_runtime::Reply;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientCapabilities, ClientResult, CustomRequest, InputRequest, InputRequests,
-    InputRequiredResult, ProgressNotificationParam, ServerRequest,
+    ProgressNotificationParam, ProgressToken, ServerRequest,
 };
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
@@ -60,12 +60,6 @@ pub(super) fn requests(asked: BTreeMap<String, Inquiry>) -> InputRequests {
     requests
 }
 
-/// The answer that asks for another request.
-pub(super) fn required(requests: InputRequests, state: String) -> InputRequiredResult {
-    let requests = (!requests.is_empty()).then_some(requests);
-    InputRequiredResult::new(requests, Some(state))
-}
-
 /// Asks a client of the older versions, one thing after the other.
 pub(super) async fn ask(
     context: &RequestContext<RoleServer>,
@@ -96,6 +90,11 @@ fn value(answer: ClientResult) -> Value {
 /// Tells how far a call is, where the client wants to know.
 pub(super) async fn progress(context: &RequestContext<RoleServer>, reported: &Reported) {
     let Some(token) = context.meta.get_progress_token() else { return };
+    let _ = context.peer.notify_progress(progressed(token, reported)).await;
+}
+
+/// How far a call is, for a client that knows it by a token.
+pub(super) fn progressed(token: ProgressToken, reported: &Reported) -> ProgressNotificationParam {
     let said = &reported.progress;
     let (done, total) = match (said.percent, said.step_index, said.total_steps) {
         (Some(percent), _, _) => (percent, Some(100.0)),
@@ -105,7 +104,7 @@ pub(super) async fn progress(context: &RequestContext<RoleServer>, reported: &Re
     let mut params = ProgressNotificationParam::new(token, done);
     params.total = total;
     params.message = said.message.clone().or_else(|| said.current_step.clone());
-    let _ = context.peer.notify_progress(params).await;
+    params
 }
 
 /// A question of ours, as a form that a client shows.

@@ -5,33 +5,26 @@
 //! clients the question is a request of ours.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::http::request::Parts;
 use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Remark};
-use haft_model::{
-    Actor, Call, Code, Envelope, Question, Reported, Stop, TRACEPARENT, TRACESTATE, Tier, Trace,
-};
+use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop, Tier};
 use haft_runtime::{Manner, Patience, Prompt, Receipt, Reply};
-use rmcp::model::{Extensions, InputRequests, InputRequiredResult};
+use rmcp::model::{InputRequests, InputRequiredResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::{Value, json};
+use serde_json::Value;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::asking::{self, Form};
 use super::handler::Wire;
 use super::suspended::Bound;
-use crate::rest;
+use crate::Desk;
 
 /// How many pieces of news wait to be sent; a client that is slower loses progress and nothing else.
 const MOST_NEWS: usize = 64;
-
-/// What a client of ours is known by at the backend.
-const KEY: &str = "dev.haft/idempotency-key";
-
-/// What names the session of a request that has none in its transport.
-pub(super) const SESSION: &str = "dev.haft/session";
 
 type Answers = Result<BTreeMap<String, Value>, Stop>;
 
@@ -45,6 +38,8 @@ pub(super) enum News {
 
 /// One call of a client.
 pub(crate) struct Conversation {
+    /// The call itself, carried on by whoever hears of it.
+    running: Running,
     news: mpsc::Receiver<News>,
     /// What was asked last, and whoever waits for the answers.
     waiting: Option<(InputRequests, oneshot::Sender<Answers>)>,
@@ -77,30 +72,41 @@ impl Drop for Interest {
     }
 }
 
+/// A call that is under way. It takes no task of its own while somebody waits for nothing but its end;
+/// whoever does something else leaves it one.
+struct Running(Option<BoxFuture<'static, ()>>);
+
+impl Running {
+    fn alone(&mut self) {
+        // Without a runtime this process is about to end, and the next one settles the call.
+        if let (Some(call), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(call);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.alone();
+    }
+}
+
 impl Conversation {
-    /// Makes the call.
+    /// Makes the call, on a surface.
     pub(super) fn begin(
-        wire: &Wire,
+        desk: &Desk,
         call: Call,
         tier: Option<Tier>,
-        context: &RequestContext<RoleServer>,
+        abilities: Abilities,
+        surface: Option<String>,
     ) -> Conversation {
         let (sender, news) = mpsc::channel(MOST_NEWS);
         let cancel = Cancel::new();
-        let line = Arc::new(Line {
-            abilities: asking::abilities(
-                context.client_capabilities(),
-                wire.wants_remarks(context),
-            ),
-            actor: call.actor.clone(),
-            sender,
-            furthest: Mutex::new(0),
-        });
-        let runtime = wire.desk.runtime.clone();
+        let actor = call.actor.clone();
+        let line = Arc::new(Line { abilities, actor, sender, furthest: Mutex::new(0) });
+        let runtime = desk.runtime.clone();
         let wish = cancel.clone();
-        let surface = session(&context.extensions, context.meta.get(SESSION));
-        // A call is large, and moved once.
-        tokio::spawn(Box::pin(async move {
+        let running = Box::pin(async move {
             let at_hand = line.can_ask_a_person();
             let manner = Manner {
                 patience: if at_hand { Patience::Wait } else { Patience::Leave },
@@ -118,8 +124,39 @@ impl Conversation {
             if line.sender.send(News::Done(Box::new(envelope))).await.is_ok() {
                 runtime.hand_over(&id);
             }
-        }));
-        Conversation { news, waiting: None, interest: Interest(Some(cancel)) }
+        });
+        let interest = Interest(Some(cancel));
+        Conversation { running: Running(Some(running)), news, waiting: None, interest }
+    }
+
+    /// What happens next to the call.
+    pub(super) async fn next(&mut self) -> Option<News> {
+        let news = poll_fn(|context| {
+            if let Some(call) = &mut self.running.0
+                && call.as_mut().poll(context).is_ready()
+            {
+                self.running.0 = None;
+            }
+            self.news.poll_recv(context)
+        })
+        .await;
+        match &news {
+            Some(News::Done(_)) => self.interest.satisfied(),
+            // What is said takes as long as its hearer does, and the call does not wait for that.
+            Some(_) => self.running.alone(),
+            None => {}
+        }
+        news
+    }
+
+    /// Waits for what the client answers.
+    pub(super) fn wait_for(&mut self, asked: InputRequests, reply: oneshot::Sender<Answers>) {
+        self.waiting = Some((asked, reply));
+    }
+
+    /// What the client has still to answer.
+    pub(super) fn unanswered(&self) -> Option<&InputRequests> {
+        self.waiting.as_ref().map(|(requests, _)| requests)
     }
 
     /// Hands over what the client answered. What it left out is asked again.
@@ -139,18 +176,16 @@ impl Wire {
     pub(super) async fn converse(
         &self,
         mut conversation: Conversation,
-        bound: &Bound,
+        bound: Option<&Bound>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Heard, ErrorData> {
         let modern = super::is_modern(context);
         loop {
-            if let Some((requests, _)) = &conversation.waiting {
-                let requests = requests.clone();
-                let state = self.desk.suspended.keep(conversation, bound);
-                return Ok(Heard::Asks(Box::new(asking::required(requests, state))));
+            if let Some(bound) = bound.filter(|_| conversation.unanswered().is_some()) {
+                return Ok(Heard::Asks(Box::new(self.desk.suspended.keep(conversation, bound))));
             }
             let news = tokio::select! {
-                news = conversation.news.recv() => news,
+                news = conversation.next() => news,
                 // The interest is lost with the conversation.
                 () = context.ct.cancelled() => {
                     return Err(ErrorData::internal_error("the call was called off", None));
@@ -163,57 +198,16 @@ impl Wire {
                     Box::pin(asking::progress(context, &reported)).await;
                 }
                 Some(News::Remark(remark)) => Box::pin(self.remark(context, remark)).await,
-                Some(News::Asked { asked, reply }) if modern => {
-                    conversation.waiting = Some((asking::requests(asked), reply));
+                Some(News::Asked { asked, reply }) if modern && bound.is_some() => {
+                    conversation.wait_for(asking::requests(asked), reply);
                 }
                 Some(News::Asked { asked, reply }) => {
                     let _ = reply.send(Box::pin(asking::ask(context, asked)).await);
                 }
-                Some(News::Done(envelope)) => {
-                    conversation.interest.satisfied();
-                    return Ok(Heard::Done(envelope));
-                }
+                Some(News::Done(envelope)) => return Ok(Heard::Done(envelope)),
             }
         }
     }
-}
-
-/// The session of a request, as a scope: the one that it names, or that of its transport.
-pub(super) fn session(extensions: &Extensions, said: Option<&Value>) -> Option<String> {
-    let said = said.and_then(Value::as_str).filter(|said| !said.is_empty());
-    let headers = || extensions.get::<Parts>()?.headers.get("mcp-session-id")?.to_str().ok();
-    said.or_else(headers).map(crate::session::scope)
-}
-
-/// The call that a request means.
-pub(super) fn call(
-    actor: &Arc<Actor>,
-    tool: String,
-    input: Value,
-    context: &RequestContext<RoleServer>,
-) -> Call {
-    let key = context.meta.get(KEY).and_then(Value::as_str);
-    let mut native = vec![json!({
-        "source": "mcp",
-        "jsonrpc_request_id": context.id,
-        "id": context.id.to_string(),
-    })];
-    native.extend(traced(context).map(|trace| trace.reference()));
-    Call {
-        actor: actor.clone(),
-        channel: "mcp",
-        key: key.map(str::to_owned),
-        native,
-        ..Call::new(Actor::clone(actor), tool, input)
-    }
-}
-
-/// The trace that a request is a part of: the one that its message names, or that of its transport.
-fn traced(context: &RequestContext<RoleServer>) -> Option<Trace> {
-    let said = |name| context.meta.get(name).and_then(Value::as_str);
-    let trace = said(TRACEPARENT).and_then(Trace::parse);
-    let trace = trace.map(|trace| trace.with_state(said(TRACESTATE)));
-    trace.or_else(|| rest::traced(&context.extensions.get::<Parts>()?.headers))
 }
 
 /// The client, as drivers and questions see it.

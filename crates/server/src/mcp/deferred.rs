@@ -7,7 +7,7 @@ use haft_model::ToolKey;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Tool};
 use serde_json::{Map, Value, json};
 
-use super::handler::Wire;
+use crate::Desk;
 use crate::deferred::{Own, Refused};
 
 /// All tools of our own.
@@ -19,22 +19,20 @@ pub(super) fn tools() -> &'static [Tool] {
     &TOOLS
 }
 
-impl Wire {
-    /// A search or a load.
-    pub(super) async fn found(
-        &self,
-        own: Own,
-        arguments: Map<String, Value>,
-        viewer: &Viewer<'_>,
-    ) -> CallToolResult {
-        let declared = |key: &ToolKey| {
-            let mut tool = json!(self.desk.listing(viewer).declared(key)?);
-            tool.as_object_mut()?.remove("_meta");
-            Some(tool)
-        };
-        let found = self.desk.found(own, arguments, viewer, declared).await;
-        found.map_or_else(|why| refused(&why), CallToolResult::structured)
-    }
+/// A search or a load.
+pub(super) async fn found(
+    desk: &Desk,
+    own: Own,
+    arguments: Map<String, Value>,
+    viewer: &Viewer<'_>,
+) -> CallToolResult {
+    let declared = |key: &ToolKey| {
+        let mut tool = json!(desk.listing(viewer).declared(key)?);
+        tool.as_object_mut()?.remove("_meta");
+        Some(tool)
+    };
+    let found = desk.found(own, arguments, viewer, declared).await;
+    found.map_or_else(|why| refused(&why), CallToolResult::structured)
 }
 
 /// A refusal that no call stands behind.

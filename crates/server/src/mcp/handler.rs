@@ -22,16 +22,15 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::conversation::{Conversation, Heard, SESSION, call, session};
-use super::deferred::refused;
+use super::calling::{Begun, Called, Client};
+use super::conversation::Heard;
+use super::heading::{Heading, transport_session};
 use super::listing::{FRESH_MS, Seen};
 use super::news::Watched;
 use super::remarks::Level;
-use super::suspended::Bound;
 use super::upstream::{Brought, Told, unique};
-use super::{answer, resources, tasks};
+use super::{asking, resources, tasks};
 use crate::Desk;
-use crate::deferred::{self, Meant, Own};
 
 /// The versions that are spoken, oldest first.
 const SPOKEN: &[ProtocolVersion] =
@@ -71,6 +70,19 @@ impl Wire {
     pub(super) fn who(&self, context: &RequestContext<RoleServer>) -> Arc<Actor> {
         let parts = context.extensions.get::<Parts>();
         self.actor(parts.and_then(|parts| parts.extensions.get::<Arc<Actor>>()))
+    }
+
+    /// Whoever sent a request, and how they can be reached.
+    fn client<'r>(&self, context: &'r RequestContext<RoleServer>) -> Client<'r> {
+        Client {
+            heading: Heading::of(context),
+            actor: self.who(context),
+            abilities: asking::abilities(
+                context.client_capabilities(),
+                self.wants_remarks(context),
+            ),
+            tasks: tasks::are_known(context),
+        }
     }
 
     /// Whom a request shows, or who is at the other end.
@@ -119,8 +131,7 @@ impl ServerHandler for Wire {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let (actor, session) =
-            (self.who(&context), session(&context.extensions, context.meta.get(SESSION)));
+        let (actor, session) = (self.who(&context), Heading::of(&context).session());
         let listing = self.desk.listing(&Viewer { actor: &actor, within: session.as_slice() });
         listing.page(request.and_then(|request| request.cursor))
     }
@@ -133,51 +144,21 @@ impl ServerHandler for Wire {
 
     async fn call_tool(
         &self,
-        mut request: CallToolRequestParams,
+        request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let actor = self.who(&context);
-        let about = json!([request.name, request.arguments]);
-        let bound = Bound::new(&actor, "tools/call", about);
-        let session = session(&context.extensions, context.meta.get(SESSION));
-        let viewer = Viewer { actor: &actor, within: session.as_slice() };
-        let listing = self.desk.listing(&viewer);
-        let mut tier = None;
-        match listing.own(&request.name) {
-            None => {}
-            Some(own @ Own::Call(most)) => {
-                match deferred::read::<Meant>(own, request.arguments.unwrap_or_default()) {
-                    Ok(meant) => {
-                        request.name = meant.name.into();
-                        request.arguments = Some(meant.arguments);
-                        tier = Some(most);
-                    }
-                    Err(wrong) => return Ok(refused(&wrong).into()),
+        let client = self.client(&context);
+        let session = client.heading.session();
+        let viewer = Viewer { actor: &client.actor, within: session.as_slice() };
+        let listing = self.desk.listing_with(&viewer, &request.name);
+        match self.desk.begin_call(request, client, &listing).await? {
+            Begun::Answered(answer) => Ok(*answer),
+            Begun::Called(Called { conversation, closing }) => {
+                match self.converse(conversation, closing.bound.as_ref(), &context).await? {
+                    Heard::Asks(asks) => Ok(CallToolResponse::InputRequired(*asks)),
+                    Heard::Done(envelope) => closing.answer(&envelope),
                 }
             }
-            Some(own) => {
-                let arguments = request.arguments.unwrap_or_default();
-                return Ok(Box::pin(self.found(own, arguments, &viewer)).await.into());
-            }
-        }
-        let conversation = match &request.request_state {
-            Some(state) => {
-                let mut conversation = self.desk.suspended.take(state, &bound)?;
-                conversation.answer(request.input_responses.unwrap_or_default());
-                conversation
-            }
-            None => {
-                let input = Value::Object(request.arguments.unwrap_or_default());
-                let call = call(&actor, listing.tool(&request.name), input, &context);
-                Conversation::begin(self, call, tier, &context)
-            }
-        };
-        match self.converse(conversation, &bound, &context).await? {
-            Heard::Asks(asks) => Ok(CallToolResponse::InputRequired(*asks)),
-            Heard::Done(envelope) if answer::waits(&envelope) && tasks::are_known(&context) => {
-                Ok(tasks::created(&envelope).into())
-            }
-            Heard::Done(envelope) => answer::of(&envelope, listing.promises(&request.name)),
         }
     }
 
@@ -315,9 +296,11 @@ impl ServerHandler for Wire {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let shown = context.extensions.get::<Parts>();
-        let shown = shown.and_then(|parts| parts.extensions.get::<Arc<Actor>>());
-        let seen = Seen::new(&self.desk, self.actor(shown), session(&context.extensions, None));
+        let parts = context.extensions.get::<Parts>();
+        let headers = parts.map(|parts| &parts.headers);
+        let shown = parts.and_then(|parts| parts.extensions.get::<Arc<Actor>>());
+        let within = headers.and_then(transport_session);
+        let seen = Seen::new(&self.desk, self.actor(shown), within);
         let (mut news, peer, watched) = (self.news(seen), context.peer, self.watched.clone());
         tokio::spawn(async move {
             while let Some(changed) = news.next().await {
@@ -347,7 +330,7 @@ impl ServerHandler for Wire {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let request = context.request_context();
-        let within = session(&request.extensions, request.meta.get(SESSION));
+        let within = Heading::of(request).session();
         let mut news = self.news(Seen::new(&self.desk, self.who(request), within));
         loop {
             let changed = tokio::select! {

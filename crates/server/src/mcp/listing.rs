@@ -1,6 +1,6 @@
 //! The tools that one actor sees, as `tools/list` has them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use haft_catalog::export::{Format, export};
@@ -8,7 +8,8 @@ use haft_catalog::{Snapshot, Viewer};
 use haft_model::{Actor, Digest, ToolKey};
 use haft_runtime::Vista;
 use rmcp::ErrorData;
-use rmcp::model::{CacheScope, ListToolsResult, Tool};
+use rmcp::model::{CacheScope, JsonObject, ListToolsResult, Tool};
+use serde_json::Value;
 
 use super::deferred;
 use crate::deferred::Own;
@@ -27,6 +28,10 @@ const MOST_LISTINGS: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     tools: Vec<Tool>,
+    /// Where each tool stands in the list.
+    places: HashMap<String, usize>,
+    /// The tools of which headers repeat arguments.
+    repeating: HashSet<String>,
     /// The contract behind each name.
     names: HashMap<String, String>,
     /// Whether something is left out, so that ours are there to find it by.
@@ -47,7 +52,18 @@ struct Made {
 impl Desk {
     /// What somebody sees.
     pub(crate) fn listing(&self, viewer: &Viewer<'_>) -> Arc<Listing> {
-        let vista = self.runtime.see(viewer);
+        self.listed(&self.runtime.see(viewer))
+    }
+
+    /// What somebody saw last where that has a tool of this name, which is cheaper, and what they see
+    /// now where it has not. What may be called is decided by the call.
+    pub(crate) fn listing_with(&self, viewer: &Viewer<'_>, name: &str) -> Arc<Listing> {
+        let last = self.runtime.saw(viewer).map(|vista| self.listed(&vista));
+        let last = last.filter(|listing| listing.find(name).is_some());
+        last.unwrap_or_else(|| self.listing(viewer))
+    }
+
+    fn listed(&self, vista: &Vista) -> Arc<Listing> {
         let mut made = self.listings.0.lock().unwrap_or_else(PoisonError::into_inner);
         let same = std::ptr::eq(made.snapshot.as_ptr(), Arc::as_ptr(&vista.snapshot));
         if !same || made.listings.len() >= MOST_LISTINGS {
@@ -55,7 +71,7 @@ impl Desk {
             *made = Made { snapshot, listings: HashMap::new() };
         }
         let listing = made.listings.entry(vista.revision.digest.clone());
-        listing.or_insert_with(|| Arc::new(Listing::of(&vista))).clone()
+        listing.or_insert_with(|| Arc::new(Listing::of(vista))).clone()
     }
 }
 
@@ -70,8 +86,14 @@ impl Listing {
             tools.retain(|tool| Own::named(&tool.name).is_none());
             tools.splice(0..0, deferred::tools().iter().cloned());
         }
+        let places = tools.iter().enumerate();
+        let places = places.map(|(place, tool)| (tool.name.to_string(), place)).collect();
+        let repeating = tools.iter().filter(|tool| has_headers(&tool.input_schema));
+        let repeating = repeating.map(|tool| tool.name.to_string()).collect();
         Listing {
             tools,
+            places,
+            repeating,
             names: exported.names.into_iter().map(|(name, key)| (name, key.to_string())).collect(),
             partial,
         }
@@ -117,13 +139,36 @@ impl Listing {
 
     /// One tool, as it is listed.
     pub(super) fn find(&self, name: &str) -> Option<&Tool> {
-        self.tools.iter().find(|tool| tool.name == name)
+        self.tools.get(*self.places.get(name)?)
+    }
+
+    /// Whether a tool only reads.
+    pub(super) fn only_reads(&self, name: &str) -> bool {
+        let said = self.find(name).and_then(|tool| tool.annotations.as_ref());
+        said.is_some_and(|said| said.read_only_hint == Some(true))
+    }
+
+    /// Whether headers have to repeat arguments of a tool.
+    pub(super) fn repeats_arguments(&self, name: &str) -> bool {
+        self.repeating.contains(name)
     }
 
     /// Whether a tool promises a value of some schema.
     pub(super) fn promises(&self, name: &str) -> bool {
-        self.tools.iter().any(|tool| tool.name == name && tool.output_schema.is_some())
+        self.find(name).is_some_and(|tool| tool.output_schema.is_some())
     }
+}
+
+/// Whether anything in a schema is to be repeated in a header.
+fn has_headers(schema: &JsonObject) -> bool {
+    fn within(value: &Value) -> bool {
+        match value {
+            Value::Object(fields) => has_headers(fields),
+            Value::Array(items) => items.iter().any(within),
+            _ => false,
+        }
+    }
+    schema.contains_key("x-mcp-header") || schema.values().any(within)
 }
 
 /// What somebody saw last, for whoever has to tell them that it is something else now.

@@ -36,19 +36,34 @@ impl Wire {
             (None, Some(set)) => set,
             (None, None) => LoggingLevel::Debug,
         };
-        serde_json::to_value(level).ok()?.as_str().map(str::to_owned)
+        name(level)
     }
 
     /// Hands on what a backend remarked.
     pub(super) async fn remark(&self, context: &RequestContext<RoleServer>, remark: Remark) {
-        let Some(level) = level(&remark.level) else { return };
-        let wanted = self.wants_remarks(context).and_then(|wanted| self::level(&wanted));
-        if wanted.is_some_and(|wanted| rank(level) >= rank(wanted)) {
-            let mut params = LoggingMessageNotificationParam::new(level, remark.data);
-            params.logger = remark.logger;
+        if let Some(params) = told(remark, self.wants_remarks(context).as_deref()) {
             let _ = context.peer.notify_logging_message(params).await;
         }
     }
+}
+
+/// A remark for somebody who wants to hear those from a level on.
+pub(super) fn told(
+    remark: Remark,
+    wanted: Option<&str>,
+) -> Option<LoggingMessageNotificationParam> {
+    let (level, wanted) = (level(&remark.level)?, level(wanted?)?);
+    if rank(level) < rank(wanted) {
+        return None;
+    }
+    let mut params = LoggingMessageNotificationParam::new(level, remark.data);
+    params.logger = remark.logger;
+    Some(params)
+}
+
+/// What a level is called.
+pub(super) fn name(level: LoggingLevel) -> Option<String> {
+    serde_json::to_value(level).ok()?.as_str().map(str::to_owned)
 }
 
 fn level(name: &str) -> Option<LoggingLevel> {

@@ -3,17 +3,22 @@
 //! The library ends a session in which nothing was said for a while, also where its client waits for news
 //! or for a call that takes long. Here a session lasts for as long as somebody waits in it.
 
-use std::collections::HashMap;
+mod lives;
+
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use haft_driver::Cancel;
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::common::server_side_http::ServerSseMessage;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
+
+pub(super) use lives::Habits;
+use lives::Lives;
 
 /// How long a session is kept in which nobody waits.
 const KEPT: Duration = Duration::from_secs(30 * 60);
@@ -37,6 +42,18 @@ impl Sessions {
     fn held<S>(&self, id: &SessionId, stream: S) -> Held<S> {
         locked(&self.lives).joined(id);
         Held { stream: Box::pin(stream), id: id.clone(), lives: self.lives.clone() }
+    }
+
+    /// Enters a session with a request that the library does not hear of. Nobody can where there is no
+    /// such session, or its client has not said that it is ready.
+    pub(super) fn enter(&self, id: &str, request: &RequestId) -> Option<Visit> {
+        let id = SessionId::from(id);
+        let mut lives = locked(&self.lives);
+        let habits = lives.habits(&id)?.clone();
+        let cancel = Cancel::new();
+        lives.calls(&id, request, cancel.clone());
+        drop(lives);
+        Some(Visit { habits, cancel, id, request: request.clone(), lives: self.lives.clone() })
     }
 
     /// Ends what nobody is in; whoever comes next clears up after those who left.
@@ -71,6 +88,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Error> {
+        locked(&self.lives).heard(id, &message);
         self.library.initialize_session(id, message).await
     }
 
@@ -88,6 +106,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Error> {
+        locked(&self.lives).heard(id, &message);
         Ok(self.held(id, self.library.create_stream(id, message).await?))
     }
 
@@ -96,7 +115,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), Error> {
-        locked(&self.lives).touched(id);
+        locked(&self.lives).heard(id, &message);
         self.library.accept_message(id, message).await
     }
 
@@ -137,65 +156,18 @@ impl<S> Drop for Held<S> {
     }
 }
 
-/// Who is in which session.
-#[derive(Default)]
-struct Lives(HashMap<SessionId, Life>);
-
-struct Life {
-    waiting: usize,
-    since: Instant,
+/// A request in a session that the library does not hear of.
+pub(super) struct Visit {
+    pub(super) habits: Habits,
+    /// Fires when its client calls it off.
+    pub(super) cancel: Cancel,
+    id: SessionId,
+    request: RequestId,
+    lives: Arc<Mutex<Lives>>,
 }
 
-impl Lives {
-    fn touched(&mut self, id: &SessionId) -> &mut Life {
-        let now = Instant::now();
-        let life = self.0.entry(id.clone()).or_insert(Life { waiting: 0, since: now });
-        life.since = now;
-        life
-    }
-
-    fn joined(&mut self, id: &SessionId) {
-        self.touched(id).waiting += 1;
-    }
-
-    fn went(&mut self, id: &SessionId) {
-        // One that was ended meanwhile does not come back.
-        if let Some(life) = self.0.get_mut(id) {
-            life.waiting = life.waiting.saturating_sub(1);
-            life.since = Instant::now();
-        }
-    }
-
-    fn ended(&mut self, id: &SessionId) {
-        self.0.remove(id);
-    }
-
-    /// Takes out those in which nobody has waited since then.
-    fn left_before(&mut self, then: Option<Instant>) -> Vec<SessionId> {
-        let Some(then) = then else { return Vec::new() };
-        let left = |life: &Life| life.waiting == 0 && life.since < then;
-        self.0.extract_if(|_, life| left(life)).map(|(id, _)| id).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_session_lasts_while_somebody_waits_in_it() {
-        let mut lives = Lives::default();
-        let [waits, idle, gone] = ["waits", "idle", "gone"].map(SessionId::from);
-        lives.joined(&waits);
-        lives.touched(&idle);
-        lives.joined(&gone);
-        lives.ended(&gone);
-        lives.went(&gone);
-        let later = Some(Instant::now() + Duration::from_secs(1));
-        assert_eq!(lives.left_before(Instant::now().checked_sub(KEPT)), []);
-        assert_eq!(lives.left_before(later), [idle]);
-        lives.went(&waits);
-        assert_eq!(lives.left_before(later), [waits]);
-        assert!(lives.0.is_empty());
+impl Drop for Visit {
+    fn drop(&mut self) {
+        locked(&self.lives).answered(&self.id, &self.request);
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use haft_model::{Actor, Digest};
 use rmcp::ErrorData;
-use rmcp::model::{RequestStateCodec, SealOptions};
+use rmcp::model::{InputRequiredResult, RequestStateCodec, SealOptions};
 use serde_json::{Value, json};
 
 use super::conversation::Conversation;
@@ -34,8 +34,9 @@ impl Suspended {
         Ok(Suspended { seal, held: Mutex::default(), count: AtomicU64::new(0) })
     }
 
-    /// Keeps a call until its client comes back; gives what it has to bring.
-    pub(super) fn keep(&self, conversation: Conversation, bound: &Bound) -> String {
+    /// Keeps a call until its client comes back; gives what the client is told meanwhile.
+    pub(super) fn keep(&self, conversation: Conversation, bound: &Bound) -> InputRequiredResult {
+        let asked = conversation.unanswered().filter(|asked| !asked.is_empty()).cloned();
         let name = self.count.fetch_add(1, Ordering::Relaxed).to_string();
         let mut held = self.held();
         // Whoever did not come back in time is not waited for; its call ends without an answer.
@@ -43,7 +44,8 @@ impl Suspended {
         held.insert(name.clone(), (Instant::now(), conversation));
         drop(held);
         let options = SealOptions::new().associated_data(bound.0.as_bytes()).ttl(PATIENCE);
-        self.seal.seal_with(name.as_bytes(), &options)
+        let state = self.seal.seal_with(name.as_bytes(), &options);
+        InputRequiredResult::new(asked, Some(state))
     }
 
     /// The call that a client came back for.

@@ -13,10 +13,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
-use super::answer;
-use super::conversation::{Conversation, Heard, call};
+use super::conversation::{Conversation, Heard};
 use super::handler::Wire;
+use super::heading::Heading;
 use super::suspended::Bound;
+use super::{answer, asking};
 
 /// What a client brings back when it was asked something.
 #[derive(Default)]
@@ -114,11 +115,14 @@ impl Wire {
             }
             None => {
                 let input = json!({ "driver": driver, "method": method, "params": params });
-                let call = call(&actor, UPSTREAM_REQUEST.to_owned(), input, context);
-                Conversation::begin(self, call, None, context)
+                let heading = Heading::of(context);
+                let call = heading.call(&actor, UPSTREAM_REQUEST.to_owned(), input);
+                let can =
+                    asking::abilities(context.client_capabilities(), self.wants_remarks(context));
+                Conversation::begin(&self.desk, call, None, can, heading.session())
             }
         };
-        match self.converse(conversation, &bound, context).await? {
+        match self.converse(conversation, Some(&bound), context).await? {
             Heard::Asks(asks) => Ok(Told::Asks(*asks)),
             Heard::Done(envelope) => value(*envelope).map(Told::Complete),
         }

@@ -32,7 +32,7 @@ const MOST_WAITING: usize = 64;
 const SLOWEST: Duration = Duration::from_secs(30);
 
 /// How often a silent connection is told that we are there.
-const ALIVE: Duration = Duration::from_secs(15);
+pub(crate) const ALIVE: Duration = Duration::from_secs(15);
 
 /// From where on.
 #[derive(Deserialize)]
@@ -72,7 +72,13 @@ pub(super) async fn follow(
 }
 
 /// The events of one connection.
-struct Events(mpsc::Receiver<Event>);
+pub(crate) struct Events(mpsc::Receiver<Event>);
+
+impl Events {
+    pub(crate) fn new(events: mpsc::Receiver<Event>) -> Events {
+        Events(events)
+    }
+}
 
 impl Stream for Events {
     type Item = Result<Event, Infallible>;

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 use crate::{PATIENCE, SHORT, post, sent, serving_with};
 
 /// How much the walker says on its way: more than the kernel keeps for a client that does not read.
-const STEPS: u64 = 400;
-const WORDS: usize = 32 * 1024;
+const STEPS: u64 = 100;
+const WORDS: usize = 256 * 1024;
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 struct Nothing {}

@@ -1,0 +1,68 @@
+//! A call of a tool, as it stands in the body of a request.
+
+use rmcp::model::{CallToolRequestParams, RequestId, RequestMetaObject};
+use serde::Deserialize;
+use serde_json::Value;
+
+pub(super) const METHOD: &str = "tools/call";
+
+/// Where a request says which version it is of.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// A call of a tool.
+pub(super) struct Frame {
+    pub(super) id: RequestId,
+    pub(super) meta: RequestMetaObject,
+    pub(super) params: CallToolRequestParams,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Message<'b> {
+    jsonrpc: &'b str,
+    id: RequestId,
+    method: &'b str,
+    params: CallToolRequestParams,
+}
+
+impl Frame {
+    /// Reads one; nothing where it is something else.
+    pub(super) fn read(body: &[u8]) -> Option<Frame> {
+        let message: Message<'_> = serde_json::from_slice(body).ok()?;
+        let Message { jsonrpc: "2.0", id, method: METHOD, mut params } = message else {
+            return None;
+        };
+        let meta = params.meta.take().unwrap_or_default();
+        Some(Frame { id, meta, params })
+    }
+
+    /// The version that the request says it is of.
+    pub(super) fn version(&self) -> Option<&str> {
+        self.meta.get(VERSION).and_then(Value::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_call_of_a_tool_is_one() {
+        let read = |body: &str| Frame::read(body.as_bytes()).is_some();
+        let call = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"x"}}"#;
+        assert!(read(call));
+        for other in [
+            &call.replace("tools/call", "tools/list"),
+            &call.replace("2.0", "1.0"),
+            &call.replace(r#""id":"a","#, ""),
+            &call.replace(r#""a""#, "null"),
+            &call.replace(r#""name""#, r#""nome""#),
+            &call.replace(r#""id":"a""#, r#""id":"a","id":"b""#),
+            &call.replace(r#""id":"a""#, r#""id":"a","more":1"#),
+            &format!("[{call}]"),
+            &call[..40].to_owned(),
+        ] {
+            assert!(!read(other), "{other}");
+        }
+    }
+}
