@@ -2,8 +2,8 @@
 //!
 //! `scripts/show soak [MINUTES]` serves a workspace, lets 500 clients wait at `/v1/events` and 500 in
 //! sessions of MCP, makes 200 calls a second beside them, and then changes what is served. It prints what
-//! the server holds as time passes, and ends with an error where somebody who listens missed an event of
-//! a call, or where somebody who waits was not told of the change.
+//! the server holds as time passes, and ends with an error where that grows, where somebody who listens
+//! missed an event of a call, or where somebody who waits was not told of the change.
 
 #![allow(
     clippy::expect_used,
@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use haft_testkit::Folder;
 use load::{Connection, Era};
 use process::Process;
+use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use waiting::{Listener, Waiting};
 
@@ -38,6 +39,9 @@ const RATE: usize = 200;
 
 /// How often the memory is looked at.
 const LOOK: Duration = Duration::from_secs(10);
+
+/// The most that may be held at the end, beside what was held after a quarter of the time.
+const MOST_GROWN: f64 = 1.25;
 
 const SETTINGS: &str = "[workspace]\nname = \"soak\"\n[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n\
                         [[actor]]\nid = \"agent:idle\"\nroles = [\"agent\"]\n";
@@ -63,13 +67,15 @@ async fn soak(lasts: Duration) {
     for _ in 0..WAITING {
         silent.push(Listener::at(&server.address, Some(&token)).await);
     }
+    let (ended, over) = watch::channel(false);
     let mut listeners = Vec::new();
     for _ in 0..LISTENERS {
         let listener = Listener::at(&server.address, None).await;
-        listeners.push(tokio::spawn(listener.listen()));
+        listeners.push(tokio::spawn(listener.listen(over.clone())));
     }
     println!("{} wait, {LISTENERS} listen", 2 * WAITING);
     let calls = call(&server, lasts).await;
+    let _ = ended.send(true);
     println!("{calls} calls were made, {:.0} a second", calls as f64 / lasts.as_secs_f64());
     for listener in listeners {
         let heard = listener.await.unwrap();
@@ -109,10 +115,9 @@ async fn call(server: &Process, lasts: Duration) -> usize {
         }
         // What it holds once it has warmed up, and at the end.
         if let (Some(early), Some(late)) = (held.get(held.len() / 4), held.last()) {
-            println!(
-                "at the end {:.2} of what it held after a quarter",
-                *late as f64 / *early as f64
-            );
+            let grown = *late as f64 / *early as f64;
+            println!("at the end {grown:.2} of what it held after a quarter");
+            assert!(grown < MOST_GROWN, "the server holds more and more");
         }
     };
     let (calls, ()) = tokio::join!(all(callers), watch);

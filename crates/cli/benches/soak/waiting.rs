@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::load::Connection;
@@ -11,8 +12,8 @@ use crate::load::Connection;
 /// Longer than a change takes to be told, and than an event takes to arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// After so long without an event there are no more.
-const QUIET: Duration = Duration::from_secs(5);
+/// After so long without an event there are no more, once all calls were made.
+const QUIET: Duration = Duration::from_secs(10);
 
 /// A client of 2025-11-25 with its stream open.
 pub(crate) struct Waiting {
@@ -60,19 +61,17 @@ impl Listener {
         Listener(open(address, "/v1/events", &token.unwrap_or_default()).await)
     }
 
-    /// Listens until nothing comes any more.
-    pub(crate) async fn listen(mut self) -> Heard {
+    /// Listens until all calls were made and nothing comes any more.
+    pub(crate) async fn listen(mut self, over: watch::Receiver<bool>) -> Heard {
         let mut heard = Heard::default();
-        let mut patience = PATIENCE;
-        while let Some(line) = self.line(patience).await {
-            if let Some(id) = line.strip_prefix("id: ") {
-                heard.next(id.trim_end());
-                patience = QUIET;
-            } else if line.trim_end() == "event: tool.invocation.succeeded" {
-                heard.ends += 1;
+        loop {
+            let was_over = *over.borrow();
+            match self.line(QUIET).await {
+                Some(line) => heard.line(&line),
+                None if was_over => return heard,
+                None => {}
             }
         }
-        heard
     }
 
     /// How many events came that nobody read yet.
@@ -101,6 +100,14 @@ impl Listener {
 }
 
 impl Heard {
+    fn line(&mut self, line: &str) {
+        if let Some(id) = line.strip_prefix("id: ") {
+            self.next(id.trim_end());
+        } else if line.trim_end() == "event: tool.invocation.succeeded" {
+            self.ends += 1;
+        }
+    }
+
     /// Notes the place of an event, which comes after all before it.
     fn next(&mut self, id: &str) {
         let (entry, within) = id.split_once('.').unwrap_or((id, ""));
