@@ -125,12 +125,20 @@ impl SqliteStore {
     async fn ask<T>(&self, task: impl FnOnce(Answer<T>) -> Task) -> Result<T, Error> {
         let (answer, answered) = oneshot::channel();
         self.queue(task(answer)).await?;
+        self.wake();
         answered.await.unwrap_or(Err(Error::Closed))
     }
 
     async fn queue(&self, task: Task) -> Result<(), Error> {
         let tasks = self.tasks.as_ref().ok_or(Error::Closed)?;
         tasks.send(task).await.map_err(|_| Error::Closed)
+    }
+
+    /// Wakes the thread that writes, which may wait for more to write.
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
     }
 
     async fn ready(&self, draft: Draft) -> Result<Ready, Error> {
@@ -166,6 +174,7 @@ impl SqliteStore {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         drop(self.tasks.take());
+        self.wake();
         // The connection that writes is to be the last: it tidies up behind itself.
         self.readers.close();
         if let Some(thread) = self.thread.take() {

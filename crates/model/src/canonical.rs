@@ -43,13 +43,24 @@ impl Canonical {
 #[derive(Default)]
 struct Text {
     out: Vec<u8>,
-    /// For each object that is open: where its first property begins, and in `properties` too.
-    objects: Vec<(usize, usize)>,
+    /// The objects that are open.
+    objects: Vec<Open>,
     /// The properties of the objects that are open.
     properties: Vec<Property>,
     /// Where properties are put in order.
     sorted: Vec<u8>,
     rounded: bool,
+}
+
+/// An object that is open.
+#[derive(Clone, Copy)]
+struct Open {
+    /// Where its first property begins.
+    start: usize,
+    /// The same in `properties`.
+    first: usize,
+    /// Whether its properties came in order so far.
+    in_order: bool,
 }
 
 /// Where a property lies: its key, quotes included, and its end.
@@ -65,56 +76,81 @@ impl Text {
         self.out.get(property.start + 1..property.key_end.saturating_sub(1)).unwrap_or_default()
     }
 
-    fn end_object(&mut self) {
-        let (start, first) = self.objects.pop().unwrap_or_default();
-        let mine = self.properties.get(first..).unwrap_or_default();
-        let in_order = |pair: &[Property]| match pair {
-            [one, next] => compare(self.key(one), self.key(next)) == Ordering::Less,
-            _ => true,
-        };
-        if !mine.windows(2).all(in_order) {
-            let mut order = mine.to_vec();
-            order.sort_by(|one, other| compare(self.key(one), self.key(other)));
-            self.sorted.clear();
-            for (at, property) in order.iter().enumerate() {
-                if at > 0 {
-                    self.sorted.push(b',');
-                }
-                let text = self.out.get(property.start..property.end).unwrap_or_default();
-                self.sorted.extend_from_slice(text);
-            }
-            // The same properties and as many commas: as long as before.
-            self.out.truncate(start);
-            self.out.extend_from_slice(&self.sorted);
+    /// Looks whether the key that just ended comes after the one before it.
+    fn end_key(&mut self) {
+        let end = self.out.len();
+        let Some(property) = self.properties.last_mut() else { return };
+        property.key_end = end;
+        let Some(Open { first, in_order: true, .. }) = self.objects.last().copied() else { return };
+        if let Some([.., before, last]) = self.properties.get(first..)
+            && compare(self.key(before), self.key(last)) != Ordering::Less
+            && let Some(object) = self.objects.last_mut()
+        {
+            object.in_order = false;
         }
-        self.properties.truncate(first);
+    }
+
+    fn end_object(&mut self) {
+        if let Some(object) = self.objects.pop() {
+            if !object.in_order {
+                self.put_in_order(object);
+            }
+            self.properties.truncate(object.first);
+        }
         self.out.push(b'}');
+    }
+
+    fn put_in_order(&mut self, object: Open) {
+        let mut properties = std::mem::take(&mut self.properties);
+        let mine = properties.get_mut(object.first..).unwrap_or_default();
+        mine.sort_by(|one, other| compare(self.key(one), self.key(other)));
+        self.sorted.clear();
+        for (at, property) in mine.iter().enumerate() {
+            if at > 0 {
+                self.sorted.push(b',');
+            }
+            let text = self.out.get(property.start..property.end).unwrap_or_default();
+            self.sorted.extend_from_slice(text);
+        }
+        // The same properties and as many commas: as long as before.
+        self.out.truncate(object.start);
+        self.out.extend_from_slice(&self.sorted);
+        self.properties = properties;
     }
 }
 
-/// Keys are ordered by their UTF-16 code units, which for plain ASCII are its bytes.
+/// Keys are ordered by their UTF-16 code units, which for plain ASCII are its bytes; they are read as
+/// such only where the first difference is something else.
 fn compare(one: &[u8], other: &[u8]) -> Ordering {
-    let plain = |key: &[u8]| key.iter().all(|byte| byte.is_ascii() && *byte != b'\\');
-    if plain(one) && plain(other) {
-        return one.cmp(other);
+    let plain = |byte: &u8| byte.is_ascii() && *byte != b'\\';
+    for (mine, theirs) in one.iter().zip(other) {
+        if mine != theirs && plain(mine) && plain(theirs) {
+            return mine.cmp(theirs);
+        }
+        if mine != theirs || *mine == b'\\' {
+            return units(one).cmp(&units(other));
+        }
     }
-    let units = |key: &[u8]| -> Vec<u16> {
-        let quoted = [b"\"", key, b"\""].concat();
-        let text: String = serde_json::from_slice(&quoted).unwrap_or_default();
-        text.encode_utf16().collect()
-    };
-    units(one).cmp(&units(other))
+    one.len().cmp(&other.len())
+}
+
+fn units(key: &[u8]) -> Vec<u16> {
+    let quoted = [b"\"", key, b"\""].concat();
+    let text: String = serde_json::from_slice(&quoted).unwrap_or_default();
+    text.encode_utf16().collect()
 }
 
 /// Hands everything to the text; the writer that serde_json passes along goes nowhere.
 struct Writer<'t>(&'t mut Text);
 
 impl Writer<'_> {
+    #[inline]
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.out.extend_from_slice(bytes);
         Ok(())
     }
 
+    #[inline]
     fn comma(&mut self, first: bool) {
         if !first {
             self.0.out.push(b',');
@@ -221,14 +257,17 @@ impl Formatter for Writer<'_> {
         self.number(number)
     }
 
+    #[inline]
     fn begin_string<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
         self.put(b"\"")
     }
 
+    #[inline]
     fn end_string<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
         self.put(b"\"")
     }
 
+    #[inline]
     fn write_string_fragment<W: ?Sized + io::Write>(
         &mut self,
         _: &mut W,
@@ -255,14 +294,17 @@ impl Formatter for Writer<'_> {
         }
     }
 
+    #[inline]
     fn begin_array<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
         self.put(b"[")
     }
 
+    #[inline]
     fn end_array<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
         self.put(b"]")
     }
 
+    #[inline]
     fn begin_array_value<W: ?Sized + io::Write>(
         &mut self,
         _: &mut W,
@@ -272,17 +314,21 @@ impl Formatter for Writer<'_> {
         Ok(())
     }
 
+    #[inline]
     fn begin_object<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
         self.0.out.push(b'{');
-        self.0.objects.push((self.0.out.len(), self.0.properties.len()));
+        let (start, first) = (self.0.out.len(), self.0.properties.len());
+        self.0.objects.push(Open { start, first, in_order: true });
         Ok(())
     }
 
+    #[inline]
     fn end_object<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
         self.0.end_object();
         Ok(())
     }
 
+    #[inline]
     fn begin_object_key<W: ?Sized + io::Write>(
         &mut self,
         _: &mut W,
@@ -294,18 +340,18 @@ impl Formatter for Writer<'_> {
         Ok(())
     }
 
+    #[inline]
     fn end_object_key<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
-        let end = self.0.out.len();
-        if let Some(property) = self.0.properties.last_mut() {
-            property.key_end = end;
-        }
+        self.0.end_key();
         Ok(())
     }
 
+    #[inline]
     fn begin_object_value<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
         self.put(b":")
     }
 
+    #[inline]
     fn end_object_value<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
         let end = self.0.out.len();
         if let Some(property) = self.0.properties.last_mut() {

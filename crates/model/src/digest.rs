@@ -64,11 +64,10 @@ impl Digest {
 /// Writes bytes as two letters each.
 pub(crate) fn push_hex(text: &mut String, bytes: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        for nibble in [byte >> 4, byte & 15] {
-            text.push(char::from(*HEX.get(usize::from(nibble)).unwrap_or(&b'0')));
-        }
-    }
+    let letter = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
+    let mut written = std::mem::take(text).into_bytes();
+    written.extend(bytes.iter().flat_map(|byte| [letter(byte >> 4), letter(byte & 15)]));
+    *text = String::from_utf8(written).unwrap_or_default();
 }
 
 impl From<&str> for Digest {

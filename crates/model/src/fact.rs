@@ -14,11 +14,11 @@ use crate::{Digest, Event, Timestamp};
 pub struct Fact {
     /// When.
     pub at: Timestamp,
+    /// What.
+    pub event: Event,
     /// The phases that ended since the fact before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseLine>,
-    /// What.
-    pub event: Event,
 }
 
 words! {

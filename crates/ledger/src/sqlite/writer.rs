@@ -3,6 +3,7 @@
 mod cleaner;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use haft_model::{Digest, InvocationId};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -18,6 +19,9 @@ use crate::chain::{Head, Loose};
 use crate::head::{HEAD, SignedHead, Signer};
 use crate::line::Line;
 use crate::{Claim, Error, Fence, Guard, Receipt};
+
+/// How long drafts that nobody waits for may wait for others, so that they share a transaction.
+const LINGER: Duration = Duration::from_millis(5);
 
 /// After so many entries the end of the chain is signed, even if nobody asks for it.
 const SIGNED_EVERY: u64 = 1000;
@@ -82,11 +86,26 @@ impl Writer {
     pub(crate) fn run(mut self, mut tasks: mpsc::Receiver<Task>) {
         let mut batch = Vec::with_capacity(self.most);
         while tasks.blocking_recv_many(&mut batch, self.most) > 0 {
+            self.linger(&mut batch, &mut tasks);
             self.make_ready(&mut batch);
             self.keep(&mut batch);
         }
         let (answer, _nobody) = tokio::sync::oneshot::channel();
         self.keep(&mut vec![Task::Flush(answer)]);
+    }
+
+    /// Waits a moment for more where nobody waits for what is there. Whoever wants an answer wakes the
+    /// thread.
+    fn linger(&self, batch: &mut Vec<Task>, tasks: &mut mpsc::Receiver<Task>) {
+        if tasks.is_closed() || !batch.iter().all(Task::is_unheard) {
+            return;
+        }
+        std::thread::park_timeout(LINGER);
+        while batch.len() < self.most
+            && let Ok(task) = tasks.try_recv()
+        {
+            batch.push(task);
+        }
     }
 
     /// Makes lines of the drafts that nobody waits for. One of which no line can be made is lost, and
