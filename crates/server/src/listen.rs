@@ -62,6 +62,9 @@ pub struct Limits {
     pub body: Duration,
     /// How long a client may take nothing of what it is sent.
     pub unread: Duration,
+    /// How long the answer to a call over MCP may take and still come as one document. One that takes
+    /// longer is a stream, so that whoever stands between hears a sign of life.
+    pub document: Duration,
     /// How long calls that are under way may take once the server is to stop.
     pub patience: Duration,
 }
@@ -73,6 +76,7 @@ impl Default for Limits {
             head: Duration::from_secs(10),
             body: Duration::from_secs(30),
             unread: Duration::from_secs(30),
+            document: Duration::from_secs(5),
             patience: Duration::from_secs(20),
         }
     }
@@ -126,7 +130,7 @@ impl Server {
         let issuer = oauth.map(|oauth| Arc::new(Issuer::new(oauth)));
         let keeper = Doorkeeper { desk: desk.clone(), names, strangers, issuer };
         let runtime = desk.runtime.clone();
-        let router = router(desk, keeper, &stop);
+        let router = router(desk, keeper, &limits, &stop);
         let router = router.layer(from_fn_with_state(limits.body, timely::body_within));
         Ok(Server { listener, address, router, runtime, limits, strangers, stop })
     }
@@ -201,10 +205,10 @@ fn serve(
     }
 }
 
-fn router(desk: Arc<Desk>, keeper: Doorkeeper, stop: &Cancel) -> Router {
+fn router(desk: Arc<Desk>, keeper: Doorkeeper, limits: &Limits, stop: &Cancel) -> Router {
     let keeper = Arc::new(keeper);
     let known = Router::new()
-        .nest_service("/mcp", mcp::service(desk.clone(), stop))
+        .nest_service("/mcp", mcp::service(desk.clone(), limits.document, stop))
         .nest("/v1", rest::router())
         .merge(a2a::router())
         .merge(metrics::router())

@@ -22,6 +22,7 @@ mod tasks;
 mod upstream;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::to_bytes;
@@ -53,7 +54,7 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// What answers at `/mcp`.
-pub(crate) fn service(desk: Arc<Desk>, stop: &Cancel) -> Router {
+pub(crate) fn service(desk: Arc<Desk>, soon: Duration, stop: &Cancel) -> Router {
     let config = StreamableHttpServerConfig::default()
         // Names and pages are looked at before anything comes here, for every wire alike.
         .disable_allowed_hosts()
@@ -62,7 +63,7 @@ pub(crate) fn service(desk: Arc<Desk>, stop: &Cancel) -> Router {
         .with_max_request_body_bytes(LARGEST_REQUEST)
         .with_cancellation_token(stop.child_token());
     let sessions = Arc::<sessions::Sessions>::default();
-    let straight = Arc::new(Straight { desk: desk.clone(), sessions: sessions.clone() });
+    let straight = Arc::new(Straight { desk: desk.clone(), sessions: sessions.clone(), soon });
     let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), sessions, config);
     Router::new()
         .fallback_service(service)

@@ -31,10 +31,6 @@ use crate::Desk;
 use frame::Frame;
 use talk::{Said, Talk};
 
-/// How long an answer may take that comes as one document. One that takes longer is a stream, so that
-/// whoever stands between hears a sign of life.
-const SOON: Duration = Duration::from_secs(5);
-
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -44,6 +40,8 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) struct Straight {
     pub(super) desk: Arc<Desk>,
     pub(super) sessions: Arc<Sessions>,
+    /// How long an answer may take that comes as one document.
+    pub(super) soon: Duration,
 }
 
 /// How the sender of a request speaks.
@@ -94,7 +92,7 @@ impl Straight {
         let first = tokio::select! {
             biased;
             said = talk.next() => Some(said),
-            () = tokio::time::sleep(SOON) => None,
+            () = tokio::time::sleep(self.soon) => None,
         };
         Some(match first {
             Some(Said::Last(last)) => last.into_response(),

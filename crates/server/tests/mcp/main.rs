@@ -11,3 +11,4 @@
 mod asked;
 mod malformed;
 mod stage;
+mod straight;

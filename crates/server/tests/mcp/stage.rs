@@ -1,13 +1,13 @@
-//! A workspace with three tools, a server for it, and clients of both eras.
+//! A workspace with four tools, a server for it, and clients of both eras.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft::{Args, Definitions, Host, HostOptions, LoadOptions, StoreChoice, Tool, define_driver};
-use haft_driver::{Cancel, Inquiry, InquiryKind};
+use haft_driver::{Cancel, Inquiry, InquiryKind, Remark};
 use haft_model::{ApprovalClass, Role};
-use haft_server::{Desk, Server};
+use haft_server::{Desk, Entrance, Limits, Server};
 use haft_testkit::Folder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,11 +51,16 @@ fn reading(id: &str) -> haft::ToolBuilder<Said, Said> {
 
 impl Stage {
     pub(crate) async fn new() -> Stage {
+        Stage::within(Limits::default()).await
+    }
+
+    pub(crate) async fn within(limits: Limits) -> Stage {
         let folder = Folder::new().file("haft.toml", "[workspace]\nname = \"stage\"\n");
         let (began, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let curious =
             reading("curious").extra("concurrency", json!({ "safe": true })).define().unwrap();
         let lingers = reading("lingers").extra("supports_cancel", json!(true)).define().unwrap();
+        let remarks = reading("remarks").define().unwrap();
         let writes = Tool::<Said, Said>::builder("writes").description("Writes something down.");
         let writes = writes.mutates(["workspace:notes"]).risk(2).approval(ApprovalClass::OnMutate);
         let writes = writes.define().unwrap();
@@ -79,16 +84,23 @@ impl Stage {
                     Err("it was told to stop".into())
                 }
             })
+            .implement(&remarks, |args: Args<Said>| async move {
+                let (level, data) = ("warning".to_owned(), json!(args.input.text));
+                args.link.remark(Remark { level, logger: None, data }).await;
+                Ok(args.input)
+            })
             .implement(&writes, |args: Args<Said>| async move { Ok(args.input) })
             .define()
             .unwrap();
-        let definitions = Definitions::new().tool(&curious).tool(&lingers).tool(&writes);
+        let definitions = Definitions::new().tool(&curious).tool(&lingers);
+        let definitions = definitions.tool(&remarks).tool(&writes);
         let load =
             LoadOptions { definitions: definitions.driver(&driver), ..LoadOptions::default() };
         let options = HostOptions { load, store: StoreChoice::Memory, ..HostOptions::default() };
         let host = Host::open(folder.path(), options).unwrap();
         let desk = Arc::new(Desk::new(host.shared_runtime()).unwrap());
-        let server = Server::bind(desk.clone(), "127.0.0.1:0").await.unwrap();
+        let entrance = Entrance { limits, ..Entrance::default() };
+        let server = Server::open(desk.clone(), "127.0.0.1:0", entrance).await.unwrap();
         let (address, stop) = (server.address(), Cancel::new());
         tokio::spawn(server.run(stop.clone()));
         Stage { address, desk, host, began, told, stop, _folder: folder }
@@ -122,6 +134,44 @@ impl Stage {
         let body = answer.split("\r\n\r\n").nth(1).unwrap_or_default();
         let data = body.lines().rev().find_map(|line| line.strip_prefix("data: ")).unwrap_or(body);
         serde_json::from_str(data).unwrap_or_else(|_| panic!("{answer}"))
+    }
+
+    /// What a client gets for what it says in a session of 2025-11-25, head and body; none is named
+    /// before there is one.
+    pub(crate) async fn say(&self, session: &str, message: Value) -> String {
+        let named = match session {
+            "" => String::new(),
+            name => format!("MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {name}\r\n"),
+        };
+        let body = message.to_string();
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\n{named}Connection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+        answer
+    }
+
+    /// Opens a session for a client that can be asked what it says, and gives its name.
+    pub(crate) async fn session(&self, capabilities: Value) -> String {
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": capabilities,
+            "clientInfo": { "name": "test", "version": "1" },
+        });
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+        let answer = self.say("", hello).await;
+        let named = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+        let session = named.unwrap_or_else(|| panic!("{answer}")).trim_end().to_owned();
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        self.say(&session, ready).await;
+        session
     }
 
     /// A person's client of 2025-11-25, which speaks line by line.

@@ -153,6 +153,12 @@ impl Talk {
         Some(self.desk.suspended.keep(waiting, bound))
     }
 
+    fn lost(&self) -> ErrorData {
+        let is_called_off = self.visit.as_ref().is_some_and(|visit| visit.cancel.is_cancelled());
+        let words = if is_called_off { "the call was called off" } else { "the call was lost" };
+        ErrorData::internal_error(words, None)
+    }
+
     fn last(&self, result: Result<CallToolResponse, ErrorData>) -> Said {
         Said::Last(message(result, self.id.clone(), self.visit.is_none()))
     }
