@@ -9,7 +9,7 @@ mod streams;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use haft_model::{Actor, Secret, Stop};
@@ -54,7 +54,7 @@ pub(crate) async fn check_names(
     request: Request,
     next: Next,
 ) -> Response {
-    match keeper.names.check(&request) {
+    match keeper.names.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(words) => Problem::of_wire(StatusCode::FORBIDDEN, words).into_response(),
     }
@@ -66,27 +66,48 @@ pub(crate) async fn establish(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let token = match bearer(request.headers()) {
-        Ok(token) => token.map(|text| Secret::new(text.to_owned())),
+    let shown = match keeper.shown(request.headers()).await {
+        Ok(shown) => shown,
         Err(refusal) => return keeper.refused(refusal, request.headers()),
     };
-    let found = match &token {
-        Some(token) => keeper.bearer(token.expose()).await,
-        None => keeper.stranger(request.headers()),
-    };
-    let actor = match found {
-        Ok(actor) => Arc::new(actor),
-        Err(refusal) => return keeper.refused(refusal, request.headers()),
-    };
-    request.extensions_mut().insert(actor.clone());
+    request.extensions_mut().insert(shown.actor.clone());
     let response = next.run(request).await;
-    match token {
-        Some(token) => streams::guarded(response, keeper, actor, token),
-        None => response,
+    shown.seen_out(response, &keeper)
+}
+
+/// Somebody who was let in.
+pub(crate) struct Shown {
+    pub(crate) actor: Arc<Actor>,
+    token: Option<Secret>,
+}
+
+impl Shown {
+    /// An answer for them, which ends when they are not let in any more.
+    pub(crate) fn seen_out(self, response: Response, keeper: &Arc<Doorkeeper>) -> Response {
+        match self.token {
+            Some(token) => streams::guarded(response, keeper.clone(), self.actor, token),
+            None => response,
+        }
     }
 }
 
 impl Doorkeeper {
+    /// Whoever sent a request, where it is meant for us and they are let in; what is to be said to
+    /// others is said by those who refuse.
+    pub(crate) async fn admitted(&self, uri: &Uri, headers: &HeaderMap) -> Option<Shown> {
+        self.names.check(uri, headers).ok()?;
+        self.shown(headers).await.ok()
+    }
+
+    async fn shown(&self, headers: &HeaderMap) -> Result<Shown, Refusal> {
+        let token = bearer(headers)?.map(|text| Secret::new(text.to_owned()));
+        let actor = match &token {
+            Some(token) => self.bearer(token.expose()).await?,
+            None => self.stranger(headers)?,
+        };
+        Ok(Shown { actor: Arc::new(actor), token })
+    }
+
     /// Whoever shows no token.
     fn stranger(&self, headers: &HeaderMap) -> Result<Actor, Refusal> {
         // Behind a proxy everybody looks as if they were on this machine.

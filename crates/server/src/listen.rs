@@ -1,8 +1,10 @@
 //! One socket on which everybody is heard.
 
+mod front;
 mod taken;
 mod timely;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +14,16 @@ use axum::middleware::from_fn_with_state;
 use haft_driver::Cancel;
 use haft_model::Stop;
 use haft_runtime::Runtime;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::auth::{Doorkeeper, Issuer, Names, OAuth, check_names, establish, metadata};
 use crate::{Desk, a2a, mcp, metrics, rest};
+use front::Front;
 use taken::Taken;
 
 /// The most that the head of a request takes.
@@ -97,7 +100,7 @@ pub struct Entrance {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    router: Router,
+    front: Arc<Front>,
     runtime: Arc<Runtime>,
     limits: Limits,
     strangers: bool,
@@ -130,9 +133,8 @@ impl Server {
         let issuer = oauth.map(|oauth| Arc::new(Issuer::new(oauth)));
         let keeper = Doorkeeper { desk: desk.clone(), names, strangers, issuer };
         let runtime = desk.runtime.clone();
-        let router = router(desk, keeper, &limits, &stop);
-        let router = router.layer(from_fn_with_state(limits.body, timely::body_within));
-        Ok(Server { listener, address, router, runtime, limits, strangers, stop })
+        let front = Arc::new(front(desk, keeper, &limits, &stop));
+        Ok(Server { listener, address, front, runtime, limits, strangers, stop })
     }
 
     /// Where it listens.
@@ -169,7 +171,7 @@ impl Server {
             };
             // Answers are small and many: waiting to fill a packet makes each take 40 ms.
             let _ = stream.set_nodelay(true);
-            let serving = serve(stream, self.router.clone(), self.limits, &leaving);
+            let serving = serve(stream, self.front.clone(), self.limits, &leaving);
             tokio::spawn(async move {
                 serving.await;
                 drop(place);
@@ -187,7 +189,7 @@ impl Server {
 /// One connection. What goes wrong with it is its client's business.
 fn serve(
     stream: TcpStream,
-    router: Router,
+    front: Arc<Front>,
     limits: Limits,
     leaving: &GracefulShutdown,
 ) -> impl Future<Output = ()> + use<> {
@@ -196,7 +198,10 @@ fn serve(
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     let mut http = builder.http1();
     http.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(LARGEST_HEAD);
-    let service = TowerToHyperService::new(router);
+    let service = service_fn(move |request| {
+        let front = front.clone();
+        async move { Ok::<_, Infallible>(front.answer(request).await) }
+    });
     let stream = TokioIo::new(Taken::new(stream, limits.unread));
     let connection = builder.serve_connection(stream, service).into_owned();
     let watched = leaving.watch(connection);
@@ -205,10 +210,11 @@ fn serve(
     }
 }
 
-fn router(desk: Arc<Desk>, keeper: Doorkeeper, limits: &Limits, stop: &Cancel) -> Router {
+fn front(desk: Arc<Desk>, keeper: Doorkeeper, limits: &Limits, stop: &Cancel) -> Front {
     let keeper = Arc::new(keeper);
+    let (mcp, straight) = mcp::service(desk.clone(), limits.document, stop);
     let known = Router::new()
-        .nest_service("/mcp", mcp::service(desk.clone(), limits.document, stop))
+        .nest_service("/mcp", mcp)
         .nest("/v1", rest::router())
         .merge(a2a::router())
         .merge(metrics::router())
@@ -216,5 +222,7 @@ fn router(desk: Arc<Desk>, keeper: Doorkeeper, limits: &Limits, stop: &Cancel) -
         .with_state(desk);
     // What is for everybody comes first: what nobody answers is left to those who are known.
     let open = keeper.issuer.clone().map(metadata).unwrap_or_default();
-    open.merge(known).layer(from_fn_with_state(keeper, check_names))
+    let router = open.merge(known).layer(from_fn_with_state(keeper.clone(), check_names));
+    let router = router.layer(from_fn_with_state(limits.body, timely::body_within));
+    Front { router, keeper, straight, body: limits.body }
 }

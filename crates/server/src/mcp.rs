@@ -26,9 +26,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::to_bytes;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{Method, StatusCode};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use haft_driver::Cancel;
 use haft_model::Actor;
@@ -41,11 +41,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::Desk;
 use handler::Wire;
 pub(crate) use listing::Listings;
-use straight::Straight;
+pub(crate) use straight::Straight;
 pub(crate) use suspended::Suspended;
 
 /// The most that one request says.
-const LARGEST_REQUEST: usize = 4 * 1024 * 1024;
+pub(crate) const LARGEST_REQUEST: usize = 4 * 1024 * 1024;
 
 /// Whether a request comes without a session: from 2026-07-28 on.
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
@@ -53,8 +53,8 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-/// What answers at `/mcp`.
-pub(crate) fn service(desk: Arc<Desk>, soon: Duration, stop: &Cancel) -> Router {
+/// What answers at `/mcp`, and what answers calls before they come there.
+pub(crate) fn service(desk: Arc<Desk>, soon: Duration, stop: &Cancel) -> (Router, Straight) {
     let config = StreamableHttpServerConfig::default()
         // Names and pages are looked at before anything comes here, for every wire alike.
         .disable_allowed_hosts()
@@ -63,36 +63,30 @@ pub(crate) fn service(desk: Arc<Desk>, soon: Duration, stop: &Cancel) -> Router 
         .with_max_request_body_bytes(LARGEST_REQUEST)
         .with_cancellation_token(stop.child_token());
     let sessions = Arc::<sessions::Sessions>::default();
-    let straight = Arc::new(Straight { desk: desk.clone(), sessions: sessions.clone(), soon });
+    let straight = Straight { desk: desk.clone(), sessions: sessions.clone(), soon };
     let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), sessions, config);
-    Router::new()
-        .fallback_service(service)
-        .layer(from_fn(end_plainly))
-        .layer(from_fn_with_state(straight, read_whole))
+    let router = Router::new().fallback_service(service);
+    (router.layer(from_fn(end_plainly)).layer(from_fn(read_whole)), straight)
 }
 
 /// Reads a request whole before anybody looks at it: one that breaks off is its sender's fault, and the
 /// library would take it for ours.
-async fn read_whole(
-    State(straight): State<Arc<Straight>>,
-    request: Request,
-    next: Next,
-) -> Response {
+async fn read_whole(request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     match to_bytes(body, LARGEST_REQUEST).await {
         Ok(bytes) => {
-            if let Some(answer) = straight.answer(&head, &bytes).await {
-                return answer;
-            }
             let knows_priming = priming::is_known_to(&head, &bytes);
             let answer = next.run(Request::from_parts(head, bytes.into())).await;
             if knows_priming { answer } else { priming::left_out(answer) }
         }
-        Err(fault) => {
-            let words = format!("the request cannot be read: {fault}");
-            (StatusCode::BAD_REQUEST, words).into_response()
-        }
+        Err(fault) => unreadable(&fault),
     }
+}
+
+/// The answer to a request that broke off.
+pub(crate) fn unreadable(fault: &axum::Error) -> Response {
+    let words = format!("the request cannot be read: {fault}");
+    (StatusCode::BAD_REQUEST, words).into_response()
 }
 
 /// Says of a session that it is over, where the library says that it will be: clients in Python take

@@ -2,9 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::extract::Request;
-use axum::http::header;
 use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri, header};
 
 /// What this machine calls itself.
 const OURS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -29,10 +28,9 @@ impl Names {
     }
 
     /// Whether a request is addressed to us, and from a page of ours if it is from a page.
-    pub(crate) fn check(&self, request: &Request) -> Result<(), String> {
-        let headers = request.headers();
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), String> {
         let named = headers.get(header::HOST).map(|value| value.to_str().unwrap_or_default());
-        let target = request.uri().authority().map(Authority::as_str);
+        let target = uri.authority().map(Authority::as_str);
         let hosts: Vec<&str> = named.into_iter().chain(target).collect();
         if hosts.is_empty() {
             return Err("say whom you mean: `Host` is missing".to_owned());

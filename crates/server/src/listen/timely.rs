@@ -80,6 +80,11 @@ pub(super) async fn body_within(
     if !late.load(Ordering::Relaxed) {
         return response;
     }
+    too_late(limit)
+}
+
+/// The answer to a request whose body did not arrive.
+pub(super) fn too_late(limit: Duration) -> Response {
     let words = format!("the body did not arrive within {} ms", limit.as_millis());
     let mut response = Problem::of_wire(StatusCode::REQUEST_TIMEOUT, words).into_response();
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

@@ -37,7 +37,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// What answers calls of tools where they come in.
-pub(super) struct Straight {
+pub(crate) struct Straight {
     pub(super) desk: Arc<Desk>,
     pub(super) sessions: Arc<Sessions>,
     /// How long an answer may take that comes as one document.
@@ -54,7 +54,7 @@ enum Way {
 
 impl Straight {
     /// The answer to a request, where it can be answered here.
-    pub(super) async fn answer(&self, head: &Parts, body: &[u8]) -> Option<Response> {
+    pub(crate) async fn answer(&self, head: &Parts, body: &[u8]) -> Option<Response> {
         if !takes_both(&head.headers) {
             return None;
         }

@@ -118,9 +118,7 @@ impl Talk {
                 },
             };
             match news {
-                None => {
-                    return self.last(Err(ErrorData::internal_error("the call was lost", None)));
-                }
+                None => return self.last(Err(self.lost())),
                 Some(News::Done(envelope)) => return self.last(self.closing.answer(&envelope)),
                 Some(News::Progress(reported)) => {
                     if let Some(token) = self.token.clone() {

@@ -1,0 +1,67 @@
+//! What every request comes to first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, HttpBody as _, to_bytes};
+use axum::extract::Request;
+use axum::http::Method;
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use tokio::time::timeout;
+
+use super::timely::too_late;
+use crate::auth::Doorkeeper;
+use crate::mcp::{LARGEST_REQUEST, Straight, unreadable};
+
+/// What every request comes to first. Calls of tools are most of them, and the way through all routes
+/// and layers costs them as much as their answers do.
+pub(super) struct Front {
+    pub(super) router: Router,
+    pub(super) keeper: Arc<Doorkeeper>,
+    pub(super) straight: Straight,
+    /// How long a body may take to arrive.
+    pub(super) body: Duration,
+}
+
+impl Front {
+    pub(super) async fn answer(&self, request: hyper::Request<Incoming>) -> Response {
+        let request = request.map(Body::new);
+        if !may_be_a_call(&request) {
+            return self.by_route(request).await;
+        }
+        let (mut head, body) = request.into_parts();
+        // Whoever is not let in hears why from those who refuse.
+        let Some(shown) = self.keeper.admitted(&head.uri, &head.headers).await else {
+            return self.by_route(Request::from_parts(head, body)).await;
+        };
+        let body = match timeout(self.body, to_bytes(body, LARGEST_REQUEST)).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(fault)) => return unreadable(&fault),
+            Err(_) => return too_late(self.body),
+        };
+        head.extensions.insert(shown.actor.clone());
+        match self.straight.answer(&head, &body).await {
+            Some(answer) => shown.seen_out(answer, &self.keeper),
+            None => self.by_route(Request::from_parts(head, body.into())).await,
+        }
+    }
+
+    /// The way of all others. It takes more room than a call does.
+    async fn by_route(&self, request: Request) -> Response {
+        let routes = TowerToHyperService::new(self.router.clone());
+        let Ok(answer) = Box::pin(routes.call(request)).await;
+        answer
+    }
+}
+
+/// Whether a request may be a call over MCP, of a size that is taken.
+fn may_be_a_call(request: &Request) -> bool {
+    let size = request.body().size_hint().upper();
+    request.method() == Method::POST
+        && request.uri().path() == "/mcp"
+        && size.is_some_and(|size| size <= LARGEST_REQUEST as u64)
+}
