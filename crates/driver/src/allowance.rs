@@ -7,7 +7,11 @@ use tokio::sync::watch;
 
 /// The time that an attempt has: until a moment, or so much of it while it stands still.
 #[derive(Clone, Debug)]
-pub struct Allowance(Arc<watch::Sender<Hand>>);
+pub struct Allowance {
+    deadline: Instant,
+    /// Where somebody may let it stand still.
+    hand: Option<Arc<watch::Sender<Hand>>>,
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Hand {
@@ -16,32 +20,45 @@ enum Hand {
 }
 
 impl Allowance {
-    /// Time until a moment.
+    /// Time until a moment, come what may.
     pub fn until(deadline: Instant) -> Allowance {
-        Allowance(Arc::new(watch::Sender::new(Hand::Until(deadline))))
+        Allowance { deadline, hand: None }
     }
 
-    /// Lets it stand still.
+    /// The same, and it can be let stand still.
+    pub fn holdable(deadline: Instant) -> Allowance {
+        let hand = Some(Arc::new(watch::Sender::new(Hand::Until(deadline))));
+        Allowance { deadline, hand }
+    }
+
+    /// Lets it stand still, if that can be.
     pub fn hold(&self) {
-        self.0.send_modify(|hand| {
-            if let Hand::Until(end) = *hand {
-                *hand = Hand::Left(end.saturating_duration_since(Instant::now()));
-            }
+        self.turn(|hand| match hand {
+            Hand::Until(end) => Hand::Left(end.saturating_duration_since(Instant::now())),
+            still => still,
         });
     }
 
     /// Lets it go on, with what was left of it.
     pub fn go_on(&self) {
-        self.0.send_modify(|hand| {
-            if let Hand::Left(left) = *hand {
-                *hand = Hand::Until(Instant::now() + left);
-            }
+        self.turn(|hand| match hand {
+            Hand::Left(left) => Hand::Until(Instant::now() + left),
+            going => going,
         });
+    }
+
+    fn turn(&self, change: impl FnOnce(Hand) -> Hand) {
+        if let Some(hand) = &self.hand {
+            hand.send_modify(|hand| *hand = change(*hand));
+        }
     }
 
     /// Waits until it is over.
     pub async fn over(&self) {
-        let mut changed = self.0.subscribe();
+        let Some(hand) = &self.hand else {
+            return tokio::time::sleep_until(self.deadline.into()).await;
+        };
+        let mut changed = hand.subscribe();
         loop {
             let hand = *changed.borrow_and_update();
             match hand {
@@ -63,7 +80,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn time_stands_still_while_people_are_asked() {
         let second = Duration::from_secs(1);
-        let time = Allowance::until(Instant::now() + second);
+        let time = Allowance::holdable(Instant::now() + second);
         time.hold();
         let held = tokio::time::timeout(second * 60, time.over()).await;
         assert!(held.is_err(), "it stands still");

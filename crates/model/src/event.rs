@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Answer, ArgumentsReady, AttemptEnded, BatchDiscarded, BatchPlanned, BatchReleased,
     CancelRequested, Closed, Compensating, CompensationEnded, ContextModified, Decided, Declared,
-    DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, InputEnded, Intent, Note, Persisted,
-    Planned, Question, Queued, Redacted, Reported, ResultCreated, SecretUse, Selected, SentAgain,
-    StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver, Token,
-    TokenRevoked, Yielded,
+    DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, InputEnded, Intent, Note,
+    Persisted, Planned, Question, Queued, Redacted, Reported, ResultCreated, SecretUse, Selected,
+    SentAgain, StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver,
+    Token, TokenRevoked, Yielded,
 };
 
 /// One thing that happened: the 27 classes of the standard, and ours in addition.

@@ -77,9 +77,12 @@ impl Form {
 
 /// The refusal of a form that is put to nobody.
 fn refused(why: &str) -> Stop {
-    Stop::new(Code::ApprovalRequired, format!("the backend asks by a form that is not shown: {why}"))
-        .help("whoever wrote the backend has to ask for less")
-        .because(json!({ "phase": "run", "form": "refused" }))
+    Stop::new(
+        Code::ApprovalRequired,
+        format!("the backend asks by a form that is not shown: {why}"),
+    )
+    .help("whoever wrote the backend has to ask for less")
+    .because(json!({ "phase": "run", "form": "refused" }))
 }
 
 /// The refusal of a form that asks for a secret.

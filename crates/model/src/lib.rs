@@ -86,16 +86,16 @@ pub use schedule::{
     YieldPolicy,
 };
 pub use secret::{Grantee, Secret, SecretKind, SecretUse};
-pub use shown::is_shown;
 pub use settled::{Compensating, CompensationEnded, EffectSettled};
+pub use shown::is_shown;
 pub use signature::Signature;
 pub use situation::Situation;
 pub use status::{EffectState, QueueState, Status};
 pub use step::{
     ArgumentsReady, AttemptEnded, CancelNote, CancelRequested, Closed, Decided, Declared,
-    DeferredSeen, Ended, HookRun, HookStarted, InputEnded, Note, Persisted, Planned, Queued, Redacted,
-    Reported, ResolvedFacts, ResultCreated, Selected, StandingRevoked, Started, Submitted,
-    SurfaceSeen, TakenOver, Yielded,
+    DeferredSeen, Ended, HookRun, HookStarted, InputEnded, Note, Persisted, Planned, Queued,
+    Redacted, Reported, ResolvedFacts, ResultCreated, Selected, StandingRevoked, Started,
+    Submitted, SurfaceSeen, TakenOver, Yielded,
 };
 pub use stop::Stop;
 pub use time::{

@@ -16,11 +16,14 @@ impl Form {
             None => Map::new(),
             Some(Value::Object(given)) => given,
             Some(other) => {
-                let words = format!("a form is filled in by fields, and not by `{}`", short(&other));
+                let words =
+                    format!("a form is filled in by fields, and not by `{}`", short(&other));
                 return Err(Stop::new(Code::InputValue, words).help("write `--field name=value`"));
             }
         };
-        if let Some(name) = given.keys().find(|name| self.fields().all(|(known, ..)| known != *name)) {
+        if let Some(name) =
+            given.keys().find(|name| self.fields().all(|(known, ..)| known != *name))
+        {
             let known: Vec<String> = self.fields().map(|(name, ..)| format!("`{name}`")).collect();
             let help = match known.is_empty() {
                 true => "it has none: approve it as it is".to_owned(),
@@ -72,7 +75,9 @@ pub(super) fn one(field: &Value, value: &Value) -> Result<(), String> {
     let bound = |name: &str| field.get(name).and_then(Value::as_f64);
     match (super::text(field, "type"), value) {
         ("boolean", Value::Bool(_)) => Ok(()),
-        ("integer", Value::Number(number)) if !is_whole(number) => Err("it is no whole number".into()),
+        ("integer", Value::Number(number)) if !is_whole(number) => {
+            Err("it is no whole number".into())
+        }
         ("number" | "integer", Value::Number(number)) => {
             within(number.as_f64().unwrap_or(f64::NAN), bound("minimum"), bound("maximum"))
         }
@@ -97,7 +102,9 @@ pub(super) fn one(field: &Value, value: &Value) -> Result<(), String> {
 }
 
 fn is_whole(number: &serde_json::Number) -> bool {
-    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+    number.is_i64()
+        || number.is_u64()
+        || number.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
 fn within(value: f64, least: Option<f64>, most: Option<f64>) -> Result<(), String> {

@@ -89,7 +89,8 @@ fn choices(described: &Value, titled: &str) -> Result<Option<(String, Value)>, S
         let fits = |value: &&str| value.len() <= LONGEST_CHOICE && value.chars().all(is_shown);
         let value = value.filter(fits);
         let value = value.ok_or("offers a choice that cannot be shown as it is")?;
-        let title = title.map(|title| line(title, LONGEST_CHOICE)).filter(|title| !title.is_empty());
+        let title =
+            title.map(|title| line(title, LONGEST_CHOICE)).filter(|title| !title.is_empty());
         let title = title.unwrap_or_else(|| value.to_owned());
         shown.push(json!({ "const": value, "title": title }));
     }

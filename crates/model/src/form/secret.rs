@@ -6,12 +6,28 @@ use super::text;
 
 /// Words that a secret is called by.
 const SECRETS: &[&str] = &[
-    "password", "passwd", "passphrase", "passcode", "pwd", "secret", "secrets", "token", "credential",
-    "credentials", "otp", "totp", "pin", "cvv", "cvc", "apikey", "passkey",
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "secret",
+    "secrets",
+    "token",
+    "credential",
+    "credentials",
+    "otp",
+    "totp",
+    "pin",
+    "cvv",
+    "cvc",
+    "apikey",
+    "passkey",
 ];
 
 /// Words that make a key of what follows or precedes.
-const KEYS: &[&str] = &["api", "access", "private", "secret", "signing", "auth", "encryption", "ssh"];
+const KEYS: &[&str] =
+    &["api", "access", "private", "secret", "signing", "auth", "encryption", "ssh"];
 
 /// Why a field looks as if it were for a secret, if it does. What is chosen from a list, or is yes or
 /// no, is none.
@@ -53,7 +69,9 @@ fn words_of(name: &str) -> Vec<String> {
     let mut before = ' ';
     for letter in name.chars() {
         let begins = letter.is_uppercase() && before.is_lowercase();
-        if (begins || !letter.is_alphanumeric()) && words.last().is_some_and(|word| !word.is_empty()) {
+        if (begins || !letter.is_alphanumeric())
+            && words.last().is_some_and(|word| !word.is_empty())
+        {
             words.push(String::new());
         }
         if letter.is_alphanumeric()
