@@ -5,10 +5,11 @@ use std::time::Instant;
 use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_ledger::QuestionRecord;
-use haft_model::{QuestionState, Stop};
+use haft_model::{Code, QuestionState, Stop};
 use haft_runtime::{Led, Reply};
 use serde_json::{Value, json};
 
+use crate::arguments::Input;
 use crate::exit::Exit;
 use crate::who::As;
 use crate::{Context, arguments, command, find, output, telling};
@@ -23,6 +24,12 @@ pub(crate) struct Approve {
     /// An input to use instead, as JSON or `@FILE`.
     #[arg(long, value_name = "JSON|@FILE")]
     edit: Option<String>,
+    /// A field of a form that a backend wants filled in.
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "edit")]
+    field: Vec<String>,
+    /// All fields of such a form, as JSON or `@FILE`.
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with_all = ["edit", "field"])]
+    fields: Option<String>,
     /// Why.
     #[arg(long)]
     reason: Option<String>,
@@ -43,18 +50,28 @@ pub(crate) struct Reject {
 
 pub(crate) async fn approve(context: &Context, arguments: Approve) -> Result<Exit> {
     let edit = arguments.edit.as_deref().map(arguments::json_or_file).transpose()?;
+    // Read before anything is opened, so that a slip of the pen is told at once.
+    let fields = Input { words: arguments.field.clone(), input: arguments.fields.clone() };
+    fields.read(&Value::Null)?;
     let host = command::open(context, StoreChoice::IfPresent)?;
-    telling::around(&host, approved(context, &host, &arguments, edit)).await
+    let given = Given { edit, fields };
+    telling::around(&host, approved(context, &host, &arguments, given)).await
+}
+
+/// What somebody wrote beside their yes.
+struct Given {
+    edit: Option<Value>,
+    fields: Input,
 }
 
 async fn approved(
     context: &Context,
     host: &Host,
     arguments: &Approve,
-    edit: Option<Value>,
+    given: Given,
 ) -> Result<Exit> {
     let began = Instant::now();
-    match yes(context, host, arguments, edit).await {
+    match yes(context, host, arguments, given).await {
         Err(stop) => output::stop(&stop, context.json),
         Ok((record, Led::To(envelope))) => {
             let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
@@ -72,15 +89,19 @@ async fn yes(
     context: &Context,
     host: &Host,
     arguments: &Approve,
-    edit: Option<Value>,
+    given: Given,
 ) -> Result<(QuestionRecord, Led), Stop> {
     let by = arguments.by.actor(context, host);
     let record = find::question(host, &by, &arguments.id).await?;
+    let schema = record.question.form.as_ref().map(|form| form.schema.clone()).unwrap_or_default();
+    let content = given.fields.read(&schema);
+    let content = content.map_err(|misuse| Stop::new(Code::InputValue, misuse.to_string()))?;
     let reply = Reply {
         by,
         approves: true,
         reason: arguments.reason.clone(),
-        edited_input: edit,
+        edited_input: given.edit,
+        content,
         always: arguments.always,
         channel: "inbox".to_owned(),
     };
@@ -148,6 +169,7 @@ async fn no(context: &Context, host: &Host, arguments: Reject) -> Result<Questio
         approves: false,
         reason: Some(arguments.reason),
         edited_input: None,
+        content: None,
         always: false,
         channel: "inbox".to_owned(),
     };

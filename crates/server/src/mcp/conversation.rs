@@ -12,7 +12,7 @@ use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Re
 use haft_model::{
     Actor, Call, Code, Envelope, Question, Reported, Stop, TRACEPARENT, TRACESTATE, Tier, Trace,
 };
-use haft_runtime::{Manner, Patience, Prompt, Receipt, Reply};
+use haft_runtime::{Leave, Manner, Patience, Prompt, Receipt, Reply};
 use rmcp::model::{Extensions, InputRequests, InputRequiredResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -102,7 +102,13 @@ impl Conversation {
         // A call is large, and moved once.
         tokio::spawn(Box::pin(async move {
             let at_hand = line.can_ask_a_person();
+            let told = line.sender.clone();
+            let leave: Leave = Arc::new(move |envelope| {
+                // A client that is too slow to hear it waits for the end instead.
+                let _ = told.try_send(News::Done(Box::new(envelope)));
+            });
             let manner = Manner {
+                leave: Some(leave),
                 patience: if at_hand { Patience::Wait } else { Patience::Leave },
                 prompt: at_hand.then_some(&*line as &dyn Prompt),
                 caller: Some(line.clone()),
