@@ -192,7 +192,7 @@ impl Walk<'_> {
     }
 
     /// Tells whoever can be told that a form is open.
-    fn announce(&self, running: &mut Running<'_>) {
+    fn announce(&mut self, running: &mut Running<'_>) {
         let Some(Open { question, .. }) = &running.asked.open else { return };
         let manner = running.manner;
         if let Some(prompt) = manner.prompt {
@@ -204,12 +204,15 @@ impl Walk<'_> {
         } else if let Some(tell) = manner.tell {
             let _ = caught(|| tell(question));
         }
-        if let (Patience::Leave, Some(leave), false) =
-            (manner.patience, &manner.leave, running.asked.left)
-        {
-            let words = format!("{}; answer with `haft approve {}`", question.summary, question.id);
-            let mut envelope = self.waiting(Some(question.id.clone()), words, Status::NeedsInput);
-            envelope.effect_state = running.effect;
+        let words = format!("{}; answer with `haft approve {}`", question.summary, question.id);
+        let mut envelope = self.waiting(Some(question.id.clone()), words, Status::NeedsInput);
+        envelope.effect_state = running.effect;
+        // Equal calls find it on record from here on, and need not wait with it.
+        if let Some(carrying) = self.carrying.take() {
+            carrying.answered(&envelope);
+        }
+        let leaves = manner.patience == Patience::Leave && !running.asked.left;
+        if let Some(leave) = manner.leave.as_ref().filter(|_| leaves) {
             running.asked.left = true;
             let _ = caught(|| leave(envelope));
         }

@@ -265,9 +265,8 @@ static LIMITS: Shape = table(
             "form_ms",
             "W031",
             Integer(1, 86_400_000),
-            "How long a form of a backend waits for people, in milliseconds.",
-        )
-        .or("600000"),
+            "How long a form of a backend waits for people, in milliseconds; ten minutes when absent.",
+        ),
     ],
 );
 
