@@ -1,18 +1,23 @@
 //! `haft approve` and `haft reject`: answering a question of the inbox.
 
-use std::time::Instant;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
-use haft_ledger::QuestionRecord;
+use haft_ledger::{QuestionFilter, QuestionRecord};
 use haft_model::{Code, QuestionState, Stop};
 use haft_runtime::{Led, Reply};
 use serde_json::{Value, json};
 
+use super::call;
 use crate::arguments::Input;
 use crate::exit::Exit;
 use crate::who::As;
 use crate::{Context, arguments, command, find, output, telling};
+
+/// How often a call that is carried out here is looked at.
+const LOOK: Duration = Duration::from_millis(300);
 
 #[derive(clap::Args)]
 pub(crate) struct Approve {
@@ -105,8 +110,33 @@ async fn yes(
         always: arguments.always,
         channel: "inbox".to_owned(),
     };
-    let led = host.runtime().reply(&record, reply).await?;
+    let led = telling_of_forms(host, &record, host.runtime().reply(&record, reply)).await?;
     Ok((record, led))
+}
+
+/// Waits for what an answer leads to. Where the call is carried out here and its backend asks something
+/// meanwhile, whoever waits is told.
+async fn telling_of_forms(
+    host: &Host,
+    answered: &QuestionRecord,
+    led: impl Future<Output = Result<Led, Stop>>,
+) -> Result<Led, Stop> {
+    let invocation = Some(answered.question.bound.invocation.clone());
+    let filter = QuestionFilter { invocation, open: true, ..QuestionFilter::default() };
+    let mut told = vec![answered.question.id.clone()];
+    let mut led = pin!(led);
+    loop {
+        if let Ok(led) = tokio::time::timeout(LOOK, &mut led).await {
+            return led;
+        }
+        for record in host.runtime().questions(&filter).await.unwrap_or_default() {
+            let question = record.question;
+            if question.form.is_some() && !told.contains(&question.id) {
+                call::announce(&question);
+                told.push(question.id);
+            }
+        }
+    }
 }
 
 fn told(context: &Context, record: &QuestionRecord, led: &Led) -> Result<Exit> {

@@ -7,7 +7,8 @@ use haft_testkit::Folder;
 use serde_json::{Value, json};
 
 use crate::hotel::hotel;
-use crate::stage::{check, command, finished, json as answer, started};
+use crate::stage::{check, command, finished, json as answer, run, started};
+use crate::terminal::typed;
 
 const BOOK: &str = "call book --as agent:coder --json";
 
@@ -98,21 +99,20 @@ fn a_no_and_a_silence_are_told_to_the_server_and_to_the_caller() {
 #[test]
 fn a_form_is_listed_in_the_words_of_its_server_with_what_each_field_takes() {
     let folder = hotel("legacy", "");
-    let (mut child, _) = waiting(&folder);
-    check(
-        &folder,
-        "approvals",
-        r"
-exit 0
-apr_[id]  open, asked just now, ends in 9 min
-  while book@1 runs for agent:coder, its backend asks: “How many rooms?”
+    let (mut child, id) = waiting(&folder);
+    let said = String::from_utf8(run(&folder, "approvals").stdout).unwrap();
+    let (_, shown) = said.split_once('\n').unwrap();
+    assert_eq!(
+        shown.replace(&id, "ID"),
+        r"  while book@1 runs for agent:coder, its backend asks: “How many rooms?”
   by hotel with {}
   the backend says:
   | How many rooms?
   field count  integer, at least 1
   field breakfast  boolean, else false, may be left out
-  fill it in with `haft approve apr_[id] --field …`
-",
+  fill it in with `haft approve ID --field …`
+
+"
     );
     child.kill().unwrap();
     child.wait().unwrap();
@@ -130,4 +130,29 @@ fn forms_can_be_switched_off_and_are_not_asked_by_whoever_leaves() {
             assert_eq!(answer(&folder, "approvals --all --json").1, json!([]));
         }
     }
+}
+
+#[test]
+fn whoever_sits_at_a_terminal_fills_it_in_right_there() {
+    let folder = hotel("legacy", "");
+    let (exit, said) = typed(
+        &folder,
+        "call book --as agent:coder",
+        &[
+            ("inbox > ", "f\n"),
+            ("count (integer, at least 1): ", "none\n"),
+            ("breakfast (boolean, else false): ", "\n"),
+            // What does not fit is explained, and asked for again.
+            ("give `count` a whole number", ""),
+            ("inbox > ", "f\n"),
+            ("count (integer, at least 1): ", "3\n"),
+            ("breakfast (boolean, else false): ", "true\n"),
+        ],
+    );
+    assert_eq!(exit, 0, "{said}");
+    assert!(
+        said.contains("the field `count` cannot be `none`: it is not a whole number"),
+        "{said}"
+    );
+    assert!(said.contains(r#""breakfast": true"#) && said.contains(r#""count": 3"#), "{said}");
 }

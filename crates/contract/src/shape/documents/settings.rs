@@ -65,7 +65,7 @@ static WORKSPACE: Shape = table(
             "forms",
             "W029",
             Word(&["inbox", "people", "off"]),
-            "Who fills in forms of backends: people in the inbox where a caller cannot show them, people for every call of an agent, or only the caller.",
+            "Who fills in forms of backends that a caller cannot show.",
         )
         .or("\"inbox\""),
         optional(
