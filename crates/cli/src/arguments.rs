@@ -100,7 +100,7 @@ fn text_or_file(text: &str) -> Result<String, Misuse> {
 }
 
 /// Text stays text where the schema wants text; elsewhere JSON is tried first.
-fn typed(value: &str, property: Option<&Value>) -> Value {
+pub(crate) fn typed(value: &str, property: Option<&Value>) -> Value {
     let wants_text = property.and_then(|property| property.get("type")).and_then(Value::as_str)
         == Some("string");
     if wants_text {

@@ -3,6 +3,7 @@
 mod decision;
 mod diagnostics;
 mod envelope;
+mod form;
 mod moment;
 mod sarif;
 mod table;
@@ -22,6 +23,7 @@ use crate::exit::Exit;
 pub(crate) use decision::{decision, needs};
 pub(crate) use diagnostics::{show as show_diagnostics, summary};
 pub(crate) use envelope::{effect_words, envelope, pieces};
+pub(crate) use form::{form, takes};
 pub(crate) use moment::{ago, clock, span, until};
 pub(crate) use sarif::sarif;
 pub(crate) use table::Table;

@@ -3,6 +3,7 @@
 mod attended;
 mod choice;
 mod edit;
+mod form;
 mod hidden;
 
 pub(crate) use attended::attend;
@@ -34,6 +35,9 @@ impl<'h> Terminal<'h> {
 
     /// Asks until an answer is on record, or the person leaves it to the inbox.
     async fn settle(&self, question: &Question) {
+        if let Some(form) = &question.form {
+            return self.fill_in(question, form).await;
+        }
         self.show(question);
         loop {
             let Some(words) = line(&choice::menu(question.rememberable)).await else { return };
@@ -51,17 +55,22 @@ impl<'h> Terminal<'h> {
                     None => continue,
                 },
             };
-            match self.host.runtime().answer(&question.id, reply).await {
-                Ok(_) => return,
-                // An answer that cannot be taken is explained, and asked for again.
-                Err(stop) => {
-                    output::remark(format!("\x1b[1;31m{}\x1b[0m: {}", stop.code, stop.message));
-                    if let Some(help) = stop.help {
-                        output::remark(format!("\x1b[1;36mhelp\x1b[0m: {help}"));
-                    }
-                }
+            if self.given(question, reply).await {
+                return;
             }
         }
+    }
+
+    /// Whether an answer was taken. One that cannot be is explained, and asked for again.
+    async fn given(&self, question: &Question, reply: Reply) -> bool {
+        let taken = self.host.runtime().answer(&question.id, reply).await;
+        if let Err(stop) = &taken {
+            output::remark(format!("\x1b[1;31m{}\x1b[0m: {}", stop.code, stop.message));
+            if let Some(help) = &stop.help {
+                output::remark(format!("\x1b[1;36mhelp\x1b[0m: {help}"));
+            }
+        }
+        taken.is_ok()
     }
 
     fn show(&self, question: &Question) {
@@ -135,6 +144,7 @@ impl<'h> Terminal<'h> {
             approves,
             reason: None,
             edited_input: None,
+            content: None,
             always: false,
             channel: "terminal".to_owned(),
         }

@@ -54,6 +54,8 @@ pub struct Workspace {
     pub autonomy: Risk,
     /// What an ask becomes where nobody can be asked.
     pub non_interactive: NonInteractive,
+    /// Who fills in forms of backends.
+    pub forms: Forms,
     /// What becomes of a call whose process died before anything was sent.
     pub unsent: Unsent,
     /// Whether drivers are confined.
@@ -76,6 +78,7 @@ impl Default for Workspace {
             name: None,
             autonomy: Risk::READ,
             non_interactive: NonInteractive::Ask,
+            forms: Forms::Inbox,
             unsent: Unsent::Refuse,
             sandbox: Sandbox::On,
             policy_tags: BTreeSet::new(),
@@ -95,6 +98,18 @@ pub enum NonInteractive {
     Ask,
     /// The call ends.
     Deny,
+}
+
+/// Who fills in forms of backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Forms {
+    /// Whoever called, or nobody.
+    Off,
+    /// People, in the inbox, where whoever called cannot show a form.
+    Inbox,
+    /// People, in the inbox, for every call that no person made.
+    People,
 }
 
 /// What becomes of a call whose process died before anything was sent.
@@ -251,6 +266,8 @@ pub struct Limits {
     pub drivers: Vec<DriverLimit>,
     /// When a driver that fails is left alone.
     pub rest: RestLimit,
+    /// How long a form of a backend waits for people, in milliseconds; the host's when absent.
+    pub form_ms: Option<u64>,
 }
 
 impl Default for Limits {
@@ -260,6 +277,7 @@ impl Default for Limits {
             rates: Vec::new(),
             drivers: Vec::new(),
             rest: RestLimit::default(),
+            form_ms: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use haft_model::{Plan, Stop, TRACEPARENT, TRACESTATE, Trace};
 use haft_policy::Permit;
 use serde_json::Value;
 
-use crate::{Abilities, Cancel, Link, Safe, Vault};
+use crate::{Abilities, Allowance, Cancel, Link, Safe, Vault};
 
 /// Everything a driver is given. There is none without a permit for its plan.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct Attempt<'a> {
     pub number: u32,
     /// When it has to be over.
     pub deadline: Instant,
+    /// The same as time that stands still while people are asked on its behalf.
+    pub time: Allowance,
     /// Fires when it is to be called off.
     pub cancel: Cancel,
     /// The way back to the caller while it runs.
@@ -62,6 +64,7 @@ impl<'a> Attempt<'a> {
             key,
             number,
             deadline,
+            time: Allowance::until(deadline),
             cancel,
             link,
             safe,
@@ -85,6 +88,11 @@ impl<'a> Attempt<'a> {
     /// The same, for a caller who can be asked things.
     pub fn asking(self, abilities: Abilities) -> Attempt<'a> {
         Attempt { abilities, ..self }
+    }
+
+    /// The same, with time that somebody else lets stand still.
+    pub fn timed(self, time: Allowance) -> Attempt<'a> {
+        Attempt { time, ..self }
     }
 
     /// The same, as a part of a trace.

@@ -37,6 +37,9 @@ pub struct Abilities {
     pub kinds: BTreeSet<InquiryKind>,
     /// What it said of itself, as its protocol has it.
     pub told: Value,
+    /// Whether people of the workspace fill in forms in its place, as they answer questions about
+    /// calls. `kinds` holds forms then, and `told` need not.
+    pub people: bool,
     /// From which level on it wants to hear remarks; none where it wants to hear none.
     pub remarks: Option<String>,
 }

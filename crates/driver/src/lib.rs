@@ -3,6 +3,7 @@
 //! Owns the shapes of an attempt, an output, a failure and a hook's answer.
 //! Must never know which drivers there are, nor who calls them. Start with [`Driver`].
 
+mod allowance;
 mod attempt;
 mod backend;
 mod caller;
@@ -18,6 +19,7 @@ use std::pin::Pin;
 
 use haft_model::{Plan, Stop};
 
+pub use allowance::Allowance;
 pub use attempt::Attempt;
 pub use backend::{Backend, BackendNews, BackendRequest, UPSTREAM_REQUEST};
 pub use caller::{Abilities, Caller, Inquiry, InquiryKind, Remark};
@@ -34,7 +36,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// One way of carrying out permitted calls: a function, a process, a request.
 ///
 /// `run` has to end soon after `attempt.cancel` fires or `attempt.deadline` passes, and nothing it
-/// started may outlive it.
+/// started may outlive it. One that asks through its link goes by `attempt.time` instead, which stands
+/// still while people answer.
 pub trait Driver: Send + Sync {
     /// Refuses values that can never be right, before anything happens. No IO here.
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {

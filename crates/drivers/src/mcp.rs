@@ -30,7 +30,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use haft_driver::{
-    Abilities, Attempt, Backend, BackendNews, BoxFuture, Driver, Failure, Output, Safe,
+    Abilities, Attempt, Backend, BackendNews, BoxFuture, Driver, Failure, InquiryKind, Output, Safe,
 };
 use haft_model::{Code, Plan, Stop, ToolKey};
 use serde_json::{Value, json};
@@ -163,9 +163,14 @@ impl Mcp {
             key = format!("{key} {} {}", plan.actor.tenant, plan.actor.id);
         }
         // Whoever can be asked is known to the server, and nobody else answers in their place.
-        if !attempt.abilities.kinds.is_empty() {
-            let (actor, told) = (&plan.actor, &attempt.abilities.told);
+        let able = &attempt.abilities;
+        if able.kinds.iter().any(|kind| !(able.people && *kind == InquiryKind::Form)) {
+            let (actor, told) = (&plan.actor, &able.told);
             key = format!("{key} asks {} {} {told}", actor.tenant, actor.id);
+        }
+        // People answer for whoever called, so that callers can share what only they are asked about.
+        if able.people {
+            key = format!("{key} forms");
         }
         // Rarely made, so that making it takes no room in the futures of all calls.
         let connect = || Box::pin(self.connect(&meant, &attempt.abilities));

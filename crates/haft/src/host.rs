@@ -38,8 +38,8 @@ use haft_drivers::Provision;
 use haft_ledger::Store;
 use haft_model::{Actor, Call, DriverId, Envelope, Role, Timestamp};
 use haft_runtime::{
-    Clock, Lookout as _, Manner, NonInteractive, Options, Reader, Receipt, Rest, Runtime, Unsent,
-    WallClock,
+    Clock, Forms, Lookout as _, Manner, NonInteractive, Options, Reader, Receipt, Rest, Runtime,
+    Unsent, WallClock,
 };
 use haft_sandbox::{AddressGuard, Launcher};
 use tokio::task::JoinError;
@@ -129,6 +129,12 @@ impl Host {
                 haft_contract::settings::Unsent::Refuse => options.runtime.unsent,
                 haft_contract::settings::Unsent::Run => Unsent::Run,
             },
+            forms: match settings.workspace.forms {
+                haft_contract::settings::Forms::Inbox => options.runtime.forms,
+                haft_contract::settings::Forms::People => Forms::People,
+                haft_contract::settings::Forms::Off => Forms::Off,
+            },
+            form: settings.limits.form_ms.map_or(options.runtime.form, Duration::from_millis),
             rest: Rest {
                 failures: settings.limits.rest.failures,
                 pause: Duration::from_millis(settings.limits.rest.pause_ms),

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+pub(crate) use haft_model::is_shown;
+
 use haft_model::Digest;
 
 /// A tool's id has at most this many characters.
@@ -33,16 +35,6 @@ fn capped(text: &str, most: usize) -> String {
     }
     let head: String = text.chars().take(most.saturating_sub(1)).collect();
     format!("{}…", head.trim_end())
-}
-
-/// Whether a reader sees the letter as it is: no control, no direction, no width of nothing, no tag.
-pub(crate) fn is_shown(letter: char) -> bool {
-    !letter.is_control()
-        && !matches!(letter,
-            '\u{ad}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Lowercase words with dashes: `listPetsByID` is `list-pets-by-id`.

@@ -90,7 +90,10 @@ impl Changes {
 
 fn change(invocation: Option<&InvocationId>, event: &Event) -> Option<Change> {
     match event {
-        Event::PermissionRequested(question) => Some(Change::Asked(question.clone())),
+        Event::PermissionRequested(question) | Event::InputRequested(question) => {
+            Some(Change::Asked(question.clone()))
+        }
+        Event::InputEnded(ended) => Some(Change::Settled(ended.question.clone(), ended.state)),
         Event::Answered(answer) => Some(Change::Answered(answer.clone())),
         Event::PermissionDecided(decided) => {
             let question = decided.question.clone().filter(|_| decided.call_input.is_some());
@@ -147,10 +150,12 @@ impl RunChange {
             Event::ArgumentsReady(ready) if ready.facts.is_read_only == Tri::Yes => {
                 self.effect = Some(EffectState::None);
             }
-            Event::PermissionRequested(question) => {
+            Event::PermissionRequested(question) | Event::InputRequested(question) => {
                 self.approval = Some(Some(question.id.clone()));
             }
-            Event::PermissionDecided(_) | Event::Closed(_) => self.approval = Some(None),
+            Event::PermissionDecided(_) | Event::Closed(_) | Event::InputEnded(_) => {
+                self.approval = Some(None);
+            }
             Event::Answered(answer) if !answer.approves => self.approval = Some(None),
             Event::Submitted(_) => self.effect = Some(EffectState::Submitted),
             Event::AttemptEnded(ended) => self.effect = Some(ended.effect),

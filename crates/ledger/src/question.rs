@@ -27,6 +27,7 @@ impl QuestionRecord {
             "tenant": bound.tenant,
             "summary": question.summary,
             "input": question.shown_input,
+            "form": question.form,
             "reasons": question.decision.opinions,
             "needs": question.needs,
             "rememberable": question.rememberable,

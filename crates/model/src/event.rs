@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Answer, ArgumentsReady, AttemptEnded, BatchDiscarded, BatchPlanned, BatchReleased,
     CancelRequested, Closed, Compensating, CompensationEnded, ContextModified, Decided, Declared,
-    DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, Intent, Note, Persisted,
-    Planned, Question, Queued, Redacted, Reported, ResultCreated, SecretUse, Selected, SentAgain,
-    StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver, Token,
-    TokenRevoked, Yielded,
+    DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, InputEnded, Intent, Note,
+    Persisted, Planned, Question, Queued, Redacted, Reported, ResultCreated, SecretUse, Selected,
+    SentAgain, StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver,
+    Token, TokenRevoked, Yielded,
 };
 
 /// One thing that happened: the 27 classes of the standard, and ours in addition.
@@ -102,6 +102,12 @@ pub enum Event {
     /// Ours: a question ended without an answer that counts.
     #[serde(rename = "haft.approval.closed")]
     Closed(Closed),
+    /// Ours: a backend wants to know something of people while the call runs.
+    #[serde(rename = "haft.input.requested")]
+    InputRequested(Box<Question>),
+    /// Ours: the backend has its answer, and the call goes on.
+    #[serde(rename = "haft.input.ended")]
+    InputEnded(InputEnded),
     /// Ours: an answer stands for calls to come.
     #[serde(rename = "haft.standing.given")]
     StandingGiven(StandingAnswer),
@@ -175,6 +181,8 @@ impl Event {
                 (hook.point == HookPoint::PreToolUse).then_some(Status::PreHooksRunning)
             }
             Event::PermissionRequested(_) => Some(Status::AwaitingApproval),
+            Event::InputRequested(_) => Some(Status::NeedsInput),
+            Event::InputEnded(_) => Some(Status::Running),
             Event::PermissionDecided(decided) => {
                 let begins = decided.call_input.is_some() && decided.mode != Decided::FALLBACK;
                 begins.then_some(Status::Approved)

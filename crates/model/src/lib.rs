@@ -15,6 +15,7 @@ mod effect;
 mod envelope;
 mod event;
 mod fact;
+mod form;
 mod glob;
 mod governance;
 mod grant;
@@ -33,6 +34,7 @@ mod rule;
 mod schedule;
 mod secret;
 mod settled;
+mod shown;
 mod signature;
 mod situation;
 mod status;
@@ -60,6 +62,7 @@ pub use event::Event;
 pub use fact::{
     CallPhase, Fact, HookPoint, Kept, Mutation, MutationSource, PhaseLine, PhaseOutcome,
 };
+pub use form::Form;
 pub use glob::Glob;
 pub use governance::{
     Approver, AuditRules, Autonomy, Escalation, Governance, GovernedPolicy, Quorum, Signing,
@@ -84,14 +87,15 @@ pub use schedule::{
 };
 pub use secret::{Grantee, Secret, SecretKind, SecretUse};
 pub use settled::{Compensating, CompensationEnded, EffectSettled};
+pub use shown::is_shown;
 pub use signature::Signature;
 pub use situation::Situation;
 pub use status::{EffectState, QueueState, Status};
 pub use step::{
     ArgumentsReady, AttemptEnded, CancelNote, CancelRequested, Closed, Decided, Declared,
-    DeferredSeen, Ended, HookRun, HookStarted, Note, Persisted, Planned, Queued, Redacted,
-    Reported, ResolvedFacts, ResultCreated, Selected, StandingRevoked, Started, Submitted,
-    SurfaceSeen, TakenOver, Yielded,
+    DeferredSeen, Ended, HookRun, HookStarted, InputEnded, Note, Persisted, Planned, Queued,
+    Redacted, Reported, ResolvedFacts, ResultCreated, Selected, StandingRevoked, Started,
+    Submitted, SurfaceSeen, TakenOver, Yielded,
 };
 pub use stop::Stop;
 pub use time::{

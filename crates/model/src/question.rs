@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::status::words;
-use crate::{ActorId, Decision, Digest, DriverId, InvocationId, Needs, QuestionId, Timestamp};
+use crate::{
+    ActorId, Decision, Digest, DriverId, Form, InvocationId, Needs, QuestionId, Timestamp,
+};
 
 /// Exactly what a yes is for. One byte of difference is another question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +64,10 @@ pub struct Question {
     pub expires_at: Timestamp,
     /// Whether "always" may be answered.
     pub rememberable: bool,
+    /// The form that a backend wants filled in while the call runs; none where the question is whether
+    /// the call may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
 }
 
 words! {
@@ -101,6 +107,9 @@ pub struct Answer {
     /// The digest of the input that they put in place of the one they were shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_input: Option<Digest>,
+    /// The digest of what they filled into a form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Digest>,
     /// Whether it is to stand for calls like this one.
     #[serde(default)]
     pub always: bool,

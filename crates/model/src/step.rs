@@ -361,6 +361,17 @@ pub struct Closed {
     pub reason: String,
 }
 
+/// A question of a backend is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputEnded {
+    /// Which.
+    pub question: QuestionId,
+    /// How: approved means that it was filled in.
+    pub state: QuestionState,
+    /// Why, in words.
+    pub reason: String,
+}
+
 /// A standing answer was taken back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StandingRevoked {

@@ -3,6 +3,7 @@
 mod asking;
 mod attempts;
 mod fallback;
+mod form;
 mod running;
 
 pub(crate) use attempts::Became;
@@ -10,7 +11,7 @@ pub(crate) use attempts::Became;
 use std::time::Instant;
 
 use haft_catalog::Sender;
-use haft_driver::{Attempt, Failure, Link, Output, Said};
+use haft_driver::{Allowance, Attempt, Failure, Link, Output, Said};
 use haft_model::{
     AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Content, Digest,
     EffectState, Event, PhaseOutcome, Progress, Queued, Reported, Secret, SecretUse, Started,
@@ -150,7 +151,12 @@ impl Walk<'_> {
         let wish = self.enlisted.wish.clone();
         let mut running = Running::new(cleared, manner, wish, until);
         (running.mutates, running.effect) = (mutates, effect);
+        if self.people_fill_in(&running) {
+            (running.people, running.time) = (true, Allowance::holdable(until));
+        }
         let outcome = self.run(&mut running, cleared).await;
+        self.withdraw_forms(&mut running, "the attempt ended before it was answered");
+        let outcome = outcome.map_err(|failure| running.why_unanswered(failure));
         let outcome = self.attempt_ended(outcome, &running);
         let turn = trial.ended(&outcome, self.journal.now());
         if turn.is_some() {
@@ -165,7 +171,11 @@ impl Walk<'_> {
         outcome
     }
 
-    async fn run(&mut self, running: &mut Running, cleared: &Cleared) -> Result<Output, Failure> {
+    async fn run(
+        &mut self,
+        running: &mut Running<'_>,
+        cleared: &Cleared,
+    ) -> Result<Output, Failure> {
         let (link, mut said) = Link::new();
         let plan = &cleared.understood.plan;
         let attempt = Attempt::new(
@@ -180,6 +190,7 @@ impl Walk<'_> {
         let attempt = attempt.known_by(running.mutates.then(|| self.key()));
         let attempt = attempt.traced(self.trace.clone());
         let attempt = attempt.with(self.world.vault.clone()).asking(running.abilities());
+        let attempt = attempt.timed(running.time.clone());
         let driver = &cleared.understood.driver;
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
         let mut work = Guarded(work);
@@ -194,6 +205,7 @@ impl Walk<'_> {
                     return outcome.unwrap_or_else(|fault| Err(running.broke(&fault)));
                 }
                 News::Said(said) => self.heard_from(running, said).await,
+                News::Prompted(reply) => Box::pin(self.replied(running, reply)).await,
                 News::Wished => self.wish(running, self.whose_wish()),
                 News::Quiet => self.look_around(running).await,
                 News::OutOfTime if running.stopping.is_none() => {
@@ -205,7 +217,7 @@ impl Walk<'_> {
     }
 
     /// What a driver says while it works.
-    async fn heard_from(&mut self, running: &mut Running, said: Said) {
+    async fn heard_from(&mut self, running: &mut Running<'_>, said: Said) {
         match said {
             Said::Progress(progress) => self.progressed(running, progress, None).await,
             Said::Partial(content) => self.partial(running, content).await,
@@ -236,7 +248,8 @@ impl Walk<'_> {
                 let _ = reply.send(recorded);
             }
             Said::Hide(made) => self.redactor.hide(&made),
-            Said::Ask { asked, reply } => self.ask_caller(running, asked, reply).await,
+            // What is rarely said takes no room in the futures of all calls.
+            Said::Ask { asked, reply } => Box::pin(self.ask_caller(running, asked, reply)).await,
             Said::Remark(remark) => self.remark(running, remark),
         }
     }
@@ -244,7 +257,7 @@ impl Walk<'_> {
     /// A driver wants a secret: on record before it has it, and hidden from then on.
     async fn wanted(
         &mut self,
-        running: &Running,
+        running: &mut Running<'_>,
         slug: String,
         outcome: Result<Secret, Stop>,
     ) -> Result<(), Stop> {
@@ -266,7 +279,7 @@ impl Walk<'_> {
 
     async fn progressed(
         &mut self,
-        running: &Running,
+        running: &mut Running<'_>,
         progress: Progress,
         cancel: Option<CancelNote>,
     ) {
@@ -285,7 +298,7 @@ impl Walk<'_> {
         let _ = self.journal.show(&self.runtime.options).await;
     }
 
-    async fn partial(&mut self, running: &Running, mut content: Vec<Content>) {
+    async fn partial(&mut self, running: &mut Running<'_>, mut content: Vec<Content>) {
         self.redactor.content(&mut content);
         let elapsed_ms = running.began.elapsed().as_millis() as u64;
         let text = crate::render::plain(&content);
@@ -297,13 +310,18 @@ impl Walk<'_> {
             cancel: None,
         });
         running.tell(&reported);
-        self.journal.note(Event::PartialResult(Box::new(reported)));
+        // While people are asked nothing else is said of where the call stands.
+        self.journal.note(match self.journal.may_note(Status::PartialResult) {
+            true => Event::PartialResult(Box::new(reported)),
+            false => Event::Progressed(Box::new(reported)),
+        });
         let _ = self.journal.show(&self.runtime.options).await;
     }
 
     /// Somebody wants the call called off: the contract says whether it can be.
-    fn wish(&mut self, running: &mut Running, reason: AbortReason) {
+    fn wish(&mut self, running: &mut Running<'_>, reason: AbortReason) {
         running.wished = true;
+        self.withdraw_forms(running, "the call was called off");
         self.note_cancel(running, CancelFact::Requested, reason);
         if !running.cancelable {
             self.note_cancel(running, CancelFact::Unsupported, reason);
@@ -312,7 +330,7 @@ impl Walk<'_> {
         }
     }
 
-    fn note_cancel(&mut self, running: &Running, fact: CancelFact, reason: AbortReason) {
+    fn note_cancel(&mut self, running: &Running<'_>, fact: CancelFact, reason: AbortReason) {
         let elapsed_ms = running.began.elapsed().as_millis() as u64;
         let reported = self.journal.report(|sequence| Reported {
             sequence,
@@ -326,9 +344,12 @@ impl Walk<'_> {
 
     /// A call that takes its time is shown to others, keeps its lease, and hears whoever wants it to
     /// stop.
-    async fn look_around(&mut self, running: &mut Running) {
+    async fn look_around(&mut self, running: &mut Running<'_>) {
         let _ = self.journal.show(&self.runtime.options).await;
         let _ = self.journal.prolong(&self.runtime.options).await;
+        if running.people {
+            Box::pin(self.look_at_forms(running)).await;
+        }
         if !running.wished {
             let id = self.journal.id().clone();
             if let Ok(true) = self.runtime.cancel_requested(&id).await {
@@ -341,7 +362,7 @@ impl Walk<'_> {
     fn attempt_ended(
         &mut self,
         outcome: Result<Output, Failure>,
-        running: &Running,
+        running: &Running<'_>,
     ) -> Result<Output, Failure> {
         let outcome = running.settled(outcome);
         let effect = match &outcome {

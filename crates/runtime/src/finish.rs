@@ -297,7 +297,7 @@ impl Walk<'_> {
     /// The answer of a call that waits for a person while its caller does not.
     async fn pending(mut self, question: haft_model::Question) -> Envelope {
         let words = format!("{}; approve it with `haft approve {}`", question.summary, question.id);
-        let mut envelope = self.waiting(Some(question.id), words);
+        let mut envelope = self.waiting(Some(question.id), words, Status::AwaitingApproval);
         if let Err(stop) = self.journal.close(false).await {
             envelope.unrecorded = Some(stop.message);
         }
@@ -314,12 +314,17 @@ impl Walk<'_> {
     }
 
     /// What is said of a call while a person has to answer first.
-    pub(crate) fn waiting(&self, question: Option<QuestionId>, words: String) -> Envelope {
+    pub(crate) fn waiting(
+        &self,
+        question: Option<QuestionId>,
+        words: String,
+        status: Status,
+    ) -> Envelope {
         let effect = self.unsent(EffectState::None);
         let came = Came { output: None, error: None, effect };
         let mut envelope = self.composed(&came, self.looked_at(None));
         envelope.status = ResultStatus::Pending;
-        envelope.final_status = Status::AwaitingApproval;
+        envelope.final_status = status;
         envelope.model_facing_content = vec![Content::Text { text: words.clone() }];
         envelope.ui_facing_summary = render::line(&words);
         envelope.summary = words;

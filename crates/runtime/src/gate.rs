@@ -195,15 +195,20 @@ impl Walk<'_> {
         manner: &Manner<'_>,
     ) -> Result<(), Stop> {
         let contract = &understood.entry.contract;
-        let deny = self.runtime.options.non_interactive == NonInteractive::Deny
-            || contract.tool.extras.non_interactive.as_deref() == Some("deny");
-        if manner.prompt.is_some() || !deny {
+        if manner.prompt.is_some() || self.inbox_may_be_used(understood) {
             return Ok(());
         }
         let words =
             format!("a person has to approve `{}`, and nobody can be asked", contract.key());
         Err(Stop::new(Code::ApprovalRequired, words)
             .help("call it at a terminal, or set `non_interactive = \"ask\"`"))
+    }
+
+    /// Whether questions about a tool may be left to the inbox.
+    pub(crate) fn inbox_may_be_used(&self, understood: &Understood) -> bool {
+        let extras = &understood.entry.contract.tool.extras;
+        self.runtime.options.non_interactive == NonInteractive::Ask
+            && extras.non_interactive.as_deref() != Some("deny")
     }
 
     /// Waits until a question is settled one way or another.

@@ -24,6 +24,8 @@ pub struct Reply {
     pub reason: Option<String>,
     /// An input to use instead.
     pub edited_input: Option<Value>,
+    /// What is filled into the form of a backend.
+    pub content: Option<Value>,
     /// Whether the yes is to stand for calls like this one.
     pub always: bool,
     /// By which channel: `terminal`, `inbox`, `console` …
@@ -62,7 +64,7 @@ impl Runtime {
         if let Some(edited) = reply.edited_input.take() {
             reply.edited_input = Some(self.restored(question, edited).await?);
         }
-        self.complete(question, &reply)?;
+        self.complete(question, &mut reply)?;
         let (draft, answer) = self.draft(question, reply)?;
         self.store.append(draft, Wait::Disk).await.map_err(|fault| match fault {
             haft_ledger::Error::Forbidden(guard) => Stop::new(Code::Conflict, guard.objection())
@@ -138,7 +140,7 @@ impl Runtime {
     }
 
     /// Refuses an answer that lacks something, or asks for too much.
-    fn complete(&self, question: &Question, reply: &Reply) -> Result<(), Stop> {
+    fn complete(&self, question: &Question, reply: &mut Reply) -> Result<(), Stop> {
         let reasoned = reply.reason.as_deref().is_some_and(|reason| !reason.trim().is_empty());
         if !reply.approves && !reasoned {
             return Err(Stop::new(Code::InputValue, "a no needs a reason").help("add --reason"));
@@ -149,6 +151,7 @@ impl Runtime {
                 "this question has to be answered every time, so no answer to it can stand",
             ));
         }
+        fitting(question, reply)?;
         let Some(input) = &reply.edited_input else { return Ok(()) };
         let world = self.world();
         let (tool, _) = tool_and_major(&question.bound.tool);
@@ -171,6 +174,9 @@ impl Runtime {
                 Some(Blob { digest: Digest::of_bytes(&whole), bytes: whole, sensitive: true })
             }
         };
+        let content = reply.content.as_ref().map(haft_model::canonical);
+        let content =
+            content.map(|bytes| Blob { digest: Digest::of_bytes(&bytes), bytes, sensitive: true });
         let answer = Answer {
             question: question.id.clone(),
             by: reply.by.id.clone(),
@@ -179,6 +185,7 @@ impl Runtime {
             approves: reply.approves,
             reason: reply.reason,
             edited_input: edited.as_ref().map(|blob| blob.digest.clone()),
+            content: content.as_ref().map(|blob| blob.digest.clone()),
             always: reply.always,
             channel: reply.channel,
             at,
@@ -200,7 +207,7 @@ impl Runtime {
             actor: Some(reply.by),
             subject: Some(question.bound.tool.clone()),
             facts,
-            blobs: edited.into_iter().collect(),
+            blobs: edited.into_iter().chain(content).collect(),
             guards: vec![Guard::Unanswered {
                 question: question.id.clone(),
                 answered_by: answer.by.to_string(),
@@ -213,6 +220,25 @@ impl Runtime {
 
     pub(crate) fn fact(&self, event: Event) -> Fact {
         Fact { at: self.clock.now(), phases: Vec::new(), event }
+    }
+}
+
+/// A form is filled in and never edited; every other question has no fields.
+fn fitting(question: &Question, reply: &mut Reply) -> Result<(), Stop> {
+    let unfit = |words: &str, help: &str| Err(Stop::new(Code::InputValue, words).help(help));
+    match &question.form {
+        Some(_) if reply.edited_input.is_some() => {
+            unfit("the call runs already, so its input cannot be edited", "fill in `--field`s")
+        }
+        Some(form) if reply.approves => {
+            reply.content = Some(form.check(reply.content.take())?);
+            Ok(())
+        }
+        Some(_) | None if reply.content.is_none() => Ok(()),
+        Some(_) => unfit("a no fills in nothing", "leave the fields out"),
+        None => {
+            unfit("this question has no fields", "approve it without them, or with an `--edit`")
+        }
     }
 }
 

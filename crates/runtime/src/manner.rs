@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_driver::{BoxFuture, Caller, Cancel};
-use haft_model::{Question, Tier};
+use haft_model::{Envelope, Question, Tier};
 
 use crate::Reply;
 
@@ -16,6 +16,10 @@ pub struct Manner<'m> {
     pub prompt: Option<&'m dyn Prompt>,
     /// Hears of a question that is left to the inbox.
     pub tell: Option<&'m (dyn Fn(&Question) + Send + Sync)>,
+    /// How a caller who does not wait is told that the call goes on without them: their process has to
+    /// live on, since a driver is under way. None where it does not; nobody is asked in the middle of
+    /// a call then.
+    pub leave: Option<Leave>,
     /// Whoever called, where drivers can turn to them while they run.
     pub caller: Option<Arc<dyn Caller>>,
     /// Fires when the caller wants the call called off.
@@ -28,6 +32,9 @@ pub struct Manner<'m> {
     /// The most that the tool may do.
     pub tier: Option<Tier>,
 }
+
+/// Hands a pending envelope to a caller while the call goes on.
+pub type Leave = Arc<dyn Fn(Envelope) + Send + Sync>;
 
 /// What a caller does while a question is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

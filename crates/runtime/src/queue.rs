@@ -19,7 +19,7 @@ use haft_notation::Template;
 use serde_json::{Value, json};
 
 use crate::understand::Understood;
-pub(crate) use places::{Queue, Slot, Wanted};
+pub(crate) use places::{Aside, Queue, Slot, Wanted};
 #[cfg(test)]
 pub(crate) use tests::{Dice, overlap};
 

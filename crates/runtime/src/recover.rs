@@ -1,5 +1,6 @@
 //! Taking up calls whose own process is gone: still waiting, never sent, or nobody knows.
 
+mod asked;
 mod past;
 mod untold;
 
@@ -8,7 +9,7 @@ use std::time::Instant;
 
 use haft_catalog::Sender;
 use haft_driver::{BoxFuture, Failure};
-use haft_ledger::{Fence, QuestionFilter, QuestionRecord, RunFilter};
+use haft_ledger::{Fence, QuestionRecord, RunFilter};
 use haft_model::{
     Call, Code, Digest, EffectState, Envelope, Event, InvocationId, Opinion, PhaseLine,
     QuestionState, Status, Stop, TakenOver, Trace, Verdict, utc_day,
@@ -43,6 +44,13 @@ pub enum Recovered {
     Elsewhere,
 }
 
+/// Whether somebody waits for a call that is taken up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attended {
+    Yes,
+    No,
+}
+
 /// A call that this process took, and nobody else has.
 pub(crate) struct Grabbed<'r> {
     fence: Fence,
@@ -56,9 +64,10 @@ impl Runtime {
         let patience = Instant::now() + self.options.lease + self.options.look * 2;
         loop {
             if let Some(grabbed) = self.grab(id).await? {
-                return self.resume(id, grabbed).await;
+                return self.resume(id, grabbed, Attended::Yes).await;
             }
-            let moved = self.status_of(id).await? != Some(Status::AwaitingApproval);
+            let waits = |status| matches!(status, Status::AwaitingApproval | Status::NeedsInput);
+            let moved = !self.status_of(id).await?.is_some_and(waits);
             if moved || Instant::now() > patience {
                 return Ok(Recovered::Elsewhere);
             }
@@ -97,7 +106,7 @@ impl Runtime {
     /// Settles one open call, if nobody has it and it does not wait for people.
     async fn recovered(&self, id: &InvocationId) -> Result<Option<Envelope>, Stop> {
         let Some(grabbed) = self.grab(id).await? else { return Ok(None) };
-        match self.resume(id, grabbed).await? {
+        match self.resume(id, grabbed, Attended::No).await? {
             Recovered::Finished(envelope) => Ok(Some(*envelope)),
             Recovered::StillWaiting | Recovered::Elsewhere => Ok(None),
         }
@@ -155,9 +164,11 @@ impl Runtime {
         &self,
         id: &InvocationId,
         grabbed: Grabbed<'_>,
+        attended: Attended,
     ) -> Result<Recovered, Stop> {
         let past = self.past(id).await?;
         let mut walk = self.walk_again(id, grabbed, &past).await?;
+        walk.unattended = attended == Attended::No;
         let outcome = match past.submitted() {
             true => walk.found_out(&past, id).await,
             false => match walk.go_on(&past, id).await {
@@ -219,6 +230,7 @@ impl Runtime {
             fence: fence.0,
             reason: "nobody held its lease".to_owned(),
         }));
+        walk.close_forms(id).await?;
         Ok(walk)
     }
 
@@ -366,14 +378,6 @@ impl Walk<'_> {
             }
             Err(halt) => Ok(Some(Err(halt))),
         }
-    }
-
-    async fn last_question(&mut self, id: &InvocationId) -> Result<Option<QuestionRecord>, Stop> {
-        let filter = QuestionFilter { invocation: Some(id.clone()), ..QuestionFilter::default() };
-        let found = self.runtime.questions(&filter).await?;
-        self.asked = found.len();
-        let withdrawn = |record: &QuestionRecord| record.state == QuestionState::Withdrawn;
-        Ok(found.into_iter().rfind(|record| !withdrawn(record)))
     }
 
     async fn call_again(&self, past: &Past, id: &InvocationId) -> Result<Call, Stop> {

@@ -73,7 +73,8 @@ impl Runtime {
         let open = open.iter().any(|record| record.state == QuestionState::Open);
         let id = Some(record.question.bound.invocation.clone());
         let runs = self.reader().runs(&RunFilter { id, ..RunFilter::default() }).await?;
-        Ok(open && runs.iter().any(|run| run.status == Status::AwaitingApproval))
+        let waits = |status| matches!(status, Status::AwaitingApproval | Status::NeedsInput);
+        Ok(open && runs.iter().any(|run| waits(run.status)))
     }
 }
 

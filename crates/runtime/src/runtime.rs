@@ -33,6 +33,10 @@ pub struct Options {
     pub lease: Duration,
     /// How long a question may be answered.
     pub question: Duration,
+    /// Who fills in forms of backends that a caller cannot show.
+    pub forms: Forms,
+    /// How long such a form may wait. The driver, and all that the call touches, are held meanwhile.
+    pub form: Duration,
     /// How long a yes of the rules holds.
     pub permit: Duration,
     /// How long a driver that is to stop may take before it is stopped.
@@ -56,6 +60,17 @@ pub enum NonInteractive {
     Deny,
 }
 
+/// Who fills in forms of backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forms {
+    /// Whoever called, or nobody.
+    Off,
+    /// People, in the inbox, where whoever called cannot show a form.
+    Inbox,
+    /// People, in the inbox, for every call that no person made.
+    People,
+}
+
 /// What becomes of a call whose process died before anything was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsent {
@@ -72,6 +87,8 @@ impl Default for Options {
             max_parallel: 10,
             lease: Duration::from_secs(10),
             question: Duration::from_secs(24 * 60 * 60),
+            forms: Forms::Inbox,
+            form: Duration::from_secs(10 * 60),
             permit: Duration::from_secs(60 * 60),
             grace: Duration::from_secs(5),
             look: Duration::from_millis(100),

@@ -63,6 +63,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) sent: Option<(Value, Digest)>,
     /// Whether it is made for another call that is under way here.
     pub(crate) nested: bool,
+    /// Whether it is carried on beside other work, so that it must not wait for people.
+    pub(crate) unattended: bool,
     /// How many questions were asked before.
     pub(crate) asked: usize,
     /// The call that this one undoes, once it has the right to.
@@ -146,6 +148,7 @@ impl<'r> Walk<'r> {
             executed: false,
             attempt: 1,
             nested: false,
+            unattended: false,
             requested: requested.to_owned(),
             sent: None,
             asked: 0,

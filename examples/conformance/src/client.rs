@@ -149,6 +149,7 @@ impl Prompt for Agrees {
             approves: true,
             reason: None,
             edited_input: None,
+            content: None,
             always: false,
             channel: "terminal".to_owned(),
         };

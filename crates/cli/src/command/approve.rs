@@ -1,17 +1,23 @@
 //! `haft approve` and `haft reject`: answering a question of the inbox.
 
-use std::time::Instant;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
-use haft_ledger::QuestionRecord;
-use haft_model::{QuestionState, Stop};
+use haft_ledger::{QuestionFilter, QuestionRecord};
+use haft_model::{Code, QuestionState, Stop};
 use haft_runtime::{Led, Reply};
 use serde_json::{Value, json};
 
+use super::call;
+use crate::arguments::Input;
 use crate::exit::Exit;
 use crate::who::As;
 use crate::{Context, arguments, command, find, output, telling};
+
+/// How often a call that is carried out here is looked at.
+const LOOK: Duration = Duration::from_millis(300);
 
 #[derive(clap::Args)]
 pub(crate) struct Approve {
@@ -23,6 +29,12 @@ pub(crate) struct Approve {
     /// An input to use instead, as JSON or `@FILE`.
     #[arg(long, value_name = "JSON|@FILE")]
     edit: Option<String>,
+    /// A field of a form that a backend wants filled in.
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "edit")]
+    field: Vec<String>,
+    /// All fields of such a form, as JSON or `@FILE`.
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with_all = ["edit", "field"])]
+    fields: Option<String>,
     /// Why.
     #[arg(long)]
     reason: Option<String>,
@@ -43,18 +55,28 @@ pub(crate) struct Reject {
 
 pub(crate) async fn approve(context: &Context, arguments: Approve) -> Result<Exit> {
     let edit = arguments.edit.as_deref().map(arguments::json_or_file).transpose()?;
+    // Read before anything is opened, so that a slip of the pen is told at once.
+    let fields = Input { words: arguments.field.clone(), input: arguments.fields.clone() };
+    fields.read(&Value::Null)?;
     let host = command::open(context, StoreChoice::IfPresent)?;
-    telling::around(&host, approved(context, &host, &arguments, edit)).await
+    let given = Given { edit, fields };
+    telling::around(&host, approved(context, &host, &arguments, given)).await
+}
+
+/// What somebody wrote beside their yes.
+struct Given {
+    edit: Option<Value>,
+    fields: Input,
 }
 
 async fn approved(
     context: &Context,
     host: &Host,
     arguments: &Approve,
-    edit: Option<Value>,
+    given: Given,
 ) -> Result<Exit> {
     let began = Instant::now();
-    match yes(context, host, arguments, edit).await {
+    match yes(context, host, arguments, given).await {
         Err(stop) => output::stop(&stop, context.json),
         Ok((record, Led::To(envelope))) => {
             let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
@@ -72,20 +94,49 @@ async fn yes(
     context: &Context,
     host: &Host,
     arguments: &Approve,
-    edit: Option<Value>,
+    given: Given,
 ) -> Result<(QuestionRecord, Led), Stop> {
     let by = arguments.by.actor(context, host);
     let record = find::question(host, &by, &arguments.id).await?;
+    let schema = record.question.form.as_ref().map(|form| form.schema.clone()).unwrap_or_default();
+    let content = given.fields.read(&schema);
+    let content = content.map_err(|misuse| Stop::new(Code::InputValue, misuse.to_string()))?;
     let reply = Reply {
         by,
         approves: true,
         reason: arguments.reason.clone(),
-        edited_input: edit,
+        edited_input: given.edit,
+        content,
         always: arguments.always,
         channel: "inbox".to_owned(),
     };
-    let led = host.runtime().reply(&record, reply).await?;
+    let led = telling_of_forms(host, &record, host.runtime().reply(&record, reply)).await?;
     Ok((record, led))
+}
+
+/// Waits for what an answer leads to. Where the call is carried out here and its backend asks something
+/// meanwhile, whoever waits is told.
+async fn telling_of_forms(
+    host: &Host,
+    answered: &QuestionRecord,
+    led: impl Future<Output = Result<Led, Stop>>,
+) -> Result<Led, Stop> {
+    let invocation = Some(answered.question.bound.invocation.clone());
+    let filter = QuestionFilter { invocation, open: true, ..QuestionFilter::default() };
+    let mut told = vec![answered.question.id.clone()];
+    let mut led = pin!(led);
+    loop {
+        if let Ok(led) = tokio::time::timeout(LOOK, &mut led).await {
+            return led;
+        }
+        for record in host.runtime().questions(&filter).await.unwrap_or_default() {
+            let question = record.question;
+            if question.form.is_some() && !told.contains(&question.id) {
+                call::announce(&question);
+                told.push(question.id);
+            }
+        }
+    }
 }
 
 fn told(context: &Context, record: &QuestionRecord, led: &Led) -> Result<Exit> {
@@ -148,6 +199,7 @@ async fn no(context: &Context, host: &Host, arguments: Reject) -> Result<Questio
         approves: false,
         reason: Some(arguments.reason),
         edited_input: None,
+        content: None,
         always: false,
         channel: "inbox".to_owned(),
     };

@@ -111,5 +111,12 @@ pub(super) fn somebody_is_here() -> bool {
 /// Says that a question waits, and how it is answered.
 pub(crate) fn announce(question: &Question) {
     output::remark(format!("\x1b[33m?\x1b[0m {}", output::visible(&question.summary)));
-    output::remark(format!("  waiting; answer with `haft approve {}`", question.id));
+    let fields = match &question.form {
+        Some(form) => {
+            output::form(form).iter().for_each(output::remark);
+            if form.fields().next().is_some() { " --field …" } else { "" }
+        }
+        None => "",
+    };
+    output::remark(format!("  waiting; answer with `haft approve {}{fields}`", question.id));
 }

@@ -9,7 +9,7 @@ use haft_contract::Example;
 use haft_driver::conformance::differs;
 use haft_driver::{BoxFuture, Cancel};
 use haft_model::{Actor, Call, Code, Envelope, Question, Situation, Tri};
-use haft_runtime::{Manner, Prompt, Reply};
+use haft_runtime::{Manner, Patience, Prompt, Reply};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -91,8 +91,13 @@ impl Trial<'_> {
                 call.pinned = Some(driver.clone());
                 call.channel = "cli";
                 call.native = vec![json!({ "source": "cli", "id": "test" })];
-                let manner =
-                    Manner { prompt: Some(self), cancel: self.cancel.clone(), ..Manner::default() };
+                let manner = Manner {
+                    // Nobody is there who would fill in a form of a backend.
+                    patience: Patience::Leave,
+                    prompt: Some(self),
+                    cancel: self.cancel.clone(),
+                    ..Manner::default()
+                };
                 held(&self.host.runtime().call(call, manner).await, example.output.as_ref())
             }
         };
@@ -108,6 +113,7 @@ impl Prompt for Trial<'_> {
             approves: true,
             reason: Some("`haft test --mutating`".to_owned()),
             edited_input: None,
+            content: None,
             always: false,
             channel: "terminal".to_owned(),
         };

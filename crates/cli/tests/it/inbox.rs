@@ -210,6 +210,7 @@ fn a_yes_that_nobody_acted_on_is_acted_on_by_the_next() {
             approves: true,
             reason: None,
             edited_input: None,
+            content: None,
             always: false,
             channel: "inbox".to_owned(),
         };

@@ -16,7 +16,11 @@ mod doctor;
 mod edges;
 mod examples;
 #[cfg(target_os = "linux")]
+mod forms;
+#[cfg(target_os = "linux")]
 mod hooks;
+#[cfg(target_os = "linux")]
+mod hotel;
 mod http;
 mod inbox;
 mod init;

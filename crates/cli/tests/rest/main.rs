@@ -11,7 +11,12 @@ mod a2a;
 mod bad;
 mod calls;
 mod catalog;
+#[cfg(target_os = "linux")]
+mod forms;
 mod functions;
+#[cfg(target_os = "linux")]
+#[path = "../it/hotel.rs"]
+mod hotel;
 mod inbox;
 #[path = "../it/stage.rs"]
 #[allow(dead_code, reason = "the stage is shared with the other tests of the command")]

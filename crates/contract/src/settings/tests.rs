@@ -16,6 +16,7 @@ const FULL: &str = r#"
 name = "bakery"
 autonomy = 1
 non_interactive = "deny"
+forms = "people"
 unsent = "run"
 sandbox = "on"
 policy_tags = ["eu-hosted", "audited"]
@@ -93,6 +94,7 @@ rates = [
 ]
 drivers = [{ driver = "oven-*", max_parallel = 2 }]
 rest = { failures = 3 }
+form_ms = 1000
 
 [telemetry]
 endpoint = "http://collector:4318"
@@ -123,6 +125,7 @@ fn full() -> Settings {
             name: Some("bakery".into()),
             autonomy: Risk::SCOPED_WRITE,
             non_interactive: NonInteractive::Deny,
+            forms: Forms::People,
             unsent: Unsent::Run,
             sandbox: Sandbox::On,
             policy_tags: set(["audited".into(), "eu-hosted".into()]),
@@ -194,6 +197,7 @@ fn full() -> Settings {
         limits: Limits {
             drivers: vec![DriverLimit { driver: "oven-*".into(), max_parallel: 2 }],
             rest: RestLimit { failures: 3, pause_ms: 30_000 },
+            form_ms: Some(1000),
             max_parallel: 4,
             rates: vec![
                 RateLimit {

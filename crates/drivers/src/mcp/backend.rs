@@ -38,7 +38,7 @@ impl Backend for Mcp {
             tokio::select! {
                 ended = self.requested(&attempt, &request) => ended,
                 () = attempt.cancel.cancelled() => Err(Failure::new(called_off(), EffectState::None)),
-                () = tokio::time::sleep_until(attempt.deadline.into()) => {
+                () = attempt.time.over() => {
                     Err(Failure::new(late(), EffectState::None))
                 }
             }

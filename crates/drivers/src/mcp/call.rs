@@ -58,7 +58,7 @@ impl<'a> Call<'a> {
                 self.attempt.link.cancel_heard().await;
                 Err(self.cut_short(called_off()))
             }
-            () = tokio::time::sleep_until(self.attempt.deadline.into()) => {
+            () = self.attempt.time.over() => {
                 self.sending.give_up();
                 Err(self.out_of_time())
             }

@@ -1,12 +1,14 @@
 //! What a server may say to us on its own: that something changed, a remark, or that it would like to
 //! ask.
 //!
-//! We declare what the caller can do and never what we could do in its place. What a server asks goes
-//! to the caller whose call is under way; where nobody can be asked, it hears a no.
+//! We declare what the caller can do and never what we could do in its place; that people fill in forms
+//! is told where they do. What a server asks goes to whoever's call is under way; where nobody can be
+//! asked, it hears a no.
 #![expect(deprecated, reason = "servers of 2025 still sample, ask for roots and log")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use haft_driver::{Abilities, BackendNews, Inquiry, InquiryKind, Link, Remark};
 use rmcp::ClientHandler;
@@ -21,9 +23,12 @@ use rmcp::service::{NotificationContext, RequestContext};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 
 use super::tools::one_line;
+
+/// How long other calls are waited for where a server does not say which one it asks about.
+const ALONE: Duration = Duration::from_secs(30);
 
 /// Our end of a connection, as far as the server speaks first.
 #[derive(Debug)]
@@ -37,6 +42,8 @@ pub(super) struct Ear {
     /// The calls under way; a server that asks means the last, since all are by one caller.
     calls: Mutex<Vec<(u64, Link)>>,
     count: AtomicU64,
+    /// Rings whenever a call is no longer under way.
+    left: Notify,
     news: broadcast::Sender<BackendNews>,
 }
 
@@ -49,6 +56,7 @@ pub(super) struct Attended {
 impl Drop for Attended {
     fn drop(&mut self) {
         self.ear.calls().retain(|(number, _)| *number != self.number);
+        self.ear.left.notify_waiters();
     }
 }
 
@@ -57,7 +65,13 @@ impl Drop for Attended {
 fn declared(able: &Abilities) -> ClientCapabilities {
     let told = able.told.as_object().into_iter().flatten();
     let known = told.filter(|(name, _)| ["elicitation", "sampling", "roots"].contains(&&***name));
-    let known: Map<_, _> = known.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut known: Map<_, _> = known.map(|(name, value)| (name.clone(), value.clone())).collect();
+    if able.people {
+        let asked = known.entry("elicitation").or_insert_with(|| Value::Object(Map::new()));
+        if let Some(modes) = asked.as_object_mut() {
+            modes.insert("form".to_owned(), Value::Object(Map::new()));
+        }
+    }
     serde_json::from_value(Value::Object(known)).unwrap_or_default()
 }
 
@@ -70,6 +84,7 @@ impl Ear {
             able: able.clone(),
             calls: Mutex::default(),
             count: AtomicU64::new(0),
+            left: Notify::new(),
             news,
         }
     }
@@ -87,6 +102,24 @@ impl Ear {
 
     fn caller(&self) -> Option<Link> {
         self.calls().last().map(|(_, link)| link.clone())
+    }
+
+    /// The call that a server asks about. One of 2025 does not say which it means: where people answer,
+    /// who must know what they are asked about, the others are waited for until one is left.
+    async fn asking(&self, kind: InquiryKind) -> Option<Link> {
+        if !(self.able.people && kind == InquiryKind::Form) {
+            return self.caller();
+        }
+        let alone = async {
+            loop {
+                let left = self.left.notified();
+                if self.calls().len() <= 1 {
+                    return self.caller();
+                }
+                left.await;
+            }
+        };
+        tokio::time::timeout(ALONE, alone).await.ok().flatten()
     }
 
     /// Says that the tools are others now.
@@ -123,7 +156,10 @@ impl Ear {
         kind: InquiryKind,
         params: &impl Serialize,
     ) -> Option<T> {
-        let link = self.caller().filter(|_| self.able.kinds.contains(&kind))?;
+        if !self.able.kinds.contains(&kind) {
+            return None;
+        }
+        let link = self.asking(kind).await?;
         let params = serde_json::to_value(params).ok()?;
         let inquiry = Inquiry { kind, params };
         let mut answers = link.ask([("asked".to_owned(), inquiry)].into()).await.ok()?;

@@ -23,7 +23,7 @@ pub struct Args<In, Ctx = Value> {
     pub cancel: Cancel,
     /// The way back to the caller: progress, parts of the answer, and the point of no return.
     pub link: Link,
-    /// When it has to be over.
+    /// When it has to be over, unless people are asked meanwhile.
     pub deadline: Instant,
 }
 

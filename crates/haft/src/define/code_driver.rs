@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use haft_driver::{Attempt, BoxFuture, Cancel, Driver, Failure, Output};
+use haft_driver::{Allowance, Attempt, BoxFuture, Cancel, Driver, Failure, Output};
 use haft_model::{Code, EffectState, Plan, Stop, ToolId};
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ impl Driver for CodeDriver {
                 link: attempt.link,
                 deadline: attempt.deadline,
             });
-            let ended = ended(work, &attempt.cancel, attempt.deadline, &told).await;
+            let ended = ended(work, &attempt.cancel, &attempt.time, &told).await;
             match ended {
                 Ended::Done(Ok(value)) if may_mutate => Ok(Output::committed(value)),
                 Ended::Done(Ok(value)) => Ok(Output::read(value)),
@@ -83,7 +83,7 @@ enum End {
 async fn ended(
     mut work: BoxFuture<'static, Result<Value, ToolFailure>>,
     cancel: &Cancel,
-    deadline: Instant,
+    time: &Allowance,
     told: &Cancel,
 ) -> Ended {
     // A body may panic between any two waits, and takes nobody along.
@@ -97,7 +97,7 @@ async fn ended(
         biased;
         done = &mut guarded => return done,
         () = cancel.cancelled() => End::CalledOff,
-        () = tokio::time::sleep_until(deadline.into()) => End::OutOfTime,
+        () = time.over() => End::OutOfTime,
     };
     told.cancel();
     tokio::time::timeout(GRACE, guarded).await.unwrap_or(Ended::Dropped(end))

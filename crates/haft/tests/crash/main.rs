@@ -135,6 +135,7 @@ async fn approve(host: &Host) {
             approves: true,
             reason: None,
             edited_input: None,
+            content: None,
             always: false,
             channel: "inbox".into(),
         };

@@ -56,6 +56,7 @@ async fn call(host: &Host, tool: &str, input: Value) -> Envelope {
         approves: true,
         reason: None,
         edited_input: None,
+        content: None,
         always: false,
         channel: "inbox".into(),
     };

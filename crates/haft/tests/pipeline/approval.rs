@@ -50,6 +50,7 @@ async fn a_question_outlives_the_process_that_asked_it() {
         approves: true,
         reason: None,
         edited_input: None,
+        content: None,
         always: false,
         channel: "inbox".into(),
     };

@@ -19,6 +19,7 @@ mod context;
 mod ends;
 mod fallback;
 mod faults;
+mod forms;
 mod inputs;
 mod intents;
 mod keys;

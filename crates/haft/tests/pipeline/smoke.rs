@@ -52,6 +52,7 @@ async fn a_write_by_an_agent_asks_and_is_carried_out_by_whoever_approves() {
         approves: true,
         reason: None,
         edited_input: None,
+        content: None,
         always: false,
         channel: "inbox".into(),
     };

@@ -333,6 +333,7 @@ impl Stage {
             approves: true,
             reason: None,
             edited_input: None,
+            content: None,
             always: false,
             channel: "inbox".into(),
         }

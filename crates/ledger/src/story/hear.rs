@@ -101,6 +101,13 @@ impl Story {
                 }
             }
             Event::PermissionRequested(question) => self.asked(question),
+            // It asks for words and not for a permission, so nothing is decided by it.
+            Event::InputRequested(question) => self.open(question),
+            Event::InputEnded(ended) => {
+                if let Some(asked) = self.question(&ended.question) {
+                    settle(asked, ended.state);
+                }
+            }
             Event::PermissionDecided(decided) => self.decided(decided, at),
             Event::Answered(answer) => {
                 if let Some(asked) = self.question(&answer.question) {
@@ -200,6 +207,10 @@ impl Story {
     fn asked(&mut self, question: &Question) {
         let decision = Box::new(question.decision.clone());
         self.decisions.push(Judgement::Asked(decision, question.id.clone()));
+        self.open(question);
+    }
+
+    fn open(&mut self, question: &Question) {
         let question = question.clone();
         self.questions.push(QuestionRecord {
             question,

@@ -254,6 +254,7 @@ pub(crate) fn question(number: u64, ms: i64, until: i64) -> Question {
         asked_at: at(ms),
         expires_at: at(until),
         rememberable: true,
+        form: None,
     }
 }
 
@@ -281,6 +282,7 @@ pub(crate) fn answer(number: u64, by: &str, approves: bool, ms: i64) -> Fact {
             approves,
             reason: (!approves).then(|| "too much".to_owned()),
             edited_input: None,
+            content: None,
             always: false,
             channel: "inbox".to_owned(),
             at: at(ms),

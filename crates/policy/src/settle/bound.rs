@@ -2,9 +2,10 @@
 
 use haft_model::{Answer, Bound, Digest, Plan, Question};
 
-/// The input that an answer says yes to.
+/// The input that an answer says yes to, or what it fills into a form.
 pub(super) fn approved_input<'a>(question: &'a Question, answer: &'a Answer) -> &'a Digest {
-    answer.edited_input.as_ref().unwrap_or(&question.bound.call_input)
+    let own = answer.content.as_ref().or(answer.edited_input.as_ref());
+    own.unwrap_or(&question.bound.call_input)
 }
 
 /// What is different from what was asked about, if anything is.

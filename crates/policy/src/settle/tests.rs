@@ -82,6 +82,7 @@ fn question(plan: &Plan, needs: &[Needs]) -> Question {
         asked_at: at(ASKED),
         expires_at: at(EXPIRES),
         rememberable: false,
+        form: None,
     }
 }
 
@@ -94,6 +95,7 @@ fn yes(who: &str, roles: &[&str]) -> Answer {
         approves: true,
         reason: None,
         edited_input: None,
+        content: None,
         always: false,
         channel: "terminal".into(),
         at: at(ASKED + 1),

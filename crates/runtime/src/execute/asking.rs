@@ -1,21 +1,29 @@
 //! What a running driver wants from whoever called: questions of its backend, and remarks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use haft_driver::{Abilities, Inquiry, Remark};
+use haft_driver::{Abilities, Caller, Inquiry, InquiryKind, Remark};
 use haft_model::{Code, Progress, Reported, Stop};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::form::Forms;
 use super::running::Running;
 use crate::walk::Walk;
 
-type Answers = Result<BTreeMap<String, Value>, Stop>;
+pub(super) type Answers = Result<BTreeMap<String, Value>, Stop>;
 
-impl Running {
-    /// What the caller can be asked.
+impl Running<'_> {
+    /// What the caller can be asked, and people in its place.
     pub(super) fn abilities(&self) -> Abilities {
-        self.caller.as_ref().map(|caller| caller.abilities().clone()).unwrap_or_default()
+        let caller = self.caller.as_ref();
+        let mut able = caller.map(|caller| caller.abilities().clone()).unwrap_or_default();
+        if self.people {
+            able.kinds.insert(InquiryKind::Form);
+            able.people = true;
+        }
+        able
     }
 
     pub(super) fn tell(&self, reported: &Reported) {
@@ -23,40 +31,58 @@ impl Running {
             caller.progress(reported);
         }
     }
+
+    /// Whether the caller itself answers something.
+    fn caller_answers(&self, inquiry: &Inquiry) -> bool {
+        let able = |caller: &Arc<dyn Caller>| caller.abilities().kinds.contains(&inquiry.kind);
+        self.caller.as_ref().is_some_and(able)
+    }
 }
 
 impl Walk<'_> {
-    /// Asks whoever called, beside the call: it can still be called off, and its time goes on.
+    /// Asks whoever called, beside the call: it can still be called off, and its time goes on. Forms
+    /// that people fill in go to the inbox.
     pub(super) async fn ask_caller(
         &mut self,
-        running: &mut Running,
+        running: &mut Running<'_>,
         mut asked: BTreeMap<String, Inquiry>,
         reply: oneshot::Sender<Answers>,
     ) {
-        let Some(caller) = running.caller.clone() else {
-            let _ = reply.send(Err(nobody(&asked)));
-            return;
-        };
-        let able = |inquiry: &Inquiry| caller.abilities().kinds.contains(&inquiry.kind);
-        if !asked.values().all(able) {
+        let of_people = |inquiry: &Inquiry| running.people && inquiry.kind == InquiryKind::Form;
+        if !asked.values().all(|one| of_people(one) || running.caller_answers(one)) {
             let _ = reply.send(Err(nobody(&asked)));
             return;
         }
         for inquiry in asked.values_mut() {
             self.redactor.everywhere(&mut inquiry.params);
         }
-        let message = Some("the backend asks whoever called".to_owned());
-        self.progressed(running, Progress { message, ..Progress::default() }, None).await;
+        let (forms, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            asked.into_iter().partition(|(_, inquiry)| of_people(inquiry));
         // People take their time, and nobody else should have to wait for them.
         let aside = self.runtime.queue.aside();
-        tokio::spawn(async move {
-            let answers = caller.ask(asked).await;
-            drop(aside);
-            let _ = reply.send(answers);
-        });
+        let Some(caller) = running.caller.clone().filter(|_| !others.is_empty()) else {
+            let answers = BTreeMap::new();
+            running.asked.add(Forms { left: forms, others: None, answers, reply, aside });
+            return self.ask_people(running).await;
+        };
+        let message = Some("the backend asks whoever called".to_owned());
+        self.progressed(running, Progress { message, ..Progress::default() }, None).await;
+        if forms.is_empty() {
+            tokio::spawn(async move {
+                let answers = caller.ask(others).await;
+                drop(aside);
+                let _ = reply.send(answers);
+            });
+            return;
+        }
+        // The caller first: whoever does not wait for the inbox is gone once people are asked.
+        let (sender, others_answered) = oneshot::channel();
+        tokio::spawn(async move { sender.send(caller.ask(others).await) });
+        let (answers, others) = (BTreeMap::new(), Some(others_answered));
+        running.asked.add(Forms { left: forms, others, answers, reply, aside });
     }
 
-    pub(super) fn remark(&self, running: &Running, mut remark: Remark) {
+    pub(super) fn remark(&self, running: &Running<'_>, mut remark: Remark) {
         if let Some(caller) = &running.caller {
             self.redactor.everywhere(&mut remark.data);
             caller.remark(remark);
@@ -74,6 +100,6 @@ fn nobody(asked: &BTreeMap<String, Inquiry>) -> Stop {
             kinds.join(", ")
         ),
     )
-    .help("call from a client that can do that")
+    .help("call from a client that can do that; forms can be left to the inbox by whoever waits")
     .because(json!({ "phase": "run", "missing_abilities": kinds }))
 }

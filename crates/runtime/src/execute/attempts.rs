@@ -51,6 +51,11 @@ impl Walk<'_> {
             if next == Next::AskStatus {
                 match self.became(&cleared.understood).await {
                     Some(Became::Committed(output)) => return Ok(output),
+                    // People had their say, and are not asked again by another attempt.
+                    Some(Became::Absent) if is_of_people(&failure) => {
+                        return Err(Failure { effect: EffectState::NotCommitted, ..failure });
+                    }
+                    None if is_of_people(&failure) => return Err(failure),
                     Some(Became::Absent) => {
                         lost = false;
                         failure = absent(failure);
@@ -195,6 +200,14 @@ fn kind(cleared: &Cleared) -> Kind {
         true if harmless || cleared.understood.enforces_key => Kind::Idempotent,
         true => Kind::Write,
     }
+}
+
+/// Whether an attempt failed because people did not fill in a form.
+fn is_of_people(failure: &Failure) -> bool {
+    matches!(
+        failure.stop.code,
+        Code::ApprovalRejected | Code::ApprovalExpired | Code::ApprovalRequired
+    )
 }
 
 /// Whether the contract lists the failure among its errors as one that passes by itself.

@@ -3,20 +3,26 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_driver::{BoxFuture, Caller, Cancel, Failure, Listener, Output, Said};
+use haft_driver::{Allowance, BoxFuture, Caller, Cancel, Failure, Listener, Output, Said};
 use haft_model::{AbortReason, CancelFact, Code, DriverId, EffectState, Stop};
 
-use crate::Manner;
+use super::form::Asked;
 use crate::gate::Cleared;
 use crate::guarded::Guarded;
 use crate::runtime::called_off;
 use crate::wait::QUIET;
+use crate::{Manner, Reply};
 
 /// One attempt under way.
-pub(super) struct Running {
+pub(super) struct Running<'m> {
+    pub(super) cleared: &'m Cleared,
+    pub(super) manner: &'m Manner<'m>,
     pub(super) driver: DriverId,
     pub(super) began: Instant,
     pub(super) deadline: Instant,
+    /// Until the deadline, and longer where people are asked meanwhile.
+    pub(super) time: Allowance,
+    /// When a driver that was told to stop is stopped.
     give_up: Instant,
     /// Fires when the driver is to stop.
     pub(super) cancel: Cancel,
@@ -26,6 +32,10 @@ pub(super) struct Running {
     caller_wish: Cancel,
     /// Whoever called, where they can be turned to.
     pub(super) caller: Option<Arc<dyn Caller>>,
+    /// Whether people fill in forms in the caller's place.
+    pub(super) people: bool,
+    /// What people are asked on behalf of the backend.
+    pub(super) asked: Asked<'m>,
     pub(super) wished: bool,
     pub(super) cancelable: bool,
     pub(super) mutates: bool,
@@ -38,18 +48,19 @@ pub(super) struct Running {
 pub(super) enum News {
     Done(Result<Result<Output, Failure>, String>),
     Said(Said),
+    Prompted(Option<Reply>),
     Wished,
     Quiet,
     OutOfTime,
 }
 
-impl Running {
+impl<'m> Running<'m> {
     pub(super) fn new(
-        cleared: &Cleared,
-        manner: &Manner<'_>,
+        cleared: &'m Cleared,
+        manner: &'m Manner<'m>,
         wish: Cancel,
         deadline: Instant,
-    ) -> Running {
+    ) -> Running<'m> {
         let began = Instant::now();
         let extras = &cleared.understood.entry.contract.tool.extras;
         let cancelable = match extras.supports_cancel {
@@ -58,13 +69,18 @@ impl Running {
         };
         Running {
             driver: cleared.understood.plan.route.driver.clone(),
+            cleared,
+            manner,
             began,
             deadline,
+            time: Allowance::until(deadline),
             give_up: deadline,
             cancel: Cancel::new(),
             wish,
             caller_wish: manner.cancel.clone(),
             caller: manner.caller.clone(),
+            people: false,
+            asked: Asked::default(),
             wished: false,
             cancelable,
             mutates: false,
@@ -86,7 +102,11 @@ impl Running {
             said = said.next() => News::Said(said),
             () = self.caller_wish.cancelled(), if !self.wished => News::Wished,
             () = self.wish.cancelled(), if !self.wished => News::Wished,
-            () = tokio::time::sleep_until(self.give_up.into()) => News::OutOfTime,
+            reply = self.asked.prompted() => News::Prompted(reply),
+            () = self.time.over(), if self.stopping.is_none() => News::OutOfTime,
+            () = tokio::time::sleep_until(self.give_up.into()), if self.stopping.is_some() => {
+                News::OutOfTime
+            }
             () = tokio::time::sleep_until(self.look_at.into()) => {
                 self.look_at = Instant::now() + QUIET;
                 News::Quiet

@@ -11,16 +11,11 @@ use crate::walk::Walk;
 impl Walk<'_> {
     /// The question whether this may be done, to whoever has to say.
     pub(super) fn question(&mut self, understood: &Understood, decision: Decision) -> Question {
-        self.asked += 1;
-        let id = match self.asked {
-            1 => self.journal.id().part("apr"),
-            number => self.journal.id().numbered("apr", number),
-        };
-        let now = self.journal.now();
+        let (id, now) = (self.next_question(), self.journal.now());
         let contract = &understood.entry.contract;
         let who = &understood.plan.actor.id;
         Question {
-            id: QuestionId::from(id.as_str()),
+            id,
             bound: self.bound(understood),
             grant: contract.grant_key(),
             needs: decision.needs.clone(),
@@ -30,7 +25,18 @@ impl Walk<'_> {
             decision,
             asked_at: now,
             expires_at: later(now, self.runtime.options.question),
+            form: None,
         }
+    }
+
+    /// The id of the question that is asked next.
+    pub(crate) fn next_question(&mut self) -> QuestionId {
+        self.asked += 1;
+        let id = match self.asked {
+            1 => self.journal.id().part("apr"),
+            number => self.journal.id().numbered("apr", number),
+        };
+        QuestionId::from(id.as_str())
     }
 
     /// Exactly what a yes would be for.
@@ -50,7 +56,7 @@ impl Walk<'_> {
     }
 
     /// A question and what became of it so far.
-    pub(super) async fn record_of(&self, id: &QuestionId) -> Result<QuestionRecord, Stop> {
+    pub(crate) async fn record_of(&self, id: &QuestionId) -> Result<QuestionRecord, Stop> {
         let filter = QuestionFilter { id: Some(id.clone()), ..QuestionFilter::default() };
         let found = self.runtime.store.questions(&filter).await.map_err(unrecorded)?;
         found

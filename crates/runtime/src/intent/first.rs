@@ -8,6 +8,7 @@ use haft_model::{
 
 use super::no_longer_wanted;
 use crate::journal::unrecorded;
+use crate::recover::Attended;
 use crate::walk::{Halt, Walk};
 use crate::{Manner, Patience, Recovered};
 
@@ -44,7 +45,7 @@ impl Walk<'_> {
             if let Some(envelope) = self.finished_now(&id, &record).await? {
                 return Ok(envelope);
             }
-            if manner.patience == Patience::Leave && record.run.status == Status::AwaitingApproval {
+            if manner.patience == Patience::Leave && waits(&record) {
                 return Ok(self.still_waits(&record));
             }
             let look = tokio::time::sleep(self.runtime.options.look);
@@ -72,7 +73,9 @@ impl Walk<'_> {
         id: &InvocationId,
         record: &IntentRecord,
     ) -> Result<Option<Envelope>, Stop> {
-        if let Some(question) = &record.run.approval_id {
+        // A question in the middle of an attempt is over with the process that asked it.
+        let before = record.run.status != Status::NeedsInput;
+        if let Some(question) = record.run.approval_id.as_ref().filter(|_| before) {
             let filter = QuestionFilter { id: Some(question.clone()), ..QuestionFilter::default() };
             let asked = self.runtime.questions(&filter).await?;
             if asked.iter().any(|asked| asked.state == QuestionState::Open) {
@@ -80,7 +83,7 @@ impl Walk<'_> {
             }
         }
         let Some(grabbed) = self.runtime.grab(id).await? else { return Ok(None) };
-        match Box::pin(self.runtime.resume(id, grabbed)).await? {
+        match Box::pin(self.runtime.resume(id, grabbed, Attended::No)).await? {
             Recovered::Finished(envelope) => Ok(Some(*envelope)),
             Recovered::StillWaiting | Recovered::Elsewhere => Ok(None),
         }
@@ -122,7 +125,7 @@ impl Walk<'_> {
             Some(question) => format!("it waits; approve it with `haft approve {question}`"),
             None => "it waits for a person".to_owned(),
         };
-        self.answer_of(id, self.waiting(question, words))
+        self.answer_of(id, self.waiting(question, words, record.run.status))
     }
 
     /// An envelope of this call, as that of another.
@@ -152,4 +155,9 @@ impl Walk<'_> {
         let _ = self.runtime.store.append(draft, Wait::Queue).await;
         Halt::Answered(Box::new(envelope))
     }
+}
+
+/// Whether people have to answer before the call on record goes on.
+fn waits(record: &IntentRecord) -> bool {
+    matches!(record.run.status, Status::AwaitingApproval | Status::NeedsInput)
 }

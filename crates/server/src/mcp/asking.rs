@@ -36,7 +36,8 @@ pub(super) fn abilities(told: Option<ClientCapabilities>, remarks: Option<String
     if told.roots.is_some() {
         kinds.insert(InquiryKind::Roots);
     }
-    Abilities { kinds, told: serde_json::to_value(&told).unwrap_or_default(), remarks }
+    let told = serde_json::to_value(&told).unwrap_or_default();
+    Abilities { kinds, told, remarks, people: false }
 }
 
 fn method(kind: InquiryKind) -> &'static str {
@@ -149,6 +150,7 @@ impl<'a> Form<'a> {
         let reason = reason.map(str::to_owned);
         let reason = reason.or_else(|| (!approves).then(|| "declined in the client".to_owned()));
         let channel = "mcp".to_owned();
-        Some(Reply { by, approves, reason, edited_input: None, always: false, channel })
+        let (edited_input, content) = (None, None);
+        Some(Reply { by, approves, reason, edited_input, content, always: false, channel })
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Remark};
 use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop, Tier};
-use haft_runtime::{Manner, Patience, Prompt, Receipt, Reply};
+use haft_runtime::{Leave, Manner, Patience, Prompt, Receipt, Reply};
 use rmcp::model::{InputRequests, InputRequiredResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -108,7 +108,13 @@ impl Conversation {
         let wish = cancel.clone();
         let running = Box::pin(async move {
             let at_hand = line.can_ask_a_person();
+            let told = line.sender.clone();
+            let leave: Leave = Arc::new(move |envelope| {
+                // A client that is too slow to hear it waits for the end instead.
+                let _ = told.try_send(News::Done(Box::new(envelope)));
+            });
             let manner = Manner {
+                leave: Some(leave),
                 patience: if at_hand { Patience::Wait } else { Patience::Leave },
                 prompt: at_hand.then_some(&*line as &dyn Prompt),
                 caller: Some(line.clone()),

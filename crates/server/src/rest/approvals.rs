@@ -8,7 +8,7 @@ use haft_ledger::{QuestionFilter, QuestionRecord};
 use haft_model::{Actor, Code, QuestionId, QuestionState, Stop, Timestamp};
 use haft_runtime::{Led, Reply};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::ask::{Asked, Body, By, Named};
 use super::problem::Problem;
@@ -45,6 +45,7 @@ pub(super) struct Said {
     decision: Decision,
     reason: Option<String>,
     input: Option<Value>,
+    content: Option<Map<String, Value>>,
     #[serde(default)]
     always: bool,
 }
@@ -70,6 +71,7 @@ pub(super) async fn answer(
         approves,
         reason: said.reason,
         edited_input: said.input,
+        content: said.content.map(Value::Object),
         always: said.always,
         channel: "http".to_owned(),
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft_driver::Cancel;
 use haft_ledger::Run;
 use haft_model::{Actor, Call, EffectState, Envelope, InvocationId, Status, Timestamp};
-use haft_runtime::{Manner, Patience, Receipt};
+use haft_runtime::{Leave, Manner, Patience, Receipt};
 use tokio::sync::oneshot;
 
 use crate::Desk;
@@ -22,6 +22,11 @@ pub(crate) struct Errand {
     pub(crate) id: InvocationId,
     done: oneshot::Receiver<Envelope>,
     wish: Cancel,
+}
+
+/// The one place for an answer, unless it was used.
+fn taken(sender: &Mutex<Option<oneshot::Sender<Envelope>>>) -> Option<oneshot::Sender<Envelope>> {
+    sender.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Calls whose callers did not wait, until the ledger knows them.
@@ -43,7 +48,13 @@ impl Errand {
         let errand = Errand { id: id.clone(), done, wish: wish.clone() };
         let desk = desk.clone();
         tokio::spawn(async move {
+            let sender = Arc::new(Mutex::new(Some(sender)));
+            let told = sender.clone();
+            let leave: Leave = Arc::new(move |envelope| {
+                let _ = taken(&told).map(|sender| sender.send(envelope));
+            });
             let manner = Manner {
+                leave: Some(leave),
                 patience: Patience::Leave,
                 cancel: wish,
                 receipt: Receipt::Acknowledged,
@@ -54,7 +65,7 @@ impl Errand {
             let answered = envelope.invocation_id.clone();
             desk.errands.ended(&id, &answered);
             // An answer that nobody took is there for whoever makes the same call again.
-            if sender.send(envelope).is_ok() {
+            if taken(&sender).is_some_and(|sender| sender.send(envelope).is_ok()) {
                 desk.runtime.hand_over(&answered);
             }
         });

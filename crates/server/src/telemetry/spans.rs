@@ -182,7 +182,8 @@ impl Parts<'_> {
         let next = self.story.transitions.iter().skip(1).map(|next| next.at);
         let next = next.chain(self.story.ended_at);
         let waits = self.story.transitions.iter().zip(next);
-        let waits = waits.filter(|(at, _)| at.status == Status::AwaitingApproval);
+        let asks = |status| matches!(status, Status::AwaitingApproval | Status::NeedsInput);
+        let waits = waits.filter(|(at, _)| asks(at.status));
         for ((began, until), asked) in waits.zip(&self.story.questions) {
             let about = vec![
                 text("haft.approval.id", asked.question.id.to_string()),

@@ -1,5 +1,7 @@
 //! What callers are asked, by backends and by us, and who may answer.
 
+use haft_model::{InvocationId, QuestionId, Role};
+use haft_runtime::Reply;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -67,4 +69,41 @@ async fn a_person_approves_in_their_own_client_and_an_agent_is_told_where_to_ask
     ana.say(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer })).await;
     let done = ana.hear().await;
     assert_eq!(done["result"]["structuredContent"], json!({ "text": "b" }), "{done}");
+}
+
+#[tokio::test]
+async fn a_client_that_shows_no_forms_is_told_where_people_fill_them_in() {
+    let stage = Stage::new().await;
+    let params = json!({ "name": "curious", "arguments": {} });
+    let pending = stage.call_plainly("curious", params).await;
+    let meta = &pending["result"]["_meta"];
+    assert_eq!(meta["dev.haft/approval"]["state"], "open", "{pending}");
+    let text = pending["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("its backend asks: “Who?”; answer with `haft approve apr_"), "{text}");
+    let id = meta["dev.haft/approval"]["approval_id"].as_str().unwrap();
+    let mut ana = stage.host.actor("user:ana");
+    ana.roles.insert(Role::Approver);
+    let reply = Reply {
+        by: ana,
+        approves: true,
+        reason: None,
+        edited_input: None,
+        content: Some(json!({ "name": "Ana" })),
+        always: false,
+        channel: "inbox".to_owned(),
+    };
+    stage.host.runtime().answer(&QuestionId::from(id), reply).await.unwrap();
+    let call = InvocationId::from(meta["dev.haft/invocation-id"].as_str().unwrap());
+    let reader = stage.host.reader();
+    let ended = async {
+        loop {
+            match reader.result(&call).await.unwrap() {
+                Some(envelope) => break envelope.structured_content.unwrap(),
+                None => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let told = tokio::time::timeout(PATIENCE, ended).await.unwrap();
+    let text = told["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), answers());
 }

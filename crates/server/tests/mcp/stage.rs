@@ -107,10 +107,15 @@ impl Stage {
     }
 
     /// A request of 2026-07-28, by a client that can show forms.
-    pub(crate) fn request(&self, method: &str, name: &str, mut params: Value) -> String {
+    pub(crate) fn request(&self, method: &str, name: &str, params: Value) -> String {
+        self.request_by(json!({ "elicitation": { "form": {} } }), method, name, params)
+    }
+
+    /// The same by a client that can do so much.
+    fn request_by(&self, able: Value, method: &str, name: &str, mut params: Value) -> String {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
+            "io.modelcontextprotocol/clientCapabilities": able,
         });
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let body = body.to_string();
@@ -126,8 +131,16 @@ impl Stage {
 
     /// Calls a tool and gives the answer.
     pub(crate) async fn call(&self, name: &str, params: Value) -> Value {
+        self.sent(self.request("tools/call", name, params)).await
+    }
+
+    /// The same by a client that can be asked nothing.
+    pub(crate) async fn call_plainly(&self, name: &str, params: Value) -> Value {
+        self.sent(self.request_by(json!({}), "tools/call", name, params)).await
+    }
+
+    async fn sent(&self, request: String) -> Value {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
-        let request = self.request("tools/call", name, params);
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();

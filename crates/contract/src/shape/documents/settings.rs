@@ -62,6 +62,13 @@ static WORKSPACE: Shape = table(
         )
         .or("\"ask\""),
         optional(
+            "forms",
+            "W029",
+            Word(&["inbox", "people", "off"]),
+            "Who fills in forms of backends that a caller cannot show.",
+        )
+        .or("\"inbox\""),
+        optional(
             "unsent",
             "W025",
             Word(&["refuse", "run"]),
@@ -254,6 +261,12 @@ static LIMITS: Shape = table(
         )
         .or("[]"),
         optional("rest", "W026", Map(&REST), "When a driver that fails is left alone.").or("{}"),
+        optional(
+            "form_ms",
+            "W031",
+            Integer(1, 86_400_000),
+            "How long a form of a backend waits for people, in milliseconds; ten minutes when absent.",
+        ),
     ],
 );
 

@@ -132,7 +132,13 @@ impl Story {
             .set("input_mutation_refs", numbered(id, "mut", self.mutations.len()))
             .set("hook_refs", numbered(id, "hook", self.hooks.len()))
             .set("persistence_refs", numbered(id, "per", self.persistence.len()))
-            .set("approval_request_ref", self.questions.last().map(|asked| &asked.question.id))
+            .set(
+                "approval_request_ref",
+                self.questions
+                    .iter()
+                    .rfind(|asked| asked.question.form.is_none())
+                    .map(|asked| &asked.question.id),
+            )
             .set("telemetry_refs", some(&self.traces()))
             .set("evidence_refs", entries);
     }

@@ -1,0 +1,158 @@
+//! A server asks while a call runs: a person answers in another process, and the server is told.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Child;
+
+use haft_testkit::Folder;
+use serde_json::{Value, json};
+
+use crate::hotel::hotel;
+use crate::stage::{check, command, finished, json as answer, run, started};
+use crate::terminal::typed;
+
+const BOOK: &str = "call book --as agent:coder --json";
+
+/// An agent's call that waits, once it says so, and the id of its form.
+fn waiting(folder: &Folder) -> (Child, String) {
+    let mut child = started(command(folder, BOOK));
+    let remarks = BufReader::new(child.stderr.take().unwrap());
+    let id = remarks.lines().map(Result::unwrap).find_map(|line| {
+        let (_, rest) = line.split_once("haft approve ")?;
+        Some(rest.split(' ').next().unwrap().trim_end_matches('`').to_owned())
+    });
+    (child, id.unwrap())
+}
+
+/// What the call came to.
+fn came(child: Child) -> (i32, Value) {
+    let ran = finished(child, BOOK);
+    (ran.status.code().unwrap(), serde_json::from_slice(&ran.stdout).unwrap())
+}
+
+#[test]
+fn a_person_fills_in_what_a_server_of_either_kind_asks() {
+    for era in ["legacy", "modern"] {
+        let folder = hotel(era, "");
+        let (child, id) = waiting(&folder);
+        let (_, list) = answer(&folder, "approvals --json");
+        let question = &list[0];
+        assert_eq!(
+            (&question["approval_id"], &question["actor"], &question["form"]["message"]),
+            (&json!(id), &json!("agent:coder"), &json!("How many rooms?")),
+            "{era}"
+        );
+        assert_eq!(answer(&folder, "runs --open --json").1[0]["status"], "needs_input", "{era}");
+
+        let (exit, refused) =
+            answer(&folder, &format!("approve {id} --field count=2 --as agent:coder --json"));
+        assert_eq!((exit, &refused["error"]["error_code"]), (3, &json!("permission.denied")));
+        check(
+            &folder,
+            &format!("approve {id} --field count=two"),
+            r"
+exit 4
+! input.value: the field `count` cannot be `two`: it is not a whole number
+! help: give `count` a whole number
+",
+        );
+        assert_eq!(answer(&folder, "approvals --json").1[0]["state"], "open", "{era}");
+
+        let (exit, given) =
+            answer(&folder, &format!("approve {id} --field count=2 --field breakfast=true --json"));
+        assert_eq!((exit, &given["state"]), (0, &json!("approved")), "{era} {given}");
+        let (exit, envelope) = came(child);
+        let told = json!({"action": "accept", "content": {"count": 2, "breakfast": true}});
+        assert_eq!((exit, &envelope["structured_content"]["told"]), (0, &told), "{era}");
+        assert_eq!(answer(&folder, "approvals --json").1, json!([]));
+        let (exit, log) = answer(&folder, "audit verify --json");
+        assert_eq!(exit, 0, "{log:#}");
+    }
+}
+
+#[test]
+fn a_no_and_a_silence_are_told_to_the_server_and_to_the_caller() {
+    for era in ["legacy", "modern"] {
+        let folder = hotel(era, "");
+        let (child, id) = waiting(&folder);
+        let (exit, _) = answer(&folder, &format!("reject {id} --reason dear --json"));
+        assert_eq!(exit, 0);
+        let (exit, envelope) = came(child);
+        let words = "`user:ana` said no: dear; `book` failed: no room was booked";
+        assert_eq!(
+            (exit, &envelope["error"]["error_code"], &envelope["error"]["message"]),
+            (3, &json!("approval.rejected"), &json!(words)),
+            "{era}"
+        );
+
+        let folder = hotel(era, "[limits]\nform_ms = 50\n");
+        let (child, id) = waiting(&folder);
+        let (_, envelope) = came(child);
+        assert_eq!(envelope["error"]["error_code"], "approval.expired", "{era} {envelope:#}");
+        let words = envelope["error"]["message"].as_str().unwrap();
+        assert!(words.starts_with("nobody filled in the backend's form by "), "{words}");
+        assert!(words.ends_with("; `book` failed: no room was booked"), "{words}");
+        let (_, late) = answer(&folder, &format!("approve {id} --field count=2 --json"));
+        assert_eq!(late["error"]["error_code"], "conflict", "{late:#}");
+    }
+}
+
+#[test]
+fn a_form_is_listed_in_the_words_of_its_server_with_what_each_field_takes() {
+    let folder = hotel("legacy", "");
+    let (mut child, id) = waiting(&folder);
+    let said = String::from_utf8(run(&folder, "approvals").stdout).unwrap();
+    let (_, shown) = said.split_once('\n').unwrap();
+    assert_eq!(
+        shown.replace(&id, "ID"),
+        r"  while book@1 runs for agent:coder, its backend asks: “How many rooms?”
+  by hotel with {}
+  the backend says:
+  | How many rooms?
+  field count  integer, at least 1
+  field breakfast  boolean, else false, may be left out
+  fill it in with `haft approve ID --field …`
+
+"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn forms_can_be_switched_off_and_are_not_asked_by_whoever_leaves() {
+    for (settings, line) in
+        [("[workspace]\nforms = \"off\"\n", BOOK), ("", &format!("{BOOK} --no-wait") as &str)]
+    {
+        for era in ["legacy", "modern"] {
+            let folder = hotel(era, settings);
+            let (exit, envelope) = answer(&folder, line);
+            assert_eq!((exit, &envelope["status"]), (1, &json!("failed")), "{era} {envelope:#}");
+            assert_eq!(answer(&folder, "approvals --all --json").1, json!([]));
+        }
+    }
+}
+
+#[test]
+fn whoever_sits_at_a_terminal_fills_it_in_right_there() {
+    let folder = hotel("legacy", "");
+    let (exit, said) = typed(
+        &folder,
+        "call book --as agent:coder",
+        &[
+            ("inbox > ", "f\n"),
+            ("count (integer, at least 1): ", "none\n"),
+            ("breakfast (boolean, else false): ", "\n"),
+            // What does not fit is explained, and asked for again.
+            ("give `count` a whole number", ""),
+            ("inbox > ", "f\n"),
+            ("count (integer, at least 1): ", "3\n"),
+            ("breakfast (boolean, else false): ", "true\n"),
+        ],
+    );
+    assert_eq!(exit, 0, "{said}");
+    assert!(
+        said.contains("the field `count` cannot be `none`: it is not a whole number"),
+        "{said}"
+    );
+    assert!(said.contains(r#""breakfast": true"#) && said.contains(r#""count": 3"#), "{said}");
+}

@@ -1,0 +1,365 @@
+//! Forms that a backend wants filled in while a call runs, put to people like any other question.
+//!
+//! The driver and its connection are held meanwhile, and the time of the call stands still. One form
+//! of a call is open at a time, until people answer, its own time is over, or nobody wants the call.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use haft_driver::{BoxFuture, Failure, Inquiry};
+use haft_ledger::QuestionRecord;
+use haft_model::{
+    Code, Decision, Event, Form, InputEnded, Layer, Opinion, Progress, Question, QuestionState,
+    Says, Status, Stop, Verdict,
+};
+use haft_policy::{Settlement, settle};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::asking::Answers;
+use super::running::Running;
+use crate::guarded::{Guarded, caught};
+use crate::journal::unrecorded;
+use crate::queue::Aside;
+use crate::runtime::later;
+use crate::walk::Walk;
+use crate::{Forms as Who, Patience, Reply};
+
+/// What a backend asked at once, as far as people answer it.
+pub(super) struct Forms {
+    /// The forms that were not put to anybody yet.
+    pub(super) left: BTreeMap<String, Inquiry>,
+    /// What the caller says to the rest, where there is a rest.
+    pub(super) others: Option<oneshot::Receiver<Answers>>,
+    pub(super) answers: BTreeMap<String, Value>,
+    pub(super) reply: oneshot::Sender<Answers>,
+    pub(super) aside: Aside,
+}
+
+/// Everything that people are asked on behalf of a backend.
+#[derive(Default)]
+pub(super) struct Asked<'m> {
+    waiting: VecDeque<Forms>,
+    open: Option<Open>,
+    /// Somebody at hand who is asked beside the inbox.
+    prompting: Option<Guarded<BoxFuture<'m, Option<Reply>>>>,
+    /// Whether the caller was told that the call goes on without them.
+    left: bool,
+    /// Why a form was not filled in, for the failure that follows.
+    unanswered: Option<Stop>,
+}
+
+/// A form that waits for people.
+struct Open {
+    name: String,
+    question: Question,
+}
+
+impl Asked<'_> {
+    pub(super) fn add(&mut self, forms: Forms) {
+        self.waiting.push_back(forms);
+    }
+
+    /// What somebody at hand says; never where nobody is asked.
+    pub(super) async fn prompted(&mut self) -> Option<Reply> {
+        let Some(prompting) = &mut self.prompting else { return std::future::pending().await };
+        let reply = prompting.await.unwrap_or_default();
+        self.prompting = None;
+        reply
+    }
+}
+
+impl Walk<'_> {
+    /// Whether people fill in forms in the middle of this call. It is a person's ability that we really
+    /// have: the inbox may be used, an answer would count, and somebody lives on who holds the driver.
+    pub(super) fn people_fill_in(&self, running: &Running<'_>) -> bool {
+        let manner = running.manner;
+        let caller = running.caller.as_ref().map(|caller| caller.abilities());
+        let shows = caller.is_some_and(|able| able.kinds.contains(&haft_driver::InquiryKind::Form));
+        let person = running.cleared.understood.plan.actor.is_person();
+        let wanted = match self.runtime.options.forms {
+            Who::Off => false,
+            Who::Inbox => !shows,
+            Who::People => !shows || !person,
+        };
+        wanted
+            && !self.nested
+            && !self.unattended
+            && (manner.patience == Patience::Wait || manner.leave.is_some())
+            && self.inbox_may_be_used(&running.cleared.understood)
+            && !self.world.rulebook.governance.signing_required
+    }
+
+    /// Puts the next form to people, if none is open; whatever is answered by then goes back.
+    pub(super) async fn ask_people(&mut self, running: &mut Running<'_>) {
+        while running.asked.open.is_none() {
+            let Some(forms) = running.asked.waiting.front_mut() else { return };
+            if let Some(others) = &mut forms.others {
+                match others.try_recv() {
+                    Ok(Ok(answers)) => forms.answers.extend(answers),
+                    Err(oneshot::error::TryRecvError::Empty) => return,
+                    Ok(Err(stop)) => return self.no_answers(running, stop),
+                    Err(oneshot::error::TryRecvError::Closed) => {
+                        let gone = Stop::new(Code::ApprovalRequired, "the caller is gone");
+                        return self.no_answers(running, gone);
+                    }
+                }
+                forms.others = None;
+            }
+            let Some((name, inquiry)) = forms.left.pop_first() else {
+                let done = running.asked.waiting.pop_front();
+                if let Some(Forms { answers, reply, aside, .. }) = done {
+                    drop(aside);
+                    let _ = reply.send(Ok(answers));
+                }
+                continue;
+            };
+            match Form::read(&inquiry.params) {
+                Ok(form) => match self.open(running, name, form).await {
+                    Ok(()) => self.announce(running),
+                    Err(stop) => self.no_answers(running, stop),
+                },
+                Err(stop) => {
+                    forms.answers.insert(name, json!({ "action": "decline" }));
+                    let message = Some(stop.message.clone());
+                    running.asked.unanswered = Some(stop);
+                    let progress = Progress { message, ..Progress::default() };
+                    self.progressed(running, progress, None).await;
+                }
+            }
+        }
+    }
+
+    fn no_answers(&mut self, running: &mut Running<'_>, stop: Stop) {
+        if let Some(forms) = running.asked.waiting.pop_front() {
+            let _ = forms.reply.send(Err(stop));
+        }
+    }
+
+    /// Puts a form on record as a question, and lets time stand still.
+    async fn open(
+        &mut self,
+        running: &mut Running<'_>,
+        name: String,
+        form: Form,
+    ) -> Result<(), Stop> {
+        let understood = &running.cleared.understood;
+        let contract = &understood.entry.contract;
+        // Whoever would have to say whether the call may run says what the backend is told.
+        let judged = self.judged(&self.world.clone(), understood, &[]).await?;
+        let (id, now) = (self.next_question(), self.journal.now());
+        let plan = &understood.plan;
+        let asks = format!("`{}` asks on behalf of its backend", plan.route.driver);
+        let said = form.message.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = crate::render::capped(&said, 300).0.to_owned();
+        let question = Question {
+            id,
+            bound: self.bound(understood),
+            grant: contract.grant_key(),
+            needs: judged.needs,
+            rememberable: false,
+            summary: format!(
+                "while {} runs for {}, its backend asks: \u{201c}{said}\u{201d}",
+                contract.key(),
+                plan.actor.id,
+            ),
+            shown_input: self.shown(plan),
+            decision: Decision {
+                verdict: Verdict::Ask,
+                deciding: Some(0),
+                opinions: vec![Opinion::new(Layer::Contract, Says::Ask, asks)],
+                needs: Vec::new(),
+                code: None,
+                suggested_updates: Vec::new(),
+                decided_at: now,
+            },
+            asked_at: now,
+            expires_at: later(now, self.runtime.options.form),
+            form: Some(form),
+        };
+        self.keep(&plan.input);
+        self.journal.note(Event::InputRequested(Box::new(question.clone())));
+        self.journal.claim(&self.runtime.options.node, self.runtime.lease_end());
+        if let Err(stop) = self.journal.save().await {
+            // Nobody can answer what is not on record.
+            let (question, state) = (question.id, QuestionState::Withdrawn);
+            let reason = "it could not be put on record".to_owned();
+            self.journal.note(Event::InputEnded(InputEnded { question, state, reason }));
+            return Err(stop);
+        }
+        running.asked.open = Some(Open { name, question });
+        running.time.hold();
+        Ok(())
+    }
+
+    /// Tells whoever can be told that a form is open.
+    fn announce(&mut self, running: &mut Running<'_>) {
+        let Some(Open { question, .. }) = &running.asked.open else { return };
+        let manner = running.manner;
+        if let Some(prompt) = manner.prompt {
+            let question = question.clone();
+            let asking = caught(|| -> BoxFuture<'_, _> {
+                Box::pin(async move { prompt.ask(&question).await })
+            });
+            running.asked.prompting = asking.ok().map(Guarded);
+        } else if let Some(tell) = manner.tell {
+            let _ = caught(|| tell(question));
+        }
+        let words = format!("{}; answer with `haft approve {}`", question.summary, question.id);
+        let mut envelope = self.waiting(Some(question.id.clone()), words, Status::NeedsInput);
+        envelope.effect_state = running.effect;
+        // Equal calls find it on record from here on, and need not wait with it.
+        if let Some(carrying) = self.carrying.take() {
+            carrying.answered(&envelope);
+        }
+        let leaves = manner.patience == Patience::Leave && !running.asked.left;
+        if let Some(leave) = manner.leave.as_ref().filter(|_| leaves) {
+            running.asked.left = true;
+            let _ = caught(|| leave(envelope));
+        }
+    }
+
+    /// What somebody at hand said. A reply that does not count ends nothing.
+    pub(super) async fn replied(&mut self, running: &mut Running<'_>, reply: Option<Reply>) {
+        let open = running.asked.open.as_ref().map(|open| open.question.id.clone());
+        if let (Some(id), Some(reply)) = (open, reply) {
+            let _ = self.runtime.answer(&id, reply).await;
+        }
+        self.look_at_forms(running).await;
+    }
+
+    /// Looks whether the open form was answered, or its time is over.
+    pub(super) async fn look_at_forms(&mut self, running: &mut Running<'_>) {
+        if let Some(Open { question, .. }) = &running.asked.open {
+            // What cannot be read now can be read later.
+            let Ok(record) = self.record_of(&question.id).await else { return };
+            let question = question.clone();
+            if let Some(ended) = self.came_of(running, &question, &record).await {
+                self.close_form(running, ended);
+            } else {
+                return;
+            }
+        }
+        self.ask_people(running).await;
+    }
+
+    /// What came of a form; nothing while it is open.
+    async fn came_of(
+        &mut self,
+        running: &mut Running<'_>,
+        question: &Question,
+        record: &QuestionRecord,
+    ) -> Option<Ended> {
+        let now = self.journal.now();
+        if record.answers.is_empty() && now <= question.expires_at {
+            return None;
+        }
+        let rulebook = self.runtime.world().rulebook.clone();
+        // Those who agree have to have filled in the same.
+        let last = record.answers.iter().rev().find(|answer| answer.approves);
+        let content = last.and_then(|answer| answer.content.clone());
+        let mut bound = question.bound.clone();
+        bound.call_input = content.clone().unwrap_or(bound.call_input);
+        let plan = &running.cleared.understood.plan;
+        match settle(&rulebook, question, &record.answers, plan, &bound, now) {
+            Settlement::Open(_) => None,
+            Settlement::Refused(stop) if stop.code == Code::ApprovalRejected => {
+                Some(Ended::unanswered(QuestionState::Rejected, "decline", stop))
+            }
+            Settlement::Refused(stop) if stop.code == Code::ApprovalExpired => {
+                let words =
+                    format!("nobody filled in the backend's form by {}", question.expires_at);
+                let stop =
+                    Stop { message: words, ..stop }.help("call it again, and answer in time");
+                Some(Ended::unanswered(QuestionState::Expired, "cancel", stop))
+            }
+            Settlement::Refused(stop) => {
+                Some(Ended::unanswered(QuestionState::Withdrawn, "cancel", stop))
+            }
+            Settlement::Changed(why) => {
+                let stop = Stop::new(Code::ApprovalExpired, why);
+                Some(Ended::unanswered(QuestionState::Withdrawn, "cancel", stop))
+            }
+            Settlement::Permitted(_) => Some(match self.content(content).await {
+                Ok(content) => {
+                    let by = last.map(|answer| format!("{} filled it in", answer.by));
+                    Ended {
+                        state: QuestionState::Approved,
+                        answer: json!({ "action": "accept", "content": content }),
+                        reason: by.unwrap_or_default(),
+                        stop: None,
+                    }
+                }
+                Err(stop) => Ended::unanswered(QuestionState::Withdrawn, "cancel", stop),
+            }),
+        }
+    }
+
+    async fn content(&self, digest: Option<haft_model::Digest>) -> Result<Value, Stop> {
+        let gone = || Stop::new(Code::Internal, "what was filled in is gone");
+        let digest = digest.ok_or_else(gone)?;
+        let bytes = self.runtime.store.payload(self.journal.id(), &digest).await;
+        let bytes = bytes.map_err(unrecorded)?.ok_or_else(gone)?;
+        serde_json::from_slice(&bytes).map_err(|_| gone())
+    }
+
+    /// Nobody wants an answer any more: the backend is told so, and the form is closed.
+    pub(super) fn withdraw_forms(&mut self, running: &mut Running<'_>, why: &str) {
+        if running.asked.open.is_some() {
+            let stop = Stop::new(Code::CanceledCaller, why);
+            self.close_form(running, Ended::unanswered(QuestionState::Withdrawn, "cancel", stop));
+            running.asked.unanswered = None;
+        }
+        for Forms { left, mut answers, reply, .. } in std::mem::take(&mut running.asked.waiting) {
+            answers.extend(left.into_keys().map(|name| (name, json!({ "action": "cancel" }))));
+            let _ = reply.send(Ok(answers));
+        }
+    }
+
+    fn close_form(&mut self, running: &mut Running<'_>, ended: Ended) {
+        let Some(Open { name, question }) = running.asked.open.take() else { return };
+        running.asked.prompting = None;
+        running.time.go_on();
+        let Ended { state, answer, reason, stop } = ended;
+        self.journal.note(Event::InputEnded(InputEnded { question: question.id, state, reason }));
+        running.asked.unanswered = stop;
+        if let Some(forms) = running.asked.waiting.front_mut() {
+            forms.answers.insert(name, answer);
+        }
+    }
+}
+
+/// How a form ended.
+struct Ended {
+    state: QuestionState,
+    /// What the backend is told.
+    answer: Value,
+    reason: String,
+    /// Why it was not filled in.
+    stop: Option<Stop>,
+}
+
+impl Ended {
+    fn unanswered(state: QuestionState, action: &str, stop: Stop) -> Ended {
+        let reason = stop.message.clone();
+        Ended { state, answer: json!({ "action": action }), reason, stop: Some(stop) }
+    }
+}
+
+impl Running<'_> {
+    /// A failure after a form was not filled in says so first, and what the backend made of it.
+    pub(super) fn why_unanswered(&mut self, failure: Failure) -> Failure {
+        let called_off = failure.stop.code == Code::CanceledCaller;
+        let Some(why) = self.asked.unanswered.take().filter(|_| !called_off) else {
+            return failure;
+        };
+        let message = format!("{}; {}", why.message, failure.stop.message);
+        let mut cause = failure.stop.cause;
+        if let (Value::Object(fields), Value::Object(more)) = (&mut cause, why.cause.clone()) {
+            fields.extend(more);
+        } else if cause.is_null() {
+            cause = why.cause.clone();
+        }
+        let stop = Stop { message, cause, ..why };
+        Failure { stop, ..failure }
+    }
+}
