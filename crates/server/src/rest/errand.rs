@@ -51,7 +51,9 @@ impl Errand {
             let sender = Arc::new(Mutex::new(Some(sender)));
             let told = sender.clone();
             let leave: Leave = Arc::new(move |envelope| {
-                let _ = taken(&told).map(|sender| sender.send(envelope));
+                if let Some(sender) = taken(&told) {
+                    let _ = sender.send(envelope);
+                }
             });
             let manner = Manner {
                 leave: Some(leave),
