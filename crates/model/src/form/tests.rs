@@ -1,3 +1,5 @@
+//! Forms that backends send: what is read, what is refused, and what may be filled in.
+
 use serde_json::{Value, json};
 
 use super::*;
