@@ -149,7 +149,7 @@ impl Walk<'_> {
             (true, false) => EffectState::Submitted,
         };
         let wish = self.enlisted.wish.clone();
-        let mut running = Running::new(cleared, manner, wish, until);
+        let mut running = Running::new(cleared, manner, wish, until, self.runtime.pulse.clone());
         (running.mutates, running.effect) = (mutates, effect);
         if self.people_fill_in(&running) {
             (running.people, running.time) = (true, Allowance::holdable(until));

@@ -17,7 +17,8 @@ use crate::limits::Limits;
 use crate::queue::Queue;
 use crate::rest::{Rest, Rests};
 use crate::scopes::Scopes;
-use crate::{Clock, World};
+use crate::wait::QUIET;
+use crate::{Clock, Pulse, World};
 
 /// How many calls that ended wait to be heard of; whoever is slower misses the oldest.
 const MOST_ENDINGS: usize = 2048;
@@ -111,6 +112,8 @@ pub struct Runtime {
     pub(crate) closing: Cancel,
     /// Rings whenever a call is no longer under way.
     pub(crate) left: Notify,
+    /// When calls that run are looked at.
+    pub(crate) pulse: Pulse,
     pub(crate) limits: Limits,
     pub(crate) rests: Rests,
     world: RwLock<Arc<World>>,
@@ -145,6 +148,7 @@ impl Runtime {
             delivery: Arc::default(),
             closing: Cancel::new(),
             left: Notify::new(),
+            pulse: Pulse::new(QUIET),
             scopes: Scopes::default(),
             running: Mutex::default(),
             declared: Mutex::default(),

@@ -32,6 +32,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use haft_driver::Cancel;
 use haft_model::Actor;
+use haft_runtime::Pulse;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -63,7 +64,8 @@ pub(crate) fn service(desk: Arc<Desk>, soon: Duration, stop: &Cancel) -> (Router
         .with_max_request_body_bytes(LARGEST_REQUEST)
         .with_cancellation_token(stop.child_token());
     let sessions = Arc::<sessions::Sessions>::default();
-    let straight = Straight { desk: desk.clone(), sessions: sessions.clone(), soon };
+    let pulse = Pulse::new(soon);
+    let straight = Straight { desk: desk.clone(), sessions: sessions.clone(), soon, pulse };
     let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), sessions, config);
     let router = Router::new().fallback_service(service);
     (router.layer(from_fn(end_plainly)).layer(from_fn(read_whole)), straight)

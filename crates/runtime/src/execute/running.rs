@@ -11,7 +11,7 @@ use crate::gate::Cleared;
 use crate::guarded::Guarded;
 use crate::runtime::called_off;
 use crate::wait::QUIET;
-use crate::{Manner, Reply};
+use crate::{Manner, Pulse, Reply};
 
 /// One attempt under way.
 pub(super) struct Running<'m> {
@@ -42,6 +42,7 @@ pub(super) struct Running<'m> {
     pub(super) stopping: Option<AbortReason>,
     pub(super) effect: EffectState,
     look_at: Instant,
+    pulse: Pulse,
 }
 
 /// What a running attempt brings next.
@@ -60,6 +61,7 @@ impl<'m> Running<'m> {
         manner: &'m Manner<'m>,
         wish: Cancel,
         deadline: Instant,
+        pulse: Pulse,
     ) -> Running<'m> {
         let began = Instant::now();
         let extras = &cleared.understood.entry.contract.tool.extras;
@@ -87,6 +89,7 @@ impl<'m> Running<'m> {
             stopping: None,
             effect: EffectState::None,
             look_at: began + QUIET,
+            pulse,
         }
     }
 
@@ -107,7 +110,7 @@ impl<'m> Running<'m> {
             () = tokio::time::sleep_until(self.give_up.into()), if self.stopping.is_some() => {
                 News::OutOfTime
             }
-            () = tokio::time::sleep_until(self.look_at.into()) => {
+            () = self.pulse.past(self.look_at.into()) => {
                 self.look_at = Instant::now() + QUIET;
                 News::Quiet
             }

@@ -19,7 +19,9 @@ use axum::response::{IntoResponse as _, Response};
 use haft_catalog::Viewer;
 use haft_driver::Abilities;
 use haft_model::Actor;
+use haft_runtime::Pulse;
 use rmcp::model::{ClientCapabilities, LoggingLevel, ProtocolVersion};
+use tokio::time::Instant;
 
 use super::asking;
 use super::calling::{Begun, Called, Client};
@@ -42,6 +44,8 @@ pub(crate) struct Straight {
     pub(super) sessions: Arc<Sessions>,
     /// How long an answer may take that comes as one document.
     pub(super) soon: Duration,
+    /// Tells when that time is over.
+    pub(super) pulse: Pulse,
 }
 
 /// How the sender of a request speaks.
@@ -92,7 +96,7 @@ impl Straight {
         let first = tokio::select! {
             biased;
             said = talk.next() => Some(said),
-            () = tokio::time::sleep(self.soon) => None,
+            () = self.pulse.past(Instant::now() + self.soon) => None,
         };
         Some(match first {
             Some(Said::Last(last)) => last.into_response(),
