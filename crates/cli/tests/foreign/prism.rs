@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
@@ -156,10 +156,13 @@ fn parameters_of_many_styles_are_written_as_the_document_says() {
     styles.takes("form-data-standard", json!({"primitive": "one"}));
 }
 
-#[test]
-fn requests_to_github_are_those_of_its_document() {
-    let document = "@octokit/openapi/generated/api.github.com.json";
-    let github = Imported::of(document, "github", "--only issues/*");
+fn of_github(document: &str) -> PathBuf {
+    packages().join("node_modules/@octokit/openapi/generated").join(document)
+}
+
+/// Calls a server of GitHub as its document says.
+fn github_is_called(document: &Path) {
+    let github = Imported::of(document.to_str().unwrap(), "github", "--only issues/*");
     let repo = |more: Value| {
         let mut input = json!({"owner": "octocat", "repo": "hello"});
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -171,4 +174,29 @@ fn requests_to_github_are_those_of_its_document() {
     let label = json!({"name": "bug", "color": "f29513", "description": "It does not work"});
     let made = github.takes("issues.create-label", repo(label));
     assert!(made["id"].is_number(), "{made}");
+}
+
+#[test]
+fn requests_to_github_are_those_of_its_document() {
+    github_is_called(&of_github("api.github.com.json"));
+}
+
+#[test]
+fn requests_to_github_in_the_cloud_are_those_of_its_document() {
+    // It refers to files that were not published with it, and the mock does not start without them.
+    let folder = Folder::new();
+    let missing = ["actions", "advisory-db", "packages"];
+    let folder = missing.iter().fold(folder, |folder, name| {
+        folder.file(&format!("server-statistics-{name}.yaml"), "type: object\n")
+    });
+    let document = folder.path().join("ghec.json");
+    std::fs::copy(of_github("ghec.json"), &document).unwrap();
+    github_is_called(&document);
+}
+
+#[test]
+fn requests_to_githubs_servers_are_those_of_their_documents() {
+    for document in ["ghes-3.17.json", "ghes-3.18.json", "ghes-3.19.json"] {
+        github_is_called(&of_github(document));
+    }
 }
