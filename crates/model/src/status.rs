@@ -86,6 +86,11 @@ impl Status {
         self >= Status::SchemaParseFailed
     }
 
+    /// Whether the call goes on only when people have answered.
+    pub fn waits_for_people(self) -> bool {
+        matches!(self, Status::AwaitingApproval | Status::NeedsInput)
+    }
+
     /// Whether one status may follow another, as §10 of the digest has it. Haft itself may fail
     /// anywhere, as when the ledger cannot be written, so every state that is no end may become
     /// `failed`.

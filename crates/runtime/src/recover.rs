@@ -66,8 +66,7 @@ impl Runtime {
             if let Some(grabbed) = self.grab(id).await? {
                 return self.resume(id, grabbed, Attended::Yes).await;
             }
-            let waits = |status| matches!(status, Status::AwaitingApproval | Status::NeedsInput);
-            let moved = !self.status_of(id).await?.is_some_and(waits);
+            let moved = !self.status_of(id).await?.is_some_and(Status::waits_for_people);
             if moved || Instant::now() > patience {
                 return Ok(Recovered::Elsewhere);
             }

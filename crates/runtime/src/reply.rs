@@ -1,7 +1,7 @@
 //! Answering a question of the inbox, whatever became of it and of its call meanwhile.
 
 use haft_ledger::{QuestionFilter, QuestionRecord, RunFilter};
-use haft_model::{Code, Envelope, QuestionId, QuestionState, Status, Stop};
+use haft_model::{Code, Envelope, QuestionId, QuestionState, Stop};
 
 use crate::{Answered, Recovered, Reply, Runtime};
 
@@ -73,8 +73,7 @@ impl Runtime {
         let open = open.iter().any(|record| record.state == QuestionState::Open);
         let id = Some(record.question.bound.invocation.clone());
         let runs = self.reader().runs(&RunFilter { id, ..RunFilter::default() }).await?;
-        let waits = |status| matches!(status, Status::AwaitingApproval | Status::NeedsInput);
-        Ok(open && runs.iter().any(|run| waits(run.status)))
+        Ok(open && runs.iter().any(|run| run.status.waits_for_people()))
     }
 }
 

@@ -45,7 +45,7 @@ impl Walk<'_> {
             if let Some(envelope) = self.finished_now(&id, &record).await? {
                 return Ok(envelope);
             }
-            if manner.patience == Patience::Leave && waits(&record) {
+            if manner.patience == Patience::Leave && record.run.status.waits_for_people() {
                 return Ok(self.still_waits(&record));
             }
             let look = tokio::time::sleep(self.runtime.options.look);
@@ -155,9 +155,4 @@ impl Walk<'_> {
         let _ = self.runtime.store.append(draft, Wait::Queue).await;
         Halt::Answered(Box::new(envelope))
     }
-}
-
-/// Whether people have to answer before the call on record goes on.
-fn waits(record: &IntentRecord) -> bool {
-    matches!(record.run.status, Status::AwaitingApproval | Status::NeedsInput)
 }

@@ -92,7 +92,8 @@ impl Straight {
         };
         let token = frame.meta.get_progress_token();
         let desk = self.desk.clone();
-        let mut talk = Talk::new(desk, conversation, closing, frame.id, token, remarks, visit);
+        let (conversation, id) = (Some(conversation), frame.id);
+        let mut talk = Talk { desk, conversation, closing, id, token, remarks, visit };
         let first = tokio::select! {
             biased;
             said = talk.next() => Some(said),

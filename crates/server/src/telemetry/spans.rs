@@ -5,7 +5,7 @@
 
 use haft_ledger::{Attempt, Judgement, Story};
 use haft_model::{
-    CallPhase, Code, Digest, PhaseOutcome, Status, Timestamp, ToolKey, Trace, Verdict, span_of,
+    CallPhase, Code, Digest, PhaseOutcome, Timestamp, ToolKey, Trace, Verdict, span_of,
 };
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
@@ -150,14 +150,17 @@ struct Parts<'s> {
 impl Parts<'_> {
     fn add(&mut self, name: String, from: Timestamp, to: Timestamp, attributes: Vec<KeyValue>) {
         let id = part_id(self.story.invocation_id.as_str(), &name, self.spans.len());
+        // Phases are told by another clock than the whole, and a busy thread may wait between the two.
+        let (first, last) = (self.whole.start_time_unix_nano, self.whole.end_time_unix_nano);
+        let within = |at: Timestamp| nanos(at).min(last).max(first);
         self.spans.push(Span {
             trace_id: self.whole.trace_id.clone(),
             span_id: id,
             parent_span_id: self.whole.span_id.clone(),
             name,
             kind: SpanKind::Internal.into(),
-            start_time_unix_nano: nanos(from),
-            end_time_unix_nano: nanos(to.max(from)),
+            start_time_unix_nano: within(from),
+            end_time_unix_nano: within(to.max(from)),
             attributes,
             ..Span::default()
         });
@@ -182,8 +185,7 @@ impl Parts<'_> {
         let next = self.story.transitions.iter().skip(1).map(|next| next.at);
         let next = next.chain(self.story.ended_at);
         let waits = self.story.transitions.iter().zip(next);
-        let asks = |status| matches!(status, Status::AwaitingApproval | Status::NeedsInput);
-        let waits = waits.filter(|(at, _)| asks(at.status));
+        let waits = waits.filter(|(at, _)| at.status.waits_for_people());
         for ((began, until), asked) in waits.zip(&self.story.questions) {
             let about = vec![
                 text("haft.approval.id", asked.question.id.to_string()),

@@ -29,17 +29,17 @@ const MOST_WAITING: usize = 16;
 
 /// A call and whoever waits for its answer.
 pub(super) struct Talk {
-    desk: Arc<Desk>,
+    pub(super) desk: Arc<Desk>,
     /// None once there is nothing more to say.
-    conversation: Option<Conversation>,
-    closing: Closing,
-    id: RequestId,
+    pub(super) conversation: Option<Conversation>,
+    pub(super) closing: Closing,
+    pub(super) id: RequestId,
     /// By what the client knows progress, where it wants to hear of it.
-    token: Option<ProgressToken>,
+    pub(super) token: Option<ProgressToken>,
     /// From which level on it wants to hear remarks.
-    remarks: Option<String>,
+    pub(super) remarks: Option<String>,
     /// The session that it is in, in the older versions.
-    visit: Option<Visit>,
+    pub(super) visit: Option<Visit>,
 }
 
 /// What a client is told.
@@ -92,18 +92,6 @@ pub(super) fn message(
 }
 
 impl Talk {
-    pub(super) fn new(
-        desk: Arc<Desk>,
-        conversation: Conversation,
-        closing: Closing,
-        id: RequestId,
-        token: Option<ProgressToken>,
-        remarks: Option<String>,
-        visit: Option<Visit>,
-    ) -> Talk {
-        Talk { desk, conversation: Some(conversation), closing, id, token, remarks, visit }
-    }
-
     /// What the client is told next.
     pub(super) async fn next(&mut self) -> Said {
         loop {
