@@ -8,14 +8,15 @@ use haft_driver::{Attempt, Failure, Output};
 use haft_model::{Code, EffectState, Stop};
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ErrorData,
-    InputRequiredResult, InputResponses, RequestMetaObject, ServerResult,
+    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorCode,
+    ErrorData, InputRequiredResult, InputResponses, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value, json};
 
 use super::backend::{MOST_ROUNDS, answers, asks_too_often};
 use super::connection::Connection;
+use super::direct::{Direct, Sent};
 use super::manifest::Entry;
 use super::tools::one_line;
 use super::wire::Going;
@@ -23,8 +24,9 @@ use super::{Mcp, answer, remote};
 use crate::ending::{called_off, late, running, unsent, while_running};
 use crate::web::{Sending, Stage};
 
-/// How long a server is told that nobody waits for it any more.
+/// How long a server is told that nobody waits for it any more, and in which words.
 const FAREWELL: Duration = Duration::from_secs(2);
+const UNWANTED: &str = "nobody waits for it any more";
 
 /// What the backend knows the call by, where it looks at that.
 const KEY: &str = "dev.haft/idempotency-key";
@@ -110,14 +112,25 @@ impl<'a> Call<'a> {
         params.input_responses.clone_from(&brought.answers);
         params.request_state.clone_from(&brought.state);
         let mut request = CallToolRequest::new(params.with_arguments(arguments));
-        let (sending, link) = (self.sending.clone(), self.attempt.link.clone());
-        request.extensions.insert(Going { sending, link });
-        let request = ClientRequest::CallToolRequest(request);
-        let mut options = PeerRequestOptions::no_options();
-        options.meta = self.meta();
-        let handle = connection.peer().send_request_with_option(request, options).await;
-        let handle = handle.map_err(|_| self.broken(connection))?;
-        Ok(Asked { handle: Some(handle), sending: self.sending.clone() })
+        let going = Going { sending: self.sending.clone(), link: self.attempt.link.clone() };
+        let pending = match connection.direct() {
+            Some(direct) => {
+                let mut meta = connection.own_meta();
+                meta.extend(self.meta().unwrap_or_default());
+                let sent = direct.call(request, meta, going).await;
+                sent.ok().map(|sent| Pending::Direct(sent, direct.clone()))
+            }
+            None => {
+                request.extensions.insert(going);
+                let request = ClientRequest::CallToolRequest(request);
+                let mut options = PeerRequestOptions::no_options();
+                options.meta = self.meta();
+                let handle = connection.peer().send_request_with_option(request, options).await;
+                handle.ok().map(Pending::Library)
+            }
+        };
+        let pending = pending.ok_or_else(|| self.broken(connection))?;
+        Ok(Asked { pending: Some(pending), sending: self.sending.clone() })
     }
 
     /// Whether anybody is there who answers what a server wants to know.
@@ -272,29 +285,57 @@ struct Brought {
 
 /// A request that is waited for. Whoever stops waiting tells the server.
 struct Asked {
-    handle: Option<RequestHandle<RoleClient>>,
+    pending: Option<Pending>,
     sending: Arc<Sending>,
+}
+
+/// Where its answer will be.
+enum Pending {
+    Direct(Sent, Direct),
+    Library(RequestHandle<RoleClient>),
 }
 
 impl Asked {
     fn id(&self) -> String {
-        self.handle.as_ref().map(|handle| handle.id.to_string()).unwrap_or_default()
+        match &self.pending {
+            Some(Pending::Direct(sent, _)) => sent.id.to_string(),
+            Some(Pending::Library(handle)) => handle.id.to_string(),
+            None => String::new(),
+        }
     }
 
     async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
-        let Some(handle) = &mut self.handle else { return Err(ServiceError::TransportClosed) };
-        let answered = (&mut handle.rx).await.map_err(|_| ServiceError::TransportClosed)?;
-        self.handle = None;
-        answered
+        let answered = match &mut self.pending {
+            Some(Pending::Direct(sent, _)) => {
+                (&mut sent.answer).await.map(|answer| answer.map_err(ServiceError::McpError))
+            }
+            Some(Pending::Library(handle)) => (&mut handle.rx).await,
+            None => return Err(ServiceError::TransportClosed),
+        };
+        self.pending = None;
+        answered.map_err(|_| ServiceError::TransportClosed)?
     }
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
+        let Some(pending) = self.pending.take() else { return };
         let was_sent = self.sending.stage() == Stage::Sent;
-        if let (Some(handle), true) = (self.handle.take(), was_sent) {
-            let farewell = handle.cancel(Some("nobody waits for it any more".to_owned()));
-            tokio::spawn(tokio::time::timeout(FAREWELL, farewell));
+        match pending {
+            Pending::Direct(sent, direct) => {
+                direct.forget(&sent.id);
+                if was_sent {
+                    direct.call_off(CancelledNotificationParam::new(
+                        Some(sent.id),
+                        Some(UNWANTED.to_owned()),
+                    ));
+                }
+            }
+            Pending::Library(handle) if was_sent => {
+                let farewell = handle.cancel(Some(UNWANTED.to_owned()));
+                tokio::spawn(tokio::time::timeout(FAREWELL, farewell));
+            }
+            Pending::Library(_) => {}
         }
     }
 }

@@ -7,19 +7,20 @@ use haft_driver::{Abilities, BackendNews};
 use haft_model::{Code, Plan, Stop};
 use haft_sandbox::{Confined, End, Running, Walls};
 use rmcp::RoleClient;
-use rmcp::model::{ServerPeerInfo, SubscriptionFilter};
+use rmcp::model::{RequestMetaObject, ServerPeerInfo, SubscriptionFilter};
 use rmcp::service::{ClientInitializeError, ClientServiceExt as _, Peer, RunningService};
 use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
 use tokio::sync::{RwLock, broadcast};
 use tokio::task::AbortHandle;
 
+use super::direct::Direct;
 use super::ear::Ear;
 use super::era::{self, Era, Known};
 use super::heard::LastWords;
 use super::stdio::Stdio;
 use super::tools::{Tools, Witness, one_line};
-use super::wire::Wire;
+use super::wire::{Reports, Wire};
 use crate::ending::not_started;
 
 /// How long a program gets to end by itself when it is no longer needed.
@@ -36,6 +37,10 @@ pub(super) struct Connection {
     service: RunningService<RoleClient, Arc<Ear>>,
     ear: Arc<Ear>,
     about: Arc<ServerPeerInfo>,
+    /// The way to the server past the library.
+    direct: Option<Direct>,
+    /// What every request says of us.
+    meta: RequestMetaObject,
     /// What the server knows requests by, without the one.
     native: Value,
     tools: RwLock<Tools>,
@@ -100,10 +105,13 @@ impl Connection {
         let stdin = running.stdin.take().ok_or_else(|| {
             Unmet::Refused(Stop::new(Code::Internal, "the server was started without an input"))
         })?;
-        let transport = Stdio::new(said, stdin, words.clone());
-        match greet(transport, wanted, era).await {
+        let reports = Reports::default();
+        let direct = Direct::new(stdin, reports.clone());
+        let transport = Stdio::new(said, direct.clone(), words.clone());
+        match greet(Wire::new(transport, reports), wanted, era).await {
             Ok(mut connection) => {
                 (connection.process, connection.words) = (Some(running), words);
+                connection.direct = Some(direct);
                 Ok(connection)
             }
             Err(Unmet::Silent(stop)) => {
@@ -121,7 +129,8 @@ impl Connection {
     where
         T: Transport<RoleClient> + 'static,
     {
-        Ok(greet(transport, wanted, wanted.known.get()).await?)
+        let wire = Wire::new(transport, Reports::default());
+        Ok(greet(wire, wanted, wanted.known.get()).await?)
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
@@ -137,7 +146,17 @@ impl Connection {
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        self.peer().is_transport_closed()
+        self.peer().is_transport_closed() || self.direct.as_ref().is_some_and(Direct::is_over)
+    }
+
+    /// The way to the server past the library, where there is one.
+    pub(super) fn direct(&self) -> Option<&Direct> {
+        self.direct.as_ref()
+    }
+
+    /// What every request says of us, where the library does not say it.
+    pub(super) fn own_meta(&self) -> RequestMetaObject {
+        self.meta.clone()
     }
 
     /// Whether its server is a program that was started here.
@@ -219,13 +238,13 @@ impl Drop for Connection {
 }
 
 /// The beginning of every conversation: who speaks how, and which tools there are.
-async fn greet<T>(transport: T, wanted: &Wanted<'_>, era: Option<Era>) -> Result<Connection, Unmet>
+async fn greet<T>(wire: Wire<T>, wanted: &Wanted<'_>, era: Option<Era>) -> Result<Connection, Unmet>
 where
     T: Transport<RoleClient> + 'static,
 {
     let ear = Arc::new(Ear::new(wanted.abilities, wanted.news.clone()));
     let beginning = era::beginning(era, wanted.version);
-    let served = ear.clone().serve_with_lifecycle(Wire::new(transport), beginning).await;
+    let served = ear.clone().serve_with_lifecycle(wire, beginning).await;
     let service = served.map_err(|fault| unmet(&fault, wanted))?;
     let about = service.peer().peer_info().ok_or_else(|| {
         Unmet::Refused(Stop::new(Code::OutputInvalid, "the server does not say who it is"))
@@ -234,11 +253,32 @@ where
     era::check(agreed, wanted.version, wanted.driver).map_err(Unmet::Refused)?;
     let tools = Tools::of(service.peer()).await.map_err(Unmet::Refused)?;
     wanted.known.learn(Some(Era::of(&about.protocol_version)));
-    let (words, process, listening) = (LastWords::default(), None, None);
-    let (tools, native) = (RwLock::new(tools), native(&about));
-    let mut made = Connection { service, ear, about, native, tools, words, process, listening };
+    let mut made = Connection {
+        native: native(&about),
+        meta: meta(&ear, &about),
+        tools: RwLock::new(tools),
+        words: LastWords::default(),
+        process: None,
+        listening: None,
+        direct: None,
+        service,
+        ear,
+        about,
+    };
     made.listen();
     Ok(made)
+}
+
+/// What every request says of us where there was no handshake.
+fn meta(ear: &Ear, about: &ServerPeerInfo) -> RequestMetaObject {
+    let mut meta = RequestMetaObject::default();
+    if Era::of(&about.protocol_version) == Era::Modern {
+        let own = ear.client();
+        meta.set_protocol_version(about.protocol_version.clone());
+        meta.set_client_info(own.client_info);
+        meta.set_client_capabilities(own.capabilities);
+    }
+    meta
 }
 
 fn native(about: &ServerPeerInfo) -> Value {

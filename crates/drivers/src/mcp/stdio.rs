@@ -3,36 +3,29 @@
 //! The library reads an answer by trying, one after the other, all that it could be. Which answers are
 //! to calls of tools is known here, so those are read as what they are.
 
-use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
 
 use rmcp::RoleClient;
-use rmcp::model::{
-    CallToolResult, ClientNotification, ClientRequest, JsonRpcMessage, JsonRpcVersion2_0,
-    RequestId, ServerResult,
-};
+use rmcp::model::{CallToolResult, JsonRpcMessage, JsonRpcVersion2_0, RequestId, ServerResult};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::sync::Mutex;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
+use super::direct::Direct;
 use super::heard::{LONGEST, LastWords};
 
 /// What some editors put before a text.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Both ends of a program.
-pub(super) struct Stdio<R, W> {
+pub(super) struct Stdio<R> {
     said: BufReader<R>,
     /// What was read of a line. It outlives whoever stops waiting for the rest.
     line: Vec<u8>,
     words: LastWords,
-    /// The calls that have no answer yet.
-    calls: HashSet<RequestId>,
-    /// Gone once nothing more is to be said.
-    hears: Arc<Mutex<Option<W>>>,
+    /// Whom the answers to calls are handed.
+    direct: Direct,
 }
 
 /// The answer to a call that came to an end.
@@ -45,10 +38,9 @@ struct Answered {
     result: CallToolResult,
 }
 
-impl<R: AsyncRead + Unpin, W> Stdio<R, W> {
-    pub(super) fn new(said: R, hears: W, words: LastWords) -> Stdio<R, W> {
-        let (said, hears) = (BufReader::new(said), Arc::new(Mutex::new(Some(hears))));
-        Stdio { said, line: Vec::new(), words, calls: HashSet::new(), hears }
+impl<R: AsyncRead + Unpin> Stdio<R> {
+    pub(super) fn new(said: R, direct: Direct, words: LastWords) -> Stdio<R> {
+        Stdio { said: BufReader::new(said), line: Vec::new(), words, direct }
     }
 
     /// Reads to the end of a line; nothing where there is none. A line that does not end in time is the
@@ -70,73 +62,56 @@ impl<R: AsyncRead + Unpin, W> Stdio<R, W> {
         }
     }
 
-    /// The message in a line; nothing where it is none.
-    fn message(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+    /// The message in a line that is for the library; nothing where it is none, or the answer to a call.
+    fn message(&self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let line = self.line.strip_prefix(MARK).unwrap_or(&self.line);
-        if !self.calls.is_empty()
+        if self.direct.is_waiting()
             && let Ok(Answered { id, result, .. }) = serde_json::from_slice(line)
-            && self.calls.remove(&id)
+            && self.direct.answered(&id, Ok(ServerResult::CallToolResult(result))).is_none()
         {
-            return Some(JsonRpcMessage::response(ServerResult::CallToolResult(result), id));
+            return None;
         }
-        let message = serde_json::from_slice(line).ok()?;
-        let answered = match &message {
-            JsonRpcMessage::Response(answer) => Some(&answer.id),
-            JsonRpcMessage::Error(refusal) => refusal.id.as_ref(),
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
-        };
-        if let Some(id) = answered {
-            self.calls.remove(id);
-        }
-        Some(message)
-    }
-
-    /// Remembers which answers will be to calls.
-    fn note(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
-        match message {
-            JsonRpcMessage::Request(request) => {
-                if let ClientRequest::CallToolRequest(_) = &request.request {
-                    self.calls.insert(request.id.clone());
-                }
+        // Read again where it was no answer to a call: it may look like one.
+        match serde_json::from_slice(line).ok()? {
+            JsonRpcMessage::Response(answer) => {
+                let result = self.direct.answered(&answer.id, Ok(answer.result))?;
+                result.ok().map(|result| JsonRpcMessage::response(result, answer.id))
             }
-            JsonRpcMessage::Notification(said) => {
-                if let ClientNotification::CancelledNotification(over) = &said.notification
-                    && let Some(id) = &over.params.request_id
-                {
-                    self.calls.remove(id);
+            JsonRpcMessage::Error(refusal) => match refusal.id {
+                Some(id) => {
+                    let error = self.direct.answered(&id, Err(refusal.error))?;
+                    error.err().map(|error| JsonRpcMessage::error(error, Some(id)))
                 }
-            }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+                None => Some(JsonRpcMessage::Error(refusal)),
+            },
+            message => Some(message),
         }
     }
 }
 
-impl<R, W> Transport<RoleClient> for Stdio<R, W>
-where
-    R: AsyncRead + Send + Unpin,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+impl<R> Drop for Stdio<R> {
+    fn drop(&mut self) {
+        self.direct.end();
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for Stdio<R> {
     type Error = io::Error;
 
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        self.note(&item);
-        let hears = self.hears.clone();
-        async move {
-            let mut line = serde_json::to_vec(&item)?;
-            line.push(b'\n');
-            let mut hears = hears.lock().await;
-            let hears = hears.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            hears.write_all(&line).await?;
-            hears.flush().await
-        }
+        let direct = self.direct.clone();
+        async move { direct.write(&item).await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            self.whole_line().await?;
+            if self.whole_line().await.is_none() {
+                self.direct.end();
+                return None;
+            }
             let message = self.message();
             self.line.clear();
             if message.is_some() {
@@ -146,52 +121,60 @@ where
     }
 
     async fn close(&mut self) -> Result<(), io::Error> {
-        self.hears.lock().await.take();
+        self.direct.close().await;
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::{CallToolRequest, CallToolRequestParams, NumberOrString};
+    use haft_driver::Link;
+    use rmcp::model::{CallToolRequest, CallToolRequestParams, RequestMetaObject};
     use serde_json::{Value, json};
-    use tokio::io::duplex;
+    use std::sync::Arc;
+    use tokio::io::{AsyncWriteExt as _, duplex};
 
+    use super::super::direct::Answer;
+    use super::super::wire::{Going, Reports};
     use super::*;
+    use crate::web::Sending;
 
-    /// What is made of the answers of a program that was called once, by the number 7.
-    async fn read(answers: &[Value]) -> Vec<RxJsonRpcMessage<RoleClient>> {
+    /// What becomes of the answers of a program that was called once: what the call hears, and what is
+    /// left for the library. `ID` in an answer stands for the id of the call.
+    async fn read(answers: &[Value]) -> (Option<Answer>, Vec<RxJsonRpcMessage<RoleClient>>) {
         let (ours, theirs) = duplex(4096);
         let (said, hears) = tokio::io::split(ours);
-        let mut stdio = Stdio::new(said, hears, LastWords::default());
+        let direct = Direct::new(hears, Reports::default());
+        let mut stdio = Stdio::new(said, direct.clone(), LastWords::default());
+        let going = Going { sending: Arc::new(Sending::silent()), link: Link::new().0 };
         let call = CallToolRequest::new(CallToolRequestParams::new("odd"));
-        let call = ClientRequest::CallToolRequest(call);
-        stdio.send(JsonRpcMessage::request(call, NumberOrString::Number(7))).await.unwrap();
+        let mut sent = direct.call(call, RequestMetaObject::default(), going).await.unwrap();
         let mut program = BufReader::new(theirs);
         let mut heard = String::new();
         program.read_line(&mut heard).await.unwrap();
         let heard: Value = serde_json::from_str(&heard).unwrap();
-        assert_eq!((&heard["id"], &heard["params"]["name"]), (&json!(7), &json!("odd")));
-        let lines: String = answers.iter().map(|answer| format!("{answer}\r\n")).collect();
+        assert_eq!(heard["params"]["name"], "odd");
+        assert_eq!(heard["params"]["_meta"]["progressToken"], heard["id"]);
+        let id = heard["id"].to_string();
+        let lines: String =
+            answers.iter().map(|answer| format!("{answer}\r\n").replace("\"ID\"", &id)).collect();
         program.write_all(format!("\u{feff}\n{lines}no message\n").as_bytes()).await.unwrap();
         drop(program);
         let mut read = Vec::new();
         while let Some(message) = stdio.receive().await {
             read.push(message);
         }
-        read
+        (sent.answer.try_recv().ok(), read)
     }
 
     #[tokio::test]
     async fn an_answer_to_a_call_is_never_taken_for_another() {
-        let looks_like_a_prompt = json!({"jsonrpc": "2.0", "id": 7, "result": {
+        let looks_like_a_prompt = json!({"jsonrpc": "2.0", "id": "ID", "result": {
             "content": [{"type": "text", "text": "x"}], "messages": [], "description": "",
         }});
-        let read = read(&[looks_like_a_prompt.clone(), looks_like_a_prompt]).await;
-        let [JsonRpcMessage::Response(first), JsonRpcMessage::Response(second)] = &read[..] else {
-            panic!("{read:?}")
-        };
-        assert!(matches!(first.result, ServerResult::CallToolResult(_)), "{first:?}");
+        let (answer, read) = read(&[looks_like_a_prompt.clone(), looks_like_a_prompt]).await;
+        assert!(matches!(answer, Some(Ok(ServerResult::CallToolResult(_)))), "{answer:?}");
+        let [JsonRpcMessage::Response(second)] = &read[..] else { panic!("{read:?}") };
         // Nobody asked for it a second time.
         assert!(matches!(second.result, ServerResult::GetPromptResult(_)), "{second:?}");
     }
@@ -201,21 +184,61 @@ mod tests {
         let answers = [
             json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}),
             json!({"jsonrpc": "2.0", "id": 8, "result": {"tools": [], "_meta": {}}}),
-            json!({"jsonrpc": "2.0", "id": 7, "result": {"resultType": "input_required",
-                "inputRequests": {}}}),
-            json!({"jsonrpc": "2.0", "id": 7, "error": {"code": -32600, "message": "no"}}),
+            json!({"jsonrpc": "2.0", "id": "7", "error": {"code": -32600, "message": "no"}}),
         ];
-        let read = read(&answers).await;
+        let (answer, read) = read(&answers).await;
+        assert!(answer.is_none(), "{answer:?}");
         let [
             JsonRpcMessage::Notification(_),
             JsonRpcMessage::Response(listed),
-            JsonRpcMessage::Response(asks),
             JsonRpcMessage::Error(_),
         ] = &read[..]
         else {
             panic!("{read:?}")
         };
         assert!(matches!(listed.result, ServerResult::ListToolsResult(_)), "{listed:?}");
-        assert!(matches!(asks.result, ServerResult::InputRequiredResult(_)), "{asks:?}");
+    }
+
+    #[tokio::test]
+    async fn a_call_hears_a_question_and_a_refusal() {
+        let asks = json!({"jsonrpc": "2.0", "id": "ID", "result": {
+            "resultType": "input_required", "inputRequests": {},
+        }});
+        let (answer, left) = read(&[asks]).await;
+        assert!(matches!(answer, Some(Ok(ServerResult::InputRequiredResult(_)))), "{answer:?}");
+        assert!(left.is_empty(), "{left:?}");
+        let refusal =
+            json!({"jsonrpc": "2.0", "id": "ID", "error": {"code": -32600, "message": "no"}});
+        let (answer, left) = read(&[refusal]).await;
+        assert!(matches!(answer, Some(Err(_))) && left.is_empty(), "{answer:?} {left:?}");
+    }
+
+    #[tokio::test]
+    async fn a_call_hears_that_its_program_is_gone() {
+        let (answer, left) = read(&[]).await;
+        assert!(answer.is_none() && left.is_empty(), "{answer:?} {left:?}");
+    }
+
+    #[tokio::test]
+    async fn whoever_leaves_in_the_middle_leaves_a_whole_line() {
+        let (ours, theirs) = duplex(64);
+        let direct = Direct::new(ours, Reports::default());
+        let message = |text: &str| {
+            let text = text.repeat(200);
+            serde_json::from_value(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": text}}))
+            .unwrap()
+        };
+        let long = message("a");
+        let left = tokio::time::timeout(std::time::Duration::ZERO, direct.write(&long));
+        assert!(left.await.is_err(), "it takes more than fits");
+        let later = tokio::spawn(async move { direct.write(&message("b")).await });
+        let mut lines = BufReader::new(theirs).lines();
+        for letter in ["a", "b"] {
+            let line: Value =
+                serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+            assert_eq!(line["params"]["name"], letter.repeat(200));
+        }
+        later.await.unwrap().unwrap();
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use haft_driver::Link;
 use haft_model::Progress;
@@ -29,10 +29,14 @@ pub(super) struct Going {
 /// A transport that knows which of its messages are calls.
 pub(super) struct Wire<T> {
     inner: T,
-    reports: Arc<Mutex<HashMap<ProgressToken, Reporting>>>,
+    reports: Reports,
     /// The request by which a server was asked in the new way.
     probe: Option<RequestId>,
 }
+
+/// Where the progress of calls goes.
+#[derive(Clone, Default)]
+pub(super) struct Reports(Arc<Mutex<HashMap<ProgressToken, Reporting>>>);
 
 /// Where the progress of one call goes, and how far it was when it was last heard of.
 struct Reporting {
@@ -70,8 +74,8 @@ impl<E: std::error::Error + 'static> std::error::Error for Unsent<E> {
 }
 
 impl<T> Wire<T> {
-    pub(super) fn new(inner: T) -> Wire<T> {
-        Wire { inner, reports: Arc::default(), probe: None }
+    pub(super) fn new(inner: T, reports: Reports) -> Wire<T> {
+        Wire { inner, reports, probe: None }
     }
 
     /// A message as it is meant. Some servers answer what they do not know with something else, which
@@ -97,23 +101,34 @@ impl<T> Wire<T> {
         let going = call.extensions.get::<Going>()?.clone();
         let meta = call.extensions.get::<RequestMetaObject>();
         if let Some(token) = meta.and_then(RequestMetaObject::get_progress_token) {
-            let (to, call) = (going.link.clone(), Arc::downgrade(&going.sending));
-            let reporting = Reporting { to, call, last: f64::NEG_INFINITY };
-            let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-            reports.retain(|_, reporting| reporting.call.strong_count() > 0);
-            reports.insert(token, reporting);
+            self.reports.listen(token, &going);
         }
         Some(going)
+    }
+}
+
+impl Reports {
+    /// Listens for the progress of a call from now on.
+    pub(super) fn listen(&self, token: ProgressToken, going: &Going) {
+        let (to, call) = (going.link.clone(), Arc::downgrade(&going.sending));
+        let reporting = Reporting { to, call, last: f64::NEG_INFINITY };
+        let mut reports = self.all();
+        reports.retain(|_, reporting| reporting.call.strong_count() > 0);
+        reports.insert(token, reporting);
     }
 
     /// Hands progress to its call. What does not grow is no progress.
     fn report(&self, said: &ProgressNotificationParam) {
-        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reports = self.all();
         let Some(reporting) = reports.get_mut(&said.progress_token) else { return };
         if said.progress > reporting.last {
             reporting.last = said.progress;
             reporting.to.offer_progress(progress(said));
         }
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<ProgressToken, Reporting>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -154,7 +169,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Wire<T> {
             let ServerNotification::ProgressNotification(progress) = &said.notification else {
                 return Some(message);
             };
-            self.report(&progress.params);
+            self.reports.report(&progress.params);
         }
     }
 

@@ -13,7 +13,7 @@ fn a_value_is_taken_whole_and_its_repetition_is_left_out() {
     assert_eq!(output.structured, Some(value));
     assert_eq!((output.content, output.effect), (Vec::new(), EffectState::None));
     let native = json!({
-        "source": "mcp", "request_id": "3", "server": {"name": "test", "version": "1"},
+        "source": "mcp", "request_id": "1000000000", "server": {"name": "test", "version": "1"},
         "protocol_version": "2025-06-18",
     });
     assert_eq!(output.native, [native]);

@@ -1,10 +1,12 @@
 //! The text is held against the library's, for picked and for random values.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::*;
 
-fn check(value: &Value) {
+fn check<T: Serialize>(value: &T) {
     let expected = serde_json_canonicalizer::to_vec(value).unwrap();
     let found = canonical(value);
     assert_eq!(String::from_utf8(found).unwrap(), String::from_utf8(expected).unwrap());
@@ -23,6 +25,71 @@ fn the_text_is_that_of_the_library_we_measured_against() {
         json!("quote \" back \\ slash / bell \u{8} \u{c} \n \r \t \u{1f} \u{7f} é €"),
     ];
     values.iter().for_each(check);
+}
+
+#[derive(Serialize)]
+struct Unit;
+
+#[derive(Serialize)]
+struct Wrapped(char);
+
+#[derive(Serialize)]
+struct Pair(u8, Option<i16>);
+
+#[derive(Serialize)]
+enum Shape {
+    Unit,
+    Wrapped(Wrapped),
+    Pair(i8, f32),
+    Named { z: (), a: (u16, bool) },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", content = "data")]
+enum Tagged {
+    One(Shape),
+}
+
+#[derive(Serialize)]
+struct Whole {
+    shapes: Vec<Shape>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+    numbered: BTreeMap<i32, Unit>,
+    by_letter: BTreeMap<char, Pair>,
+    tagged: Tagged,
+    bytes: &'static [u8],
+}
+
+#[test]
+fn whatever_serde_knows_has_the_text_of_the_library() {
+    check(&Whole {
+        shapes: vec![
+            Shape::Unit,
+            Shape::Wrapped(Wrapped('"')),
+            Shape::Pair(-1, 0.5),
+            Shape::Named { z: (), a: (7, true) },
+        ],
+        rest: [("b".to_owned(), json!([1])), ("\u{1}".to_owned(), json!({}))].into(),
+        numbered: [(10, Unit), (-2, Unit), (9, Unit)].into(),
+        by_letter: [('"', Pair(1, None)), ('a', Pair(2, Some(-3)))].into(),
+        tagged: Tagged::One(Shape::Pair(1, 2.0)),
+        bytes: &[0, 255],
+    });
+    assert!(Canonical::of(&BTreeMap::from([((1, 2), 3)])).is_none(), "a pair is no key");
+}
+
+#[test]
+fn a_string_is_escaped_wherever_it_has_to_be() {
+    for at in 0..20 {
+        for special in ['"', '\\', '\u{0}', '\u{1f}', '\u{20}', '\u{7f}', '\u{80}', '€'] {
+            let mut text = "x".repeat(at);
+            text.push(special);
+            check(&text);
+            text.push_str("yyyyyyyyy");
+            check(&text);
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,200 @@
+//! Calls of tools that go to a program as they are made.
+//!
+//! The library takes a request through a queue, a task that speaks for the connection and another one
+//! that sends, and each may wake a thread that finds nothing to do. A call needs none of that: whoever
+//! makes it writes its line, and whoever reads the lines of the program hands it its answer.
+
+use std::collections::HashMap;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CancelledNotification, CancelledNotificationParam, ClientNotification,
+    ClientRequest, ErrorData, JsonRpcMessage, NumberOrString, ProgressToken, RequestId,
+    RequestMetaObject, ServerResult,
+};
+use rmcp::service::TxJsonRpcMessage;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{OwnedMutexGuard, oneshot};
+use tokio::task::JoinHandle;
+
+use super::wire::{Going, Reports};
+
+/// The id of the first call. The library counts its own requests from 0 on, and will not come this far;
+/// both are numbers that every server can read.
+const FIRST: i64 = 1_000_000_000;
+
+/// What a call is answered with.
+pub(super) type Answer = Result<ServerResult, ErrorData>;
+
+/// What a program hears.
+type End = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// The way to a program, past the library.
+#[derive(Clone)]
+pub(super) struct Direct {
+    /// None once nothing more is to be said.
+    hears: Arc<tokio::sync::Mutex<Option<End>>>,
+    calls: Arc<Mutex<Calls>>,
+    reports: Reports,
+}
+
+/// The calls that have no answer yet.
+#[derive(Default)]
+struct Calls {
+    made: i64,
+    waiting: HashMap<i64, oneshot::Sender<Answer>>,
+    /// Whether nobody will be answered any more.
+    over: bool,
+}
+
+/// A call that was sent.
+pub(super) struct Sent {
+    pub(super) id: RequestId,
+    /// Comes to nothing when the program is gone.
+    pub(super) answer: oneshot::Receiver<Answer>,
+}
+
+impl Direct {
+    pub(super) fn new(hears: impl AsyncWrite + Send + Unpin + 'static, reports: Reports) -> Direct {
+        let end: End = Box::new(hears);
+        let hears = Arc::new(tokio::sync::Mutex::new(Some(end)));
+        Direct { hears, calls: Arc::default(), reports }
+    }
+
+    /// Makes a call: it is put on record, and then its line is written.
+    pub(super) async fn call(
+        &self,
+        mut request: CallToolRequest,
+        mut meta: RequestMetaObject,
+        going: Going,
+    ) -> Result<Sent, ()> {
+        let (number, answer) = self.expect().ok_or(())?;
+        let token = ProgressToken(NumberOrString::Number(number));
+        meta.set_progress_token(token.clone());
+        request.extensions.insert(meta);
+        self.reports.listen(token, &going);
+        let sent = Sent { id: NumberOrString::Number(number), answer };
+        let request = ClientRequest::CallToolRequest(request);
+        let message = JsonRpcMessage::request(request, sent.id.clone());
+        let written = match going.sending.begin().await {
+            Ok(()) => self.write(&message).await.map_err(drop),
+            Err(_) => Err(()),
+        };
+        if written.is_err() {
+            self.forget(&sent.id);
+        }
+        written.map(|()| sent)
+    }
+
+    /// The number of the next call, and where its answer will be.
+    fn expect(&self) -> Option<(i64, oneshot::Receiver<Answer>)> {
+        let mut calls = self.calls();
+        if calls.over {
+            return None;
+        }
+        let (sender, receiver) = oneshot::channel();
+        let number = FIRST + calls.made;
+        calls.made += 1;
+        calls.waiting.insert(number, sender);
+        Some((number, receiver))
+    }
+
+    /// Whether somebody waits for an answer.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.calls().waiting.is_empty()
+    }
+
+    /// Hands a call its answer; gives it back where it is not to a call.
+    pub(super) fn answered(&self, id: &RequestId, answer: Answer) -> Option<Answer> {
+        match self.forget(id) {
+            Some(waiting) => {
+                // Nobody may wait for it any more.
+                drop(waiting.send(answer));
+                None
+            }
+            None => Some(answer),
+        }
+    }
+
+    /// A call that nobody waits for any more.
+    pub(super) fn forget(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
+        let NumberOrString::Number(number) = id else { return None };
+        self.calls().waiting.remove(number)
+    }
+
+    /// The program says nothing more.
+    pub(super) fn end(&self) {
+        let mut calls = self.calls();
+        calls.over = true;
+        calls.waiting.clear();
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.calls().over
+    }
+
+    /// Nothing more is said to the program.
+    pub(super) async fn close(&self) {
+        self.hears.lock().await.take();
+    }
+
+    /// Says something to the program. Whoever leaves in the middle leaves a whole line all the same.
+    pub(super) async fn write(&self, message: &TxJsonRpcMessage<RoleClient>) -> io::Result<()> {
+        let line = line(message)?;
+        match begin(self.hears.clone().lock_owned().await, line)? {
+            Some(rest) => rest.await.map_err(io::Error::other)?,
+            None => Ok(()),
+        }
+    }
+
+    /// Tells the program that nobody waits for a call any more, before anything that is said later.
+    pub(super) fn call_off(&self, over: CancelledNotificationParam) {
+        let over = ClientNotification::CancelledNotification(CancelledNotification::new(over));
+        let message = JsonRpcMessage::notification(over);
+        match (self.hears.clone().try_lock_owned(), line(&message)) {
+            // A program that does not hear it is gone.
+            (Ok(hears), Ok(line)) => drop(begin(hears, line)),
+            _ => {
+                let direct = self.clone();
+                tokio::spawn(async move { direct.write(&message).await });
+            }
+        }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn line(message: &TxJsonRpcMessage<RoleClient>) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Writes what is taken at once, and leaves what is not to a task that does so whoever leaves.
+fn begin(
+    mut hears: OwnedMutexGuard<Option<End>>,
+    line: Vec<u8>,
+) -> io::Result<Option<JoinHandle<io::Result<()>>>> {
+    let mut context = Context::from_waker(Waker::noop());
+    let end = hears.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    let taken = match Pin::new(&mut *end).poll_write(&mut context, &line) {
+        Poll::Ready(taken) => taken?,
+        Poll::Pending => 0,
+    };
+    if taken == line.len()
+        && let Poll::Ready(flushed) = Pin::new(end).poll_flush(&mut context)
+    {
+        return flushed.map(|()| None);
+    }
+    Ok(Some(tokio::spawn(async move {
+        let end = hears.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        end.write_all(line.get(taken..).unwrap_or_default()).await?;
+        end.flush().await
+    })))
+}

@@ -1,0 +1,460 @@
+//! How a value puts itself down. Written out, and not a formatter of `serde_json`, because the record of
+//! every call is made here: that takes strings apart byte by byte, which costs half of it.
+
+use std::fmt::{self, Display, Write as _};
+
+use serde::ser::{
+    Error, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant,
+    SerializeTuple, SerializeTupleStruct, SerializeTupleVariant, Serializer,
+};
+
+use super::{LARGEST_EXACT, Text, canonical};
+
+/// How `serde_json` hands over a text that is JSON already, and a number as its digits.
+const RAW: &str = "$serde_json::private::RawValue";
+const NUMBER: &str = "$serde_json::private::Number";
+
+/// There is no canonical form.
+#[derive(Debug)]
+pub(super) struct Formless;
+
+impl Display for Formless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is no canonical form")
+    }
+}
+
+impl std::error::Error for Formless {}
+
+impl Error for Formless {
+    fn custom<T: Display>(_: T) -> Formless {
+        Formless
+    }
+}
+
+type Done = Result<(), Formless>;
+
+impl Text {
+    fn put(&mut self, bytes: &[u8]) -> Done {
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn string(&mut self, text: &str) -> Done {
+        self.out.push(b'"');
+        self.fragment(text);
+        self.out.push(b'"');
+        Ok(())
+    }
+
+    /// A part of a string, without quotes.
+    fn fragment(&mut self, text: &str) {
+        if is_plain(text.as_bytes()) {
+            self.out.extend_from_slice(text.as_bytes());
+            return;
+        }
+        for byte in text.bytes() {
+            match byte {
+                b'"' => self.out.extend_from_slice(b"\\\""),
+                b'\\' => self.out.extend_from_slice(b"\\\\"),
+                0x08 => self.out.extend_from_slice(b"\\b"),
+                0x0c => self.out.extend_from_slice(b"\\f"),
+                b'\n' => self.out.extend_from_slice(b"\\n"),
+                b'\r' => self.out.extend_from_slice(b"\\r"),
+                b'\t' => self.out.extend_from_slice(b"\\t"),
+                0..0x20 => self.out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+                _ => self.out.push(byte),
+            }
+        }
+    }
+
+    fn whole(&mut self, magnitude: u64, negative: bool) -> Done {
+        if magnitude > LARGEST_EXACT {
+            let number = magnitude as f64;
+            let at = self.out.len();
+            self.number(if negative { -number } else { number })?;
+            let written = self.out.get(at + usize::from(negative)..).unwrap_or_default();
+            self.rounded |= written != magnitude.to_string().as_bytes();
+            return Ok(());
+        }
+        let mut digits = [0; 20];
+        let mut rest = magnitude;
+        let mut at = digits.len();
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            at -= 1;
+            if rest == 0 {
+                break;
+            }
+        }
+        if negative {
+            self.out.push(b'-');
+        }
+        self.put(digits.get(at..).unwrap_or_default())
+    }
+
+    fn number(&mut self, number: f64) -> Done {
+        if !number.is_finite() {
+            return self.put(b"null");
+        }
+        let text = serde_json_canonicalizer::to_vec(&number).map_err(|_| Formless)?;
+        self.put(&text)
+    }
+
+    fn property<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Done {
+        self.begin_key();
+        self.string(key)?;
+        self.end_key();
+        value.serialize(&mut *self)?;
+        self.end_value();
+        Ok(())
+    }
+
+    fn begin_variant(&mut self, variant: &str) -> Done {
+        self.begin_object();
+        self.begin_key();
+        self.string(variant)?;
+        self.end_key();
+        Ok(())
+    }
+
+    fn end_variant(&mut self) -> Done {
+        self.end_value();
+        self.end_object();
+        Ok(())
+    }
+}
+
+/// Whether a string can be put down as it is; looks at eight bytes at a time.
+fn is_plain(text: &[u8]) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let below = |bytes: u64, least: u8| bytes.wrapping_sub(ONES * u64::from(least)) & !bytes & TOPS;
+    let (eights, rest) = text.as_chunks::<8>();
+    eights.iter().all(|eight| {
+        let bytes = u64::from_ne_bytes(*eight);
+        let quote = bytes ^ (ONES * u64::from(b'"'));
+        let backslash = bytes ^ (ONES * u64::from(b'\\'));
+        below(bytes, 0x20) | below(quote, 1) | below(backslash, 1) == 0
+    }) && rest.iter().all(|byte| *byte >= 0x20 && *byte != b'"' && *byte != b'\\')
+}
+
+/// A part of a string that is put down as it is made.
+struct Fragments<'t>(&'t mut Text);
+
+impl fmt::Write for Fragments<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.fragment(text);
+        Ok(())
+    }
+}
+
+/// A key that may be something else than a string; whatever has parts is refused.
+struct Key<'k, T: ?Sized>(&'k T);
+
+impl<T: Serialize + ?Sized> Display for Key<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.serialize(f)
+    }
+}
+
+macro_rules! whole {
+    ($($name:ident: $number:ty),*) => {
+        $(fn $name(self, value: $number) -> Done {
+            self.whole(u64::from(value), false)
+        })*
+    };
+}
+
+macro_rules! signed {
+    ($($name:ident: $number:ty),*) => {
+        $(fn $name(self, value: $number) -> Done {
+            self.whole(u64::from(value.unsigned_abs()), value < 0)
+        })*
+    };
+}
+
+impl<'t> Serializer for &'t mut Text {
+    type Ok = ();
+    type Error = Formless;
+    type SerializeSeq = List<'t>;
+    type SerializeTuple = List<'t>;
+    type SerializeTupleStruct = List<'t>;
+    type SerializeTupleVariant = List<'t>;
+    type SerializeMap = Object<'t>;
+    type SerializeStruct = Object<'t>;
+    type SerializeStructVariant = Object<'t>;
+
+    whole!(serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64);
+    signed!(serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64);
+
+    fn serialize_i128(self, value: i128) -> Done {
+        self.rounded |= value.unsigned_abs() > LARGEST_EXACT.into();
+        self.number(value as f64)
+    }
+
+    fn serialize_u128(self, value: u128) -> Done {
+        self.rounded |= value > LARGEST_EXACT.into();
+        self.number(value as f64)
+    }
+
+    fn serialize_f32(self, value: f32) -> Done {
+        self.number(value.into())
+    }
+
+    fn serialize_f64(self, value: f64) -> Done {
+        self.number(value)
+    }
+
+    fn serialize_bool(self, value: bool) -> Done {
+        self.put(if value { b"true" } else { b"false" })
+    }
+
+    fn serialize_char(self, value: char) -> Done {
+        self.string(value.encode_utf8(&mut [0; 4]))
+    }
+
+    fn serialize_str(self, value: &str) -> Done {
+        self.string(value)
+    }
+
+    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Done {
+        self.out.push(b'"');
+        write!(Fragments(self), "{value}").map_err(|_| Formless)?;
+        self.put(b"\"")
+    }
+
+    fn serialize_bytes(self, value: &[u8]) -> Done {
+        value.serialize(self)
+    }
+
+    fn serialize_none(self) -> Done {
+        self.put(b"null")
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Done {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Done {
+        self.put(b"null")
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Done {
+        self.put(b"null")
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Done {
+        self.string(variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Done {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Done {
+        self.begin_variant(variant)?;
+        value.serialize(&mut *self)?;
+        self.end_variant()
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<List<'t>, Formless> {
+        self.out.push(b'[');
+        Ok(List { text: self, first: true, within: false })
+    }
+
+    fn serialize_tuple(self, length: usize) -> Result<List<'t>, Formless> {
+        self.serialize_seq(Some(length))
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, length: usize) -> Result<List<'t>, Formless> {
+        self.serialize_seq(Some(length))
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        length: usize,
+    ) -> Result<List<'t>, Formless> {
+        self.begin_variant(variant)?;
+        Ok(List { within: true, ..self.serialize_seq(Some(length))? })
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Object<'t>, Formless> {
+        self.begin_object();
+        Ok(Object { text: self, kind: Kind::Plain })
+    }
+
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Object<'t>, Formless> {
+        let kind = match name {
+            RAW => Kind::Raw,
+            NUMBER => Kind::Number,
+            _ => return self.serialize_map(None),
+        };
+        Ok(Object { text: self, kind })
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Object<'t>, Formless> {
+        self.begin_variant(variant)?;
+        self.begin_object();
+        Ok(Object { text: self, kind: Kind::Variant })
+    }
+}
+
+/// An array that is open.
+pub(super) struct List<'t> {
+    text: &'t mut Text,
+    first: bool,
+    /// Whether it is what a variant holds.
+    within: bool,
+}
+
+impl List<'_> {
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+        if !std::mem::take(&mut self.first) {
+            self.text.out.push(b',');
+        }
+        value.serialize(&mut *self.text)
+    }
+
+    fn over(self) -> Done {
+        self.text.out.push(b']');
+        if self.within { self.text.end_variant() } else { Ok(()) }
+    }
+}
+
+/// An object that is open.
+pub(super) struct Object<'t> {
+    text: &'t mut Text,
+    kind: Kind,
+}
+
+/// What is written as an object is written.
+#[derive(Clone, Copy)]
+enum Kind {
+    Plain,
+    /// What a variant holds.
+    Variant,
+    /// A text that is JSON already.
+    Raw,
+    /// A number, by its digits.
+    Number,
+}
+
+impl Object<'_> {
+    fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Done {
+        match self.kind {
+            Kind::Plain | Kind::Variant => self.text.property(key, value),
+            Kind::Raw => {
+                let value: serde_json::Value =
+                    serde_json::from_str(&told(value)?).map_err(|_| Formless)?;
+                self.text.put(&canonical(&value))
+            }
+            Kind::Number => {
+                let number: f64 = told(value)?.parse().map_err(|_| Formless)?;
+                self.text.number(number)
+            }
+        }
+    }
+
+    fn over(self) -> Done {
+        match self.kind {
+            Kind::Plain => self.text.end_object(),
+            Kind::Variant => {
+                self.text.end_object();
+                return self.text.end_variant();
+            }
+            Kind::Raw | Kind::Number => {}
+        }
+        Ok(())
+    }
+}
+
+/// The text that a value is.
+fn told<T: Serialize + ?Sized>(value: &T) -> Result<String, Formless> {
+    let mut text = String::new();
+    write!(text, "{}", Key(value)).map_err(|_| Formless)?;
+    Ok(text)
+}
+
+impl SerializeMap for Object<'_> {
+    type Ok = ();
+    type Error = Formless;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
+        self.text.begin_key();
+        self.text.collect_str(&Key(key))?;
+        self.text.end_key();
+        Ok(())
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+        value.serialize(&mut *self.text)?;
+        self.text.end_value();
+        Ok(())
+    }
+
+    fn end(self) -> Done {
+        self.over()
+    }
+}
+
+macro_rules! lists {
+    ($($kind:ident: $element:ident),*) => {
+        $(impl $kind for List<'_> {
+            type Ok = ();
+            type Error = Formless;
+
+            fn $element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+                self.element(value)
+            }
+
+            fn end(self) -> Done {
+                self.over()
+            }
+        })*
+    };
+}
+
+lists!(
+    SerializeSeq: serialize_element, SerializeTuple: serialize_element,
+    SerializeTupleStruct: serialize_field, SerializeTupleVariant: serialize_field
+);
+
+macro_rules! objects {
+    ($($kind:ident),*) => {
+        $(impl $kind for Object<'_> {
+            type Ok = ();
+            type Error = Formless;
+
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                key: &'static str,
+                value: &T,
+            ) -> Done {
+                self.field(key, value)
+            }
+
+            fn end(self) -> Done {
+                self.over()
+            }
+        })*
+    };
+}
+
+objects!(SerializeStruct, SerializeStructVariant);
