@@ -1,6 +1,7 @@
 //! One socket on which everybody is heard.
 
 mod front;
+mod steady;
 mod taken;
 mod timely;
 
@@ -24,6 +25,7 @@ use tokio::sync::Semaphore;
 use crate::auth::{Doorkeeper, Issuer, Names, OAuth, check_names, establish, metadata};
 use crate::{Desk, a2a, mcp, metrics, rest};
 use front::Front;
+use steady::Steady;
 use taken::Taken;
 
 /// The most that the head of a request takes.
@@ -204,7 +206,7 @@ fn serve(
     });
     let stream = TokioIo::new(Taken::new(stream, limits.unread));
     let connection = builder.serve_connection(stream, service).into_owned();
-    let watched = leaving.watch(connection);
+    let watched = Steady::new(Box::pin(leaving.watch(connection)));
     async move {
         let _ = watched.await;
     }

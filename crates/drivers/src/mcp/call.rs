@@ -111,16 +111,17 @@ impl<'a> Call<'a> {
         let mut params = CallToolRequestParams::new(self.entry.tool.clone());
         params.input_responses.clone_from(&brought.answers);
         params.request_state.clone_from(&brought.state);
-        let mut request = CallToolRequest::new(params.with_arguments(arguments));
+        let params = params.with_arguments(arguments);
         let going = Going { sending: self.sending.clone(), link: self.attempt.link.clone() };
         let pending = match connection.direct() {
             Some(direct) => {
                 let mut meta = connection.own_meta();
                 meta.extend(self.meta().unwrap_or_default());
-                let sent = direct.call(request, meta, going).await;
+                let sent = direct.call(params, meta, going).await;
                 sent.ok().map(|sent| Pending::Direct(sent, direct.clone()))
             }
             None => {
+                let mut request = CallToolRequest::new(params);
                 request.extensions.insert(going);
                 let request = ClientRequest::CallToolRequest(request);
                 let mut options = PeerRequestOptions::no_options();

@@ -12,11 +12,12 @@ use std::task::{Context, Poll, Waker};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CancelledNotification, CancelledNotificationParam, ClientNotification,
-    ClientRequest, ErrorData, JsonRpcMessage, NumberOrString, ProgressToken, RequestId,
-    RequestMetaObject, ServerResult,
+    CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ClientNotification,
+    ErrorData, JsonRpcMessage, NumberOrString, ProgressToken, RequestId, RequestMetaObject,
+    ServerResult,
 };
 use rmcp::service::TxJsonRpcMessage;
+use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::task::JoinHandle;
@@ -51,6 +52,15 @@ struct Calls {
     over: bool,
 }
 
+/// A call as it goes out.
+#[derive(Serialize)]
+struct Message {
+    jsonrpc: &'static str,
+    id: i64,
+    method: &'static str,
+    params: CallToolRequestParams,
+}
+
 /// A call that was sent.
 pub(super) struct Sent {
     pub(super) id: RequestId,
@@ -68,18 +78,17 @@ impl Direct {
     /// Makes a call: it is put on record, and then its line is written.
     pub(super) async fn call(
         &self,
-        mut request: CallToolRequest,
+        mut params: CallToolRequestParams,
         mut meta: RequestMetaObject,
         going: Going,
     ) -> Result<Sent, ()> {
         let (number, answer) = self.expect().ok_or(())?;
         let token = ProgressToken(NumberOrString::Number(number));
         meta.set_progress_token(token.clone());
-        request.extensions.insert(meta);
+        params.meta = Some(meta);
         self.reports.listen(token, &going);
         let sent = Sent { id: NumberOrString::Number(number), answer };
-        let request = ClientRequest::CallToolRequest(request);
-        let message = JsonRpcMessage::request(request, sent.id.clone());
+        let message = Message { jsonrpc: "2.0", id: number, method: "tools/call", params };
         let written = match going.sending.begin().await {
             Ok(()) => self.write(&message).await.map_err(drop),
             Err(_) => Err(()),
@@ -143,7 +152,7 @@ impl Direct {
     }
 
     /// Says something to the program. Whoever leaves in the middle leaves a whole line all the same.
-    pub(super) async fn write(&self, message: &TxJsonRpcMessage<RoleClient>) -> io::Result<()> {
+    pub(super) async fn write<M: Serialize>(&self, message: &M) -> io::Result<()> {
         let line = line(message)?;
         match begin(self.hears.clone().lock_owned().await, line)? {
             Some(rest) => rest.await.map_err(io::Error::other)?,
@@ -154,7 +163,7 @@ impl Direct {
     /// Tells the program that nobody waits for a call any more, before anything that is said later.
     pub(super) fn call_off(&self, over: CancelledNotificationParam) {
         let over = ClientNotification::CancelledNotification(CancelledNotification::new(over));
-        let message = JsonRpcMessage::notification(over);
+        let message: TxJsonRpcMessage<RoleClient> = JsonRpcMessage::notification(over);
         match (self.hears.clone().try_lock_owned(), line(&message)) {
             // A program that does not hear it is gone.
             (Ok(hears), Ok(line)) => drop(begin(hears, line)),
@@ -170,7 +179,7 @@ impl Direct {
     }
 }
 
-fn line(message: &TxJsonRpcMessage<RoleClient>) -> io::Result<Vec<u8>> {
+fn line<M: Serialize>(message: &M) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     Ok(line)

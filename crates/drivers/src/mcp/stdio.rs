@@ -129,7 +129,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for Stdio<R> {
 #[cfg(test)]
 mod tests {
     use haft_driver::Link;
-    use rmcp::model::{CallToolRequest, CallToolRequestParams, RequestMetaObject};
+    use rmcp::model::{CallToolRequestParams, RequestMetaObject};
     use serde_json::{Value, json};
     use std::sync::Arc;
     use tokio::io::{AsyncWriteExt as _, duplex};
@@ -147,7 +147,7 @@ mod tests {
         let direct = Direct::new(hears, Reports::default());
         let mut stdio = Stdio::new(said, direct.clone(), LastWords::default());
         let going = Going { sending: Arc::new(Sending::silent()), link: Link::new().0 };
-        let call = CallToolRequest::new(CallToolRequestParams::new("odd"));
+        let call = CallToolRequestParams::new("odd");
         let mut sent = direct.call(call, RequestMetaObject::default(), going).await.unwrap();
         let mut program = BufReader::new(theirs);
         let mut heard = String::new();
@@ -225,9 +225,7 @@ mod tests {
         let direct = Direct::new(ours, Reports::default());
         let message = |text: &str| {
             let text = text.repeat(200);
-            serde_json::from_value(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": {"name": text}}))
-            .unwrap()
+            json!({"params": {"name": text}})
         };
         let long = message("a");
         let left = tokio::time::timeout(std::time::Duration::ZERO, direct.write(&long));

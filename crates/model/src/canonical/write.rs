@@ -41,6 +41,7 @@ impl Text {
     }
 
     fn string(&mut self, text: &str) -> Done {
+        self.out.reserve(text.len() + 2);
         self.out.push(b'"');
         self.fragment(text);
         self.out.push(b'"');
