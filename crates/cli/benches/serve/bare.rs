@@ -58,9 +58,10 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    pub(crate) async fn start() -> Gateway {
-        let mut child = tokio::process::Command::new(std::env::current_exe().unwrap())
-            .arg("backend")
+    /// One before a program.
+    pub(crate) async fn start(program: &[String]) -> Gateway {
+        let mut child = tokio::process::Command::new(&program[0])
+            .args(&program[1..])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -1,15 +1,21 @@
 //! The workspaces that are served, and how soon a server answers.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use haft_testkit::Folder;
+use haft_testkit::{Folder, installed};
 
 use crate::load::{Connection, Era};
 use crate::process::Process;
 
 const SETTINGS: &str =
     "[workspace]\nname = \"bench\"\n[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n";
+
+/// A server of npm, and its program.
+const PACKAGE: &str = "@modelcontextprotocol/server-everything@2026.8.31";
+pub(crate) const EVERYTHING: &str =
+    "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
 /// How many tools a server has whose start is measured, and how often it starts.
 const TOOLS: usize = 100;
@@ -22,14 +28,26 @@ pub(crate) fn builtin() -> Folder {
 
 /// A workspace before an MCP server, which is this program.
 pub(crate) fn backend() -> Folder {
-    let folder = builtin();
     let this = std::env::current_exe().unwrap();
+    before(builtin(), &[this.to_str().unwrap(), "backend"])
+}
+
+/// A workspace before a server of npm, which is there as `EVERYTHING`.
+pub(crate) fn everything() -> Folder {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-npm");
+    let modules = installed::npm(place, &[PACKAGE]).join("node_modules");
+    let folder = builtin();
+    std::os::unix::fs::symlink(modules, folder.path().join("node_modules")).unwrap();
+    before(folder, &["npx", "-y", PACKAGE])
+}
+
+/// A workspace with the tools of a server.
+fn before(folder: Folder, server: &[&str]) -> Folder {
     let added = Command::new(env!("CARGO_BIN_EXE_haft"))
         .arg("-C")
         .arg(folder.path())
-        .args(["add", "mcp", "--id", "clock", "--keep-names", "--believe-reads"])
-        .arg(this)
-        .arg("backend")
+        .args(["add", "mcp", "--id", "behind", "--keep-names", "--believe-reads"])
+        .args(server)
         .output()
         .unwrap();
     assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
@@ -61,7 +79,7 @@ pub(crate) fn measure() {
         runtime.block_on(async { Connection::open(&haft, Era::Stateless).await.call().await });
         let took = began.elapsed();
         let began = Instant::now();
-        let other = Process::itself("bare");
+        let other = Process::itself(&["bare"]);
         runtime.block_on(async { Connection::open(&other, Era::Stateless).await.call().await });
         if start > 0 {
             starts.push((took, haft.kilobytes()));

@@ -38,7 +38,7 @@ impl Turn {
     }
 }
 
-/// Calls a server's clock for a while, so many at a time.
+/// Calls a server's tool for a while, so many at a time.
 pub(crate) fn turn(server: &Process, era: Era, callers: usize, lasts: Duration) -> Turn {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -72,9 +72,9 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects, and opens a session where the era has them.
     pub(crate) async fn open(server: &Process, era: Era) -> Connection {
-        let (address, clock) = (&server.address, server.clock);
+        let (address, tool) = (&server.address, server.tool);
         let mut connection = Connection::plain(address).await;
-        let mut params = json!({"name": clock, "arguments": {}});
+        let mut params = json!({"name": tool, "arguments": server.arguments});
         let headers;
         match era {
             Era::Stateless => {
@@ -84,7 +84,7 @@ impl Connection {
                     "io.modelcontextprotocol/clientCapabilities": {},
                 });
                 headers = format!(
-                    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {clock}\r\n"
+                    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
                 );
             }
             Era::Sessions => {
@@ -133,7 +133,8 @@ impl Connection {
         calls
     }
 
-    /// Calls once. An answer that tells no time ends the benchmark.
+    /// Calls once. An answer that tells no time, or does not repeat that it was asked for one, ends the
+    /// benchmark.
     pub(crate) async fn call(&mut self) {
         let call = std::mem::take(&mut self.call);
         let answer = self.ask(&call).await;

@@ -1,10 +1,11 @@
 //! What it costs that a call goes through Haft, beside servers that do nothing but answer.
 //!
-//! `cargo bench -p haft-cli --bench serve` starts four servers, each a process of its own, and calls
+//! `cargo bench -p haft-cli --bench serve` starts six servers, each a process of its own, and calls
 //! them in turns over streamable HTTP: `haft serve` with a builtin tool against a bare server of the
-//! library, and `haft serve` before an MCP server against a gateway that only passes calls on. Haft
-//! validates, judges and records every call; the others do not. It prints calls a second, processor
-//! time and the ratios, and then how soon a server with a hundred tools answers and what it holds.
+//! library, and `haft serve` before an MCP server against a gateway that only passes calls on, once
+//! before a server that does nothing either and once before one of npm. Haft validates, judges and
+//! records every call; the others do not. It prints calls a second, processor time and the ratios, and
+//! then how soon a server with a hundred tools answers and what it holds.
 
 #![allow(
     clippy::expect_used,
@@ -23,6 +24,7 @@ use std::time::Duration;
 
 use load::Era;
 use process::Process;
+use serde_json::json;
 
 /// The allocator of the binary, for the other servers as well.
 #[global_allocator]
@@ -37,7 +39,8 @@ fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("bare") => runtime.block_on(bare::serve(bare::Clock)),
         Some("gateway") => {
-            runtime.block_on(async { bare::serve(bare::Gateway::start().await).await })
+            let program: Vec<String> = std::env::args().skip(2).collect();
+            runtime.block_on(async { bare::serve(bare::Gateway::start(&program).await).await })
         }
         Some("backend") => runtime.block_on(bare::speak()),
         _ => compare(),
@@ -45,16 +48,22 @@ fn main() {
 }
 
 fn compare() {
-    let (builtin, backend) = (begin::builtin(), begin::backend());
-    let bare = Process::itself("bare");
-    let gateway = Process::itself("gateway");
+    let (builtin, backend, everything) = (begin::builtin(), begin::backend(), begin::everything());
+    let this = std::env::current_exe().unwrap();
+    let bare = Process::itself(&["bare"]);
+    let gateway = Process::itself(&["gateway", this.to_str().unwrap(), "backend"]);
     let haft = Process::haft(&builtin, "time.now");
     let before = Process::haft(&backend, "time_now");
+    let program = everything.path().join(begin::EVERYTHING);
+    let theirs = Process::itself(&["gateway", "node", program.to_str().unwrap()]);
+    let theirs = theirs.called("echo", json!({"message": "unix_ms"}));
+    let ours = Process::haft(&everything, "echo").called("echo", json!({"message": "unix_ms"}));
     for era in [Era::Sessions, Era::Stateless] {
         for callers in [1, 16] {
             println!("{era:?}, {callers} at a time");
             race("a builtin tool", [("bare server", &bare), ("haft", &haft)], era, callers);
             race("a backend's tool", [("gateway", &gateway), ("haft", &before)], era, callers);
+            race("a tool in Node", [("gateway", &theirs), ("haft", &ours)], era, callers);
         }
     }
     println!(
@@ -64,7 +73,7 @@ fn compare() {
         haft.memory(),
         before.memory()
     );
-    drop((bare, gateway, haft, before));
+    drop((bare, gateway, haft, before, theirs, ours));
     begin::measure();
 }
 

@@ -5,32 +5,40 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use haft_testkit::{Folder, processor_time};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A server that runs until it is dropped.
 pub(crate) struct Process {
     child: Child,
     /// Where it listens.
     pub(crate) address: String,
-    /// What tells the time there.
-    pub(crate) clock: &'static str,
+    /// The tool that is called there, and with what.
+    pub(crate) tool: &'static str,
+    pub(crate) arguments: Value,
 }
 
 impl Process {
-    /// This program in another part.
-    pub(crate) fn itself(part: &str) -> Process {
+    /// This program in another part, which is told something or nothing.
+    pub(crate) fn itself(part: &[&str]) -> Process {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        let (child, line) = Process::start(command.arg(part));
-        Process { child, address: line.trim().to_owned(), clock: "time_now" }
+        let (child, line) = Process::start(command.args(part));
+        let address = line.trim().to_owned();
+        Process { child, address, tool: "time_now", arguments: json!({}) }
     }
 
     /// `haft serve` of a workspace.
-    pub(crate) fn haft(workspace: &Folder, clock: &'static str) -> Process {
+    pub(crate) fn haft(workspace: &Folder, tool: &'static str) -> Process {
         let (child, line) = Process::start(&mut serve(workspace));
         let told: Value = serde_json::from_str(&line).expect("haft says where it listens");
         let address = told["mcp"].as_str().and_then(|url| url.strip_prefix("http://"));
         let address = address.and_then(|rest| rest.strip_suffix("/mcp")).expect("an address");
-        Process { child, address: address.to_owned(), clock }
+        Process { child, address: address.to_owned(), tool, arguments: json!({}) }
+    }
+
+    /// The same, of which another tool is called.
+    pub(crate) fn called(mut self, tool: &'static str, arguments: Value) -> Process {
+        (self.tool, self.arguments) = (tool, arguments);
+        self
     }
 
     /// Starts it and gives its first line.
