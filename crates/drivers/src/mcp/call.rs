@@ -8,15 +8,15 @@ use haft_driver::{Attempt, Failure, Output};
 use haft_model::{Code, EffectState, Stop};
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorCode,
-    ErrorData, InputRequiredResult, InputResponses, RequestMetaObject, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ErrorData,
+    InputRequiredResult, InputResponses, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value, json};
 
 use super::backend::{MOST_ROUNDS, answers, asks_too_often};
 use super::connection::Connection;
-use super::direct::{Direct, Sent};
+use super::direct::{Direct, Expected};
 use super::manifest::Entry;
 use super::tools::one_line;
 use super::wire::Going;
@@ -113,25 +113,28 @@ impl<'a> Call<'a> {
         params.request_state.clone_from(&brought.state);
         let params = params.with_arguments(arguments);
         let going = Going { sending: self.sending.clone(), link: self.attempt.link.clone() };
-        let pending = match connection.direct() {
-            Some(direct) => {
-                let mut meta = connection.own_meta();
-                meta.extend(self.meta().unwrap_or_default());
-                let sent = direct.call(params, meta, going).await;
-                sent.ok().map(|sent| Pending::Direct(sent, direct.clone()))
-            }
-            None => {
-                let mut request = CallToolRequest::new(params);
-                request.extensions.insert(going);
-                let request = ClientRequest::CallToolRequest(request);
-                let mut options = PeerRequestOptions::no_options();
-                options.meta = self.meta();
-                let handle = connection.peer().send_request_with_option(request, options).await;
-                handle.ok().map(Pending::Library)
-            }
-        };
-        let pending = pending.ok_or_else(|| self.broken(connection))?;
-        Ok(Asked { pending: Some(pending), sending: self.sending.clone() })
+        if let Some(direct) = connection.direct() {
+            let expected = direct.expect().ok_or_else(|| self.broken(connection))?;
+            let number = expected.number;
+            // Before it is sent: whoever leaves meanwhile takes it back.
+            let asked = self.asked(Pending::Direct(expected, direct.clone()));
+            let mut meta = connection.own_meta();
+            meta.extend(self.meta().unwrap_or_default());
+            let sent = direct.call(number, params, meta, going).await;
+            return sent.map(|()| asked).map_err(|_| self.broken(connection));
+        }
+        let mut request = CallToolRequest::new(params);
+        request.extensions.insert(going);
+        let request = ClientRequest::CallToolRequest(request);
+        let mut options = PeerRequestOptions::no_options();
+        options.meta = self.meta();
+        let handle = connection.peer().send_request_with_option(request, options).await;
+        let handle = handle.map_err(|_| self.broken(connection))?;
+        Ok(self.asked(Pending::Library(handle)))
+    }
+
+    fn asked(&self, pending: Pending) -> Asked {
+        Asked { pending: Some(pending), sending: self.sending.clone() }
     }
 
     /// Whether anybody is there who answers what a server wants to know.
@@ -292,14 +295,14 @@ struct Asked {
 
 /// Where its answer will be.
 enum Pending {
-    Direct(Sent, Direct),
+    Direct(Expected, Direct),
     Library(RequestHandle<RoleClient>),
 }
 
 impl Asked {
     fn id(&self) -> String {
         match &self.pending {
-            Some(Pending::Direct(sent, _)) => sent.id.to_string(),
+            Some(Pending::Direct(expected, _)) => expected.number.to_string(),
             Some(Pending::Library(handle)) => handle.id.to_string(),
             None => String::new(),
         }
@@ -307,8 +310,8 @@ impl Asked {
 
     async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
         let answered = match &mut self.pending {
-            Some(Pending::Direct(sent, _)) => {
-                (&mut sent.answer).await.map(|answer| answer.map_err(ServiceError::McpError))
+            Some(Pending::Direct(expected, _)) => {
+                (&mut expected.answer).await.map(|answer| answer.map_err(ServiceError::McpError))
             }
             Some(Pending::Library(handle)) => (&mut handle.rx).await,
             None => return Err(ServiceError::TransportClosed),
@@ -323,13 +326,10 @@ impl Drop for Asked {
         let Some(pending) = self.pending.take() else { return };
         let was_sent = self.sending.stage() == Stage::Sent;
         match pending {
-            Pending::Direct(sent, direct) => {
-                direct.forget(&sent.id);
+            Pending::Direct(expected, direct) => {
+                direct.forget(expected.number);
                 if was_sent {
-                    direct.call_off(CancelledNotificationParam::new(
-                        Some(sent.id),
-                        Some(UNWANTED.to_owned()),
-                    ));
+                    direct.call_off(expected.number, UNWANTED);
                 }
             }
             Pending::Library(handle) if was_sent => {

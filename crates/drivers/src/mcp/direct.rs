@@ -61,9 +61,10 @@ struct Message {
     params: CallToolRequestParams,
 }
 
-/// A call that was sent.
-pub(super) struct Sent {
-    pub(super) id: RequestId,
+/// The answer of a call.
+pub(super) struct Expected {
+    /// What the call is known by.
+    pub(super) number: i64,
     /// Comes to nothing when the program is gone.
     pub(super) answer: oneshot::Receiver<Answer>,
 }
@@ -75,41 +76,34 @@ impl Direct {
         Direct { hears, calls: Arc::default(), reports }
     }
 
-    /// Makes a call: it is put on record, and then its line is written.
-    pub(super) async fn call(
-        &self,
-        mut params: CallToolRequestParams,
-        mut meta: RequestMetaObject,
-        going: Going,
-    ) -> Result<Sent, ()> {
-        let (number, answer) = self.expect().ok_or(())?;
-        let token = ProgressToken(NumberOrString::Number(number));
-        meta.set_progress_token(token.clone());
-        params.meta = Some(meta);
-        self.reports.listen(token, &going);
-        let sent = Sent { id: NumberOrString::Number(number), answer };
-        let message = Message { jsonrpc: "2.0", id: number, method: "tools/call", params };
-        let written = match going.sending.begin().await {
-            Ok(()) => self.write(&message).await.map_err(drop),
-            Err(_) => Err(()),
-        };
-        if written.is_err() {
-            self.forget(&sent.id);
-        }
-        written.map(|()| sent)
-    }
-
-    /// The number of the next call, and where its answer will be.
-    fn expect(&self) -> Option<(i64, oneshot::Receiver<Answer>)> {
+    /// Where the answer of the next call will be; nowhere once the program is gone.
+    pub(super) fn expect(&self) -> Option<Expected> {
         let mut calls = self.calls();
         if calls.over {
             return None;
         }
-        let (sender, receiver) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         let number = FIRST + calls.made;
         calls.made += 1;
         calls.waiting.insert(number, sender);
-        Some((number, receiver))
+        Some(Expected { number, answer })
+    }
+
+    /// Makes a call: it is put on record, and then its line is written.
+    pub(super) async fn call(
+        &self,
+        number: i64,
+        mut params: CallToolRequestParams,
+        mut meta: RequestMetaObject,
+        going: Going,
+    ) -> io::Result<()> {
+        let token = ProgressToken(NumberOrString::Number(number));
+        meta.set_progress_token(token.clone());
+        params.meta = Some(meta);
+        self.reports.listen(token, &going);
+        let message = Message { jsonrpc: "2.0", id: number, method: "tools/call", params };
+        going.sending.begin().await.map_err(|why| io::Error::other(why.to_string()))?;
+        self.write(&message).await
     }
 
     /// Whether somebody waits for an answer.
@@ -119,7 +113,8 @@ impl Direct {
 
     /// Hands a call its answer; gives it back where it is not to a call.
     pub(super) fn answered(&self, id: &RequestId, answer: Answer) -> Option<Answer> {
-        match self.forget(id) {
+        let NumberOrString::Number(number) = id else { return Some(answer) };
+        match self.forget(*number) {
             Some(waiting) => {
                 // Nobody may wait for it any more.
                 drop(waiting.send(answer));
@@ -130,9 +125,8 @@ impl Direct {
     }
 
     /// A call that nobody waits for any more.
-    pub(super) fn forget(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
-        let NumberOrString::Number(number) = id else { return None };
-        self.calls().waiting.remove(number)
+    pub(super) fn forget(&self, number: i64) -> Option<oneshot::Sender<Answer>> {
+        self.calls().waiting.remove(&number)
     }
 
     /// The program says nothing more.
@@ -161,7 +155,9 @@ impl Direct {
     }
 
     /// Tells the program that nobody waits for a call any more, before anything that is said later.
-    pub(super) fn call_off(&self, over: CancelledNotificationParam) {
+    pub(super) fn call_off(&self, number: i64, reason: &str) {
+        let (id, reason) = (NumberOrString::Number(number), reason.to_owned());
+        let over = CancelledNotificationParam::new(Some(id), Some(reason));
         let over = ClientNotification::CancelledNotification(CancelledNotification::new(over));
         let message: TxJsonRpcMessage<RoleClient> = JsonRpcMessage::notification(over);
         match (self.hears.clone().try_lock_owned(), line(&message)) {

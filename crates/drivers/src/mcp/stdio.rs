@@ -148,7 +148,9 @@ mod tests {
         let mut stdio = Stdio::new(said, direct.clone(), LastWords::default());
         let going = Going { sending: Arc::new(Sending::silent()), link: Link::new().0 };
         let call = CallToolRequestParams::new("odd");
-        let mut sent = direct.call(call, RequestMetaObject::default(), going).await.unwrap();
+        let mut expected = direct.expect().unwrap();
+        let meta = RequestMetaObject::default();
+        direct.call(expected.number, call, meta, going).await.unwrap();
         let mut program = BufReader::new(theirs);
         let mut heard = String::new();
         program.read_line(&mut heard).await.unwrap();
@@ -164,7 +166,7 @@ mod tests {
         while let Some(message) = stdio.receive().await {
             read.push(message);
         }
-        (sent.answer.try_recv().ok(), read)
+        (expected.answer.try_recv().ok(), read)
     }
 
     #[tokio::test]
