@@ -130,7 +130,7 @@ impl<'a> Call<'a> {
         options.meta = self.meta();
         let handle = connection.peer().send_request_with_option(request, options).await;
         let handle = handle.map_err(|_| self.broken(connection))?;
-        Ok(self.asked(Pending::Library(handle)))
+        Ok(self.asked(Pending::Library(Box::new(handle))))
     }
 
     fn asked(&self, pending: Pending) -> Asked {
@@ -296,7 +296,7 @@ struct Asked {
 /// Where its answer will be.
 enum Pending {
     Direct(Expected, Direct),
-    Library(RequestHandle<RoleClient>),
+    Library(Box<RequestHandle<RoleClient>>),
 }
 
 impl Asked {
