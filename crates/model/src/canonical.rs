@@ -3,6 +3,7 @@
 //! Written in one buffer, because every call is hashed several times: an object is put down as it
 //! comes and sorted in place at its end, and most come sorted already.
 
+mod parts;
 mod write;
 
 use std::cmp::Ordering;

@@ -3,12 +3,10 @@
 
 use std::fmt::{self, Display, Write as _};
 
-use serde::ser::{
-    Error, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant,
-    SerializeTuple, SerializeTupleStruct, SerializeTupleVariant, Serializer,
-};
+use serde::ser::{Error, Serialize, Serializer};
 
-use super::{LARGEST_EXACT, Text, canonical};
+use super::parts::{Kind, List, Object};
+use super::{LARGEST_EXACT, Text};
 
 /// How `serde_json` hands over a text that is JSON already, and a number as its digits.
 const RAW: &str = "$serde_json::private::RawValue";
@@ -32,10 +30,10 @@ impl Error for Formless {
     }
 }
 
-type Done = Result<(), Formless>;
+pub(super) type Done = Result<(), Formless>;
 
 impl Text {
-    fn put(&mut self, bytes: &[u8]) -> Done {
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Done {
         self.out.extend_from_slice(bytes);
         Ok(())
     }
@@ -95,7 +93,7 @@ impl Text {
         self.put(digits.get(at..).unwrap_or_default())
     }
 
-    fn number(&mut self, number: f64) -> Done {
+    pub(super) fn number(&mut self, number: f64) -> Done {
         if !number.is_finite() {
             return self.put(b"null");
         }
@@ -103,7 +101,7 @@ impl Text {
         self.put(&text)
     }
 
-    fn property<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Done {
+    pub(super) fn property<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Done {
         self.begin_key();
         self.string(key)?;
         self.end_key();
@@ -120,7 +118,7 @@ impl Text {
         Ok(())
     }
 
-    fn end_variant(&mut self) -> Done {
+    pub(super) fn end_variant(&mut self) -> Done {
         self.end_value();
         self.end_object();
         Ok(())
@@ -152,7 +150,7 @@ impl fmt::Write for Fragments<'_> {
 }
 
 /// A key that may be something else than a string; whatever has parts is refused.
-struct Key<'k, T: ?Sized>(&'k T);
+pub(super) struct Key<'k, T: ?Sized>(pub(super) &'k T);
 
 impl<T: Serialize + ?Sized> Display for Key<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -316,146 +314,3 @@ impl<'t> Serializer for &'t mut Text {
         Ok(Object { text: self, kind: Kind::Variant })
     }
 }
-
-/// An array that is open.
-pub(super) struct List<'t> {
-    text: &'t mut Text,
-    first: bool,
-    /// Whether it is what a variant holds.
-    within: bool,
-}
-
-impl List<'_> {
-    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
-        if !std::mem::take(&mut self.first) {
-            self.text.out.push(b',');
-        }
-        value.serialize(&mut *self.text)
-    }
-
-    fn over(self) -> Done {
-        self.text.out.push(b']');
-        if self.within { self.text.end_variant() } else { Ok(()) }
-    }
-}
-
-/// An object that is open.
-pub(super) struct Object<'t> {
-    text: &'t mut Text,
-    kind: Kind,
-}
-
-/// What is written as an object is written.
-#[derive(Clone, Copy)]
-enum Kind {
-    Plain,
-    /// What a variant holds.
-    Variant,
-    /// A text that is JSON already.
-    Raw,
-    /// A number, by its digits.
-    Number,
-}
-
-impl Object<'_> {
-    fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Done {
-        match self.kind {
-            Kind::Plain | Kind::Variant => self.text.property(key, value),
-            Kind::Raw => {
-                let value: serde_json::Value =
-                    serde_json::from_str(&told(value)?).map_err(|_| Formless)?;
-                self.text.put(&canonical(&value))
-            }
-            Kind::Number => {
-                let number: f64 = told(value)?.parse().map_err(|_| Formless)?;
-                self.text.number(number)
-            }
-        }
-    }
-
-    fn over(self) -> Done {
-        match self.kind {
-            Kind::Plain => self.text.end_object(),
-            Kind::Variant => {
-                self.text.end_object();
-                return self.text.end_variant();
-            }
-            Kind::Raw | Kind::Number => {}
-        }
-        Ok(())
-    }
-}
-
-/// The text that a value is.
-fn told<T: Serialize + ?Sized>(value: &T) -> Result<String, Formless> {
-    let mut text = String::new();
-    write!(text, "{}", Key(value)).map_err(|_| Formless)?;
-    Ok(text)
-}
-
-impl SerializeMap for Object<'_> {
-    type Ok = ();
-    type Error = Formless;
-
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
-        self.text.begin_key();
-        self.text.collect_str(&Key(key))?;
-        self.text.end_key();
-        Ok(())
-    }
-
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
-        value.serialize(&mut *self.text)?;
-        self.text.end_value();
-        Ok(())
-    }
-
-    fn end(self) -> Done {
-        self.over()
-    }
-}
-
-macro_rules! lists {
-    ($($kind:ident: $element:ident),*) => {
-        $(impl $kind for List<'_> {
-            type Ok = ();
-            type Error = Formless;
-
-            fn $element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
-                self.element(value)
-            }
-
-            fn end(self) -> Done {
-                self.over()
-            }
-        })*
-    };
-}
-
-lists!(
-    SerializeSeq: serialize_element, SerializeTuple: serialize_element,
-    SerializeTupleStruct: serialize_field, SerializeTupleVariant: serialize_field
-);
-
-macro_rules! objects {
-    ($($kind:ident),*) => {
-        $(impl $kind for Object<'_> {
-            type Ok = ();
-            type Error = Formless;
-
-            fn serialize_field<T: Serialize + ?Sized>(
-                &mut self,
-                key: &'static str,
-                value: &T,
-            ) -> Done {
-                self.field(key, value)
-            }
-
-            fn end(self) -> Done {
-                self.over()
-            }
-        })*
-    };
-}
-
-objects!(SerializeStruct, SerializeStructVariant);

@@ -1,0 +1,154 @@
+//! What has parts: arrays and objects, one part after the other.
+
+use std::fmt::Write as _;
+
+use serde::ser::{
+    Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant, Serializer as _,
+};
+
+use super::write::{Done, Formless, Key};
+use super::{Text, canonical};
+
+/// An array that is open.
+pub(super) struct List<'t> {
+    pub(super) text: &'t mut Text,
+    pub(super) first: bool,
+    /// Whether it is what a variant holds.
+    pub(super) within: bool,
+}
+
+impl List<'_> {
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+        if !std::mem::take(&mut self.first) {
+            self.text.out.push(b',');
+        }
+        value.serialize(&mut *self.text)
+    }
+
+    fn over(self) -> Done {
+        self.text.out.push(b']');
+        if self.within { self.text.end_variant() } else { Ok(()) }
+    }
+}
+
+/// An object that is open.
+pub(super) struct Object<'t> {
+    pub(super) text: &'t mut Text,
+    pub(super) kind: Kind,
+}
+
+/// What is written as an object is written.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Plain,
+    /// What a variant holds.
+    Variant,
+    /// A text that is JSON already.
+    Raw,
+    /// A number, by its digits.
+    Number,
+}
+
+impl Object<'_> {
+    fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Done {
+        match self.kind {
+            Kind::Plain | Kind::Variant => self.text.property(key, value),
+            Kind::Raw => {
+                let value: serde_json::Value =
+                    serde_json::from_str(&told(value)?).map_err(|_| Formless)?;
+                self.text.put(&canonical(&value))
+            }
+            Kind::Number => {
+                let number: f64 = told(value)?.parse().map_err(|_| Formless)?;
+                self.text.number(number)
+            }
+        }
+    }
+
+    fn over(self) -> Done {
+        match self.kind {
+            Kind::Plain => self.text.end_object(),
+            Kind::Variant => {
+                self.text.end_object();
+                return self.text.end_variant();
+            }
+            Kind::Raw | Kind::Number => {}
+        }
+        Ok(())
+    }
+}
+
+/// The text that a value is.
+fn told<T: Serialize + ?Sized>(value: &T) -> Result<String, Formless> {
+    let mut text = String::new();
+    write!(text, "{}", Key(value)).map_err(|_| Formless)?;
+    Ok(text)
+}
+
+impl SerializeMap for Object<'_> {
+    type Ok = ();
+    type Error = Formless;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
+        self.text.begin_key();
+        self.text.collect_str(&Key(key))?;
+        self.text.end_key();
+        Ok(())
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+        value.serialize(&mut *self.text)?;
+        self.text.end_value();
+        Ok(())
+    }
+
+    fn end(self) -> Done {
+        self.over()
+    }
+}
+
+macro_rules! lists {
+    ($($kind:ident: $element:ident),*) => {
+        $(impl $kind for List<'_> {
+            type Ok = ();
+            type Error = Formless;
+
+            fn $element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+                self.element(value)
+            }
+
+            fn end(self) -> Done {
+                self.over()
+            }
+        })*
+    };
+}
+
+lists!(
+    SerializeSeq: serialize_element, SerializeTuple: serialize_element,
+    SerializeTupleStruct: serialize_field, SerializeTupleVariant: serialize_field
+);
+
+macro_rules! objects {
+    ($($kind:ident),*) => {
+        $(impl $kind for Object<'_> {
+            type Ok = ();
+            type Error = Formless;
+
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                key: &'static str,
+                value: &T,
+            ) -> Done {
+                self.field(key, value)
+            }
+
+            fn end(self) -> Done {
+                self.over()
+            }
+        })*
+    };
+}
+
+objects!(SerializeStruct, SerializeStructVariant);
