@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::backend::{MOST_ROUNDS, answers, asks_too_often};
 use super::connection::Connection;
-use super::direct::{Direct, Expected};
+use super::direct::Expected;
 use super::manifest::Entry;
 use super::tools::one_line;
 use super::wire::Going;
@@ -117,7 +117,7 @@ impl<'a> Call<'a> {
             let expected = direct.expect().ok_or_else(|| self.broken(connection))?;
             let number = expected.number;
             // Before it is sent: whoever leaves meanwhile takes it back.
-            let asked = self.asked(Pending::Direct(expected, direct.clone()));
+            let asked = self.asked(Pending::Direct(expected));
             let mut meta = connection.own_meta();
             meta.extend(self.meta().unwrap_or_default());
             let sent = direct.call(number, params, meta, going).await;
@@ -295,14 +295,14 @@ struct Asked {
 
 /// Where its answer will be.
 enum Pending {
-    Direct(Expected, Direct),
+    Direct(Expected),
     Library(Box<RequestHandle<RoleClient>>),
 }
 
 impl Asked {
     fn id(&self) -> String {
         match &self.pending {
-            Some(Pending::Direct(expected, _)) => expected.number.to_string(),
+            Some(Pending::Direct(expected)) => expected.number.to_string(),
             Some(Pending::Library(handle)) => handle.id.to_string(),
             None => String::new(),
         }
@@ -310,7 +310,7 @@ impl Asked {
 
     async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
         let answered = match &mut self.pending {
-            Some(Pending::Direct(expected, _)) => {
+            Some(Pending::Direct(expected)) => {
                 (&mut expected.answer).await.map(|answer| answer.map_err(ServiceError::McpError))
             }
             Some(Pending::Library(handle)) => (&mut handle.rx).await,
@@ -326,17 +326,12 @@ impl Drop for Asked {
         let Some(pending) = self.pending.take() else { return };
         let was_sent = self.sending.stage() == Stage::Sent;
         match pending {
-            Pending::Direct(expected, direct) => {
-                direct.forget(expected.number);
-                if was_sent {
-                    direct.call_off(expected.number, UNWANTED);
-                }
-            }
-            Pending::Library(handle) if was_sent => {
+            _ if !was_sent => {}
+            Pending::Direct(expected) => expected.call_off(UNWANTED),
+            Pending::Library(handle) => {
                 let farewell = handle.cancel(Some(UNWANTED.to_owned()));
                 tokio::spawn(tokio::time::timeout(FAREWELL, farewell));
             }
-            Pending::Library(_) => {}
         }
     }
 }

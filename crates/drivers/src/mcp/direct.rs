@@ -61,12 +61,37 @@ struct Message {
     params: CallToolRequestParams,
 }
 
-/// The answer of a call.
+/// The answer of a call. Whoever drops it waits for it no more.
 pub(super) struct Expected {
     /// What the call is known by.
     pub(super) number: i64,
     /// Comes to nothing when the program is gone.
     pub(super) answer: oneshot::Receiver<Answer>,
+    direct: Direct,
+}
+
+impl Expected {
+    /// Tells the program that nobody waits for it any more, before anything that is said later.
+    pub(super) fn call_off(&self, reason: &str) {
+        let (id, reason) = (NumberOrString::Number(self.number), reason.to_owned());
+        let over = CancelledNotificationParam::new(Some(id), Some(reason));
+        let over = ClientNotification::CancelledNotification(CancelledNotification::new(over));
+        let message: TxJsonRpcMessage<RoleClient> = JsonRpcMessage::notification(over);
+        match (self.direct.hears.clone().try_lock_owned(), line(&message)) {
+            // A program that does not hear it is gone.
+            (Ok(hears), Ok(line)) => drop(begin(hears, line)),
+            _ => {
+                let direct = self.direct.clone();
+                tokio::spawn(async move { direct.write(&message).await });
+            }
+        }
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        self.direct.calls().waiting.remove(&self.number);
+    }
 }
 
 impl Direct {
@@ -86,7 +111,7 @@ impl Direct {
         let number = FIRST + calls.made;
         calls.made += 1;
         calls.waiting.insert(number, sender);
-        Some(Expected { number, answer })
+        Some(Expected { number, answer, direct: self.clone() })
     }
 
     /// Makes a call: it is put on record, and then its line is written.
@@ -114,7 +139,8 @@ impl Direct {
     /// Hands a call its answer; gives it back where it is not to a call.
     pub(super) fn answered(&self, id: &RequestId, answer: Answer) -> Option<Answer> {
         let NumberOrString::Number(number) = id else { return Some(answer) };
-        match self.forget(*number) {
+        let waiting = self.calls().waiting.remove(number);
+        match waiting {
             Some(waiting) => {
                 // Nobody may wait for it any more.
                 drop(waiting.send(answer));
@@ -122,11 +148,6 @@ impl Direct {
             }
             None => Some(answer),
         }
-    }
-
-    /// A call that nobody waits for any more.
-    pub(super) fn forget(&self, number: i64) -> Option<oneshot::Sender<Answer>> {
-        self.calls().waiting.remove(&number)
     }
 
     /// The program says nothing more.
@@ -151,22 +172,6 @@ impl Direct {
         match begin(self.hears.clone().lock_owned().await, line)? {
             Some(rest) => rest.await.map_err(io::Error::other)?,
             None => Ok(()),
-        }
-    }
-
-    /// Tells the program that nobody waits for a call any more, before anything that is said later.
-    pub(super) fn call_off(&self, number: i64, reason: &str) {
-        let (id, reason) = (NumberOrString::Number(number), reason.to_owned());
-        let over = CancelledNotificationParam::new(Some(id), Some(reason));
-        let over = ClientNotification::CancelledNotification(CancelledNotification::new(over));
-        let message: TxJsonRpcMessage<RoleClient> = JsonRpcMessage::notification(over);
-        match (self.hears.clone().try_lock_owned(), line(&message)) {
-            // A program that does not hear it is gone.
-            (Ok(hears), Ok(line)) => drop(begin(hears, line)),
-            _ => {
-                let direct = self.clone();
-                tokio::spawn(async move { direct.write(&message).await });
-            }
         }
     }
 

@@ -222,6 +222,15 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn nothing_is_kept_of_a_call_that_is_dropped() {
+        let direct = Direct::new(tokio::io::sink(), Reports::default());
+        let expected = direct.expect().unwrap();
+        assert!(direct.is_waiting());
+        drop(expected);
+        assert!(!direct.is_waiting());
+    }
+
+    #[tokio::test]
     async fn whoever_leaves_in_the_middle_leaves_a_whole_line() {
         let (ours, theirs) = duplex(64);
         let direct = Direct::new(ours, Reports::default());
