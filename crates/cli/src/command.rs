@@ -56,12 +56,16 @@ fn ended(outcome: Result<Result<Exit>, Stop>, context: &Context) -> Result<Exit>
 /// The answer to a name that no usable contract has; one that has it and is broken is named.
 fn unknown(workspace: &Workspace, name: &str) -> Stop {
     let stop = workspace.snapshot().unknown(name);
-    match workspace.broken().into_iter().find(|broken| broken.id == name) {
-        Some(broken) => {
-            stop.help(format!("{} defines it and cannot be used: {}", broken.file, broken.reason))
-        }
+    match broken(workspace, name) {
+        Some(why) => stop.help(why),
         None => stop,
     }
+}
+
+/// Why a name means nothing, where a manifest has it that is broken.
+fn broken(workspace: &Workspace, name: &str) -> Option<String> {
+    let broken = workspace.broken().into_iter().find(|broken| broken.id == name)?;
+    Some(format!("{} defines it and cannot be used: {}", broken.file, broken.reason))
 }
 
 /// A workspace that cannot be written can still be looked at.

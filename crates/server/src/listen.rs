@@ -220,6 +220,7 @@ fn front(desk: Arc<Desk>, keeper: Doorkeeper, limits: &Limits, stop: &Cancel) ->
         .nest("/v1", rest::router())
         .merge(a2a::router())
         .merge(metrics::router())
+        .fallback(rest::nothing_there)
         .layer(from_fn_with_state(keeper.clone(), establish))
         .with_state(desk);
     // What is for everybody comes first: what nobody answers is left to those who are known.

@@ -11,6 +11,7 @@ mod deferred;
 mod handler;
 mod heading;
 mod listing;
+mod misread;
 mod news;
 mod priming;
 mod remarks;
@@ -78,8 +79,13 @@ async fn read_whole(request: Request, next: Next) -> Response {
     match to_bytes(body, LARGEST_REQUEST).await {
         Ok(bytes) => {
             let knows_priming = priming::is_known_to(&head, &bytes);
-            let answer = next.run(Request::from_parts(head, bytes.into())).await;
-            if knows_priming { answer } else { priming::left_out(answer) }
+            let request = Request::from_parts(head.clone(), bytes.clone().into());
+            let answer = next.run(request).await;
+            match misread::answer(&head, &bytes, &answer) {
+                Some(instead) => instead,
+                None if knows_priming => answer,
+                None => priming::left_out(answer),
+            }
         }
         Err(fault) => unreadable(&fault),
     }

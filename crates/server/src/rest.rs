@@ -70,8 +70,11 @@ pub(crate) fn router() -> Router<Arc<Desk>> {
     router.layer(DefaultBodyLimit::max(LARGEST_BODY))
 }
 
-async fn nothing_there(OriginalUri(address): OriginalUri) -> Problem {
-    Problem::of_wire(StatusCode::NOT_FOUND, format!("there is nothing at `{}`", address.path()))
+/// The answer where there is nothing at all.
+pub(crate) async fn nothing_there(OriginalUri(address): OriginalUri) -> Problem {
+    let words = format!("there is nothing at `{}`", address.path());
+    let help = "MCP is at `/mcp`, REST at `/v1` with its document at `/v1/openapi.json`";
+    Problem::of_wire(StatusCode::NOT_FOUND, words).help(help)
 }
 
 async fn not_by_this_method(method: Method, OriginalUri(address): OriginalUri) -> Problem {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
-use haft_model::{Call, Question, Trace};
+use haft_model::{Call, Code, Question, Trace};
 use haft_runtime::{Manner, Patience, Prompt, Receipt};
 use serde_json::{Value, json};
 
@@ -67,8 +67,15 @@ pub(super) async fn make(
         ..Manner::default()
     };
     let began = Instant::now();
+    let tool = call.tool.clone();
     let envelope = host.runtime().call(call, manner).await;
     let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
+    // Callers from elsewhere do not hear what is wrong with files; whoever is here may mend them.
+    if envelope.error.as_ref().is_some_and(|error| error.error_code == Code::ToolUnknown)
+        && let Some(why) = command::broken(&host.workspace(), &tool)
+    {
+        output::remark(output::visible(&why));
+    }
     host.runtime().handed_over(&envelope.invocation_id).await;
     Ok(exit)
 }

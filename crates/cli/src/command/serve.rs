@@ -115,7 +115,11 @@ fn begun(context: &Context, host: &Host, server: &Server, clients_log_in: bool) 
     }
     output::remark(format!("MCP   {mcp}"));
     output::remark(format!("REST  {rest}"));
-    output::remark(format!("{tools} tools, {drivers} drivers"));
+    let many = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    };
+    output::remark(format!("{}, {}", many(tools, "tool"), many(drivers, "driver")));
     if errors + warnings > 0 {
         living::shown(notices.iter().filter(|notice| notice.severity == "error").take(MOST_ERRORS));
         let words = format!("{errors} errors and {warnings} warnings; `haft check` shows them all");

@@ -193,6 +193,17 @@ exit 4
     );
     check(
         &folder,
+        "call bad.run",
+        r"
+exit 4
+! tool.unknown: there is no tool `bad.run`
+! help: `haft tools` lists those that there are
+! ✘ unresolved:bad.run failed in [time]; nothing changed  inv_[id]
+! .tools/bad.run/TOOL.md defines it and cannot be used: `run` does not belong in TOOL.md
+",
+    );
+    check(
+        &folder,
         "why bad.risk",
         r"
 exit 3

@@ -1,7 +1,7 @@
 //! What is wrong with a request itself is told as a problem.
 
-use haft_testkit::{Backend, Keys};
-use serde_json::Value;
+use haft_testkit::{Backend, Folder, Keys};
+use serde_json::{Value, json};
 
 use crate::shop;
 use crate::wire::Server;
@@ -12,7 +12,7 @@ fn every_fault_of_a_request_is_a_problem_with_its_status() {
     let folder = shop(&backend);
     let server = Server::of(&folder);
     let large = format!("{{\"tool\": \"{}\"}}", "x".repeat(5 * 1024 * 1024));
-    let cases: [(u16, &str, &str, &str); 22] = [
+    let cases: [(u16, &str, &str, &str); 24] = [
         (404, "GET", "/v1/nowhere", ""),
         (405, "DELETE", "/v1/call", ""),
         (405, "GET", "/v1/why", ""),
@@ -34,6 +34,8 @@ fn every_fault_of_a_request_is_a_problem_with_its_status() {
         (400, "GET", "/v1/invocations?colour=red", ""),
         (400, "GET", "/v1/events?after=yesterday", ""),
         (404, "GET", "/v1/catalog/nothing", ""),
+        (404, "GET", "/", ""),
+        (404, "POST", "/v2/call", "{}"),
         (400, "GET", "/v1/search", ""),
     ];
     for (status, method, path, body) in cases {
@@ -49,6 +51,24 @@ fn every_fault_of_a_request_is_a_problem_with_its_status() {
     let (status, _) = server.get("/v1/functions/nobody").problem();
     assert_eq!(status, 404);
     assert_eq!(backend.connections(), 0);
+}
+
+#[test]
+fn a_body_that_is_no_message_of_mcp_is_answered_in_json_rpc() {
+    let server = Server::of(&Folder::new().file("haft.toml", ""));
+    let headers = [("Accept", "application/json, text/event-stream")];
+    for (code, body) in [
+        (-32700, ""),
+        (-32700, "{\"jsonrpc\":"),
+        (-32600, "{}"),
+        (-32600, "[]"),
+        (-32600, "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": 5}"),
+    ] {
+        let answer = server.ask("POST", "/mcp", &headers, Some(body));
+        let told = answer.json();
+        let found = (answer.status, &told["jsonrpc"], &told["id"], &told["error"]["code"]);
+        assert_eq!(found, (400, &json!("2.0"), &Value::Null, &json!(code)), "{body}: {told}");
+    }
 }
 
 #[test]

@@ -135,6 +135,17 @@ fn a_bad_change_keeps_what_was_and_says_so() {
 }
 
 #[test]
+fn a_bad_change_that_is_taken_back_is_told_to_be_over() {
+    let folder = workspace();
+    let server = Server::of(&folder);
+    let good = folder.read("haft.toml");
+    put(&folder, "haft.toml", &format!("{good}nonsense = ["));
+    eventually(|| server.said().contains("holds on").then_some(()));
+    put(&folder, "haft.toml", &good);
+    eventually(|| server.said().contains("and that is right").then_some(()));
+}
+
+#[test]
 fn settings_that_are_broken_lock_nobody_out_and_let_nobody_in() {
     let folder = shop();
     let server = Server::of(&folder);

@@ -23,6 +23,11 @@ impl Problem {
         Problem { status, stop: Stop::new(Code::InputSchema, detail), coded: false }
     }
 
+    /// The same with what to do.
+    pub(crate) fn help(self, help: &str) -> Problem {
+        Problem { stop: self.stop.help(help), ..self }
+    }
+
     /// A body or a parameter that is not what it should be.
     pub(crate) fn malformed(detail: impl Into<String>) -> Problem {
         Problem {

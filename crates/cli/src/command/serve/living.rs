@@ -41,7 +41,13 @@ pub(super) fn look_at_backends(host: &Arc<Host>) {
 }
 
 fn refresh(host: &Host) {
+    let is_wrong =
+        || host.runtime().world().notices.iter().any(|notice| notice.severity == "error");
+    let was_wrong = is_wrong();
     match host.refresh() {
+        Ok(Refreshed::Same) if was_wrong && !is_wrong() => {
+            output::remark("files changed: they say what they said before, and that is right");
+        }
         Ok(Refreshed::Same) => {}
         Ok(Refreshed::Swapped) => swapped(host),
         Ok(Refreshed::Kept(new)) => {
