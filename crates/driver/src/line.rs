@@ -122,20 +122,11 @@ impl Drop for Listener {
 mod tests {
     use std::future::Future;
     use std::pin::pin;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Context, Wake};
+    use std::task::Context;
+
+    use haft_testkit::Bell;
 
     use super::*;
-
-    /// Counts how often it is woken.
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Count>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
 
     #[tokio::test]
     async fn whoever_says_more_than_there_is_room_for_waits_until_it_is_heard() {
@@ -169,15 +160,15 @@ mod tests {
     #[tokio::test]
     async fn a_word_wakes_the_listener_and_the_end_of_the_line_does_not() {
         let (line, mut listener) = Line::new();
-        let count = Arc::new(Count::default());
+        let count = Arc::new(Bell::default());
         let waker = Waker::from(count.clone());
         let mut context = Context::from_waker(&waker);
         assert!(pin!(listener.next()).poll(&mut context).is_pending());
         line.say(Said::CancelHeard).await.unwrap();
-        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert_eq!(count.rang(), 1);
         assert!(pin!(listener.next()).poll(&mut context).is_ready());
         assert!(pin!(listener.next()).poll(&mut context).is_pending());
         drop(line);
-        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert_eq!(count.rang(), 1);
     }
 }

@@ -4,6 +4,7 @@
 //! Must never be a dependency of anything that ships. Start with [`Folder`].
 
 mod backend;
+mod bell;
 mod eventually;
 mod filter;
 mod folder;
@@ -13,6 +14,7 @@ mod processor;
 mod served;
 
 pub use backend::{Act, Backend, Heard, Keys, Then};
+pub use bell::Bell;
 pub use eventually::eventually;
 pub use folder::Folder;
 pub use keyring::Keyring;

@@ -96,21 +96,13 @@ impl<F: Future + Unpin> Future for Steady<F> {
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
+    use haft_testkit::Bell;
+
     use super::*;
-
-    /// Counts how often a task is woken.
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Count>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
 
     /// Polls once; says whether it is over, how often the future was polled and how often woken.
     fn polled(future: impl FnMut(&Waker, usize) -> bool + Unpin) -> (bool, usize, usize) {
-        let (count, polls) = (Arc::new(Count::default()), AtomicUsize::new(0));
+        let (count, polls) = (Arc::new(Bell::default()), AtomicUsize::new(0));
         let mut future = future;
         let inner = std::future::poll_fn(|context: &mut Context<'_>| {
             let poll = polls.fetch_add(1, Ordering::Relaxed) + 1;
@@ -119,7 +111,7 @@ mod tests {
         let waker = Waker::from(count.clone());
         let mut steady = Steady::new(inner);
         let over = Pin::new(&mut steady).poll(&mut Context::from_waker(&waker)).is_ready();
-        (over, polls.load(Ordering::Relaxed), count.0.load(Ordering::Relaxed))
+        (over, polls.load(Ordering::Relaxed), count.rang())
     }
 
     #[test]
@@ -147,18 +139,18 @@ mod tests {
             *kept.lock().unwrap() = Some(waker.clone());
             false
         };
-        let count = Arc::new(Count::default());
+        let count = Arc::new(Bell::default());
         let waker = Waker::from(count.clone());
         let mut steady = Steady::new(std::future::poll_fn(|context: &mut Context<'_>| {
             if rests(context.waker(), 0) { Poll::Ready(()) } else { Poll::Pending }
         }));
         for woken in 1..3 {
             assert!(Pin::new(&mut steady).poll(&mut Context::from_waker(&waker)).is_pending());
-            assert_eq!(count.0.load(Ordering::Relaxed), woken - 1);
+            assert_eq!(count.rang(), woken - 1);
             let inner = kept.lock().unwrap().clone().unwrap();
             inner.wake_by_ref();
             inner.wake_by_ref();
-            assert_eq!(count.0.load(Ordering::Relaxed), woken);
+            assert_eq!(count.rang(), woken);
         }
     }
 }
