@@ -44,6 +44,8 @@ pub struct Extras {
     pub interrupt: Option<String>,
     /// Whether a running call can be called off.
     pub supports_cancel: Option<bool>,
+    /// `allowed` or `required`: whether callers go on while it runs, and come back for the answer.
+    pub background: Option<String>,
     /// What an ask becomes where nobody can be asked.
     pub non_interactive: Option<String>,
     /// How sensitive the data is.
@@ -189,6 +191,7 @@ impl Extras {
             limits: node.get("limits").map(rates).unwrap_or_default(),
             interrupt: owned(node, "interrupt"),
             supports_cancel: flag(node, "supports_cancel"),
+            background: owned(node, "background"),
             non_interactive: owned(node, "non_interactive"),
             classification: data.and_then(|node| owned(node, "classification")),
             sensitive: lists(data, "sensitive"),

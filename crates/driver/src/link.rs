@@ -38,6 +38,8 @@ pub enum Said {
         /// Where it waits.
         reply: oneshot::Sender<Result<BTreeMap<String, Value>, Stop>>,
     },
+    /// It takes long from here on: whoever called may go on meanwhile.
+    Backgrounded,
     /// Its backend has something to say that is neither progress nor an answer.
     Remark(Remark),
     /// It heard that it is to stop.
@@ -79,6 +81,11 @@ impl Link {
         let (reply, answered) = oneshot::channel();
         self.0.say(Said::Ask { asked, reply }).await.map_err(|_| nobody())?;
         answered.await.map_err(|_| nobody())?
+    }
+
+    /// Says that the rest takes long, so that a caller who can come back for the answer goes on.
+    pub async fn backgrounded(&self) {
+        let _ = self.0.say(Said::Backgrounded).await;
     }
 
     /// Hands on what a backend has to say.

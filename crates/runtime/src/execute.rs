@@ -4,6 +4,7 @@ mod asking;
 mod attempts;
 mod fallback;
 mod form;
+mod reporting;
 mod running;
 
 pub(crate) use attempts::Became;
@@ -13,12 +14,13 @@ use std::time::Instant;
 use haft_catalog::Sender;
 use haft_driver::{Allowance, Attempt, Failure, Link, Output, Said};
 use haft_model::{
-    AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Content, Digest,
-    EffectState, Event, PhaseOutcome, Progress, Queued, Reported, Secret, SecretUse, Started,
+    AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Digest,
+    EffectState, Event, PhaseOutcome, Progress, Queued, Secret, SecretUse, Started,
     Status, Stop, Submitted,
 };
 
 use crate::Manner;
+use crate::background;
 use crate::batch::Turns;
 use crate::gate::Cleared;
 use crate::guarded::{Guarded, caught};
@@ -35,6 +37,9 @@ impl Walk<'_> {
         mut cleared: Cleared,
         manner: &Manner<'_>,
     ) -> Result<Output, Halt> {
+        if background::takes_long(&cleared.understood.entry) {
+            Box::pin(self.let_go(manner)).await;
+        }
         let (cleared, _slot) = loop {
             let slot = self.schedule(&cleared, manner).await;
             let lapse = match &slot {
@@ -251,6 +256,7 @@ impl Walk<'_> {
             // What is rarely said takes no room in the futures of all calls.
             Said::Ask { asked, reply } => Box::pin(self.ask_caller(running, asked, reply)).await,
             Said::Remark(remark) => self.remark(running, remark),
+            Said::Backgrounded => Box::pin(self.backgrounded(running)).await,
         }
     }
 
@@ -277,47 +283,6 @@ impl Walk<'_> {
         }
     }
 
-    async fn progressed(
-        &mut self,
-        running: &mut Running<'_>,
-        progress: Progress,
-        cancel: Option<CancelNote>,
-    ) {
-        let progress = self.redactor.progress(progress);
-        let elapsed_ms = running.began.elapsed().as_millis() as u64;
-        let reported = self.journal.report(|sequence| Reported {
-            sequence,
-            status: "running".into(),
-            elapsed_ms,
-            progress,
-            cancel,
-        });
-        running.tell(&reported);
-        self.journal.note(Event::Progressed(Box::new(reported)));
-        // Progress that nobody can be told of is not worth failing a call for.
-        let _ = self.journal.show(&self.runtime.options).await;
-    }
-
-    async fn partial(&mut self, running: &mut Running<'_>, mut content: Vec<Content>) {
-        self.redactor.content(&mut content);
-        let elapsed_ms = running.began.elapsed().as_millis() as u64;
-        let text = crate::render::plain(&content);
-        let reported = self.journal.report(|sequence| Reported {
-            sequence,
-            status: "partial_result".into(),
-            elapsed_ms,
-            progress: Progress { message: Some(text), ..Progress::default() },
-            cancel: None,
-        });
-        running.tell(&reported);
-        // While people are asked nothing else is said of where the call stands.
-        self.journal.note(match self.journal.may_note(Status::PartialResult) {
-            true => Event::PartialResult(Box::new(reported)),
-            false => Event::Progressed(Box::new(reported)),
-        });
-        let _ = self.journal.show(&self.runtime.options).await;
-    }
-
     /// Somebody wants the call called off: the contract says whether it can be.
     fn wish(&mut self, running: &mut Running<'_>, reason: AbortReason) {
         running.wished = true;
@@ -328,18 +293,6 @@ impl Walk<'_> {
         } else if running.stopping.is_none() {
             running.stop(reason, self.runtime.options.grace);
         }
-    }
-
-    fn note_cancel(&mut self, running: &Running<'_>, fact: CancelFact, reason: AbortReason) {
-        let elapsed_ms = running.began.elapsed().as_millis() as u64;
-        let reported = self.journal.report(|sequence| Reported {
-            sequence,
-            status: "running".into(),
-            elapsed_ms,
-            progress: Progress::default(),
-            cancel: Some(CancelNote { fact, reason }),
-        });
-        self.journal.note(Event::Progressed(Box::new(reported)));
     }
 
     /// A call that takes its time is shown to others, keeps its lease, and hears whoever wants it to

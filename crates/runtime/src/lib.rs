@@ -3,6 +3,7 @@
 //! Owns the order of the rooms, and that every call ends in exactly one envelope.
 //! Must never know a wire, a file or a database; ports are handed in. Start with [`Runtime::call`].
 
+mod background;
 mod batch;
 mod cancel;
 mod clock;
@@ -51,7 +52,7 @@ pub use cancel::CancelAnswer;
 pub use clock::{Clock, StoppedClock, WallClock};
 pub use inbox::{Answered, Reply};
 pub use judge::Why;
-pub use manner::{Leave, Manner, Patience, Prompt, Receipt};
+pub use manner::{Background, Leave, Manner, Patience, Prompt, Receipt};
 pub use people::People;
 pub use pulse::Pulse;
 pub use reader::Reader;

@@ -20,6 +20,8 @@ pub struct Manner<'m> {
     /// live on, since a driver is under way. None where it does not; nobody is asked in the middle of
     /// a call then.
     pub leave: Option<Leave>,
+    /// What becomes of the caller of a call that takes long. Whoever goes on is told by `leave`.
+    pub background: Background,
     /// Whoever called, where drivers can turn to them while they run.
     pub caller: Option<Arc<dyn Caller>>,
     /// Fires when the caller wants the call called off.
@@ -44,6 +46,19 @@ pub enum Patience {
     Wait,
     /// Leaves with a pending envelope; the call stays open.
     Leave,
+}
+
+/// What becomes of the caller of a call that takes long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Background {
+    /// It waits for the end.
+    #[default]
+    Wait,
+    /// It goes on, and comes back for the answer.
+    Leave,
+    /// It waits as well and has no other choice: contracts that want a caller who comes back are not
+    /// for it.
+    Unknown,
 }
 
 /// When a caller is taken to have the answer. An equal call before that is the same one sent again.

@@ -11,6 +11,7 @@ use haft_model::{
 };
 use serde_json::{Value, json};
 
+use crate::background;
 use crate::batch::Seat;
 use crate::enlisted::Enlisted;
 use crate::inputs::Discretion;
@@ -65,6 +66,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) nested: bool,
     /// Whether it is carried on beside other work, so that it must not wait for people.
     pub(crate) unattended: bool,
+    /// Whether the caller was told that the call goes on without them.
+    pub(crate) left: bool,
     /// How many questions were asked before.
     pub(crate) asked: usize,
     /// The call that this one undoes, once it has the right to.
@@ -149,6 +152,7 @@ impl<'r> Walk<'r> {
             attempt: 1,
             nested: false,
             unattended: false,
+            left: false,
             requested: requested.to_owned(),
             sent: None,
             asked: 0,
@@ -222,6 +226,7 @@ impl<'r> Walk<'r> {
         let of_ours = self.nested || call.compensates.is_some();
         let loaded = admitted.filter(|_| !of_ours).unwrap_or(Ok(()));
         let loaded = loaded.and_then(|()| within_reach(&entry, manner.tier));
+        let loaded = loaded.and_then(|()| background::is_for(&entry, manner));
         self.journal.phase_of(CallPhase::SchemaGate, loaded)?;
         Ok(entry)
     }

@@ -8,7 +8,7 @@ use haft_runtime::{Runtime, World};
 use tokio::sync::watch;
 
 use crate::Exported;
-use crate::mcp::{Listings, Suspended};
+use crate::mcp::{Inquiries, Listings, Suspended};
 use crate::metrics::Tally;
 use crate::rest::{Bulletin, Errands};
 
@@ -16,6 +16,8 @@ use crate::rest::{Bulletin, Errands};
 pub struct Desk {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) suspended: Suspended,
+    /// What tasks want to know from their clients.
+    pub(crate) inquiries: Inquiries,
     pub(crate) listings: Listings,
     /// Calls whose callers did not wait for them.
     pub(crate) errands: Errands,
@@ -35,6 +37,7 @@ impl Desk {
         Ok(Desk {
             runtime,
             suspended,
+            inquiries: Inquiries::default(),
             listings,
             errands,
             bulletin: Bulletin::default(),

@@ -10,6 +10,7 @@ mod conversation;
 mod deferred;
 mod handler;
 mod heading;
+mod inquiries;
 mod listing;
 mod misread;
 mod news;
@@ -42,6 +43,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Desk;
 use handler::Wire;
+pub(crate) use inquiries::Inquiries;
 pub(crate) use listing::Listings;
 pub(crate) use straight::Straight;
 pub(crate) use suspended::Suspended;

@@ -10,6 +10,7 @@ use haft_model::{Code, Content, EffectState, Media, Progress, Stop};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
+use crate::long;
 use crate::media::{PICTURE, SOUND};
 
 /// How long a tool takes between two steps.
@@ -39,10 +40,13 @@ impl Fixture {
             "test_tool_with_logging" | "test_logging_tool" => logging(attempt).await,
             "test_tool_with_progress" => progressing(attempt).await,
             "test_error_handling" => Err(failed("This tool fails on purpose")),
-            "test_reconnection" | "slow_compute" => {
+            "test_reconnection" => {
                 tokio::time::sleep(STEP * 4).await;
                 Ok(text("Done after a while."))
             }
+            "greet" => Ok(text(&format!("Hello, {}!", said(attempt, "name")))),
+            "slow_compute" | "failing_job" | "protocol_error_job" | "confirm_delete"
+            | "multi_input" | "test_tool_with_task" => long::carry_out(&name, attempt).await,
             "test_trigger_tool_change" => self.changed(BackendNews::Tools),
             "test_trigger_prompt_change" => self.changed(BackendNews::Prompts),
             "test_custom_header" | "json_schema_2020_12_tool" => {
@@ -79,6 +83,11 @@ impl Driver for Fixture {
     }
 }
 
+/// A text of the input.
+fn said<'a>(attempt: &'a Attempt<'_>, field: &str) -> &'a str {
+    attempt.input.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
 async fn logging(attempt: &Attempt<'_>) -> Result<Output, Failure> {
     for said in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
         let remark = Remark { level: "info".to_owned(), logger: None, data: json!(said) };
@@ -100,12 +109,11 @@ async fn progressing(attempt: &Attempt<'_>) -> Result<Output, Failure> {
 
 /// The tools that want something from whoever called.
 async fn asking(name: &str, attempt: &Attempt<'_>) -> Result<Output, Failure> {
-    let said = |field: &str| attempt.input.get(field).and_then(Value::as_str).unwrap_or_default();
     let inquiries = match name {
-        "test_sampling" => vec![("sample", sample(said("prompt")))],
+        "test_sampling" => vec![("sample", sample(said(attempt, "prompt")))],
         "test_missing_capability" => vec![("sample", sample("Anything"))],
         "test_elicitation" => {
-            vec![("form", form(said("message"), json!({ "response": { "type": "string" } })))]
+            vec![("form", form(said(attempt, "message"), json!({ "response": { "type": "string" } })))]
         }
         "test_elicitation_sep1034_defaults" => vec![("form", form("Look at these", defaults()))],
         "test_elicitation_sep1330_enums" => vec![("form", form("Choose", choices()))],
@@ -152,7 +160,7 @@ async fn asking(name: &str, attempt: &Attempt<'_>) -> Result<Output, Failure> {
     Ok(text(&words))
 }
 
-async fn ask(
+pub(crate) async fn ask(
     attempt: &Attempt<'_>,
     inquiries: Vec<(&str, Inquiry)>,
 ) -> Result<BTreeMap<String, Value>, Failure> {
@@ -171,7 +179,7 @@ fn roots() -> Inquiry {
     Inquiry { kind: InquiryKind::Roots, params: json!({}) }
 }
 
-fn named(what: &str) -> Inquiry {
+pub(crate) fn named(what: &str) -> Inquiry {
     form(&format!("What is your {what}?"), json!({ what: { "type": "string" } }))
 }
 
@@ -226,7 +234,7 @@ fn choices() -> Value {
     })
 }
 
-fn text(words: &str) -> Output {
+pub(crate) fn text(words: &str) -> Output {
     pieces(vec![Content::Text { text: words.to_owned() }])
 }
 
@@ -251,6 +259,6 @@ fn resource(uri: &str) -> Content {
     }
 }
 
-fn failed(words: &str) -> Failure {
+pub(crate) fn failed(words: &str) -> Failure {
     Failure::new(Stop::new(Code::ExecutionFailed, words), EffectState::None)
 }

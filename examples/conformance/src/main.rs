@@ -9,6 +9,7 @@ mod browser;
 mod client;
 mod fixture;
 mod form;
+mod long;
 mod media;
 mod sample;
 mod tools;

@@ -30,9 +30,26 @@ const PLAIN: [(&str, &str); 26] = [
     ("test_input_required_result_capabilities", "asks what the client can be asked"),
     ("test_trigger_tool_change", "says that the tools changed"),
     ("test_trigger_prompt_change", "says that the prompts changed"),
-    ("slow_compute", "takes a second"),
+    ("test_tool_with_task", "asks for a name, and takes a while"),
     ("test_dynamic_tool", "answers with a text"),
 ];
+
+/// The tools that take long: whether their callers have to come back for the answer, and their inputs.
+const LONG: [(&str, &str, &str, &[(&str, &str)]); 5] = [
+    (
+        "slow_compute",
+        "takes as long as it is told",
+        "allowed",
+        &[("seconds", "number"), ("label", "string")],
+    ),
+    ("failing_job", "fails after a while", "required", &[]),
+    ("protocol_error_job", "ends in an error of the protocol", "allowed", &[]),
+    ("confirm_delete", "asks for a yes", "allowed", &[("filename", "string")]),
+    ("multi_input", "asks two things at once", "allowed", &[]),
+];
+
+/// Longer than any of those takes.
+const LONGEST_MS: u64 = 120_000;
 
 /// Every contract.
 pub(crate) fn contracts() -> Result<Vec<ToolHandle<Value, Value>>, DefineError> {
@@ -41,6 +58,10 @@ pub(crate) fn contracts() -> Result<Vec<ToolHandle<Value, Value>>, DefineError> 
     for (name, about) in PLAIN {
         tools.push(contract(name, about, nothing.clone())?);
     }
+    for (name, about, background, inputs) in LONG {
+        tools.push(long(name, about, background, inputs)?);
+    }
+    tools.push(contract("greet", "says hello", text_input("name"))?);
     tools.push(contract("test_sampling", "asks the client's model", text_input("prompt"))?);
     tools.push(contract("test_elicitation", "shows a form", text_input("message"))?);
     let region = json!({
@@ -65,11 +86,30 @@ fn contract(
     about: &str,
     inputs: Value,
 ) -> Result<ToolHandle<Value, Value>, DefineError> {
+    define_tool(definition(name, about, inputs))
+}
+
+fn long(
+    name: &str,
+    about: &str,
+    background: &str,
+    inputs: &[(&str, &str)],
+) -> Result<ToolHandle<Value, Value>, DefineError> {
+    let inputs = inputs.iter().map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind })));
+    let inputs = json!({ "type": "object", "properties": inputs.collect::<Map<_, _>>() });
+    let mut definition = definition(name, about, inputs);
+    definition.extras.insert("background".to_owned(), json!(background));
+    definition.extras.insert("supports_cancel".to_owned(), json!(true));
+    definition.timeout_ms = Some(LONGEST_MS);
+    define_tool(definition)
+}
+
+fn definition(name: &str, about: &str, inputs: Value) -> ToolDefinition {
     let extras = Map::from_iter([
         ("exposed_as".to_owned(), json!(name)),
         ("concurrency".to_owned(), json!({ "safe": true })),
     ]);
-    define_tool(ToolDefinition {
+    ToolDefinition {
         id: name.replace('_', "-"),
         description: format!("For the conformance suite: {about}."),
         inputs,
@@ -80,7 +120,7 @@ fn contract(
         classes: vec![EffectClass::ReadOnly],
         extras,
         ..ToolDefinition::default()
-    })
+    }
 }
 
 /// A schema with every word that gateways like to lose.

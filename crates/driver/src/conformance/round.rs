@@ -117,7 +117,11 @@ impl Round {
             Said::Progress(progress) => seen.said.push(format!("{progress:?}")),
             Said::Partial(content) => seen.said.push(format!("{content:?}")),
             // A question is dropped, which is how nobody answers.
-            Said::Hide(_) | Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) => {}
+            Said::Hide(_)
+            | Said::CancelHeard
+            | Said::Ask { .. }
+            | Said::Backgrounded
+            | Said::Remark(_) => {}
         }
     }
 }

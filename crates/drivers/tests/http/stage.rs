@@ -212,7 +212,7 @@ impl Ended {
                 }
             }
             Said::Progress(progress) => self.progress.extend(progress.message),
-            Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) => {}
+            Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) | Said::Backgrounded => {}
         }
     }
 

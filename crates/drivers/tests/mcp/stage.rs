@@ -182,7 +182,7 @@ impl Stage {
                     }
                     Said::Progress(said) => progress.push(said),
                     Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
-                    Said::Partial(_) | Said::Hide(_) | Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) => {}
+                    Said::Partial(_) | Said::Hide(_) | Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) | Said::Backgrounded => {}
                 },
             }
         };

@@ -176,7 +176,7 @@ impl Stage {
                         }
                         Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
                         Said::Partial(content) => parts.extend(content.into_iter().map(data)),
-                        Said::Progress(_) | Said::Hide(_) | Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) => {}
+                        Said::Progress(_) | Said::Hide(_) | Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) | Said::Backgrounded => {}
                     }
                 }
                 result = &mut run => break result,

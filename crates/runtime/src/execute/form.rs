@@ -42,8 +42,6 @@ pub(super) struct Asked<'m> {
     open: Option<Open>,
     /// Somebody at hand who is asked beside the inbox.
     prompting: Option<Guarded<BoxFuture<'m, Option<Reply>>>>,
-    /// Whether the caller was told that the call goes on without them.
-    left: bool,
     /// Why a form was not filled in, for the failure that follows.
     unanswered: Option<Stop>,
 }
@@ -211,9 +209,9 @@ impl Walk<'_> {
         if let Some(carrying) = self.carrying.take() {
             carrying.answered(&envelope);
         }
-        let leaves = manner.patience == Patience::Leave && !running.asked.left;
+        let leaves = manner.patience == Patience::Leave && !self.left;
         if let Some(leave) = manner.leave.as_ref().filter(|_| leaves) {
-            running.asked.left = true;
+            self.left = true;
             let _ = caught(|| leave(envelope));
         }
     }

@@ -1,11 +1,12 @@
 //! An envelope as the result of `tools/call`.
 
-use haft_model::{Content, Envelope, Link, ResultStatus};
+use haft_model::{Code, Content, Envelope, Link, ResultStatus, Status};
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResponse, CallToolResult, ContentBlock, ErrorCode, MetaObject, Resource,
-    ResourceContents,
+    CallToolResponse, CallToolResult, ContentBlock, ErrorCode, JsonObject, MetaObject, Resource,
+    ResourceContents, TASKS_EXTENSION_ID, TaskPayload,
 };
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// Whether a call waits for a person.
@@ -41,6 +42,7 @@ pub(super) fn native_error(envelope: &Envelope) -> Option<ErrorData> {
                 "form" => ("elicitation", json!({ "form": {} })),
                 "page" => ("elicitation", json!({ "url": {} })),
                 "roots" => ("roots", json!({})),
+                "tasks" => ("extensions", json!({ TASKS_EXTENSION_ID: {} })),
                 _ => ("sampling", json!({})),
             };
             (name.to_owned(), value)
@@ -55,6 +57,28 @@ pub(super) fn native_error(envelope: &Envelope) -> Option<ErrorData> {
     let said = native.get("message").and_then(Value::as_str);
     let message = said.map_or_else(|| error.message.clone(), str::to_owned);
     Some(ErrorData::new(ErrorCode(code), message, data))
+}
+
+/// What a task came to. A failure of the tool is an answer like any other; an error that the protocol
+/// has, of the backend or of ours, is none.
+pub(super) fn outcome(envelope: &Envelope) -> TaskPayload {
+    if envelope.final_status == Status::Canceled {
+        return TaskPayload::Cancelled;
+    }
+    let ours = envelope.error.as_ref().filter(|error| error.error_code == Code::Internal);
+    let ours = ours.map(|error| ErrorData::internal_error(error.message.clone(), None));
+    match native_error(envelope).or(ours) {
+        Some(error) => TaskPayload::Failed { error: object(error) },
+        None => TaskPayload::Completed { result: object(result(envelope, false)) },
+    }
+}
+
+/// A value of the protocol as the object that it is.
+pub(super) fn object(value: impl Serialize) -> JsonObject {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) | Err(_) => JsonObject::new(),
+    }
 }
 
 /// Whether an error is about how the client speaks, and not about the tool.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use haft_catalog::Viewer;
 use haft_driver::Abilities;
 use haft_model::{Actor, Envelope};
+use haft_runtime::{Background, Manner};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use super::deferred::{found, refused};
 use super::heading::Heading;
 use super::listing::Listing;
 use super::suspended::Bound;
-use super::{answer, tasks};
+use super::{answer, inquiries};
 use crate::Desk;
 use crate::deferred::{self, Meant, Own};
 
@@ -23,8 +24,8 @@ pub(super) struct Client<'r> {
     pub(super) heading: Heading<'r>,
     pub(super) actor: Arc<Actor>,
     pub(super) abilities: Abilities,
-    /// Whether it knows tasks.
-    pub(super) tasks: bool,
+    /// What becomes of it while a call takes long.
+    pub(super) background: Background,
 }
 
 /// What came of the request at once.
@@ -45,16 +46,35 @@ pub(super) struct Closing {
     /// What the client may come back with, where it can be asked anything.
     pub(super) bound: Option<Bound>,
     promises: bool,
-    tasks: bool,
+    actor: Arc<Actor>,
+    background: Background,
 }
 
 impl Closing {
-    /// The answer to a call that ended.
-    pub(super) fn answer(&self, envelope: &Envelope) -> Result<CallToolResponse, ErrorData> {
-        if answer::waits(envelope) && self.tasks {
-            return Ok(tasks::created(envelope).into());
+    /// The answer to a call that ended, or waits for a person.
+    pub(super) async fn answer(
+        &self,
+        desk: &Desk,
+        envelope: &Envelope,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if answer::waits(envelope) && self.background == Background::Leave {
+            let created = Box::pin(desk.created(envelope, &self.actor)).await?;
+            return Ok(created.into());
         }
         answer::of(envelope, self.promises)
+    }
+
+    /// The answer to a call that goes on without its client.
+    pub(super) async fn left(
+        &self,
+        desk: &Arc<Desk>,
+        envelope: &Envelope,
+        conversation: Conversation,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if self.background == Background::Leave {
+            inquiries::follow(desk, envelope.invocation_id.clone(), conversation);
+        }
+        self.answer(desk, envelope).await
     }
 }
 
@@ -66,7 +86,7 @@ impl Desk {
         client: Client<'_>,
         listing: &Listing,
     ) -> Result<Begun, ErrorData> {
-        let Client { heading, actor, abilities, tasks } = client;
+        let Client { heading, actor, abilities, background } = client;
         let session = heading.session();
         let is_asked = !abilities.kinds.is_empty() || request.request_state.is_some();
         let bound = is_asked.then(|| {
@@ -102,10 +122,12 @@ impl Desk {
             _ => {
                 let input = Value::Object(request.arguments.unwrap_or_default());
                 let call = heading.call(&actor, listing.tool(&request.name), input);
-                Conversation::begin(self, call, tier, abilities, session)
+                let manner = Manner { background, surface: session, tier, ..Manner::default() };
+                Conversation::begin(self, call, abilities, manner)
             }
         };
-        let closing = Closing { bound, promises: listing.promises(&request.name), tasks };
+        let promises = listing.promises(&request.name);
+        let closing = Closing { bound, promises, actor, background };
         Ok(Begun::Called(Called { conversation, closing }))
     }
 }

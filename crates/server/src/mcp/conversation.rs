@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Remark};
-use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop, Tier};
+use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop};
 use haft_runtime::{Leave, Manner, Patience, Prompt, Receipt, Reply};
 use rmcp::model::{InputRequests, InputRequiredResult};
 use rmcp::service::RequestContext;
@@ -26,13 +27,15 @@ use crate::Desk;
 /// How many pieces of news wait to be sent; a client that is slower loses progress and nothing else.
 const MOST_NEWS: usize = 64;
 
-type Answers = Result<BTreeMap<String, Value>, Stop>;
+pub(super) type Answers = Result<BTreeMap<String, Value>, Stop>;
 
 /// What happens to a call.
 pub(super) enum News {
     Asked { asked: BTreeMap<String, Inquiry>, reply: oneshot::Sender<Answers> },
     Progress(Box<Reported>),
     Remark(Remark),
+    /// It goes on without the client, who comes back for the answer.
+    Left(Box<Envelope>),
     Done(Box<Envelope>),
 }
 
@@ -51,6 +54,8 @@ pub(crate) struct Conversation {
 pub(super) enum Heard {
     /// It ended.
     Done(Box<Envelope>),
+    /// It goes on without its client.
+    Left(Box<(Envelope, Conversation)>),
     /// Its client has to ask somebody and come back.
     Asks(Box<InputRequiredResult>),
 }
@@ -92,13 +97,12 @@ impl Drop for Running {
 }
 
 impl Conversation {
-    /// Makes the call, on a surface.
+    /// Makes the call, in a manner that says all but how its client hears of it.
     pub(super) fn begin(
         desk: &Desk,
         call: Call,
-        tier: Option<Tier>,
         abilities: Abilities,
-        surface: Option<String>,
+        manner: Manner<'static>,
     ) -> Conversation {
         let (sender, news) = mpsc::channel(MOST_NEWS);
         let cancel = Cancel::new();
@@ -108,10 +112,12 @@ impl Conversation {
         let wish = cancel.clone();
         let running = Box::pin(async move {
             let at_hand = line.can_ask_a_person();
-            let told = line.sender.clone();
+            let (told, left) = (line.sender.clone(), Arc::new(AtomicBool::new(false)));
+            let gone = left.clone();
             let leave: Leave = Arc::new(move |envelope| {
                 // A client that is too slow to hear it waits for the end instead.
-                let _ = told.try_send(News::Done(Box::new(envelope)));
+                let heard = told.try_send(News::Left(Box::new(envelope))).is_ok();
+                gone.store(heard, Ordering::Relaxed);
             });
             let manner = Manner {
                 leave: Some(leave),
@@ -120,14 +126,14 @@ impl Conversation {
                 caller: Some(line.clone()),
                 cancel: wish,
                 receipt: Receipt::Acknowledged,
-                surface,
-                tier,
-                ..Manner::default()
+                ..manner
             };
             let envelope = runtime.call(call, manner).await;
             let id = envelope.invocation_id.clone();
-            // An answer that nobody took is there for whoever makes the same call again.
-            if line.sender.send(News::Done(Box::new(envelope))).await.is_ok() {
+            let heard = line.sender.send(News::Done(Box::new(envelope))).await.is_ok();
+            // An answer that nobody took is there for whoever makes the same call again, and who left
+            // has not taken it.
+            if heard && !left.load(Ordering::Relaxed) {
                 runtime.hand_over(&id);
             }
         });
@@ -148,8 +154,12 @@ impl Conversation {
         .await;
         match &news {
             Some(News::Done(_)) => self.interest.satisfied(),
+            Some(News::Left(_)) => {
+                self.interest.satisfied();
+                self.running.alone();
+            }
             // What is said takes as long as its hearer does, and the call does not wait for that.
-            Some(_) => self.running.alone(),
+            Some(News::Asked { .. } | News::Progress(_) | News::Remark(_)) => self.running.alone(),
             None => {}
         }
         news
@@ -209,6 +219,9 @@ impl Wire {
                 }
                 Some(News::Asked { asked, reply }) => {
                     let _ = reply.send(Box::pin(asking::ask(context, asked)).await);
+                }
+                Some(News::Left(envelope)) => {
+                    return Ok(Heard::Left(Box::new((*envelope, conversation))));
                 }
                 Some(News::Done(envelope)) => return Ok(Heard::Done(envelope)),
             }

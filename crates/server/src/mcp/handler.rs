@@ -16,6 +16,7 @@ use rmcp::model::{
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
     ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SetLevelRequestParams,
     SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -81,7 +82,7 @@ impl Wire {
                 context.client_capabilities(),
                 self.wants_remarks(context),
             ),
-            tasks: tasks::are_known(context),
+            background: tasks::background_of(context),
         }
     }
 
@@ -156,7 +157,11 @@ impl ServerHandler for Wire {
             Begun::Called(Called { conversation, closing }) => {
                 match self.converse(conversation, closing.bound.as_ref(), &context).await? {
                     Heard::Asks(asks) => Ok(CallToolResponse::InputRequired(*asks)),
-                    Heard::Done(envelope) => closing.answer(&envelope),
+                    Heard::Done(envelope) => closing.answer(&self.desk, &envelope).await,
+                    Heard::Left(left) => {
+                        let (envelope, conversation) = *left;
+                        closing.left(&self.desk, &envelope, conversation).await
+                    }
                 }
             }
         }
@@ -284,7 +289,16 @@ impl ServerHandler for Wire {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.task(&request.task_id, &self.who(&context)).await
+        self.desk.read_task(&request.task_id, &self.who(&context)).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let actor = self.who(&context);
+        self.desk.update_task(&request.task_id, request.input_responses, &actor).await
     }
 
     async fn cancel_task(
@@ -292,7 +306,7 @@ impl ServerHandler for Wire {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.call_off(&request.task_id, &self.who(&context)).await
+        self.desk.cancel_task(&request.task_id, &self.who(&context)).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

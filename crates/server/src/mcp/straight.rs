@@ -19,16 +19,15 @@ use axum::response::{IntoResponse as _, Response};
 use haft_catalog::Viewer;
 use haft_driver::Abilities;
 use haft_model::Actor;
-use haft_runtime::Pulse;
+use haft_runtime::{Background, Pulse};
 use rmcp::model::{ClientCapabilities, LoggingLevel, ProtocolVersion};
 use tokio::time::Instant;
 
-use super::asking;
 use super::calling::{Begun, Called, Client};
 use super::heading::Heading;
 use super::listing::Listing;
-use super::remarks;
 use super::sessions::{Sessions, Visit};
+use super::{asking, remarks, tasks};
 use crate::Desk;
 use frame::Frame;
 use talk::{Said, Talk};
@@ -73,9 +72,9 @@ impl Straight {
         if !way.leads_to(&listing, &frame.params.name) {
             return None;
         }
-        let (abilities, tasks) = way.abilities(&frame);
+        let (abilities, background) = way.abilities(&frame);
         let remarks = abilities.remarks.clone();
-        let client = Client { heading, actor, abilities, tasks };
+        let client = Client { heading, actor, abilities, background };
         let begun = self.desk.begin_call(frame.params, client, &listing).await;
         let (modern, visit) = match way {
             Way::Whole(_) => (true, None),
@@ -142,16 +141,16 @@ impl Way {
         }
     }
 
-    /// What the client can do, and whether it knows tasks.
-    fn abilities(&self, frame: &Frame) -> (Abilities, bool) {
+    /// What the client can do, and what becomes of it while a call takes long.
+    fn abilities(&self, frame: &Frame) -> (Abilities, Background) {
         match self {
             Way::Whole(told) => {
                 let remarks = frame.meta.log_level().and_then(remarks::name);
-                (asking::abilities(Some(told.clone()), remarks), told.supports_tasks())
+                (asking::abilities(Some(told.clone()), remarks), tasks::background(told))
             }
             Way::Session(visit) => {
                 let level = visit.habits.level.unwrap_or(LoggingLevel::Debug);
-                (asking::abilities(None, remarks::name(level)), false)
+                (asking::abilities(None, remarks::name(level)), Background::Unknown)
             }
         }
     }

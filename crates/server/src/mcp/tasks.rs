@@ -1,68 +1,137 @@
-//! Calls that wait for people, as tasks: the ledger keeps them, so that any process can answer.
+//! Calls as tasks: the ledger keeps them, so that any process can tell where one stands.
 
-use haft_model::{Actor, Envelope, InvocationId, Timestamp};
-use rmcp::model::{CreateTaskResult, DetailedTask, GetTaskResult, Task, TaskPayload, TaskStatus};
+use haft_ledger::Run;
+use haft_model::{Actor, Envelope, Event, InvocationId, Stop, Timestamp};
+use haft_runtime::{Background, Reader};
+use rmcp::model::{
+    ClientCapabilities, CreateTaskResult, DetailedTask, GetTaskResult, InputResponses, Task,
+    TaskPayload,
+};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
 use super::answer;
-use super::handler::Wire;
+use crate::Desk;
 
 /// How often a client should look.
 const LOOK_MS: u64 = 1000;
 
-/// Whether a client knows tasks. Before 2026-07-28 no result could be one, and a client that says so in
-/// `initialize` takes it for a broken result all the same.
-pub(super) fn are_known(context: &RequestContext<RoleServer>) -> bool {
-    super::is_modern(context)
-        && context.client_capabilities().is_some_and(|told| told.supports_tasks())
+/// What becomes of a client of 2026-07-28 while a call takes long: it goes on where it knows tasks.
+pub(super) fn background(told: &ClientCapabilities) -> Background {
+    if told.supports_tasks() { Background::Leave } else { Background::Unknown }
 }
 
-/// The answer to a call that waits.
-pub(super) fn created(envelope: &Envelope) -> CreateTaskResult {
-    let task = Task::new(
-        envelope.invocation_id.to_string(),
-        TaskStatus::Working,
-        envelope.created_at.to_string(),
-        envelope.created_at.to_string(),
-    );
-    let task = task.with_poll_interval_ms(LOOK_MS).with_status_message(envelope.summary.clone());
-    CreateTaskResult::new(task)
+/// The same of whoever sent a request. Before 2026-07-28 no result could be a task, and a client that
+/// says in `initialize` that it knows them takes one for a broken result all the same.
+pub(super) fn background_of(context: &RequestContext<RoleServer>) -> Background {
+    let told = context.client_capabilities().filter(|_| super::is_modern(context));
+    told.map_or(Background::Unknown, |told| background(&told))
 }
 
-impl Wire {
-    /// Where a task stands.
-    pub(super) async fn task(&self, id: &str, actor: &Actor) -> Result<GetTaskResult, ErrorData> {
-        let id = self.own(id, actor).await?;
-        let reader = self.desk.runtime.reader();
-        let fault = |stop: haft_model::Stop| ErrorData::internal_error(stop.message, None);
-        let envelope = reader.result(&id).await.map_err(fault)?;
-        let now = Timestamp::now().to_string();
-        let task = Task::new(id.to_string(), TaskStatus::Working, now.clone(), now);
-        let task = task.with_poll_interval_ms(LOOK_MS);
-        let payload = match envelope {
-            None => TaskPayload::Working,
-            Some(envelope) => {
-                let result = serde_json::to_value(answer::result(&envelope, false));
-                let result = result.ok().and_then(|result| result.as_object().cloned());
-                TaskPayload::Completed { result: result.unwrap_or_default() }
+impl Desk {
+    /// The answer to a call that its client comes back for.
+    pub(super) async fn created(
+        &self,
+        envelope: &Envelope,
+        actor: &Actor,
+    ) -> Result<CreateTaskResult, ErrorData> {
+        let run = self.own_task(envelope.invocation_id.as_str(), actor).await?;
+        let DetailedTask { task, .. } = self.standing(&run).await.map_err(fault)?;
+        Ok(CreateTaskResult::new(task.with_status_message(envelope.summary.clone())))
+    }
+
+    /// `tasks/get`. Whoever is told what a task came to has its answer.
+    pub(super) async fn read_task(
+        &self,
+        id: &str,
+        actor: &Actor,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let run = self.own_task(id, actor).await?;
+        let task = self.standing(&run).await.map_err(fault)?;
+        if task.status().is_terminal() {
+            self.runtime.hand_over(&run.invocation_id);
+        }
+        Ok(GetTaskResult::new(task))
+    }
+
+    /// `tasks/update`. What nobody asked, or asks no more, is no mistake of the client.
+    pub(super) async fn update_task(
+        &self,
+        id: &str,
+        answers: InputResponses,
+        actor: &Actor,
+    ) -> Result<(), ErrorData> {
+        let run = self.own_task(id, actor).await?;
+        self.inquiries.answer(&run.invocation_id, answers);
+        Ok(())
+    }
+
+    /// `tasks/cancel`. A task that is over by then is none that could not be called off.
+    pub(super) async fn cancel_task(&self, id: &str, actor: &Actor) -> Result<(), ErrorData> {
+        let run = self.own_task(id, actor).await?;
+        let Err(stop) = self.runtime.cancel(&run.invocation_id, actor).await else { return Ok(()) };
+        match self.own_task(id, actor).await?.status.is_terminal() {
+            true => Ok(()),
+            false => Err(ErrorData::invalid_params(stop.message, None)),
+        }
+    }
+
+    /// A call that this actor made.
+    async fn own_task(&self, id: &str, actor: &Actor) -> Result<Run, ErrorData> {
+        let found = self.runtime.reader().run(&InvocationId::from(id), actor).await;
+        let unknown = || ErrorData::invalid_params(format!("there is no task `{id}`"), None);
+        found.map_err(fault)?.ok_or_else(unknown)
+    }
+
+    /// Where a call stands.
+    async fn standing(&self, run: &Run) -> Result<DetailedTask, Stop> {
+        let (id, reader) = (&run.invocation_id, self.runtime.reader());
+        let (payload, seen) = match run.ended_at {
+            Some(ended) => {
+                let gone = || ErrorData::internal_error("the answer is no longer kept", None);
+                let lost = || TaskPayload::Failed { error: answer::object(gone()) };
+                let envelope = reader.result(id).await?;
+                let payload = envelope.as_ref().map_or_else(lost, answer::outcome);
+                (payload, Seen { at: ended, message: None })
+            }
+            None => {
+                let asks = |input_requests| TaskPayload::InputRequired { input_requests };
+                let asked = self.inquiries.unanswered(id);
+                (asked.map_or(TaskPayload::Working, asks), Seen::last(&reader, run).await?)
             }
         };
-        Ok(GetTaskResult::new(DetailedTask::new(task, payload)))
+        let (status, created) = (payload.status(), run.created_at.to_string());
+        // No record goes by itself, so a task has no time to live.
+        let mut task = Task::new(id.to_string(), status, created, seen.at.to_string());
+        task.status_message = seen.message;
+        Ok(DetailedTask::new(task.with_poll_interval_ms(LOOK_MS), payload))
     }
+}
 
-    /// Calls a task off.
-    pub(super) async fn call_off(&self, id: &str, actor: &Actor) -> Result<(), ErrorData> {
-        let id = self.own(id, actor).await?;
-        let canceled = self.desk.runtime.cancel(&id, actor).await;
-        canceled.map(|_| ()).map_err(|stop| ErrorData::invalid_params(stop.message, None))
-    }
+/// What was last seen of a call.
+struct Seen {
+    at: Timestamp,
+    message: Option<String>,
+}
 
-    /// The id of a call that this actor made.
-    async fn own(&self, id: &str, actor: &Actor) -> Result<InvocationId, ErrorData> {
-        let unknown = || ErrorData::invalid_params(format!("there is no task `{id}`"), None);
-        let id = InvocationId::from(id);
-        let found = self.desk.runtime.reader().run(&id, actor).await;
-        found.ok().flatten().map(|run| run.invocation_id).ok_or_else(unknown)
+impl Seen {
+    async fn last(reader: &Reader, run: &Run) -> Result<Seen, Stop> {
+        let mut seen = Seen { at: run.created_at, message: None };
+        for entry in &reader.story(&run.invocation_id).await? {
+            for fact in Reader::facts(entry)? {
+                seen.at = fact.at;
+                if let Event::Progressed(reported) = fact.event {
+                    seen.message = reported.progress.message.or(seen.message);
+                }
+            }
+        }
+        if let Some(question) = &run.approval_id {
+            seen.message = Some(format!("a person has to answer: `haft approve {question}`"));
+        }
+        Ok(seen)
     }
+}
+
+fn fault(stop: Stop) -> ErrorData {
+    ErrorData::internal_error(stop.message, None)
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use haft_driver::UPSTREAM_REQUEST;
 use haft_model::Envelope;
+use haft_runtime::Manner;
 use rmcp::model::{ErrorCode, InputRequiredResult, InputResponses};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -119,12 +120,15 @@ impl Wire {
                 let call = heading.call(&actor, UPSTREAM_REQUEST.to_owned(), input);
                 let can =
                     asking::abilities(context.client_capabilities(), self.wants_remarks(context));
-                Conversation::begin(&self.desk, call, None, can, heading.session())
+                let surface = heading.session();
+                let manner = Manner { surface, ..Manner::default() };
+                Conversation::begin(&self.desk, call, can, manner)
             }
         };
         match self.converse(conversation, Some(&bound), context).await? {
             Heard::Asks(asks) => Ok(Told::Asks(*asks)),
             Heard::Done(envelope) => value(*envelope).map(Told::Complete),
+            Heard::Left(left) => value(left.0).map(Told::Complete),
         }
     }
 }

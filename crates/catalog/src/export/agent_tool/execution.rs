@@ -49,7 +49,7 @@ fn supports(offer: &Offer<'_>) -> [(&'static str, bool); 13] {
         ("resume", false),
         ("retries", retries(offer)),
         ("partial_results", false),
-        ("background", false),
+        ("background", contract.tool.extras.background.is_some()),
         ("result_persistence", matches!(persist, Some("preview_and_persist" | "ref_only"))),
         ("artifacts", false),
         ("sandbox", sandboxed(offer)),

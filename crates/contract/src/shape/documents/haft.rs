@@ -71,6 +71,13 @@ pub static TOOL: Shape = Shape {
             .or("\"block\""),
         optional("supports_cancel", "E012", Flag, "Whether a running call can be called off."),
         optional(
+            "background",
+            "E024",
+            Word(&["allowed", "required"]),
+            "That it takes long: callers who can come back for the answer go on meanwhile, and \
+             `required` refuses the others.",
+        ),
+        optional(
             "non_interactive",
             "E013",
             Word(&["ask", "deny"]),

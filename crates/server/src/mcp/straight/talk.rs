@@ -107,7 +107,16 @@ impl Talk {
             };
             match news {
                 None => return self.last(Err(self.lost())),
-                Some(News::Done(envelope)) => return self.last(self.closing.answer(&envelope)),
+                Some(News::Done(envelope)) => {
+                    let answer = self.closing.answer(&self.desk, &envelope).await;
+                    return self.last(answer);
+                }
+                Some(News::Left(envelope)) => {
+                    let Some(conversation) = self.conversation.take() else { continue };
+                    let left = self.closing.left(&self.desk, &envelope, conversation);
+                    let left = Box::pin(left).await;
+                    return self.last(left);
+                }
                 Some(News::Progress(reported)) => {
                     if let Some(token) = self.token.clone() {
                         let params = asking::progressed(token, &reported);

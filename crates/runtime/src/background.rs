@@ -1,0 +1,47 @@
+//! Calls that go on in the background: their callers are let go, and come back for the answer.
+
+use haft_catalog::Entry;
+use haft_model::{Code, Stop};
+use serde_json::json;
+
+use crate::guarded::caught;
+use crate::walk::Walk;
+use crate::{Background, Manner};
+
+/// Whether a contract says that its calls take long.
+pub(crate) fn takes_long(entry: &Entry) -> bool {
+    entry.contract.tool.extras.background.is_some()
+}
+
+/// Refuses a caller who cannot come back for the answer, where the contract wants one who can.
+pub(crate) fn is_for(entry: &Entry, manner: &Manner<'_>) -> Result<(), Stop> {
+    let required = entry.contract.tool.extras.background.as_deref() == Some("required");
+    if !required || manner.background != Background::Unknown {
+        return Ok(());
+    }
+    let words = format!(
+        "`{}` takes long and wants callers who come back for the answer",
+        entry.contract.key()
+    );
+    let stop = Stop::new(Code::InputUnsupported, words).help("call from a client that knows tasks");
+    Err(stop.because(json!({ "missing_abilities": ["tasks"] })))
+}
+
+impl Walk<'_> {
+    /// Lets a caller go who comes back for the answer. The call is on record before they hear of it, so
+    /// that every process can tell them of it.
+    pub(crate) async fn let_go(&mut self, manner: &Manner<'_>) {
+        let Some(leave) = manner.leave.as_ref().filter(|_| !self.left) else { return };
+        if manner.background != Background::Leave {
+            return;
+        }
+        let shown = self.journal.show(&self.runtime.options).await;
+        if shown.is_err() || !self.journal.is_on_record() {
+            return;
+        }
+        self.left = true;
+        let words = "it goes on in the background".to_owned();
+        let envelope = self.waiting(None, words, self.journal.status());
+        let _ = caught(|| leave(envelope));
+    }
+}

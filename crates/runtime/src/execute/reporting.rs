@@ -1,0 +1,69 @@
+//! How far a call is: told to whoever called, and put on record.
+
+use haft_model::{
+    AbortReason, CancelFact, CancelNote, Content, Event, Progress, Reported, Status,
+};
+
+use super::running::Running;
+use crate::walk::Walk;
+
+impl Walk<'_> {
+    pub(super) async fn progressed(
+        &mut self,
+        running: &mut Running<'_>,
+        progress: Progress,
+        cancel: Option<CancelNote>,
+    ) {
+        let progress = self.redactor.progress(progress);
+        let reported = self.report(running, "running", progress, cancel);
+        running.tell(&reported);
+        self.journal.note(Event::Progressed(Box::new(reported)));
+        // Progress that nobody can be told of is not worth failing a call for.
+        let _ = self.journal.show(&self.runtime.options).await;
+    }
+
+    pub(super) async fn partial(&mut self, running: &mut Running<'_>, mut content: Vec<Content>) {
+        self.redactor.content(&mut content);
+        let message = Some(crate::render::plain(&content));
+        let progress = Progress { message, ..Progress::default() };
+        let reported = self.report(running, "partial_result", progress, None);
+        running.tell(&reported);
+        // While people are asked nothing else is said of where the call stands.
+        self.journal.note(match self.journal.may_note(Status::PartialResult) {
+            true => Event::PartialResult(Box::new(reported)),
+            false => Event::Progressed(Box::new(reported)),
+        });
+        let _ = self.journal.show(&self.runtime.options).await;
+    }
+
+    /// The rest takes long, says the driver: whoever can come back for the answer is let go.
+    pub(super) async fn backgrounded(&mut self, running: &mut Running<'_>) {
+        let reported = self.report(running, "backgrounded", Progress::default(), None);
+        self.journal.note(Event::Progressed(Box::new(reported)));
+        let _ = self.journal.show(&self.runtime.options).await;
+        self.let_go(running.manner).await;
+    }
+
+    pub(super) fn note_cancel(
+        &mut self,
+        running: &Running<'_>,
+        fact: CancelFact,
+        reason: AbortReason,
+    ) {
+        let note = CancelNote { fact, reason };
+        let reported = self.report(running, "running", Progress::default(), Some(note));
+        self.journal.note(Event::Progressed(Box::new(reported)));
+    }
+
+    fn report(
+        &mut self,
+        running: &Running<'_>,
+        status: &'static str,
+        progress: Progress,
+        cancel: Option<CancelNote>,
+    ) -> Reported {
+        let elapsed_ms = running.began.elapsed().as_millis() as u64;
+        let status = status.into();
+        self.journal.report(|sequence| Reported { sequence, status, elapsed_ms, progress, cancel })
+    }
+}

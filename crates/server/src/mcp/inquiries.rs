@@ -1,0 +1,107 @@
+//! What tasks want to know from their clients, until those have answered.
+//!
+//! A question is asked by the call that runs here, so it is known here and in no other process; a proxy
+//! finds the way back by the header that repeats the id of the task.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haft_model::InvocationId;
+use rmcp::model::{InputRequests, InputResponses};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::asking;
+use super::conversation::{Answers, Conversation, News};
+use crate::Desk;
+
+/// What tasks want to know from their clients.
+#[derive(Default)]
+pub(crate) struct Inquiries {
+    open: Mutex<HashMap<InvocationId, Vec<Inquiry>>>,
+    count: AtomicU64,
+}
+
+/// What was asked at once.
+struct Inquiry {
+    /// What is not answered yet, by names that nothing else was asked under.
+    requests: InputRequests,
+    /// What each of them is called by whoever asks.
+    names: BTreeMap<String, String>,
+    answers: BTreeMap<String, Value>,
+    reply: oneshot::Sender<Answers>,
+}
+
+/// Hears a call out whose client went on.
+pub(super) fn follow(desk: &Arc<Desk>, id: InvocationId, mut conversation: Conversation) {
+    let desk = desk.clone();
+    tokio::spawn(async move {
+        while let Some(news) = conversation.next().await {
+            match news {
+                News::Asked { asked, reply } => {
+                    desk.inquiries.ask(&id, asking::requests(asked), reply);
+                }
+                // It is on record how far the call is, and what came of it.
+                News::Progress(_) | News::Remark(_) | News::Left(_) => {}
+                News::Done(_) => break,
+            }
+        }
+        desk.inquiries.open().remove(&id);
+    });
+}
+
+impl Inquiries {
+    fn ask(&self, id: &InvocationId, asked: InputRequests, reply: oneshot::Sender<Answers>) {
+        if asked.is_empty() {
+            let _ = reply.send(Ok(BTreeMap::new()));
+            return;
+        }
+        let (mut requests, mut names) = (InputRequests::new(), BTreeMap::new());
+        for (name, request) in asked {
+            let key = format!("{name}-{}", self.count.fetch_add(1, Ordering::Relaxed));
+            requests.insert(key.clone(), request);
+            names.insert(key, name);
+        }
+        let inquiry = Inquiry { requests, names, answers: BTreeMap::new(), reply };
+        self.open().entry(id.clone()).or_default().push(inquiry);
+    }
+
+    /// What a task waits for; none where it waits for nothing.
+    pub(super) fn unanswered(&self, id: &InvocationId) -> Option<InputRequests> {
+        let open = self.open();
+        // Whoever asked may have stopped waiting meanwhile.
+        let waiting = open.get(id)?.iter().filter(|inquiry| !inquiry.reply.is_closed());
+        let requests: InputRequests = waiting.flat_map(|inquiry| inquiry.requests.clone()).collect();
+        (!requests.is_empty()).then_some(requests)
+    }
+
+    /// Takes what a client answered. Whoever asked hears of it once everything is answered.
+    pub(super) fn answer(&self, id: &InvocationId, mut given: InputResponses) {
+        let mut open = self.open();
+        let Some(inquiries) = open.get_mut(id) else { return };
+        for mut inquiry in std::mem::take(inquiries) {
+            inquiry.take(&mut given);
+            match inquiry.requests.is_empty() {
+                true => drop(inquiry.reply.send(Ok(inquiry.answers))),
+                false => inquiries.push(inquiry),
+            }
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<InvocationId, Vec<Inquiry>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inquiry {
+    fn take(&mut self, given: &mut InputResponses) {
+        for (key, name) in &self.names {
+            if let Some(answer) = given.remove(key)
+                && self.requests.remove(key).is_some()
+            {
+                self.answers.insert(name.clone(), answer);
+            }
+        }
+    }
+}
