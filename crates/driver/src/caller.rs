@@ -42,6 +42,8 @@ pub struct Abilities {
     pub people: bool,
     /// From which level on it wants to hear remarks; none where it wants to hear none.
     pub remarks: Option<String>,
+    /// Whether its backend may take long: it goes on meanwhile, or waits however long that is.
+    pub patient: bool,
 }
 
 /// A remark of a backend for whoever called.

@@ -11,6 +11,7 @@ mod connection;
 mod direct;
 mod ear;
 mod era;
+mod followed;
 mod given;
 mod heard;
 mod login;

@@ -14,9 +14,8 @@ use std::time::Instant;
 use haft_catalog::Sender;
 use haft_driver::{Allowance, Attempt, Failure, Link, Output, Said};
 use haft_model::{
-    AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Digest,
-    EffectState, Event, PhaseOutcome, Progress, Queued, Secret, SecretUse, Started,
-    Status, Stop, Submitted,
+    AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Digest, EffectState,
+    Event, PhaseOutcome, Progress, Queued, Secret, SecretUse, Started, Status, Stop, Submitted,
 };
 
 use crate::Manner;

@@ -45,8 +45,12 @@ impl Fixture {
                 Ok(text("Done after a while."))
             }
             "greet" => Ok(text(&format!("Hello, {}!", said(attempt, "name")))),
-            "slow_compute" | "failing_job" | "protocol_error_job" | "confirm_delete"
-            | "multi_input" | "test_tool_with_task" => long::carry_out(&name, attempt).await,
+            "slow_compute"
+            | "failing_job"
+            | "protocol_error_job"
+            | "confirm_delete"
+            | "multi_input"
+            | "test_tool_with_task" => long::carry_out(&name, attempt).await,
             "test_trigger_tool_change" => self.changed(BackendNews::Tools),
             "test_trigger_prompt_change" => self.changed(BackendNews::Prompts),
             "test_custom_header" | "json_schema_2020_12_tool" => {
@@ -113,7 +117,10 @@ async fn asking(name: &str, attempt: &Attempt<'_>) -> Result<Output, Failure> {
         "test_sampling" => vec![("sample", sample(said(attempt, "prompt")))],
         "test_missing_capability" => vec![("sample", sample("Anything"))],
         "test_elicitation" => {
-            vec![("form", form(said(attempt, "message"), json!({ "response": { "type": "string" } })))]
+            vec![(
+                "form",
+                form(said(attempt, "message"), json!({ "response": { "type": "string" } })),
+            )]
         }
         "test_elicitation_sep1034_defaults" => vec![("form", form("Look at these", defaults()))],
         "test_elicitation_sep1330_enums" => vec![("form", form("Choose", choices()))],

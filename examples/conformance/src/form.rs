@@ -14,8 +14,7 @@ impl Default for Person {
         Person(Abilities {
             kinds: [InquiryKind::Form].into(),
             told: json!({ "elicitation": { "form": {} } }),
-            people: false,
-            remarks: None,
+            ..Abilities::default()
         })
     }
 }

@@ -21,8 +21,15 @@ use haft::{Definitions, Host, HostOptions, LoadOptions, StoreChoice, define_driv
 use haft_driver::Cancel;
 use haft_server::{Desk, Server};
 
-/// The settings of a workspace whose tools are all code.
-const SETTINGS: &str = "[workspace]\nname = \"conformance\"\n";
+/// The settings of a workspace whose tools are all code, and which shows no others.
+const SETTINGS: &str = r#"
+[workspace]
+name = "conformance"
+
+[[surface]]
+scope = "role:agent"
+tools = ["*-*", "greet"]
+"#;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -23,7 +23,16 @@ const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 const FEWEST: usize = 18;
 
 /// Scenarios that are not required and pass all the same.
-const KEPT: [&str; 3] = [
+const KEPT: [&str; 12] = [
+    "tasks-lifecycle",
+    "tasks-capability-negotiation",
+    "tasks-wire-fields",
+    "tasks-request-state-removal",
+    "tasks-mrtr-input",
+    "tasks-request-headers",
+    "tasks-dispatch-and-envelope",
+    "tasks-required-task-error",
+    "tasks-mrtr-composition",
     "json-schema-2020-12",
     "json-schema-2020-12-preservation",
     "http-custom-header-server-validation",
@@ -86,13 +95,31 @@ fn haft() -> Command {
     Command::new(beside)
 }
 
+/// Writes something else into a file that was imported.
+fn changed(file: &Path, was: &str, is: &str) {
+    let written = fs::read_to_string(file).unwrap();
+    assert!(written.contains(was), "{written}");
+    fs::write(file, written.replace(was, is)).unwrap();
+}
+
 /// A Haft whose only driver is the MCP server at an address.
 fn through(address: &str, workspace: &Path) -> (Running, String) {
     fs::write(workspace.join("haft.toml"), "[workspace]\nname = \"through\"\n").unwrap();
     let mut add = haft();
     add.arg("-C").arg(workspace).args(["add", "mcp", "--id", "fixture", "--keep-names"]);
-    let added = add.args(["--believe-reads", "--only", "*_*", address]).output().unwrap();
+    let added = add.args(["--believe-reads", address]).output().unwrap();
     assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    // What no list of tools says somebody who knows has to: what can be called off, and which text is
+    // meant as it is.
+    let slow = ".tools/fixture.slow-compute/TOOL.md";
+    changed(
+        &workspace.join(slow),
+        "class: [read-only]",
+        "class: [read-only]\n    supports_cancel: true",
+    );
+    let greets = "tool_name: greet";
+    let as_it_is = "tool_name: greet, result_extract: $.text";
+    changed(&workspace.join(".drivers/fixture/DRIVER.md"), greets, as_it_is);
     let mut serve = haft();
     serve.arg("-C").arg(workspace).args(["serve", "--listen", "127.0.0.1:0"]);
     started(&mut serve, On::Errors)

@@ -25,7 +25,7 @@ use crate::ending::{called_off, late, running, unsent, while_running};
 use crate::web::{Sending, Stage};
 
 /// How long a server is told that nobody waits for it any more, and in which words.
-const FAREWELL: Duration = Duration::from_secs(2);
+pub(super) const FAREWELL: Duration = Duration::from_secs(2);
 const UNWANTED: &str = "nobody waits for it any more";
 
 /// What the backend knows the call by, where it looks at that.
@@ -37,8 +37,8 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// A call on its way.
 pub(super) struct Call<'a> {
     mcp: &'a Mcp,
-    attempt: &'a Attempt<'a>,
-    entry: Arc<Entry>,
+    pub(super) attempt: &'a Attempt<'a>,
+    pub(super) entry: Arc<Entry>,
     sending: Arc<Sending>,
 }
 
@@ -93,6 +93,10 @@ impl<'a> Call<'a> {
                     brought = self.inquire(asks, &brought).await?;
                     arguments = self.entry.arguments(plan);
                 }
+                Ok(ServerResult::CreateTaskResult(created)) => {
+                    // Rarely done, so that it takes no room in the futures of all calls.
+                    return Box::pin(self.follow(&connection, native, created.task)).await;
+                }
                 answered => break (native, answered),
             }
         };
@@ -119,7 +123,7 @@ impl<'a> Call<'a> {
             // Before it is sent: whoever leaves meanwhile takes it back.
             let asked = self.asked(Pending::Direct(expected));
             let mut meta = connection.own_meta();
-            meta.extend(self.meta().unwrap_or_default());
+            meta.extend(self.meta(connection).unwrap_or_default());
             let sent = direct.call(number, params, meta, going).await;
             return sent.map(|()| asked).map_err(|_| self.broken(connection));
         }
@@ -127,7 +131,7 @@ impl<'a> Call<'a> {
         request.extensions.insert(going);
         let request = ClientRequest::CallToolRequest(request);
         let mut options = PeerRequestOptions::no_options();
-        options.meta = self.meta();
+        options.meta = self.meta(connection);
         let handle = connection.peer().send_request_with_option(request, options).await;
         let handle = handle.map_err(|_| self.broken(connection))?;
         Ok(self.asked(Pending::Library(Box::new(handle))))
@@ -138,7 +142,7 @@ impl<'a> Call<'a> {
     }
 
     /// Whether anybody is there who answers what a server wants to know.
-    fn can_be_asked(&self) -> bool {
+    pub(super) fn can_be_asked(&self) -> bool {
         !self.attempt.abilities.kinds.is_empty()
     }
 
@@ -161,7 +165,7 @@ impl<'a> Call<'a> {
     }
 
     /// What is said beside the call, if anything is.
-    fn meta(&self) -> Option<RequestMetaObject> {
+    fn meta(&self, connection: &Connection) -> Option<RequestMetaObject> {
         let key = self.attempt.key.as_ref().filter(|_| self.entry.enforces_key);
         let mut meta = Map::new();
         if let Some(key) = key {
@@ -173,10 +177,14 @@ impl<'a> Call<'a> {
         meta.extend(
             self.attempt.trace_fields().map(|(name, value)| (name.to_owned(), json!(value))),
         );
-        (!meta.is_empty()).then(|| RequestMetaObject::from(meta))
+        let mut meta = RequestMetaObject::from(meta);
+        if let Some(able) = connection.with_tasks().filter(|_| self.attempt.abilities.patient) {
+            meta.set_client_capabilities(able.clone());
+        }
+        (!meta.is_empty()).then_some(meta)
     }
 
-    fn taken(
+    pub(super) fn taken(
         &self,
         answered: Result<ServerResult, ServiceError>,
         connection: &Connection,
@@ -214,7 +222,7 @@ impl<'a> Call<'a> {
 
     /// An error of the protocol: the server did not get as far as the tool, or says nothing of how
     /// far it got.
-    fn refused(&self, error: &ErrorData) -> Failure {
+    pub(super) fn refused(&self, error: &ErrorData) -> Failure {
         let said = one_line(&error.message);
         let tool = &self.entry.tool;
         let (code, effect) = match error.code {
@@ -235,7 +243,7 @@ impl<'a> Call<'a> {
     }
 
     /// A request that was not answered.
-    fn lost(&self, fault: &ServiceError, connection: &Connection) -> Failure {
+    pub(super) fn lost(&self, fault: &ServiceError, connection: &Connection) -> Failure {
         let known = match fault {
             ServiceError::TransportSend(fault) => remote::lost(fault),
             _ => None,
@@ -260,7 +268,7 @@ impl<'a> Call<'a> {
     }
 
     /// What is known of the effect, or that there is none to have.
-    fn effect(&self, known: EffectState) -> EffectState {
+    pub(super) fn effect(&self, known: EffectState) -> EffectState {
         if self.attempt.plan.effects.may_mutate() { known } else { EffectState::None }
     }
 

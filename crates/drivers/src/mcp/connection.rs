@@ -7,7 +7,10 @@ use haft_driver::{Abilities, BackendNews};
 use haft_model::{Code, Plan, Stop};
 use haft_sandbox::{Confined, End, Running, Walls};
 use rmcp::RoleClient;
-use rmcp::model::{RequestMetaObject, ServerPeerInfo, SubscriptionFilter};
+use rmcp::model::{
+    ClientCapabilities, JsonObject, RequestMetaObject, ServerPeerInfo, SubscriptionFilter,
+    TASKS_EXTENSION_ID,
+};
 use rmcp::service::{ClientInitializeError, ClientServiceExt as _, Peer, RunningService};
 use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
@@ -41,6 +44,8 @@ pub(super) struct Connection {
     direct: Option<Direct>,
     /// What every request says of us.
     meta: RequestMetaObject,
+    /// What those say that may be answered with a task, where the server has tasks.
+    with_tasks: Option<ClientCapabilities>,
     /// What the server knows requests by, without the one.
     native: Value,
     tools: RwLock<Tools>,
@@ -159,6 +164,11 @@ impl Connection {
         self.meta.clone()
     }
 
+    /// What we say that we can do where an answer may be a task; none where the server has none.
+    pub(super) fn with_tasks(&self) -> Option<&ClientCapabilities> {
+        self.with_tasks.as_ref()
+    }
+
     /// Whether its server is a program that was started here.
     pub(super) fn is_program(&self) -> bool {
         self.process.is_some()
@@ -256,6 +266,7 @@ where
     let mut made = Connection {
         native: native(&about),
         meta: meta(&ear, &about),
+        with_tasks: with_tasks(&ear, &about),
         tools: RwLock::new(tools),
         words: LastWords::default(),
         process: None,
@@ -279,6 +290,17 @@ fn meta(ear: &Ear, about: &ServerPeerInfo) -> RequestMetaObject {
         meta.set_client_capabilities(own.capabilities);
     }
     meta
+}
+
+fn with_tasks(ear: &Ear, about: &ServerPeerInfo) -> Option<ClientCapabilities> {
+    let known =
+        Era::of(&about.protocol_version) == Era::Modern && about.capabilities.supports_tasks();
+    known.then(|| {
+        let mut able = ear.client().capabilities;
+        let extensions = able.extensions.get_or_insert_default();
+        extensions.insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        able
+    })
 }
 
 fn native(about: &ServerPeerInfo) -> Value {

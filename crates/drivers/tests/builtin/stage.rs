@@ -94,7 +94,11 @@ impl Stage {
             Said::Progress(report) => progress.push(report),
             Said::Partial(_) => {}
             Said::CancelHeard => cancel_heard = true,
-            Said::Wanted { .. } | Said::Hide(_) | Said::Ask { .. } | Said::Remark(_) | Said::Backgrounded => {}
+            Said::Wanted { .. }
+            | Said::Hide(_)
+            | Said::Ask { .. }
+            | Said::Remark(_)
+            | Said::Backgrounded => {}
         };
         let result = loop {
             tokio::select! {

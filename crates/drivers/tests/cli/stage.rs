@@ -170,7 +170,11 @@ impl Stage {
             Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
             Said::Progress(told) => progress.push(told),
             Said::Partial(content) => pieces.extend(content.into_iter().filter_map(text_of)),
-            Said::Hide(_) | Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) | Said::Backgrounded => {}
+            Said::Hide(_)
+            | Said::CancelHeard
+            | Said::Ask { .. }
+            | Said::Remark(_)
+            | Said::Backgrounded => {}
         };
         let result = loop {
             tokio::select! {

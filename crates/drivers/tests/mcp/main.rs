@@ -21,4 +21,5 @@ mod refusals;
 mod remote;
 mod secrets;
 mod stage;
+mod tasks;
 mod trust;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::elsewhere::Elsewhere;
 use crate::stage::Stage;
 
-fn stage(server: &Elsewhere, read_only: Tri) -> Stage {
+pub(crate) fn stage(server: &Elsewhere, read_only: Tri) -> Stage {
     let host = server.host();
     let remote = json!({"kind": "remote", "url": format!("http://{host}/mcp")});
     let mut stage = Stage::writing("do", &[])

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said, Vault};
+use haft_driver::{Abilities, Attempt, Cancel, Driver, Failure, Link, Output, Said, Vault};
 use haft_drivers::{Declared, Mcp, Place};
 use haft_model::{Actor, ActorId, Code, EffectState, Plan, Progress, Stop, ToolKey, Tri};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
@@ -26,6 +26,8 @@ pub(crate) struct Stage {
     pub(crate) network: Vec<String>,
     pub(crate) vault: Option<Arc<dyn Vault>>,
     pub(crate) actor: &'static str,
+    /// Whether whoever calls does not mind how long it takes.
+    pub(crate) patient: bool,
     driver: Option<Arc<Mcp>>,
     pub(crate) runtime: Runtime,
 }
@@ -67,6 +69,7 @@ impl Stage {
             network: Vec::new(),
             vault: None,
             actor: "agent:test",
+            patient: false,
             driver: None,
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)
@@ -169,7 +172,8 @@ impl Stage {
         let (link, mut heard) = Link::new();
         let deadline = Instant::now() + self.patience;
         let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel.clone(), link).unwrap();
-        let attempt = attempt.known_by(self.key.clone()).with(self.vault.clone());
+        let able = Abilities { patient: self.patient, ..Abilities::default() };
+        let attempt = attempt.known_by(self.key.clone()).with(self.vault.clone()).asking(able);
         let mut run = driver.run(attempt);
         let (mut submissions, mut progress) = (0, Vec::new());
         let result = loop {

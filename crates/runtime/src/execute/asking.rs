@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::form::Forms;
 use super::running::Running;
 use crate::walk::Walk;
+use crate::{Background, background};
 
 pub(super) type Answers = Result<BTreeMap<String, Value>, Stop>;
 
@@ -23,6 +24,8 @@ impl Running<'_> {
             able.kinds.insert(InquiryKind::Form);
             able.people = true;
         }
+        able.patient = self.manner.background != Background::Unknown
+            || background::takes_long(&self.cleared.understood.entry);
         able
     }
 

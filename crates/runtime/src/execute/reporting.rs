@@ -1,8 +1,6 @@
 //! How far a call is: told to whoever called, and put on record.
 
-use haft_model::{
-    AbortReason, CancelFact, CancelNote, Content, Event, Progress, Reported, Status,
-};
+use haft_model::{AbortReason, CancelFact, CancelNote, Content, Event, Progress, Reported, Status};
 
 use super::running::Running;
 use crate::walk::Walk;

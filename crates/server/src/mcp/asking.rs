@@ -37,7 +37,7 @@ pub(super) fn abilities(told: Option<ClientCapabilities>, remarks: Option<String
         kinds.insert(InquiryKind::Roots);
     }
     let told = serde_json::to_value(&told).unwrap_or_default();
-    Abilities { kinds, told, remarks, people: false }
+    Abilities { kinds, told, remarks, ..Abilities::default() }
 }
 
 fn method(kind: InquiryKind) -> &'static str {

@@ -31,7 +31,10 @@ pub(super) type Answers = Result<BTreeMap<String, Value>, Stop>;
 
 /// What happens to a call.
 pub(super) enum News {
-    Asked { asked: BTreeMap<String, Inquiry>, reply: oneshot::Sender<Answers> },
+    Asked {
+        asked: BTreeMap<String, Inquiry>,
+        reply: oneshot::Sender<Answers>,
+    },
     Progress(Box<Reported>),
     Remark(Remark),
     /// It goes on without the client, who comes back for the answer.

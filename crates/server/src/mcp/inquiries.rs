@@ -72,7 +72,8 @@ impl Inquiries {
         let open = self.open();
         // Whoever asked may have stopped waiting meanwhile.
         let waiting = open.get(id)?.iter().filter(|inquiry| !inquiry.reply.is_closed());
-        let requests: InputRequests = waiting.flat_map(|inquiry| inquiry.requests.clone()).collect();
+        let requests: InputRequests =
+            waiting.flat_map(|inquiry| inquiry.requests.clone()).collect();
         (!requests.is_empty()).then_some(requests)
     }
 
