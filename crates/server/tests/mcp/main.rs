@@ -9,6 +9,8 @@
 )]
 
 mod asked;
+mod long;
 mod malformed;
 mod stage;
 mod straight;
+mod tasks;

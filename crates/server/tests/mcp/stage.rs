@@ -1,4 +1,4 @@
-//! A workspace with four tools, a server for it, and clients of both eras.
+//! A workspace with a few tools, a server for it, and clients of both eras.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft::{Args, Definitions, Host, HostOptions, LoadOptions, StoreChoice, Tool, define_driver};
 use haft_driver::{Cancel, Inquiry, InquiryKind, Remark};
-use haft_model::{ApprovalClass, Role};
+use haft_model::{Actor, ApprovalClass, Role};
 use haft_server::{Desk, Entrance, Limits, Server};
 use haft_testkit::Folder;
 use schemars::JsonSchema;
@@ -17,13 +17,15 @@ use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use crate::long;
+
 /// Longer than anything here takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize, Serialize, JsonSchema)]
-struct Said {
+pub(crate) struct Said {
     #[serde(default)]
-    text: String,
+    pub(crate) text: String,
 }
 
 /// A workspace that is served until this is dropped.
@@ -34,8 +36,10 @@ pub(crate) struct Stage {
     /// Rings when the tool that lingers began, and when it was told to stop.
     pub(crate) began: Arc<Notify>,
     pub(crate) told: Arc<Notify>,
+    /// Lets the tool that takes long come to its end.
+    pub(crate) go: Arc<Notify>,
     stop: Cancel,
-    _folder: Folder,
+    _folder: Arc<Folder>,
 }
 
 impl Drop for Stage {
@@ -44,7 +48,7 @@ impl Drop for Stage {
     }
 }
 
-fn reading(id: &str) -> haft::ToolBuilder<Said, Said> {
+pub(crate) fn reading(id: &str) -> haft::ToolBuilder<Said, Said> {
     let tool = Tool::<Said, Said>::builder(id).description("Does as it is told.");
     tool.mutates(Vec::<String>::new()).risk(0).approval(ApprovalClass::Auto)
 }
@@ -55,7 +59,19 @@ impl Stage {
     }
 
     pub(crate) async fn within(limits: Limits) -> Stage {
-        let folder = Folder::new().file("haft.toml", "[workspace]\nname = \"stage\"\n");
+        Stage::over(Arc::new(Stage::folder()), StoreChoice::Memory, limits).await
+    }
+
+    /// The same, where what is recorded outlives it.
+    pub(crate) async fn kept(folder: Arc<Folder>) -> Stage {
+        Stage::over(folder, StoreChoice::Settings, Limits::default()).await
+    }
+
+    pub(crate) fn folder() -> Folder {
+        Folder::new().file("haft.toml", "[workspace]\nname = \"stage\"\n")
+    }
+
+    async fn over(folder: Arc<Folder>, store: StoreChoice, limits: Limits) -> Stage {
         let (began, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let curious =
             reading("curious").extra("concurrency", json!({ "safe": true })).define().unwrap();
@@ -92,18 +108,18 @@ impl Stage {
             .implement(&writes, |args: Args<Said>| async move { Ok(args.input) })
             .define()
             .unwrap();
-        let definitions = Definitions::new().tool(&curious).tool(&lingers);
-        let definitions = definitions.tool(&remarks).tool(&writes);
-        let load =
-            LoadOptions { definitions: definitions.driver(&driver), ..LoadOptions::default() };
-        let options = HostOptions { load, store: StoreChoice::Memory, ..HostOptions::default() };
+        let (go, definitions) = (Arc::new(Notify::new()), Definitions::new());
+        let definitions = definitions.tool(&curious).tool(&lingers).tool(&remarks).tool(&writes);
+        let definitions = long::defined(definitions.driver(&driver), &began, &go);
+        let load = LoadOptions { definitions, ..LoadOptions::default() };
+        let options = HostOptions { load, store, ..HostOptions::default() };
         let host = Host::open(folder.path(), options).unwrap();
         let desk = Arc::new(Desk::new(host.shared_runtime()).unwrap());
         let entrance = Entrance { limits, ..Entrance::default() };
         let server = Server::open(desk.clone(), "127.0.0.1:0", entrance).await.unwrap();
         let (address, stop) = (server.address(), Cancel::new());
         tokio::spawn(server.run(stop.clone()));
-        Stage { address, desk, host, began, told, stop, _folder: folder }
+        Stage { address, desk, host, began, told, go, stop, _folder: folder }
     }
 
     /// A request of 2026-07-28, by a client that can show forms.
@@ -112,7 +128,13 @@ impl Stage {
     }
 
     /// The same by a client that can do so much.
-    fn request_by(&self, able: Value, method: &str, name: &str, mut params: Value) -> String {
+    pub(crate) fn request_by(
+        &self,
+        able: Value,
+        method: &str,
+        name: &str,
+        mut params: Value,
+    ) -> String {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": able,
@@ -139,7 +161,7 @@ impl Stage {
         self.sent(self.request_by(json!({}), "tools/call", name, params)).await
     }
 
-    async fn sent(&self, request: String) -> Value {
+    pub(crate) async fn sent(&self, request: String) -> Value {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
@@ -187,15 +209,20 @@ impl Stage {
         session
     }
 
-    /// A person's client of 2025-11-25, which speaks line by line.
+    /// A client of somebody, which speaks line by line.
+    pub(crate) fn client_of(&self, actor: Actor) -> Client {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (input, output) = tokio::io::split(theirs);
+        tokio::spawn(haft_server::lines(self.desk.clone(), actor, input, output));
+        let (read, write) = tokio::io::split(ours);
+        Client { read: BufReader::new(read), write }
+    }
+
+    /// A person's client of 2025-11-25.
     pub(crate) async fn person(&self) -> Client {
         let mut ana = self.host.actor("user:ana");
         ana.roles.insert(Role::Approver);
-        let (ours, theirs) = tokio::io::duplex(1 << 20);
-        let (input, output) = tokio::io::split(theirs);
-        tokio::spawn(haft_server::lines(self.desk.clone(), ana, input, output));
-        let (read, write) = tokio::io::split(ours);
-        let mut client = Client { read: BufReader::new(read), write };
+        let mut client = self.client_of(ana);
         let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": { "elicitation": {} },
