@@ -28,7 +28,7 @@ name = "conformance"
 
 [[surface]]
 scope = "role:agent"
-tools = ["*-*", "greet"]
+tools = ["*-*", "greet", "upstream.request"]
 "#;
 
 #[tokio::main]
