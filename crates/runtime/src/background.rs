@@ -1,7 +1,7 @@
 //! Calls that go on in the background: their callers are let go, and come back for the answer.
 
 use haft_catalog::Entry;
-use haft_model::{Code, Stop};
+use haft_model::{Code, EffectState, Stop};
 use serde_json::json;
 
 use crate::guarded::caught;
@@ -30,7 +30,7 @@ pub(crate) fn is_for(entry: &Entry, manner: &Manner<'_>) -> Result<(), Stop> {
 impl Walk<'_> {
     /// Lets a caller go who comes back for the answer. The call is on record before they hear of it, so
     /// that every process can tell them of it.
-    pub(crate) async fn let_go(&mut self, manner: &Manner<'_>) {
+    pub(crate) async fn let_go(&mut self, manner: &Manner<'_>, effect: EffectState) {
         let Some(leave) = manner.leave.as_ref().filter(|_| !self.left) else { return };
         if manner.background != Background::Leave {
             return;
@@ -41,7 +41,8 @@ impl Walk<'_> {
         }
         self.left = true;
         let words = "it goes on in the background".to_owned();
-        let envelope = self.waiting(None, words, self.journal.status());
+        let mut envelope = self.waiting(None, words, self.journal.status());
+        envelope.effect_state = effect;
         let _ = caught(|| leave(envelope));
     }
 }

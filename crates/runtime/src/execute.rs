@@ -37,7 +37,8 @@ impl Walk<'_> {
         manner: &Manner<'_>,
     ) -> Result<Output, Halt> {
         if background::takes_long(&cleared.understood.entry) {
-            Box::pin(self.let_go(manner)).await;
+            let nothing = self.unsent(EffectState::None);
+            Box::pin(self.let_go(manner, nothing)).await;
         }
         let (cleared, _slot) = loop {
             let slot = self.schedule(&cleared, manner).await;

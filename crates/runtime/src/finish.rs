@@ -85,7 +85,7 @@ impl Walk<'_> {
 
     /// A call that stopped before its driver was reached: a write was not sent, and a read has no
     /// effect to have.
-    fn unsent(&self, effect: EffectState) -> EffectState {
+    pub(crate) fn unsent(&self, effect: EffectState) -> EffectState {
         let writes = self.entry.as_ref().is_some_and(|entry| entry.contract.effects.may_mutate());
         match effect {
             EffectState::None if writes && !self.executed => EffectState::NotSubmitted,

@@ -34,18 +34,13 @@ const PLAIN: [(&str, &str); 26] = [
     ("test_dynamic_tool", "answers with a text"),
 ];
 
-/// The tools that take long: whether their callers have to come back for the answer, and their inputs.
-const LONG: [(&str, &str, &str, &[(&str, &str)]); 5] = [
-    (
-        "slow_compute",
-        "takes as long as it is told",
-        "allowed",
-        &[("seconds", "number"), ("label", "string")],
-    ),
-    ("failing_job", "fails after a while", "required", &[]),
-    ("protocol_error_job", "ends in an error of the protocol", "allowed", &[]),
-    ("confirm_delete", "asks for a yes", "allowed", &[("filename", "string")]),
-    ("multi_input", "asks two things at once", "allowed", &[]),
+/// The tools that take long, and whether their callers have to come back for the answer.
+const LONG: [(&str, &str, &str); 5] = [
+    ("slow_compute", "takes as long as it is told", "allowed"),
+    ("failing_job", "fails after a while", "required"),
+    ("protocol_error_job", "ends in an error of the protocol", "allowed"),
+    ("confirm_delete", "asks for a yes", "allowed"),
+    ("multi_input", "asks two things at once", "allowed"),
 ];
 
 /// Longer than any of those takes.
@@ -58,8 +53,8 @@ pub(crate) fn contracts() -> Result<Vec<ToolHandle<Value, Value>>, DefineError> 
     for (name, about) in PLAIN {
         tools.push(contract(name, about, nothing.clone())?);
     }
-    for (name, about, background, inputs) in LONG {
-        tools.push(long(name, about, background, inputs)?);
+    for (name, about, background) in LONG {
+        tools.push(long(name, about, background)?);
     }
     tools.push(contract("greet", "says hello", text_input("name"))?);
     tools.push(contract("test_sampling", "asks the client's model", text_input("prompt"))?);
@@ -93,10 +88,15 @@ fn long(
     name: &str,
     about: &str,
     background: &str,
-    inputs: &[(&str, &str)],
 ) -> Result<ToolHandle<Value, Value>, DefineError> {
-    let inputs = inputs.iter().map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind })));
-    let inputs = json!({ "type": "object", "properties": inputs.collect::<Map<_, _>>() });
+    let inputs = json!({
+        "type": "object",
+        "properties": {
+            "seconds": { "type": "number" },
+            "label": { "type": "string" },
+            "filename": { "type": "string" },
+        },
+    });
     let mut definition = definition(name, about, inputs);
     definition.extras.insert("background".to_owned(), json!(background));
     definition.extras.insert("supports_cancel".to_owned(), json!(true));

@@ -39,7 +39,7 @@ impl Walk<'_> {
         let reported = self.report(running, "backgrounded", Progress::default(), None);
         self.journal.note(Event::Progressed(Box::new(reported)));
         let _ = self.journal.show(&self.runtime.options).await;
-        self.let_go(running.manner).await;
+        self.let_go(running.manner, running.effect).await;
     }
 
     pub(super) fn note_cancel(
