@@ -21,7 +21,7 @@ use crate::arguments::Misuse;
 use crate::exit::Exit;
 
 pub(crate) use decision::{decision, needs};
-pub(crate) use diagnostics::{show as show_diagnostics, summary};
+pub(crate) use diagnostics::{counted, show as show_diagnostics, summary};
 pub(crate) use envelope::{effect_words, envelope, pieces};
 pub(crate) use form::{form, takes};
 pub(crate) use moment::{ago, clock, span, until};

@@ -81,12 +81,13 @@ async fn read_whole(request: Request, next: Next) -> Response {
     match to_bytes(body, LARGEST_REQUEST).await {
         Ok(bytes) => {
             let knows_priming = priming::is_known_to(&head, &bytes);
-            let request = Request::from_parts(head.clone(), bytes.clone().into());
-            let answer = next.run(request).await;
-            match misread::answer(&head, &bytes, &answer) {
-                Some(instead) => instead,
-                None if knows_priming => answer,
-                None => priming::left_out(answer),
+            let is_json = misread::is_json(&head);
+            let answer = next.run(Request::from_parts(head, bytes.clone().into())).await;
+            match answer.status() {
+                // The library says so of every body that it cannot read.
+                StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => misread::answer(&bytes),
+                _ if knows_priming => answer,
+                _ => priming::left_out(answer),
             }
         }
         Err(fault) => unreadable(&fault),

@@ -32,10 +32,10 @@ pub(crate) async fn carry_out(name: &str, attempt: &Attempt<'_>) -> Result<Outpu
         }
         "test_tool_with_task" => {
             // It asks before it is a task, and those above when they are.
-            let answers = ask(attempt, vec![("user_name", named("name"))]).await?;
+            let told = answered(attempt, vec![("user_name", named("name"))]).await?;
             attempt.link.backgrounded().await;
             tokio::time::sleep(JOB).await;
-            Ok(text(&format!("The client answered: {}", json!(answers))))
+            Ok(told)
         }
         _ => {
             let words = "This job ends in an error of the protocol";

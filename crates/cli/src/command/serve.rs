@@ -115,14 +115,12 @@ fn begun(context: &Context, host: &Host, server: &Server, clients_log_in: bool) 
     }
     output::remark(format!("MCP   {mcp}"));
     output::remark(format!("REST  {rest}"));
-    let many = |count: usize, what: &str| match count {
-        1 => format!("1 {what}"),
-        _ => format!("{count} {what}s"),
-    };
-    output::remark(format!("{}, {}", many(tools, "tool"), many(drivers, "driver")));
+    let counted = output::counted;
+    output::remark(format!("{}, {}", counted(tools, "tool"), counted(drivers, "driver")));
     if errors + warnings > 0 {
         living::shown(notices.iter().filter(|notice| notice.severity == "error").take(MOST_ERRORS));
-        let words = format!("{errors} errors and {warnings} warnings; `haft check` shows them all");
+        let (errors, warnings) = (counted(errors, "error"), counted(warnings, "warning"));
+        let words = format!("{errors} and {warnings}; `haft check` shows them all");
         output::remark(format!("\x1b[1;33mwarning\x1b[0m: {words}"));
     }
     if !confined {

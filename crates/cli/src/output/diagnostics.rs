@@ -54,15 +54,19 @@ fn one_line(text: &str, diagnostic: &Diagnostic) -> std::ops::Range<usize> {
 /// How many errors and warnings there are, in words.
 pub(crate) fn summary(diagnostics: &[Diagnostic], manifests: usize) -> String {
     let count = |severity| diagnostics.iter().filter(|found| found.severity == severity).count();
-    let counted = |count: usize, noun: &str| match count {
-        0 => format!("no {noun}s"),
-        1 => format!("1 {noun}"),
-        many => format!("{many} {noun}s"),
-    };
     format!(
         "checked {}: {}, {}",
         counted(manifests, "manifest"),
         counted(count(Severity::Error), "error"),
         counted(count(Severity::Warning), "warning"),
     )
+}
+
+/// How many there are of something, in words.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    match count {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        many => format!("{many} {noun}s"),
+    }
 }

@@ -113,10 +113,10 @@ impl Writer {
     fn make_ready(&mut self, batch: &mut Vec<Task>) {
         let placing = &self.placing;
         let lost = &mut self.lost;
-        let gives_way = batch.iter().all(Task::is_unheard);
+        let give_way = giving_way(batch);
         let made = batch.drain(..).filter_map(|task| match task {
             Task::Queued(draft) => {
-                give_way(gives_way);
+                give_way();
                 match placing.ready(*draft) {
                     Ok(ready) => Some(Task::Append(Box::new(ready), None)),
                     Err(fault) => {
@@ -198,9 +198,9 @@ impl Writer {
             Some(_) | None => last_link(&self.db)?,
         };
         let mut turn = Turn { db: &self.db, files: &self.files, head, bytes: 0 };
-        let gives_way = batch.iter().all(Task::is_unheard);
+        let give_way = giving_way(batch);
         let performed = batch.iter().map(|task| {
-            give_way(gives_way);
+            give_way();
             turn.perform(task)
         });
         let done: rusqlite::Result<Vec<Done>> = performed.collect();
@@ -229,9 +229,12 @@ impl Writer {
 
 /// Lets whoever answers calls go first, where nobody waits for what is written: a thread that becomes
 /// ready on the processor of this one waits for all of a batch otherwise, while the others are idle.
-fn give_way(gives_way: bool) {
-    if gives_way {
-        std::thread::yield_now();
+fn giving_way(batch: &[Task]) -> impl Fn() + use<> {
+    let is_unheard = batch.iter().all(Task::is_unheard);
+    move || {
+        if is_unheard {
+            std::thread::yield_now();
+        }
     }
 }
 

@@ -12,17 +12,18 @@ use serde_json::json;
 const NO_JSON: i32 = -32700;
 const NO_MESSAGE: i32 = -32600;
 
-/// The answer to a request that the library could not read, instead of the one that it gave.
-pub(super) fn answer(head: &Parts, body: &[u8], given: &Response) -> Option<Response> {
+/// Whether a request says that its body is JSON.
+pub(super) fn is_json(head: &Parts) -> bool {
     let kind = head.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let is_json = kind.is_some_and(|kind| kind.trim_start().starts_with("application/json"));
-    if !is_json || given.status() != StatusCode::UNSUPPORTED_MEDIA_TYPE {
-        return None;
-    }
+    kind.is_some_and(|kind| kind.trim_start().starts_with("application/json"))
+}
+
+/// The answer to a body that the library could not read.
+pub(super) fn answer(body: &[u8]) -> Response {
     let (code, message) = match serde_json::from_slice::<IgnoredAny>(body) {
         Err(fault) => (NO_JSON, format!("the body is not JSON: {fault}")),
         Ok(_) => (NO_MESSAGE, "the body is no single message of JSON-RPC 2.0".to_owned()),
     };
     let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
-    Some((StatusCode::BAD_REQUEST, Json(error)).into_response())
+    (StatusCode::BAD_REQUEST, Json(error)).into_response()
 }

@@ -75,8 +75,8 @@ fn refresh(host: &Host) {
 fn swapped(host: &Host) {
     let workspace = host.workspace();
     command::record_first_sight(&workspace);
-    let tools = workspace.snapshot().entries().count();
-    output::remark(format!("files changed: {tools} tools now"));
+    let tools = output::counted(workspace.snapshot().entries().count(), "tool");
+    output::remark(format!("files changed: {tools} now"));
 }
 
 /// What is wrong, with the place, a line each.
