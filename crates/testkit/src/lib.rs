@@ -11,6 +11,7 @@ mod folder;
 pub mod installed;
 mod keyring;
 mod processor;
+mod random;
 mod served;
 
 pub use backend::{Act, Backend, Heard, Keys, Then};
@@ -19,4 +20,5 @@ pub use eventually::eventually;
 pub use folder::Folder;
 pub use keyring::Keyring;
 pub use processor::processor_time;
+pub use random::SeededRandom;
 pub use served::{ALLOW, READ, Served, WRITE, payments};
