@@ -16,14 +16,32 @@ use haft_model::{Actor, Secret, Stop};
 
 use crate::Desk;
 use crate::rest::Problem;
+use hosts::Foreign;
 pub(crate) use hosts::Names;
 pub(crate) use metadata::router as metadata;
 pub(crate) use oauth::Issuer;
 pub use oauth::{Fetch, OAuth};
 
-/// Headers by which a proxy says that somebody else asked.
-const FORWARDED: [&str; 5] =
-    ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+/// Whether a header is one that proxies add. The family counts and not the single name: a proxy that
+/// adds one of them stands between us and the caller, whatever else it leaves out.
+fn is_forwarding(name: &str) -> bool {
+    const NAMES: [&str; 6] =
+        ["forwarded", "via", "cdn-loop", "x-proxyuser-ip", "x-arr-ssl", "x-amzn-trace-id"];
+    const FAMILIES: [&str; 9] = [
+        "x-forwarded",
+        "cf-",
+        "x-original-",
+        "x-envoy-",
+        "x-azure-",
+        "x-vercel-",
+        "fly-",
+        "fastly-",
+        "x-appengine-",
+    ];
+    NAMES.contains(&name)
+        || FAMILIES.iter().any(|family| name.starts_with(family))
+        || ["client-ip", "real-ip", "remote-ip"].iter().any(|said| name.contains(said))
+}
 
 /// Stands at the door: says who comes in as whom.
 pub(crate) struct Doorkeeper {
@@ -56,7 +74,7 @@ pub(crate) async fn check_names(
 ) -> Response {
     match keeper.names.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(words) => Problem::of_wire(StatusCode::FORBIDDEN, words).into_response(),
+        Err(Foreign { status, words }) => Problem::of_wire(status, words).into_response(),
     }
 }
 
@@ -111,7 +129,7 @@ impl Doorkeeper {
     /// Whoever shows no token.
     fn stranger(&self, headers: &HeaderMap) -> Result<Actor, Refusal> {
         // Behind a proxy everybody looks as if they were on this machine.
-        let direct = FORWARDED.iter().all(|name| !headers.contains_key(*name));
+        let direct = !headers.keys().any(|name| is_forwarding(name.as_str()));
         match self.strangers && direct {
             true => Ok(self.desk.world().people.stranger()),
             false => Err(Refusal::Nothing),

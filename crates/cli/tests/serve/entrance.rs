@@ -51,7 +51,26 @@ fn what_a_proxy_passes_on_is_from_nobody_here() {
     let folder = workspace();
     let server = Server::of(&folder);
     assert_eq!(server.get("/v1/catalog").status, 200);
-    for name in ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host"] {
+    for name in [
+        "X-Forwarded-For",
+        "Forwarded",
+        "Via",
+        "X-Real-IP",
+        "X-Forwarded-Host",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Port",
+        "X-Forwarded-Prefix",
+        "X-Forwarded-Anything-Else",
+        "CF-Connecting-IP",
+        "CF-Ray",
+        "True-Client-IP",
+        "X-Client-IP",
+        "X-Cluster-Client-IP",
+        "Fastly-Client-IP",
+        "X-Original-Host",
+        "X-Envoy-External-Address",
+        "CDN-Loop",
+    ] {
         let answer = server.ask("GET", "/v1/catalog", &[(name, "198.51.100.7")], None);
         assert_eq!(answer.status, 401, "{name}");
     }
@@ -73,8 +92,29 @@ fn a_page_from_elsewhere_reaches_nothing() {
             assert_eq!(answer.status, 403, "{path} from {origin}");
         }
     }
-    for origin in [format!("http://localhost:{port}"), format!("http://127.0.0.1:{port}")] {
-        let answer = server.ask("GET", "/v1/catalog", &[("Origin", &origin)], None);
-        assert_eq!(answer.status, 200, "{origin}");
+    for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}")] {
+        let at = |origin: &str| {
+            server.ask_as(&host, "GET", "/v1/catalog", &[("Origin", origin)], None).status
+        };
+        assert_eq!(at(&format!("http://{host}")), 200, "{host}");
+        // Another program of this machine serves pages too.
+        let other = format!("http://{}:{}", host.split(':').next().unwrap(), port ^ 1);
+        assert_eq!([at(&other), at(&format!("https://{host}"))], [403; 2], "{host}");
     }
+}
+
+#[test]
+fn request_with_two_hosts_is_refused() {
+    let folder = workspace();
+    let server = Server::of(&folder);
+    let own = server.address.to_string();
+    for path in ["/mcp", "/v1/health", "/metrics", "/a2a", "/nowhere"] {
+        for second in [own.as_str(), "evil.example"] {
+            let answer = server.ask("POST", path, &[("Host", second)], Some("{}"));
+            assert_eq!(answer.status, 400, "{path} {second}");
+        }
+        let answer = server.ask("GET", &format!("http://localhost:1{path}"), &[], None);
+        assert_eq!(answer.status, 400, "{path}");
+    }
+    assert_eq!(server.ask("GET", &format!("http://{own}/v1/health"), &[], None).status, 200);
 }

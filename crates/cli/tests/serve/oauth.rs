@@ -314,6 +314,65 @@ fn a_token_that_no_key_of_the_issuer_signed_opens_nothing() {
 }
 
 #[test]
+fn token_of_another_form_opens_nothing() {
+    let login = Login::new();
+    let folder = login.workspace();
+    login.publishes(&login.keys());
+    let server = Server::of(&folder);
+    let head = |more: Value| {
+        let mut head = json!({"alg": "ES256", "kid": "one", "typ": "at+jwt"});
+        for (name, value) in more.as_object().unwrap() {
+            head[name] = value.clone();
+        }
+        head
+    };
+    for kind in ["JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt", "application/jwt"] {
+        let token = login.signed(&head(json!({"typ": kind})), &login.claims());
+        assert_eq!(shown(&server, &token).status, 200, "{kind}");
+    }
+    let issuer = login.issuer();
+    for (what, header, claims) in [
+        ("a crit", json!({"crit": ["exp"]}), json!({})),
+        (
+            "an unknown crit",
+            json!({"crit": ["http://example.com/x"], "http://example.com/x": 1}),
+            json!({}),
+        ),
+        ("an empty crit", json!({"crit": []}), json!({})),
+        ("a crit that is a text", json!({"crit": "b64"}), json!({})),
+        ("an unencoded payload", json!({"crit": ["b64"], "b64": false}), json!({})),
+        ("a logout token", json!({"typ": "logout+jwt"}), json!({})),
+        ("a proof", json!({"typ": "dpop+jwt"}), json!({})),
+        ("an empty typ", json!({"typ": ""}), json!({})),
+        ("a typ that is a list", json!({"typ": ["at+jwt"]}), json!({})),
+        ("an issuer among others", json!({}), json!({"iss": [issuer, "https://evil.example"]})),
+        ("a list of one issuer", json!({}), json!({"iss": [issuer]})),
+        ("an issuer in an object", json!({}), json!({"iss": {"iss": issuer}})),
+        ("a subject that is a list", json!({}), json!({"sub": ["ana"]})),
+        ("a subject that is a number", json!({}), json!({"sub": 1})),
+        ("an end that is a text", json!({}), json!({"exp": "9999999999"})),
+        ("an audience that is a number", json!({}), json!({"aud": 1})),
+    ] {
+        let mut body = login.claims();
+        for (name, value) in claims.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let token = login.signed(&head(header), &body);
+        assert_eq!(shown(&server, &token).status, 401, "{what}");
+    }
+    let twice = format!(
+        "{}.{}",
+        encoded(r#"{"alg":"ES256","kid":"one","typ":"dpop+jwt","typ":"at+jwt"}"#),
+        encoded(login.claims().to_string())
+    );
+    let signature = login.elliptic.sign(&SystemRandom::new(), twice.as_bytes()).unwrap();
+    assert_eq!(shown(&server, &format!("{twice}.{}", encoded(signature))).status, 401, "typ twice");
+    for text in ["", ".", "..", "...", "a.b.c", "e30.e30.", "\u{e9}"] {
+        assert_eq!(shown(&server, text).status, 401, "{text}");
+    }
+}
+
+#[test]
 fn keys_are_asked_for_once_a_minute_at_most_whoever_asks() {
     let login = Login::new();
     let folder = login.workspace();

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 
 /// What this machine calls itself.
 const OURS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -12,9 +12,48 @@ const OURS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// at us gives itself away by it.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
-    known: Vec<String>,
+    /// What this machine and the address we listen on are called.
+    own: Vec<String>,
+    /// What we were told that we are called from outside, where a proxy speaks TLS for us.
+    given: Vec<String>,
     /// Whether any address in numbers will do: nobody can make one point elsewhere.
     numbers: bool,
+}
+
+/// Why a request is not taken for one of ours.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Foreign {
+    pub(crate) status: StatusCode,
+    pub(crate) words: String,
+}
+
+impl Foreign {
+    /// It is addressed to, or from, somewhere else.
+    fn elsewhere(words: impl Into<String>) -> Foreign {
+        Foreign { status: StatusCode::FORBIDDEN, words: words.into() }
+    }
+
+    /// It does not say one thing about whom it is addressed to: two readers could disagree.
+    fn ambiguous(words: &str) -> Foreign {
+        Foreign { status: StatusCode::BAD_REQUEST, words: words.to_owned() }
+    }
+}
+
+/// A name and a port, where one is said.
+struct Place {
+    host: String,
+    port: Option<u16>,
+}
+
+impl Place {
+    fn read(text: &str) -> Option<Place> {
+        let authority = text.parse::<Authority>().ok()?;
+        let port = match text.strip_prefix(authority.host())? {
+            "" => None,
+            port => Some(port.strip_prefix(':')?.parse().ok()?),
+        };
+        Some(Place { host: authority.host().to_ascii_lowercase(), port })
+    }
 }
 
 impl Names {
@@ -22,44 +61,64 @@ impl Names {
     pub(crate) fn new(address: SocketAddr, given: &[String]) -> Names {
         let own = SocketAddr::new(address.ip(), 0).to_string();
         let own = own.trim_end_matches(":0").to_owned();
-        let ours = OURS.into_iter().map(str::to_owned).chain([own]);
-        let known = ours.chain(given.iter().map(|name| name.to_ascii_lowercase())).collect();
-        Names { known, numbers: !address.ip().is_loopback() }
+        let own = OURS.into_iter().map(str::to_owned).chain([own]).collect();
+        let given = given.iter().map(|name| name.to_ascii_lowercase()).collect();
+        Names { own, given, numbers: !address.ip().is_loopback() }
     }
 
     /// Whether a request is addressed to us, and from a page of ours if it is from a page.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), String> {
-        let named = headers.get(header::HOST).map(|value| value.to_str().unwrap_or_default());
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
+        let mut named = headers.get_all(header::HOST).iter();
+        let host = named.next().map(|value| value.to_str().unwrap_or_default());
+        if named.next().is_some() {
+            return Err(Foreign::ambiguous("one `Host` header is enough"));
+        }
         let target = uri.authority().map(Authority::as_str);
-        let hosts: Vec<&str> = named.into_iter().chain(target).collect();
-        if hosts.is_empty() {
-            return Err("say whom you mean: `Host` is missing".to_owned());
+        if let (Some(host), Some(target)) = (host, target)
+            && !host.eq_ignore_ascii_case(target)
+        {
+            return Err(Foreign::ambiguous("`Host` and the address of the request differ"));
         }
-        if let Some(other) = hosts.iter().find(|host| !self.has(host)) {
-            let shown: String = other.chars().take(100).collect();
-            return Err(format!("`{shown}` is not us; `hosts` of [server] in haft.toml names us"));
+        let Some(host) = host.or(target) else {
+            return Err(Foreign::elsewhere("say whom you mean: `Host` is missing"));
+        };
+        let Some(place) = Place::read(host).filter(|place| self.has(&place.host)) else {
+            let shown: String = host.chars().take(100).collect();
+            let words = format!("`{shown}` is not us; `hosts` of [server] in haft.toml names us");
+            return Err(Foreign::elsewhere(words));
+        };
+        let mut pages = headers.get_all(header::ORIGIN).iter();
+        let page = pages.next().map(|page| page.to_str().unwrap_or_default());
+        let ours = page.is_none_or(|page| self.is_own_page(page, &place));
+        match ours && pages.next().is_none() {
+            true => Ok(()),
+            false => Err(Foreign::elsewhere("a page from elsewhere cannot call us")),
         }
-        for origin in headers.get_all(header::ORIGIN) {
-            let text = origin.to_str().unwrap_or_default();
-            let page = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-            if !page.is_some_and(|host| self.has(host)) {
-                return Err("a page from elsewhere cannot call us".to_owned());
-            }
-        }
-        Ok(())
     }
 
-    /// Whether this is a name of ours, with a port or without.
-    fn has(&self, text: &str) -> bool {
-        let Ok(authority) = text.parse::<Authority>() else { return false };
-        let port = text.strip_prefix(authority.host()).unwrap_or("@");
-        let is_port = |port: &str| port.strip_prefix(':').is_some_and(|n| n.parse::<u16>().is_ok());
-        if !port.is_empty() && !is_port(port) {
-            return false;
-        }
-        let host = authority.host().to_ascii_lowercase();
+    /// Whether a page is one of ours: of the scheme, name and port that the request is addressed to, or
+    /// of a name that we were given, which a proxy serves over TLS.
+    fn is_own_page(&self, origin: &str, addressed: &Place) -> bool {
+        let (text, usual) = match (origin.strip_prefix("http://"), origin.strip_prefix("https://"))
+        {
+            (Some(text), _) => (text, 80),
+            (_, Some(text)) => (text, 443),
+            (None, None) => return false,
+        };
+        let Some(page) = Place::read(text) else { return false };
+        let given = self.given.contains(&page.host);
+        // We speak no TLS ourselves, so no page of this machine has it.
+        let spoken = usual == 80 || given || (self.numbers && !self.own.contains(&page.host));
+        let port = page.port.unwrap_or(usual);
+        let same = page.host == addressed.host && port == addressed.port.unwrap_or(usual);
+        (spoken && same) || (given && usual == 443 && port == 443)
+    }
+
+    /// Whether this is a name of ours.
+    fn has(&self, host: &str) -> bool {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        self.known.contains(&host) || (self.numbers && bare.parse::<IpAddr>().is_ok())
+        let known = |names: &[String]| names.iter().any(|name| name == host);
+        known(&self.own) || known(&self.given) || (self.numbers && bare.parse::<IpAddr>().is_ok())
     }
 }
 
@@ -72,25 +131,93 @@ mod tests {
         Names::new(address.parse().unwrap(), &given)
     }
 
+    /// The status of a request that is not let in; 200 for one that is.
+    fn status(names: &Names, target: &str, lines: &[(&str, &str)]) -> u16 {
+        let mut request = axum::http::Request::builder().uri(target);
+        for (name, value) in lines {
+            request = request.header(*name, *value);
+        }
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        names
+            .check(&head.uri, &head.headers)
+            .map_or_else(|foreign| foreign.status.as_u16(), |()| 200)
+    }
+
     #[test]
     fn on_this_machine_only_its_own_names_count() {
         let names = of("127.0.0.1:7311", &[]);
+        let by = |host: &str| status(&names, "/v1/health", &[("host", host)]);
         for ours in ["localhost", "LocalHost:7311", "127.0.0.1:1", "[::1]:7311"] {
-            assert!(names.has(ours), "{ours}");
+            assert_eq!(by(ours), 200, "{ours}");
         }
         for others in
             ["evil.example", "10.0.0.1", "localhost.evil.example", "a@localhost", "", "localhost:x"]
         {
-            assert!(!names.has(others), "{others}");
+            assert_eq!(by(others), 403, "{others}");
         }
     }
 
     #[test]
     fn elsewhere_the_given_names_and_numbers_count() {
         let names = of("0.0.0.0:7311", &["Tools.example"]);
+        let by = |host: &str| status(&names, "/v1/health", &[("host", host)]);
         for ours in ["tools.example", "TOOLS.example:443", "10.0.0.1:7311", "[2001:db8::1]"] {
-            assert!(names.has(ours), "{ours}");
+            assert_eq!(by(ours), 200, "{ours}");
         }
-        assert!(!names.has("other.example"));
+        assert_eq!(by("other.example"), 403);
+    }
+
+    #[test]
+    fn request_of_two_addresses_is_refused() {
+        let names = of("127.0.0.1:7311", &[]);
+        let host = ("host", "localhost:7311");
+        assert_eq!(status(&names, "http://localhost:7311/mcp", &[host]), 200);
+        assert_eq!(status(&names, "http://localhost:7311/mcp", &[]), 200);
+        for (target, lines) in [
+            ("/mcp", vec![host, host]),
+            ("/mcp", vec![host, ("host", "evil.example")]),
+            ("/mcp", vec![("host", "evil.example"), host]),
+            ("http://127.0.0.1:7311/mcp", vec![host]),
+            ("http://localhost/mcp", vec![host]),
+            ("http://evil.example/mcp", vec![host]),
+        ] {
+            assert_eq!(status(&names, target, &lines), 400, "{target} {lines:?}");
+        }
+        assert_eq!(status(&names, "/mcp", &[]), 403);
+    }
+
+    #[test]
+    fn page_counts_by_scheme_name_and_port() {
+        let machine = of("127.0.0.1:7311", &[]);
+        let outside = of("0.0.0.0:7311", &["tools.example"]);
+        for (names, host, origin, ours) in [
+            (&machine, "localhost:7311", "http://localhost:7311", true),
+            (&machine, "LOCALHOST:7311", "http://localhost:7311", true),
+            (&machine, "localhost", "http://localhost:80", true),
+            (&machine, "localhost:7311", "http://localhost:8080", false),
+            (&machine, "localhost:7311", "http://localhost", false),
+            (&machine, "localhost:7311", "https://localhost:7311", false),
+            (&machine, "localhost:7311", "http://127.0.0.1:7311", false),
+            (&machine, "localhost:7311", "null", false),
+            (&machine, "localhost:7311", "", false),
+            (&machine, "localhost:7311", "http://a@localhost:7311", false),
+            (&machine, "localhost:7311", "http://localhost:7311/", false),
+            (&outside, "tools.example", "https://tools.example", true),
+            (&outside, "tools.example:8443", "https://tools.example:8443", true),
+            (&outside, "127.0.0.1:7311", "https://tools.example", true),
+            (&outside, "tools.example", "https://tools.example:8443", false),
+            (&outside, "tools.example:7311", "http://tools.example:7311", true),
+            (&outside, "10.0.0.1:7311", "http://10.0.0.1:7311", true),
+            (&outside, "10.0.0.1:7311", "http://10.0.0.2:7311", false),
+        ] {
+            let status = status(names, "/mcp", &[("host", host), ("origin", origin)]);
+            assert_eq!(status == 200, ours, "{origin} at {host}");
+        }
+        let twice = [
+            ("host", "localhost:7311"),
+            ("origin", "http://localhost:7311"),
+            ("origin", "http://localhost:7311"),
+        ];
+        assert_eq!(status(&machine, "/mcp", &twice), 403);
     }
 }

@@ -52,9 +52,19 @@ pub(crate) struct Issuer {
     keys: Arc<Keys>,
 }
 
+/// Whether a token says that it is one by which something is accessed; one that does not say may be. A
+/// token for something else, such as an `id_token` of a kind of its own, is no key to this door.
+fn is_access_token(kind: Option<&str>) -> bool {
+    let kind = kind.map(str::to_ascii_lowercase);
+    let kind = kind.as_deref().map(|kind| kind.strip_prefix("application/").unwrap_or(kind));
+    matches!(kind, None | Some("jwt" | "at+jwt"))
+}
+
 /// What a token says of whoever shows it.
 #[derive(Deserialize)]
 struct Claims {
+    #[serde(default)]
+    iss: Value,
     #[serde(default)]
     sub: String,
     #[serde(default)]
@@ -78,6 +88,13 @@ impl Issuer {
         let header = decode_header(token).map_err(|_| Refusal::NotGood("this is no token"))?;
         if !ALGORITHMS.contains(&header.alg) {
             return Err(Refusal::NotGood("tokens are signed with a key of the issuer's own"));
+        }
+        // What has to be understood and is not makes the whole token mean something else (RFC 7515).
+        if header.crit.is_some() {
+            return Err(Refusal::NotGood("this token has a `crit` that is not understood"));
+        }
+        if !is_access_token(header.typ.as_deref()) {
+            return Err(Refusal::NotGood("this token is of another `typ` than `at+jwt` or `JWT`"));
         }
         let keys = self.keys.find(header.kid.as_deref(), header.alg).await.map_err(|cause| {
             let words = format!("the keys of `{}` cannot be had: {cause}", self.settings.issuer);
@@ -108,6 +125,10 @@ impl Issuer {
     }
 
     fn actor(&self, claims: Claims, people: &People) -> Result<Actor, Refusal> {
+        // The library takes a list in which the issuer is one of several.
+        if claims.iss.as_str() != Some(&self.settings.issuer) {
+            return Err(Refusal::NotGood("this token is from somebody else"));
+        }
         if !is_plain(&claims.sub) {
             return Err(Refusal::NotGood("the `sub` of this token is no name that can be used"));
         }
