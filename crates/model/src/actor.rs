@@ -54,6 +54,17 @@ pub fn is_user(id: &ActorId, name: &str) -> bool {
     id.as_str().starts_with("user:") && bare(id.as_str()) == bare(name)
 }
 
+/// Whether two ids may stand for one person: `agent:ana` and `user:ana` are two roles of one subject, so
+/// an answer of the one never counts beside the other, nor for a call of it.
+pub fn is_same_person(one: &ActorId, other: &ActorId) -> bool {
+    let bare = |id: &'_ ActorId| -> String {
+        let id = id.as_str();
+        let name = id.split_once(':').map_or(id, |(_, name)| name);
+        name.strip_prefix("//").unwrap_or(name).to_owned()
+    };
+    one == other || bare(one) == bare(other)
+}
+
 /// An actor as the edge established it: no room behind the edge doubts or changes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Actor {
@@ -106,6 +117,11 @@ impl Actor {
         self.roles.iter().any(|role| *role != Role::Agent)
     }
 
+    /// Whether they may change anything: an auditor who holds no other role reads, and nothing else.
+    pub fn may_change(&self) -> bool {
+        !self.roles.contains(&Role::Auditor) || self.roles.len() > 1
+    }
+
     /// The id in the scheme of AIP-38: `user:x` is `user://x`, `agent:x` is `bot://x`.
     pub fn principal(&self) -> String {
         let id = self.id.as_str();
@@ -122,5 +138,37 @@ impl From<ActorId> for Actor {
     fn from(id: ActorId) -> Actor {
         let agent = id.as_str().starts_with("agent:");
         Actor::new(id, "default", agent.then_some(Role::Agent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes_of_one_subject_are_one_person() {
+        let same =
+            |one: &str, other: &str| is_same_person(&ActorId::from(one), &ActorId::from(other));
+        for (one, other) in [
+            ("user:ana", "user:ana"),
+            ("user:ana", "agent:ana"),
+            ("user://ana", "agent:ana"),
+            ("bot://ana", "user:ana"),
+            ("user:auth0|a:b", "agent:auth0|a:b"),
+        ] {
+            assert!(same(one, other) && same(other, one), "{one} {other}");
+        }
+        for (one, other) in
+            [("user:ana", "user:bo"), ("user:ana", "agent:ana2"), ("user:a", "user:")]
+        {
+            assert!(!same(one, other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn auditor_without_another_role_changes_nothing() {
+        let may = |roles: &[Role]| Actor::new("user:ana", "t", roles.iter().copied()).may_change();
+        assert!(!may(&[Role::Auditor]));
+        assert!(may(&[]) && may(&[Role::Agent]) && may(&[Role::Auditor, Role::Agent]));
     }
 }

@@ -45,7 +45,7 @@ mod token;
 mod tool_error;
 mod trace;
 
-pub use actor::{Actor, Role, is_role, is_user};
+pub use actor::{Actor, Role, is_role, is_same_person, is_user};
 pub use approval::{Approval, ApprovalClass};
 pub use call::{BatchPlace, Call};
 pub use canonical::{Canonical, canonical};

@@ -18,6 +18,7 @@ pub fn decide(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Decis
     let judged = speaks(&policies);
     let ruled = judged || speaks(&rules);
     let mut opinions = unread(rulebook);
+    opinions.extend(audits(matter));
     opinions.extend(grants::opinions(rulebook, matter, now));
     opinions.extend(policies);
     opinions.extend(governance::opinions(rulebook, matter, judged));
@@ -38,6 +39,13 @@ fn unread(rulebook: &Rulebook) -> Vec<Opinion> {
     }
     let reason = "a governing document could not be read, so what it forbids is not known";
     vec![Opinion::new(Layer::Fault, Says::Deny, reason)]
+}
+
+/// Who reads the log changes nothing, whatever else would let them.
+fn audits(matter: &Matter<'_>) -> Option<Opinion> {
+    let refused = !matter.plan.actor.may_change() && matter.plan.effects.may_mutate();
+    let reason = "the role `auditor` changes nothing";
+    refused.then(|| Opinion::new(Layer::Grant, Says::Deny, reason))
 }
 
 /// Whether anybody decided, and did not just pass.

@@ -6,6 +6,7 @@ use haft_model::{
 };
 
 use crate::journal::unrecorded;
+use crate::people::may_change;
 use crate::{Reader, Runtime};
 
 /// What is known right after somebody asked for a call to be called off.
@@ -27,6 +28,7 @@ impl Runtime {
             Stop::new(Code::ResourceNotFound, format!("there is no call `{id}`"))
                 .help("`haft runs` lists those that there are")
         })?;
+        may_change(by)?;
         if run.actor != by.id.as_str() && !by.is_person() {
             return Err(Stop::new(
                 Code::PermissionDenied,
@@ -54,7 +56,13 @@ impl Runtime {
             guards: vec![Guard::NotEnded],
             ..Draft::default()
         };
-        self.store.append(draft, Wait::Disk).await.map_err(unrecorded)?;
+        self.store.append(draft, Wait::Disk).await.map_err(|fault| match fault {
+            // It ended between the look and the wish, which is no fault of the store.
+            haft_ledger::Error::Forbidden(_) => {
+                Stop::new(Code::Conflict, format!("`{id}` has ended already"))
+            }
+            fault => unrecorded(fault),
+        })?;
         if let Some(cancel) = self.running().get(id) {
             cancel.cancel();
             return Ok(CancelAnswer::Told);

@@ -1,6 +1,15 @@
 //! Who is known here.
 
-use haft_model::{Actor, ActorId, Role};
+use haft_model::{Actor, ActorId, Code, Role, Stop};
+
+/// Refuses whoever only audits. Every entrance by which something is changed asks this.
+pub(crate) fn may_change(by: &Actor) -> Result<(), Stop> {
+    if by.may_change() {
+        return Ok(());
+    }
+    let words = format!("`{}` is an auditor, who changes nothing", by.id);
+    Err(Stop::new(Code::PermissionDenied, words))
+}
 
 /// Those whom a workspace knows, and who everybody else is taken for.
 #[derive(Clone, Debug)]

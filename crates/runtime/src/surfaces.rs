@@ -6,6 +6,7 @@ use haft_ledger::{Draft, Wait};
 use haft_model::{DeferredSeen, Event, Fact, Stop, SurfaceSeen, ToolKey};
 
 use crate::journal::unrecorded;
+use crate::people::may_change;
 use crate::{Runtime, Vista};
 
 impl Runtime {
@@ -33,6 +34,7 @@ impl Runtime {
         viewer: &Viewer<'_>,
         names: &[N],
     ) -> Result<Loading, Stop> {
+        may_change(viewer.actor)?;
         let vista = self.see(viewer);
         let loading = vista.view.surface().load(names, &vista.view, &vista.snapshot);
         if loading.loaded.is_empty() {

@@ -12,6 +12,7 @@ use haft_model::{
     Event, InvocationId, Plan, Span, Stop, after,
 };
 
+use crate::people::may_change;
 use crate::walk::{Halt, Walk};
 use crate::{Manner, Runtime, World};
 
@@ -221,6 +222,7 @@ impl Walk<'_> {
 
 /// Whoever made a call may undo it, and so may people.
 fn allowed(story: &Story, by: &Actor) -> Result<(), Stop> {
+    may_change(by)?;
     let own = story.actor.as_ref().is_some_and(|actor| actor.id == by.id);
     if own || by.is_person() {
         return Ok(());

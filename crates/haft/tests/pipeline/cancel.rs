@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_catalog::Viewer;
 use haft_driver::{Cancel, Failure, Output};
-use haft_ledger::RunFilter;
+use haft_ledger::{BoxFuture, Draft, Error, MemoryStore, Receipt, RunFilter, Store, Wait};
 use haft_model::{
     Call, CancelFact, Code, EffectState, Envelope, Event, Fact, InvocationId, Progress,
-    QuestionState, ResultStatus, Status, Stop,
+    QuestionState, ResultStatus, Role, Status, Stop,
 };
 use haft_runtime::{CancelAnswer, Manner, Patience};
 use serde_json::json;
 use tokio::sync::Notify;
 
+use crate::meddled::{MeddledStore, Meddler};
 use crate::stage::{READ, Setting, Stage, WRITE, extras};
 use crate::story::checked;
 
@@ -284,4 +286,90 @@ async fn a_call_that_waits_for_its_turn_can_be_called_off_by_its_id() {
     let (first, second) = tokio::join!(first, second);
     assert_eq!((first.error, second.final_status), (None, Status::Canceled));
     assert_eq!(stage.canary.count(), 1);
+}
+
+/// Lets a call end between the look at it and the wish to call it off.
+struct Overtaken {
+    go: Arc<Notify>,
+}
+
+impl Meddler for Overtaken {
+    fn append<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        draft: Draft,
+        wait: Wait,
+    ) -> BoxFuture<'a, Result<Receipt, Error>> {
+        Box::pin(async move {
+            let wished =
+                draft.facts.iter().any(|fact| matches!(fact.event, Event::CancelRequested(_)));
+            if let Some(id) = draft.invocation.clone().filter(|_| wished) {
+                self.go.notify_one();
+                let filter = RunFilter { id: Some(id), ..RunFilter::default() };
+                let mut seen = None;
+                while !store.runs(&filter).await?.iter().all(|run| run.status.is_terminal()) {
+                    seen = store.wait_past(seen, Duration::from_secs(30)).await?;
+                }
+            }
+            store.append(draft, wait).await
+        })
+    }
+}
+
+#[tokio::test]
+async fn cancel_of_a_call_that_just_ended_conflicts() {
+    let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, gate) = (started.clone(), go.clone());
+    let store = MeddledStore::new(Arc::new(MemoryStore::new()), Overtaken { go });
+    let stage = Setting::default()
+        .tool("note.keep", WRITE)
+        .settings("[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n")
+        .store(Arc::new(store))
+        .act("note.keep", move |_| {
+            let (told, gate) = (told.clone(), gate.clone());
+            Box::pin(async move {
+                told.notify_one();
+                gate.notified().await;
+                Ok(Output::committed(json!({})))
+            })
+        })
+        .open();
+    let cancelling = async {
+        started.notified().await;
+        let runs = stage.store.runs(&RunFilter::default()).await.unwrap();
+        stage.host.runtime().cancel(&runs[0].invocation_id, &stage.agent()).await.unwrap_err()
+    };
+    let (envelope, stop) = tokio::join!(stage.call("note.keep", json!({})), cancelling);
+    assert_eq!((envelope.status, stop.code), (ResultStatus::Succeeded, Code::Conflict), "{stop:?}");
+    let id = &envelope.invocation_id;
+    assert_eq!(stop.message, format!("`{id}` has ended already"));
+}
+
+#[tokio::test]
+async fn auditor_cancels_undoes_and_loads_nothing() {
+    let stage = Setting::default().tool("note.keep", WRITE).tool("note.show", READ).open();
+    let mut auditor = stage.owner();
+    auditor.roles = [Role::Auditor].into();
+    let runtime = stage.host.runtime();
+    let waits = stage.call_and_leave("note.keep", json!({})).await;
+    let id = &waits.invocation_id;
+    let names = ["note.keep"];
+    let viewer = Viewer { actor: &auditor, within: &[] };
+    let refused = [
+        runtime.cancel(id, &auditor).await.unwrap_err(),
+        runtime.compensation(id, &auditor).await.unwrap_err(),
+        runtime.load(&viewer, &names).await.unwrap_err(),
+    ];
+    for stop in refused {
+        assert_eq!(stop.code, Code::PermissionDenied, "{stop:?}");
+        assert!(stop.message.ends_with("is an auditor, who changes nothing"), "{stop:?}");
+    }
+    let call = |tool: &str| Call::new(auditor.clone(), tool, json!({}));
+    let manner = || Manner { patience: Patience::Leave, ..Manner::default() };
+    let denied = runtime.call(call("note.keep"), manner()).await;
+    assert_eq!(denied.error.map(|error| error.error_code), Some(Code::PermissionDenied));
+    let read = runtime.call(call("note.show"), manner()).await;
+    assert_eq!((read.error, stage.canary.tools()), (None, vec!["note.show".to_owned()]));
+    let filter = RunFilter { id: Some(id.clone()), ..RunFilter::default() };
+    assert_eq!(stage.store.runs(&filter).await.unwrap()[0].status, Status::AwaitingApproval);
 }

@@ -1,7 +1,8 @@
 //! Who somebody is when they answer: a person, in roles, whom the governance may know.
 
 use haft_model::{
-    Actor, ActorId, Answer, Approver, Bound, Glob, Needs, Question, Signer, is_role, is_user,
+    Actor, ActorId, Answer, Approver, Bound, Glob, Needs, Question, Signer, is_role,
+    is_same_person, is_user,
 };
 
 use crate::Rulebook;
@@ -38,14 +39,15 @@ impl<'a> Voter<'a> {
         self.names().all(|id| id.as_str().starts_with("user:"))
     }
 
-    /// Whether one of them could be the other: nobody counts twice by speaking as somebody else.
+    /// Whether one of them could be the other: no person counts twice by speaking as another, or in
+    /// another role.
     pub(super) fn is_same_person(&self, other: &Voter<'_>) -> bool {
-        self.names().any(|id| other.names().any(|other| other == id))
+        other.names().any(|id| self.is(id))
     }
 
-    /// Whether one of their names is this one.
+    /// Whether one of their names stands for this person.
     pub(super) fn is(&self, actor: &ActorId) -> bool {
-        self.names().any(|id| id == actor)
+        self.names().any(|id| is_same_person(id, actor))
     }
 
     /// Whether they may approve what a question is about at all.

@@ -489,3 +489,89 @@ fn where_approvals_have_to_be_signed_none_counts() {
     let ana = Actor::new("user:ana", "shop", [Role::Admin]);
     assert!(may_answer(&rulebook, &question, &[], &ana, at(ASKED + 1)).is_err());
 }
+
+/// Numbers that look random and are the same in every run.
+struct Seeded(u64);
+
+impl Seeded {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % most as u64) as usize
+    }
+}
+
+#[test]
+fn quorum_counts_persons_and_never_the_caller() {
+    const PEOPLE: [&str; 5] = ["ana", "bo", "cleo", "dan", "eve"];
+    let mut dice = Seeded(0x9e37_79b9_7f4a_7c15);
+    let mut permitted = 0;
+    for round in 0..4_000 {
+        let caller = PEOPLE[dice.below(PEOPLE.len())];
+        let typist = (dice.below(3) == 0).then(|| PEOPLE[dice.below(PEOPLE.len())]);
+        let scheme = ["agent:", "user:", "user://", "bot://"][dice.below(4)];
+        let mut plan = plan();
+        plan.actor = Arc::new(Actor {
+            speaking: typist.map(|name| format!("user:{name}").as_str().into()),
+            ..Actor::new(format!("{scheme}{caller}").as_str(), "shop", [Role::Agent])
+        });
+        let mut answers = Vec::new();
+        // The persons whom each answer may be of.
+        let mut named: Vec<Vec<&str>> = Vec::new();
+        for _ in 0..dice.below(6) {
+            let who = PEOPLE[dice.below(PEOPLE.len())];
+            let form = ["user:", "user://"][dice.below(2)];
+            let mut answer = yes(&format!("{form}{who}"), &["approver"]);
+            let mut names = vec![who];
+            if dice.below(4) == 0 {
+                let other = PEOPLE[dice.below(PEOPLE.len())];
+                answer.speaking = Some(format!("user:{other}").as_str().into());
+                names.push(other);
+            }
+            answers.push(answer);
+            named.push(names);
+        }
+        let is_caller = |name: &&str| *name == caller || Some(*name) == typist;
+        named.retain(|names| !names.iter().any(&is_caller));
+        // As many answers as there are that no two could be of one person.
+        let apart = |chosen: &[&Vec<&str>]| {
+            let all: Vec<&str> = chosen.iter().flat_map(|names| names.iter().copied()).collect();
+            let different = |names: &&Vec<&str>| {
+                let own: std::collections::BTreeSet<&str> = names.iter().copied().collect();
+                own.iter().all(|name| {
+                    let held = chosen.iter().filter(|other| other.contains(name)).count();
+                    held == 1
+                })
+            };
+            all.is_empty() || chosen.iter().all(different)
+        };
+        let persons = (0..1_usize << named.len())
+            .map(|set| {
+                let chosen = named.iter().enumerate().filter(|(place, _)| set >> place & 1 == 1);
+                chosen.map(|(_, names)| names).collect::<Vec<_>>()
+            })
+            .filter(|chosen| apart(chosen))
+            .map(|chosen| chosen.len())
+            .max()
+            .unwrap_or_default();
+        let count = 1 + dice.below(3);
+        let needs = Needs { count: count as u64, not_the_caller: true, ..Needs::default() };
+        let question = question(&plan, &[needs]);
+        let rulebook = Rulebook::default();
+        let settlement =
+            settle(&rulebook, &question, &answers, &plan, &bound(&plan), at(ASKED + 2));
+        if matches!(settlement, Settlement::Permitted(_)) {
+            permitted += 1;
+            assert!(
+                persons >= count,
+                "{round}: {persons} persons for {count}, called by {caller} {typist:?}: {answers:?}"
+            );
+        } else {
+            // Where each answers for one person only, as many as are needed are enough.
+            let plain = answers.iter().all(|answer| answer.speaking.is_none());
+            assert!(!plain || persons < count, "{round}: {persons} for {count}: {answers:?}");
+        }
+    }
+    assert!(permitted > 100, "the cases permit too little to say anything: {permitted}");
+}
