@@ -8,7 +8,7 @@ mod secret;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Code, Stop, is_shown};
+use crate::{Code, Stop, cleaned, is_shown};
 
 /// How many letters of its message are shown.
 const LONGEST_MESSAGE: usize = 2000;
@@ -99,15 +99,12 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 
 /// Words of others on as many lines as they have, cut where they are long.
 fn prose(words: &str, most: usize) -> String {
-    let shown = words.chars().filter(|letter| *letter == '\n' || is_shown(*letter));
-    capped(shown.collect::<String>().trim(), most)
+    capped(cleaned(words).trim(), most)
 }
 
 /// The same on one line.
 fn line(words: &str, most: usize) -> String {
-    let spaced = words.chars().map(|letter| if letter.is_whitespace() { ' ' } else { letter });
-    let shown: String = spaced.filter(|letter| is_shown(*letter)).collect();
-    capped(&shown.split_whitespace().collect::<Vec<_>>().join(" "), most)
+    capped(&cleaned(words).split_whitespace().collect::<Vec<_>>().join(" "), most)
 }
 
 fn capped(words: &str, most: usize) -> String {

@@ -5,6 +5,7 @@
 
 mod actor;
 mod approval;
+mod audience;
 mod call;
 mod canonical;
 mod code;
@@ -47,6 +48,7 @@ mod trace;
 
 pub use actor::{Actor, Role, is_role, is_same_person, is_user};
 pub use approval::{Approval, ApprovalClass};
+pub use audience::Audience;
 pub use call::{BatchPlace, Call};
 pub use canonical::{Canonical, canonical};
 pub use code::{Code, Retry};
@@ -87,7 +89,7 @@ pub use schedule::{
 };
 pub use secret::{Grantee, Secret, SecretKind, SecretUse};
 pub use settled::{Compensating, CompensationEnded, EffectSettled};
-pub use shown::is_shown;
+pub use shown::{cleaned, is_shown};
 pub use signature::Signature;
 pub use situation::Situation;
 pub use status::{EffectState, QueueState, Status};

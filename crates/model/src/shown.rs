@@ -1,5 +1,7 @@
 //! Other people's words, as far as a reader sees them.
 
+use std::borrow::Cow;
+
 /// Whether a reader sees the letter as it is: no control, no direction, no width of nothing, no tag.
 pub fn is_shown(letter: char) -> bool {
     !letter.is_control()
@@ -8,4 +10,134 @@ pub fn is_shown(letter: char) -> bool {
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
             | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A text of a backend as models and people read it: without sequences that steer a terminal, and
+/// without letters that hide, move or turn what stands there. Lines and tabs stay.
+pub fn cleaned(text: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    let stays = |letter: char| letter == '\n' || letter == '\t' || is_shown(letter);
+    // Nearly every text is plain, and costs one look.
+    if text.bytes().all(plain) || text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\u{1b}' => match letters.next_if(|next| matches!(next, ' '..='~')) {
+                Some('[') => skip_sequence(&mut letters),
+                Some(']' | 'P' | 'X' | '^' | '_') => skip_string(&mut letters),
+                // Two letters are the whole of it, three where the first says so.
+                Some(' '..='/') => drop(letters.next_if(|next| matches!(next, '0'..='~'))),
+                Some(_) | None => {}
+            },
+            '\u{9b}' => skip_sequence(&mut letters),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => skip_string(&mut letters),
+            letter if stays(letter) => clean.push(letter),
+            // Other ends of lines, of which one may come before the one that stays.
+            '\r' if letters.peek() == Some(&'\n') => {}
+            '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => clean.push('\n'),
+            _ => {}
+        }
+    }
+    Cow::Owned(clean)
+}
+
+type Letters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// What follows the opening of a control sequence, up to the letter that ends it.
+fn skip_sequence(letters: &mut Letters<'_>) {
+    while letters.next_if(|next| matches!(next, ' '..='?')).is_some() {}
+    letters.next_if(|next| matches!(next, '@'..='~'));
+}
+
+/// What a terminal takes for a string, such as a title: up to its end, which has to be on the line. One
+/// that never ends hides nothing but its opening.
+fn skip_string(letters: &mut Letters<'_>) {
+    let mut ahead = letters.clone();
+    while let Some(letter) = ahead.next() {
+        match letter {
+            '\n' => return,
+            '\u{7}' | '\u{9c}' => {
+                *letters = ahead;
+                return;
+            }
+            '\u{1b}' if ahead.peek() == Some(&'\\') => {
+                ahead.next();
+                *letters = ahead;
+                return;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cleaned_text_steers_no_terminal() {
+        for (text, told) in [
+            ("plain\n\ttext", "plain\n\ttext"),
+            ("grüße 日本 🙂", "grüße 日本 🙂"),
+            ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
+            ("\u{1b}]0;title\u{7}text", "text"),
+            ("\u{1b}]8;;http://x\u{1b}\\link", "link"),
+            ("\u{1b}]never ends\nnext", "never ends\nnext"),
+            ("\u{9b}2Jwiped \u{1b}c\u{1b}(Breset", "wiped reset"),
+            ("one\r\ntwo\u{8}\u{0}", "one\ntwo"),
+            ("10%\r20%\u{2028}30%", "10%\n20%\n30%"),
+            ("abc\u{202e}txt.exe\u{202c}", "abctxt.exe"),
+            ("\u{2066}x\u{2069}\u{200b}y\u{feff}z\u{e0041}", "xyz"),
+            ("\u{1b}", ""),
+            ("\u{1b}[", ""),
+        ] {
+            assert_eq!(cleaned(text), told, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn cleaned_text_of_any_letters_holds_none_that_hide() {
+        let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+        let mut below = |most: u64| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed % most
+        };
+        const SLY: [char; 18] = [
+            '\u{1b}',
+            '[',
+            ']',
+            '\u{7}',
+            '\\',
+            'm',
+            '3',
+            ';',
+            '\u{9b}',
+            '\u{9d}',
+            '\u{202e}',
+            '\u{2066}',
+            '\u{200d}',
+            '\u{e0041}',
+            '\r',
+            '\n',
+            '\t',
+            'x',
+        ];
+        for _ in 0..20_000 {
+            let text: String = (0..below(24))
+                .filter_map(|_| match below(4) {
+                    0 => char::from_u32(below(0x11_0000) as u32),
+                    _ => SLY.get(below(SLY.len() as u64) as usize).copied(),
+                })
+                .collect();
+            let clean = cleaned(&text);
+            let stays = |letter: char| letter == '\n' || letter == '\t' || is_shown(letter);
+            assert!(clean.chars().all(stays), "{text:?} became {clean:?}");
+            assert_eq!(cleaned(&clean), clean, "{text:?}");
+        }
+    }
 }

@@ -6,8 +6,8 @@ mod held;
 
 use haft_driver::{Failure, Output};
 use haft_model::{
-    AbortReason, CallPhase, Code, Content, EffectState, Ended, Envelope, Event, PhaseOutcome,
-    QuestionId, ResultCreated, ResultStatus, Status, Stop, ToolError, Yielded,
+    AbortReason, Audience, CallPhase, Code, Content, EffectState, Ended, Envelope, Event,
+    PhaseOutcome, QuestionId, ResultCreated, ResultStatus, Status, Stop, ToolError, Yielded,
 };
 use serde_json::Value;
 
@@ -56,7 +56,7 @@ impl Walk<'_> {
             let stop = Stop::new(Code::CanceledDiscarded, words);
             self.conclude(Err(Failure::new(stop, EffectState::None))).await;
         }
-        answer
+        answer.told_to(self.audience)
     }
 
     /// Phase 10: the output is held against the contract, once.
@@ -99,7 +99,7 @@ impl Walk<'_> {
         if effect == EffectState::Committed && stop.help.is_none() {
             stop = stop.help("the effect took place: do not call it again for the output");
         }
-        ToolError::new(self.redactor.stop(self.at_run(stop)), effect)
+        ToolError::new(self.redactor.stop(self.at_run(stop.told_to(self.audience))), effect)
     }
 
     /// A result of which nothing can be shown is bad news, and still what happened has happened.
@@ -296,13 +296,21 @@ impl Walk<'_> {
 
     /// The answer of a call that waits for a person while its caller does not.
     async fn pending(mut self, question: haft_model::Question) -> Envelope {
-        let words = format!("{}; approve it with `haft approve {}`", question.summary, question.id);
+        let words = self.waits_for(&question.summary, &question.id, "approve it");
         let mut envelope = self.waiting(Some(question.id), words, Status::AwaitingApproval);
         if let Err(stop) = self.journal.close(false).await {
             envelope.unrecorded = Some(stop.message);
         }
         self.journal.release().await;
         envelope
+    }
+
+    /// What is said while a person has to answer: people hear how, and models that it is not for them.
+    pub(crate) fn waits_for(&self, summary: &str, question: &QuestionId, act: &str) -> String {
+        match self.audience {
+            Audience::Person => format!("{summary}; {act} with `haft approve {question}`"),
+            Audience::Agent => format!("{summary}; a person has to decide ({question})"),
+        }
     }
 
     /// The envelope of an output that leaves nothing behind.

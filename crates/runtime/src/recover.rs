@@ -11,7 +11,7 @@ use haft_catalog::Sender;
 use haft_driver::{BoxFuture, Failure};
 use haft_ledger::{Fence, QuestionRecord, RunFilter};
 use haft_model::{
-    Call, Code, Digest, EffectState, Envelope, Event, InvocationId, Opinion, PhaseLine,
+    Audience, Call, Code, Digest, EffectState, Envelope, Event, InvocationId, Opinion, PhaseLine,
     QuestionState, Status, Stop, TakenOver, Trace, Verdict, utc_day,
 };
 use haft_policy::Permit;
@@ -212,6 +212,7 @@ impl Runtime {
         let journal = Journal::open(self.clock.clone(), self.store.clone(), opening);
         let mut walk = Walk::with(self, journal, enlisted, &past.planned.requested);
         walk.trace = Trace::of_call(id, &past.planned.native);
+        walk.audience = Audience::of_channel(&past.planned.channel);
         walk.executed = past.submitted();
         walk.attempt = past.attempts() + 1;
         walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();

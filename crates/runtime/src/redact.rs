@@ -1,6 +1,8 @@
 //! Taking out what nobody may see: values at sensitive places, wherever they turn up again.
 
-use haft_model::{Code, Content, Link, Progress, Secret, Stop};
+use std::borrow::Cow;
+
+use haft_model::{Code, Content, Link, Progress, Secret, Stop, cleaned};
 use serde_json::{Map, Value};
 
 mod encoded;
@@ -64,7 +66,21 @@ impl Redactor {
     }
 
     /// A text without sensitive values, and how many were taken out.
+    ///
+    /// What hides or steers is gone as well, and the rest is looked at again then: nothing hides
+    /// between the letters of a secret.
     pub(crate) fn text(&self, text: &str) -> (String, u64) {
+        let (taken, count) = self.taken_out(text);
+        match cleaned(&taken) {
+            Cow::Owned(clean) => {
+                let (clean, more) = self.taken_out(&clean);
+                (clean, count + more)
+            }
+            Cow::Borrowed(_) => (taken, count),
+        }
+    }
+
+    fn taken_out(&self, text: &str) -> (String, u64) {
         let mut clean = text.to_owned();
         let mut count = 0;
         for value in &self.values {
@@ -179,6 +195,8 @@ impl Redactor {
 
     /// A refusal that repeats nothing sensitive.
     pub(crate) fn stop(&self, mut stop: Stop) -> Stop {
+        stop.message = self.text(&stop.message).0;
+        stop.help = stop.help.map(|help| self.text(&help).0);
         if self.is_idle() {
             return stop;
         }
@@ -187,8 +205,6 @@ impl Redactor {
             stop.message =
                 format!("the value at `{field}` does not fit; it is sensitive and not shown");
         }
-        stop.message = self.text(&stop.message).0;
-        stop.help = stop.help.map(|help| self.text(&help).0);
         if let Some(violations) = stop.cause.get_mut("violations").and_then(Value::as_array_mut) {
             for violation in violations {
                 let place = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();

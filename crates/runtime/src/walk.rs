@@ -6,8 +6,8 @@ use haft_catalog::{DriverStates, Entry, Sender, Viewer};
 use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
-    Call, CallPhase, Code, Digest, EffectState, Envelope, Event, Intent, InvocationId, Kept, Plan,
-    Planned, Question, SchedulerPolicy, Selected, Stop, Tier, ToolKey, Trace, utc_day,
+    Audience, Call, CallPhase, Code, Digest, EffectState, Envelope, Event, Intent, InvocationId,
+    Kept, Plan, Planned, Question, SchedulerPolicy, Selected, Stop, Tier, ToolKey, Trace, utc_day,
 };
 use serde_json::{Value, json};
 
@@ -60,6 +60,8 @@ pub(crate) struct Walk<'r> {
     /// Which attempt comes next, from 1.
     pub(crate) attempt: u32,
     pub(crate) requested: String,
+    /// Who reads its answer.
+    pub(crate) audience: Audience,
     /// What the caller sent, as a value, and the digest of its bytes.
     pub(crate) sent: Option<(Value, Digest)>,
     /// Whether it is made for another call that is under way here.
@@ -123,6 +125,7 @@ impl<'r> Walk<'r> {
         // Whatever was sensitive in another call may stand in the input of one that undoes it.
         walk.discretion.unknown |= call.compensates.is_some();
         walk.trace = trace;
+        walk.audience = Audience::of_channel(call.channel);
         walk
     }
 
@@ -154,6 +157,7 @@ impl<'r> Walk<'r> {
             unattended: false,
             left: false,
             requested: requested.to_owned(),
+            audience: Audience::default(),
             sent: None,
             asked: 0,
             undoing: None,

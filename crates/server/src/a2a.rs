@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::Desk;
 use crate::deferred::Own;
+use crate::desk::told;
 use crate::rest::{By, Errand, LARGEST_BODY, is_json, own, refs};
 use crate::session::Session;
 
@@ -181,7 +182,7 @@ impl Wire {
         let run = self.task(&params).await?;
         match self.desk.runtime.cancel(&run.invocation_id, &self.actor).await {
             Ok(CancelAnswer::Told | CancelAnswer::Over) => self.get(params).await,
-            Err(stop) => Err(Fault(Fault::NOT_CANCELABLE, stop.message)),
+            Err(stop) => Err(Fault(Fault::NOT_CANCELABLE, told(stop))),
         }
     }
 
@@ -194,7 +195,7 @@ impl Wire {
 }
 
 fn internal(stop: Stop) -> Fault {
-    Fault(Fault::INTERNAL, stop.message)
+    Fault(Fault::INTERNAL, told(stop))
 }
 
 /// The skill that a message wants and its input: from a data part `{skill, input}`, or from a data part

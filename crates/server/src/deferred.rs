@@ -4,7 +4,7 @@
 //! They are no contracts: what they do is a search, a load or a call of the runtime.
 
 use haft_catalog::{Loading, Viewer};
-use haft_model::{Stop, Tier, ToolKey};
+use haft_model::{Audience, Stop, Tier, ToolKey};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -176,7 +176,7 @@ impl Refused {
 
 impl From<Stop> for Refused {
     fn from(stop: Stop) -> Refused {
-        Refused::Stopped(Box::new(stop))
+        Refused::Stopped(Box::new(stop.told_to(Audience::Agent)))
     }
 }
 
@@ -193,13 +193,14 @@ impl Desk {
             Own::Search => {
                 let Wanted { query, limit } = read(own, arguments)?;
                 let most = limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
-                Ok(self.runtime.search(viewer, &query, most).await?.record())
+                let found = self.runtime.search(viewer, &query, most).await?.record();
+                Ok(Audience::Agent.value(found))
             }
             Own::Load | Own::Call(_) => {
                 let Names { mut names } = read(Own::Load, arguments)?;
                 names.truncate(MOST_LOADED);
                 let loading = self.runtime.load(viewer, &names).await?;
-                Ok(self.loaded(&loading, viewer, declared))
+                Ok(Audience::Agent.value(self.loaded(&loading, viewer, declared)))
             }
         }
     }

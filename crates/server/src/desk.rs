@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use haft_model::{Digest, InvocationId, Stop};
+use haft_model::{Actor, Audience, Digest, InvocationId, Stop};
 use haft_runtime::{Runtime, World};
 use tokio::sync::watch;
 
@@ -11,6 +11,16 @@ use crate::Exported;
 use crate::mcp::{Inquiries, Listings, Suspended};
 use crate::metrics::Tally;
 use crate::rest::{Bulletin, Errands};
+
+/// What a caller over a wire is told of a refusal. Whoever it is, a model may read it.
+pub(crate) fn told(stop: Stop) -> String {
+    stop.told_to(Audience::Agent).message
+}
+
+/// Who reads an answer over a wire: a person whom a token names, or a model.
+pub(crate) fn audience(actor: &Actor) -> Audience {
+    if actor.is_person() { Audience::Person } else { Audience::Agent }
+}
 
 /// What every wire stands at: the runtime, and what wires keep between requests.
 pub struct Desk {

@@ -1,5 +1,7 @@
 //! Text of strangers, made harmless for a terminal.
 
+use haft_model::is_shown;
+
 /// A text in which everything that would move a cursor, hide words or turn them around is spelled
 /// out. Lines and tabs stay.
 pub(crate) fn visible(text: &str) -> String {
@@ -7,12 +9,8 @@ pub(crate) fn visible(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\n' | '\t' => safe.push(character),
-            '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' => safe.extend(character.escape_unicode()),
-            _ if character.is_control() => safe.extend(character.escape_unicode()),
-            _ => safe.push(character),
+            _ if is_shown(character) => safe.push(character),
+            _ => safe.extend(character.escape_unicode()),
         }
     }
     safe

@@ -29,7 +29,7 @@ fn finishes(script: &'static str, python: &Python, over: Over) {
         }
         let asked = script.raw("asked");
         let says = "agent:local wants to use note.add@1: approval is `always`";
-        assert_eq!(without_ids(&asked), format!("{says}; approve it with `haft approve apr_[id]`"));
+        assert_eq!(without_ids(&asked), format!("{says}; a person has to decide (apr_[id])"));
         assert_eq!(folder.read("canary.txt"), "", "nothing is done before somebody says yes");
         approve(&folder, &asked);
         script.go_on();

@@ -21,11 +21,10 @@ pub(crate) fn done(text: &str) -> Value {
 
 /// The answer to a call that waits for a person; an error, because the tool promises a value.
 pub(crate) fn asks() -> Value {
-    let how = "haft approve apr_[id]";
     let says = "agent:local wants to use note.add@1: approval is `always`";
-    let approval = json!({ "approval_id": "apr_[id]", "state": "open", "answer_with": how });
+    let approval = json!({ "approval_id": "apr_[id]", "state": "open", "decided_by": "a person" });
     json!({
-        "content": [{ "type": "text", "text": format!("{says}; approve it with `{how}`") }],
+        "content": [{ "type": "text", "text": format!("{says}; a person has to decide (apr_[id])") }],
         "isError": true,
         "_meta": { "dev.haft/invocation-id": "inv_[id]", "dev.haft/approval": approval },
     })

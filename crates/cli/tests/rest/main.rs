@@ -24,6 +24,7 @@ mod stage;
 mod twenty;
 #[allow(dead_code, reason = "the client is shared with the other tests of the server")]
 mod wire;
+mod words;
 
 use haft_testkit::{ALLOW, Backend, Folder, READ, Served, WRITE};
 

@@ -97,7 +97,7 @@ async fn a_form_is_filled_in_by_a_person_and_the_call_goes_on() {
         let record = stage.form().await;
         let question = &record.question;
         let form = question.form.as_ref().unwrap();
-        assert_eq!(form.message, "How many rooms?[2J", "nothing hides in the backend's words");
+        assert_eq!(form.message, "How many rooms?", "nothing hides in the backend's words");
         assert!(question.summary.contains("its backend asks: “How many rooms?"), "{question:?}");
         let run = stage.store.runs(&RunFilter::default()).await.unwrap().remove(0);
         assert_eq!(

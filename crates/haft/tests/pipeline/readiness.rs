@@ -32,7 +32,9 @@ fn requiring(what: &str, drivers: &[(&str, &str)]) -> Setting {
 }
 
 async fn called(stage: &Stage, who: &str) -> Envelope {
-    stage.host.call(Call::new(stage.host.actor(who), "demo.say", json!({}))).await
+    // A person at a terminal is told the command that mends it.
+    let call = Call::new(stage.host.actor(who), "demo.say", json!({}));
+    stage.host.call(Call { channel: "cli", ..call }).await
 }
 
 /// Who served the call, or the error with what helps.

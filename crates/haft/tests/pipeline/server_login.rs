@@ -58,7 +58,7 @@ async fn a_login_to_a_server_is_its_actors_own_renews_itself_and_is_over_when_th
     let agent = stage.agent();
     let called = async || {
         let call = Call::new(owner.clone(), "notes.list", json!({}));
-        stage.host.call(call).await.error.unwrap()
+        stage.host.call(Call { channel: "cli", ..call }).await.error.unwrap()
     };
     let without = called().await;
     assert_eq!(without.error_code, Code::CredentialMissing);

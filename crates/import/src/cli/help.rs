@@ -70,25 +70,16 @@ impl Help {
 /// A text without what moves the cursor or colours letters, and with spaces for tabs.
 fn plain(text: &str) -> String {
     let mut out = String::new();
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
+    for letter in text.chars() {
         match letter {
-            '\u{1b}' => {
-                // `ESC [ … letter`.
-                letters.next_if_eq(&'[');
-                while letters.next_if(|c| !c.is_ascii_alphabetic()).is_some() {}
-                letters.next();
-            }
             '\u{8}' => {
                 out.pop();
             }
             '\t' => out.push_str("    "),
-            '\n' => out.push('\n'),
-            letter if text::is_shown(letter) => out.push(letter),
-            _ => {}
+            letter => out.push(letter),
         }
     }
-    out
+    haft_model::cleaned(&out).into_owned()
 }
 
 fn heading(line: &str) -> Option<Section> {

@@ -33,7 +33,7 @@ fn what_is_understood_of_a_form_is_kept_and_nothing_else() {
         },
     }))
     .unwrap();
-    assert_eq!(form.message, "Which [31mone?\nTell us.");
+    assert_eq!(form.message, "Which one?\nTell us.");
     assert_eq!(
         form.schema,
         json!({

@@ -202,7 +202,7 @@ impl Walk<'_> {
         } else if let Some(tell) = manner.tell {
             let _ = caught(|| tell(question));
         }
-        let words = format!("{}; answer with `haft approve {}`", question.summary, question.id);
+        let words = self.waits_for(&question.summary, &question.id, "answer");
         let mut envelope = self.waiting(Some(question.id.clone()), words, Status::NeedsInput);
         envelope.effect_state = running.effect;
         // Equal calls find it on record from here on, and need not wait with it.

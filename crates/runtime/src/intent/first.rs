@@ -108,6 +108,7 @@ impl Walk<'_> {
             let words = format!("`{id}` took effect, as was found out later; its answer is lost");
             let help = format!("do not call it again for the answer; `haft trace {id}` tells more");
             let stop = Stop::new(Code::OutputInvalid, words.clone()).help(help);
+            let stop = stop.told_to(self.audience);
             envelope.error = Some(ToolError::new(stop, known));
             envelope.model_facing_content = vec![Content::Text { text: words.clone() }];
             envelope.ui_facing_summary = words.clone();
@@ -122,7 +123,7 @@ impl Walk<'_> {
         let id = &record.run.invocation_id;
         let question = record.run.approval_id.clone();
         let words = match &question {
-            Some(question) => format!("it waits; approve it with `haft approve {question}`"),
+            Some(question) => self.waits_for("it waits", question, "approve it"),
             None => "it waits for a person".to_owned(),
         };
         self.answer_of(id, self.waiting(question, words, record.run.status))

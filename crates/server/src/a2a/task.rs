@@ -46,7 +46,7 @@ pub(super) fn under_way(run: &Run, context: &str) -> Value {
     let words = run
         .approval_id
         .as_ref()
-        .map(|question| format!("a person has to answer first: `haft approve {question}`"));
+        .map(|question| format!("a person has to decide first ({question})"));
     let state = if run.status == haft_model::Status::Planned { "submitted" } else { "working" };
     task(run.invocation_id.as_str(), context, state, words, run.created_at)
 }

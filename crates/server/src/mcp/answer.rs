@@ -1,6 +1,6 @@
 //! An envelope as the result of `tools/call`.
 
-use haft_model::{Code, Content, Envelope, Link, ResultStatus, Status};
+use haft_model::{Code, Content, Envelope, Link, ResultStatus, Status, cleaned};
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ErrorCode, JsonObject, MetaObject, Resource,
@@ -55,7 +55,7 @@ pub(super) fn native_error(envelope: &Envelope) -> Option<ErrorData> {
     let code = i32::try_from(native.get("code")?.as_i64()?).ok()?;
     let data = native.get("data").filter(|data| !data.is_null()).cloned();
     let said = native.get("message").and_then(Value::as_str);
-    let message = said.map_or_else(|| error.message.clone(), str::to_owned);
+    let message = said.map_or_else(|| error.message.clone(), |said| cleaned(said).into_owned());
     Some(ErrorData::new(ErrorCode(code), message, data))
 }
 
@@ -101,10 +101,9 @@ fn meta(envelope: &Envelope) -> MetaObject {
     let mut meta = MetaObject::new();
     meta.insert("dev.haft/invocation-id".to_owned(), json!(envelope.invocation_id));
     if let Some(question) = &envelope.approval_id {
-        let how = format!("haft approve {question}");
         meta.insert(
             "dev.haft/approval".to_owned(),
-            json!({ "approval_id": question, "state": "open", "answer_with": how }),
+            json!({ "approval_id": question, "state": "open", "decided_by": "a person" }),
         );
     }
     if let Some(error) = &envelope.error {

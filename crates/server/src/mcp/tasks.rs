@@ -12,6 +12,7 @@ use rmcp::{ErrorData, RoleServer};
 
 use super::answer;
 use crate::Desk;
+use crate::desk::told;
 
 /// How often a client should look.
 const LOOK_MS: u64 = 1000;
@@ -72,7 +73,7 @@ impl Desk {
         let Err(stop) = self.runtime.cancel(&run.invocation_id, actor).await else { return Ok(()) };
         match self.own_task(id, actor).await?.status.is_terminal() {
             true => Ok(()),
-            false => Err(ErrorData::invalid_params(stop.message, None)),
+            false => Err(ErrorData::invalid_params(told(stop), None)),
         }
     }
 
@@ -126,12 +127,12 @@ impl Seen {
             }
         }
         if let Some(question) = &run.approval_id {
-            seen.message = Some(format!("a person has to answer: `haft approve {question}`"));
+            seen.message = Some(format!("a person has to decide ({question})"));
         }
         Ok(seen)
     }
 }
 
 fn fault(stop: Stop) -> ErrorData {
-    ErrorData::internal_error(stop.message, None)
+    ErrorData::internal_error(told(stop), None)
 }

@@ -16,6 +16,7 @@ use super::ask::{Asked, Body, By, Named};
 use super::invocations::tagged;
 use super::problem::Problem;
 use crate::Desk;
+use crate::desk::audience;
 use crate::session::Session;
 
 /// How many a search finds unless said, and at most.
@@ -48,7 +49,7 @@ impl Stand {
             }
             shown => (shown.name(), shown.reason().map(str::to_owned)),
         };
-        row.entry.listed(state, reason.as_deref(), &outlook.states)
+        audience(actor).value(row.entry.listed(state, reason.as_deref(), &outlook.states))
     }
 
     /// What is known of the drivers of a contract.
@@ -127,7 +128,8 @@ pub(super) async fn show(
         return Err(view.surface().unknown(&name, snapshot).into());
     }
     let states = stand.states(entry, &actor).await;
-    Ok(tagged(&headers, &entry.told(stand.today, &states)))
+    let told = audience(&actor).value(entry.told(stand.today, &states));
+    Ok(tagged(&headers, &told))
 }
 
 /// `GET /v1/surfaces`: what the caller sees, and why not the rest.
@@ -137,7 +139,7 @@ pub(super) async fn surfaces(
     Session(session): Session,
 ) -> Json<Value> {
     let vista = desk.runtime.see(&Viewer { actor: &actor, within: session.as_slice() });
-    Json(json!({ "surfaces": [vista.record()] }))
+    Json(audience(&actor).value(json!({ "surfaces": [vista.record()] })))
 }
 
 /// What is to be loaded.
@@ -164,7 +166,7 @@ pub(super) async fn load(
         let contract = &vista.view.get(key)?.entry.contract;
         Some(json!({ "tool_id": key, "inputs": contract.model_schema() }))
     };
-    Ok(Json(loading.told(schema, vista.record())))
+    Ok(Json(audience(&actor).value(loading.told(schema, vista.record()))))
 }
 
 /// A call that is only thought of.
@@ -191,5 +193,6 @@ pub(super) async fn why(
     if let Some(context) = supposed.context {
         call.context = context;
     }
-    Ok(Json(desk.runtime.why(&call, supposed.input).await?.told()))
+    let told = desk.runtime.why(&call, supposed.input).await?.told();
+    Ok(Json(audience(&actor).value(told)))
 }

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::ask::{Asked, By, Named};
 use super::problem::Problem;
 use crate::Desk;
+use crate::desk::audience;
 
 /// How many calls one page has unless said, and at most.
 const PAGE: usize = 50;
@@ -87,6 +88,8 @@ pub(super) async fn show(
         true => desk.runtime.reader().result(&run.invocation_id).await?,
         false => None,
     };
+    // Whoever called from a terminal was told more.
+    let result = result.map(|result| result.told_to(audience(&actor)));
     let mut body = json!(run);
     if let Some(fields) = body.as_object_mut() {
         fields.insert("result".to_owned(), json!(result));

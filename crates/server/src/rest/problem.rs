@@ -5,7 +5,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use haft_model::{Code, Situation, Stop};
+use haft_model::{Audience, Code, Situation, Stop};
 use serde_json::{Value, json};
 
 /// Why a request has no answer.
@@ -66,6 +66,8 @@ impl Problem {
 
 impl From<Stop> for Problem {
     fn from(stop: Stop) -> Problem {
+        // A program hands on what it does not understand, and a model reads it.
+        let stop = stop.told_to(Audience::Agent);
         Problem { status: status(stop.code), stop, coded: true }
     }
 }

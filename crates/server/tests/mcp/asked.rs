@@ -79,7 +79,7 @@ async fn a_client_that_shows_no_forms_is_told_where_people_fill_them_in() {
     let meta = &pending["result"]["_meta"];
     assert_eq!(meta["dev.haft/approval"]["state"], "open", "{pending}");
     let text = pending["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("its backend asks: “Who?”; answer with `haft approve apr_"), "{text}");
+    assert!(text.contains("its backend asks: “Who?”; a person has to decide (apr_"), "{text}");
     let id = meta["dev.haft/approval"]["approval_id"].as_str().unwrap();
     let mut ana = stage.host.actor("user:ana");
     ana.roles.insert(Role::Approver);

@@ -1,0 +1,170 @@
+//! Who reads what we say of a call: a person may be told the command that mends it, a model may not.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::{Content, Envelope, Stop};
+
+/// What a model reads in the place of a command: who has to act, and not how.
+const FOR_PEOPLE: &str = "a person who runs this workspace has to see to it";
+
+/// How a command of ours begins where one is quoted.
+const QUOTED: &str = "`haft ";
+
+/// Who reads what we say. A model that is shown the command by which people decide could run it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Audience {
+    /// A person at a terminal.
+    Person,
+    /// A model, or a program that hands our words to one.
+    #[default]
+    Agent,
+}
+
+impl Audience {
+    /// Who reads the answer to a call that came by a channel.
+    pub fn of_channel(channel: &str) -> Audience {
+        if channel == "cli" { Audience::Person } else { Audience::Agent }
+    }
+
+    /// A text of ours without the clauses that hold a command, unless a person reads it.
+    pub fn words(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Audience::Agent if names_command(text) => Cow::Owned(without_commands(text)),
+            Audience::Agent | Audience::Person => Cow::Borrowed(text),
+        }
+    }
+
+    /// The same for every text in a value.
+    pub fn value(self, mut value: Value) -> Value {
+        if self == Audience::Agent {
+            clean(&mut value);
+        }
+        value
+    }
+}
+
+impl Stop {
+    /// The refusal as it is told.
+    pub fn told_to(mut self, audience: Audience) -> Stop {
+        if audience == Audience::Person {
+            return self;
+        }
+        self.message = in_place(self.message);
+        self.help = self.help.map(in_place);
+        clean(&mut self.cause);
+        for rejected in &mut self.rejected {
+            if names_command(&rejected.reason) {
+                rejected.reason = without_commands(&rejected.reason).into();
+            }
+        }
+        self
+    }
+}
+
+impl Envelope {
+    /// The answer as it is told. What a backend gave is its own and stays as it is.
+    pub fn told_to(mut self, audience: Audience) -> Envelope {
+        if audience == Audience::Person {
+            return self;
+        }
+        self.summary = in_place(self.summary);
+        self.ui_facing_summary = in_place(self.ui_facing_summary);
+        let Some(error) = &mut self.error else { return self };
+        error.message = in_place(std::mem::take(&mut error.message));
+        error.help = error.help.take().map(in_place);
+        clean(&mut error.cause);
+        error.rejected.iter_mut().for_each(clean);
+        // The first piece of bad news is ours.
+        if let Some(Content::Text { text }) = self.model_facing_content.first_mut() {
+            *text = in_place(std::mem::take(text));
+        }
+        self
+    }
+}
+
+fn in_place(text: String) -> String {
+    if names_command(&text) { without_commands(&text) } else { text }
+}
+
+fn clean(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if names_command(text) {
+                *text = without_commands(text);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(clean),
+        Value::Object(fields) => fields.values_mut().for_each(clean),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Whether a text holds a command of ours: quoted, or as all that it says.
+fn names_command(text: &str) -> bool {
+    text.contains(QUOTED) || text.lines().any(is_command)
+}
+
+/// Whether a line is nothing but a command, such as a step that mends something.
+fn is_command(line: &str) -> bool {
+    let mut words = line.trim().split(' ');
+    let verb = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    // "haft is about to stop" is a sentence.
+    words.next() == Some("haft") && words.next().is_some_and(|word| verb(word) && word != "is")
+}
+
+/// A text whose clauses with a command are left out, and which says who has to act instead.
+fn without_commands(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        if !names_command(line) {
+            return line.to_owned();
+        }
+        let clauses = line.split("; ").flat_map(|clause| clause.split(", or "));
+        let kept: Vec<&str> = clauses.filter(|clause| !names_command(clause)).collect();
+        let kept = kept.into_iter().chain([FOR_PEOPLE]);
+        kept.collect::<Vec<_>>().join("; ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Code;
+
+    #[test]
+    fn agent_reads_no_clause_that_holds_a_command() {
+        for (text, told) in [
+            ("if that is right, `haft accept a@1`", FOR_PEOPLE),
+            ("haft secrets set bank/key", FOR_PEOPLE),
+            ("call it again", "call it again"),
+            ("haft is about to stop", "haft is about to stop"),
+            ("written by haft", "written by haft"),
+        ] {
+            assert_eq!(Audience::Agent.words(text), told, "{text}");
+            assert_eq!(Audience::Person.words(text), text);
+        }
+        assert_eq!(
+            Audience::Agent.words("do not call it again; `haft trace inv_1` tells more"),
+            format!("do not call it again; {FOR_PEOPLE}")
+        );
+        assert_eq!(
+            Audience::Agent.words("no login (credential.missing)\nrun `haft login bank`"),
+            format!("no login (credential.missing)\n{FOR_PEOPLE}")
+        );
+    }
+
+    #[test]
+    fn refusal_is_clean_in_every_part() {
+        let stop = Stop::new(Code::CredentialMissing, "no login; run `haft login bank`")
+            .help("haft login bank --as agent:coder")
+            .because(json!({ "login": { "run": "haft login bank" }, "count": 1 }));
+        let told = json!(stop.clone().told_to(Audience::Agent));
+        assert!(!told.to_string().contains("haft login"), "{told}");
+        assert_eq!(told["cause"]["count"], 1);
+        assert_eq!(stop.clone().told_to(Audience::Person), stop);
+    }
+}
