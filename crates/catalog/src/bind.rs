@@ -1,12 +1,13 @@
 //! Binding: holding a driver's claim against the contract it claims.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use haft_contract::{
     Contract, Driver, Finding, Implements, Kind, Mapped, Severity, StatusQuery, rules,
 };
-use haft_model::{CostClass, Limits};
+use haft_model::{CostClass, Limits, renamed};
 use haft_notation::Template;
 use serde_json::Value;
 
@@ -35,6 +36,11 @@ impl Binding {
     /// The driver's own words about this contract.
     pub fn implements(&self) -> Option<&Implements> {
         self.driver.implements.get(self.entry)
+    }
+
+    /// An input as the driver's backend names its fields.
+    pub fn mapped<'i>(&self, input: &'i Value) -> Cow<'i, Value> {
+        renamed(input, &self.renames)
     }
 
     /// How a lost answer is looked up: as the driver says, which knows its backend, else as the

@@ -27,7 +27,9 @@ pub use plan::{Explanation, Sender};
 pub use route::Avoided;
 pub use search::{Answer, Hit, Index, Match, Text, WordIndex};
 pub use snapshot::{Parts, RoutingPolicy, Snapshot};
-pub use state::{AuthState, DriverState, DriverStates, Health, Host, Mend, Outlook, Probe, Rested};
+pub use state::{
+    AuthState, Circuit, DriverState, DriverStates, Health, Host, Mend, Outlook, Probe, Rested,
+};
 pub use surface::{
     Loading, ModelAbilities, Moment, Provider, Revision, RoleConstraints, Row, Shown, Surface,
     View, Viewer,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use haft_model::{DriverId, Timestamp};
+use haft_model::{DriverId, Timestamp, ToolKey};
 use serde::{Deserialize, Serialize};
 
 use crate::route::Avoided;
@@ -91,7 +91,19 @@ pub struct Mend {
     pub run: String,
 }
 
-/// A driver that is left alone for a while.
+/// What has a circuit breaker of its own: one tool by one driver, at one host where the input of a
+/// call chooses it. What fails there says nothing of other tools and hosts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Circuit {
+    /// The driver.
+    pub driver: DriverId,
+    /// The tool that it carries out.
+    pub tool: ToolKey,
+    /// The host, where the input chooses it.
+    pub host: Option<String>,
+}
+
+/// A circuit that is left alone for a while.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rested {
     /// How often it failed in a row.

@@ -17,7 +17,8 @@ mod vault;
 use std::future::Future;
 use std::pin::Pin;
 
-use haft_model::{Plan, Stop};
+use haft_model::{Plan, Stop, ToolKey};
+use serde_json::Value;
 
 pub use allowance::Allowance;
 pub use attempt::Attempt;
@@ -61,6 +62,13 @@ pub trait Driver: Send + Sync {
     /// cost nothing.
     fn is_connecting(&self) -> bool {
         false
+    }
+
+    /// The host that a call goes to, where its input chooses it: each has a circuit breaker of its own.
+    /// The input is named as the backend names its fields.
+    fn destination(&self, tool: &ToolKey, input: &Value) -> Option<String> {
+        let _ = (tool, input);
+        None
     }
 
     /// Carries one attempt out.

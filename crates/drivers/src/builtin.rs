@@ -17,11 +17,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
-use haft_model::{Code, Plan, Stop, Timestamp};
+use haft_model::{Code, Plan, Stop, Timestamp, ToolKey};
 use haft_sandbox::AddressGuard;
 use serde_json::Value;
 
 use crate::ending::{blocking, called_off, late, running, unread, unsent, while_running};
+use crate::http::reach::host_of;
 use crate::watch::Watch;
 use crate::web::{Lookup, look_up};
 pub(crate) use place::Place;
@@ -71,7 +72,11 @@ impl Builtin {
 
 impl Tool {
     fn of(plan: &Plan) -> Result<Tool, Stop> {
-        match plan.tool.id.as_str() {
+        Tool::named(plan.tool.id.as_str())
+    }
+
+    fn named(id: &str) -> Result<Tool, Stop> {
+        match id {
             "fs.list" => Ok(Tool::FsList),
             "fs.read" => Ok(Tool::FsRead),
             "fs.write" => Ok(Tool::FsWrite),
@@ -98,6 +103,13 @@ impl Driver for Builtin {
 
     fn reports_submission(&self, plan: &Plan) -> bool {
         matches!(Tool::of(plan), Ok(Tool::FsWrite | Tool::HttpFetch))
+    }
+
+    fn destination(&self, tool: &ToolKey, input: &Value) -> Option<String> {
+        match Tool::named(tool.id.as_str()).ok()? {
+            Tool::HttpFetch => Some(host_of(&fetch::asked(input, &self.guard).ok()?)),
+            Tool::FsList | Tool::FsRead | Tool::FsWrite | Tool::TextSearch | Tool::TimeNow => None,
+        }
     }
 
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {

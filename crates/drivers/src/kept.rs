@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
-use haft_model::{Code, Stop};
+use haft_model::{Blame, Code, Stop};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -162,7 +162,7 @@ impl<T> Place<T> {
             return Ok(());
         }
         let words = format!("it broke {} times in a row and is left alone for a while", self.broke);
-        let stop = Stop::new(Code::DependencyUnavailable, words);
+        let stop = Stop::new(Code::DependencyUnavailable, words).blaming(Blame::Backoff);
         Err(stop.help(format!("try again in {} ms", pause.as_millis() + 1)))
     }
 

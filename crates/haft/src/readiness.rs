@@ -8,13 +8,16 @@ mod kept;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use haft_catalog::{Health, Rested};
+use haft_catalog::{Circuit, Health, Rested};
 use haft_drivers::Checkup;
-use haft_model::Timestamp;
+use haft_model::{Timestamp, ToolKey};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 pub(crate) use kept::{Fresh, Kept, Stamp, stamp};
+
+/// How many circuits of a driver are told to other processes: callers choose hosts.
+const MOST_CIRCUITS: usize = 64;
 
 /// What is known of one driver for one person.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,9 +97,39 @@ pub(crate) struct HealthRecord {
     /// What the last look at it showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) checkup: Option<Checkup>,
-    /// How often it failed in a row, and until when it rests.
+    /// The tools and hosts that are left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) circuits: Vec<OpenCircuit>,
+}
+
+/// A tool of a driver, perhaps at one host, that is left alone because it failed again and again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OpenCircuit {
+    /// The tool, as `id@major`.
+    pub(crate) tool: String,
+    /// The host, where callers choose it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rest: Option<Rested>,
+    pub(crate) host: Option<String>,
+    /// How often it failed in a row, and until when it rests.
+    #[serde(flatten)]
+    pub(crate) rest: Rested,
+}
+
+impl OpenCircuit {
+    pub(crate) fn of(circuit: &Circuit, rest: Rested) -> OpenCircuit {
+        OpenCircuit { tool: circuit.tool.to_string(), host: circuit.host.clone(), rest }
+    }
+
+    pub(crate) fn is(&self, circuit: &Circuit) -> bool {
+        self.tool == circuit.tool.to_string() && self.host == circuit.host
+    }
+
+    /// The circuit that it is of a driver.
+    pub(crate) fn circuit(&self, driver: &str) -> Option<Circuit> {
+        let (id, major) = ToolKey::split(&self.tool);
+        let tool = ToolKey::new(id, major?);
+        Some(Circuit { driver: driver.into(), tool, host: self.host.clone() })
+    }
 }
 
 /// The backends of a workspace, by driver.
@@ -120,8 +153,23 @@ impl HealthRecord {
         }
     }
 
-    /// The rest that it is in now.
-    pub(crate) fn rest(&self, now: Timestamp) -> Option<Rested> {
-        self.rest.clone().filter(|rest| now < rest.until)
+    /// The circuits that rest now.
+    pub(crate) fn open(&self, now: Timestamp) -> impl Iterator<Item = &OpenCircuit> {
+        self.circuits.iter().filter(move |one| now < one.rest.until)
+    }
+
+    /// The rest of a tool, whatever the host.
+    pub(crate) fn rest(&self, tool: &ToolKey, now: Timestamp) -> Option<Rested> {
+        let tool = tool.to_string();
+        let found = self.open(now).find(|one| one.host.is_none() && one.tool == tool);
+        found.map(|one| one.rest.clone())
+    }
+
+    /// A circuit begins to rest, or works again. What rested long ago is forgotten with it.
+    pub(crate) fn rests(&mut self, circuit: &Circuit, rest: Option<Rested>, now: Timestamp) {
+        self.circuits.retain(|one| now < one.rest.until && !one.is(circuit));
+        if self.circuits.len() < MOST_CIRCUITS {
+            self.circuits.extend(rest.map(|rest| OpenCircuit::of(circuit, rest)));
+        }
     }
 }

@@ -78,7 +78,7 @@ pub use kind::DriverKind;
 pub use lifecycle::{Lifecycle, LifecycleDates};
 pub use limits::{Backoff, CallRate, Charge, CostClass, Limits, Period, RateScope, RetryPolicy};
 pub use notice::Notice;
-pub use plan::{Phase, Plan, Rejected, Route};
+pub use plan::{Phase, Plan, Rejected, Route, renamed};
 pub use progress::{AbortReason, CancelFact, Progress};
 pub use question::{Answer, Bound, Question, QuestionState, StandingAnswer};
 pub use rule::{Budget, PolicyRule, Rule, RuleDecision, Signer, Verdict};
@@ -99,7 +99,7 @@ pub use step::{
     Redacted, Reported, ResolvedFacts, ResultCreated, Selected, StandingRevoked, Started,
     Submitted, SurfaceSeen, TakenOver, Yielded,
 };
-pub use stop::Stop;
+pub use stop::{Blame, Stop};
 pub use time::{
     Date, Span, Timestamp, after, parse_date, parse_duration, parse_http_date, parse_timestamp,
     utc_day, weekday_and_hour,

@@ -78,15 +78,20 @@ pub struct Plan {
 impl Plan {
     /// The input as the driver's backend names its fields.
     pub fn mapped(&self) -> Cow<'_, Value> {
-        let fields = match &self.input {
-            Value::Object(fields) if !self.renames.is_empty() => fields,
-            as_it_is => return Cow::Borrowed(as_it_is),
-        };
-        let rename = |name: &String| {
-            let found = self.renames.iter().find(|(from, _)| from == name);
-            found.map_or_else(|| name.clone(), |(_, to)| to.clone())
-        };
-        let mapped = fields.iter().map(|(name, value)| (rename(name), value.clone()));
-        Cow::Owned(Value::Object(mapped.collect::<Map<_, _>>()))
+        renamed(&self.input, &self.renames)
     }
+}
+
+/// An input whose fields have the names that a backend knows them by.
+pub fn renamed<'i>(input: &'i Value, renames: &[(String, String)]) -> Cow<'i, Value> {
+    let fields = match input {
+        Value::Object(fields) if !renames.is_empty() => fields,
+        as_it_is => return Cow::Borrowed(as_it_is),
+    };
+    let rename = |name: &String| {
+        let found = renames.iter().find(|(from, _)| from == name);
+        found.map_or_else(|| name.clone(), |(_, to)| to.clone())
+    };
+    let mapped = fields.iter().map(|(name, value)| (rename(name), value.clone()));
+    Cow::Owned(Value::Object(mapped.collect::<Map<_, _>>()))
 }

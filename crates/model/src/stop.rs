@@ -24,6 +24,21 @@ pub struct Stop {
     /// The drivers that could not serve the call, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<Rejected>,
+    /// Whose failure it is, for circuit breakers.
+    #[serde(skip)]
+    pub blame: Blame,
+}
+
+/// Whose failure a refusal is, where its code alone does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Blame {
+    /// The code says.
+    #[default]
+    ByCode,
+    /// The request's: it asked for what is not there, such as a host name that does not exist.
+    Request,
+    /// That of an earlier attempt: this one was refused during a backoff and reached nothing.
+    Backoff,
 }
 
 impl Stop {
@@ -36,6 +51,7 @@ impl Stop {
             help: None,
             cause: Value::Null,
             rejected: Vec::new(),
+            blame: Blame::ByCode,
         }
     }
 
@@ -57,6 +73,11 @@ impl Stop {
     /// Adds the facts behind the refusal.
     pub fn because(self, cause: Value) -> Stop {
         Stop { cause, ..self }
+    }
+
+    /// Says whose failure it is, where the code alone would say something else.
+    pub fn blaming(self, blame: Blame) -> Stop {
+        Stop { blame, ..self }
     }
 
     /// The refusal for machines, in all three vocabularies.

@@ -11,7 +11,7 @@ pub(crate) use attempts::Became;
 
 use std::time::Instant;
 
-use haft_catalog::Sender;
+use haft_catalog::{Circuit, Sender};
 use haft_driver::{Allowance, Attempt, Failure, Link, Output, Said};
 use haft_model::{
     AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Digest, EffectState,
@@ -117,7 +117,12 @@ impl Walk<'_> {
         let mutates = plan.effects.may_mutate();
         let driver = &cleared.understood.driver;
         let runtime = self.runtime;
-        let trial = runtime.rests.begin(&plan.route.driver, self.journal.now())?;
+        let circuit = || Circuit {
+            driver: plan.route.driver.clone(),
+            tool: plan.tool.clone(),
+            host: caught(|| driver.destination(&plan.tool, &plan.mapped())).ok().flatten(),
+        };
+        let trial = runtime.rests.begin(circuit, self.journal.now())?;
         let reports = mutates && caught(|| driver.reports_submission(plan)).unwrap_or(false);
         let refused = |stop: Stop| {
             let effect = if mutates { EffectState::NotSubmitted } else { EffectState::None };
@@ -163,12 +168,12 @@ impl Walk<'_> {
         self.withdraw_forms(&mut running, "the attempt ended before it was answered");
         let outcome = outcome.map_err(|failure| running.why_unanswered(failure));
         let outcome = self.attempt_ended(outcome, &running);
-        let turn = trial.ended(&outcome, self.journal.now());
+        let turn = trial.ended(&outcome, circuit, self.journal.now());
         if turn.is_some() {
             self.runtime.ring();
         }
         if let Some(lookout) = &self.world.lookout {
-            turn.into_iter().for_each(|rest| lookout.rests(&plan.route.driver, rest));
+            turn.into_iter().for_each(|(circuit, rest)| lookout.rests(&circuit, rest));
             if let Err(failure) = &outcome {
                 lookout.told(failure, plan);
             }

@@ -95,10 +95,7 @@ impl Runtime {
         let entry = ground.surface.find(&call.tool, &world.snapshot)?.clone();
         let outlook = Outlook {
             states: world.states(&entry, &call.actor, now).await,
-            avoid: match call.pinned {
-                Some(_) => Vec::new(),
-                None => self.rests.resting(now),
-            },
+            avoid: self.resting(&world, call, &entry, &input.clone().unwrap_or_default(), now),
         };
         let explained = world.snapshot.explain(call, input, utc_day(now), &outlook)?;
         let input = match &explained.input {

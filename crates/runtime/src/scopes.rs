@@ -92,6 +92,8 @@ struct Known {
     today: Date,
     states: DriverStates,
     providers: BTreeMap<DriverId, Provider>,
+    /// The tools that single drivers are left alone with.
+    resting: BTreeSet<(DriverId, ToolKey)>,
     /// The tools for whose drivers a login is missing.
     logged_out: BTreeSet<ToolKey>,
 }
@@ -146,6 +148,7 @@ impl Scope {
         };
         let moment = Moment {
             states: Some(&known.states),
+            resting: Some(&known.resting),
             denied: &denied,
             ..Moment::on(known.today, &known.providers)
         };
@@ -332,18 +335,20 @@ impl Runtime {
     /// How drivers are, as far as files and this process tell.
     fn known(&self, world: &World, actor: &Actor, now: Timestamp) -> Known {
         let (mut states, mut providers) = (DriverStates::default(), BTreeMap::new());
-        let resting: HashSet<DriverId> =
-            self.rests.resting(now).into_iter().map(|avoided| avoided.driver).collect();
+        let elsewhere = world.lookout.iter().flat_map(|lookout| lookout.resting(now));
+        // A host that rests leaves the tool to all others.
+        let whole =
+            self.rests.open(now).into_iter().chain(elsewhere).filter(|one| one.host.is_none());
+        let resting = whole.map(|circuit| (circuit.driver, circuit.tool)).collect();
         let mut looked = HashSet::new();
         let bindings = world.snapshot.entries().flat_map(|entry| &entry.bindings);
         for binding in bindings.filter(|binding| looked.insert(&binding.driver.id)) {
             let id = &binding.driver.id;
             let state = world.lookout.as_ref().and_then(|lookout| lookout.glance(binding, now));
-            let fails = state.as_ref().is_some_and(|state| {
-                state.rest.is_some() || matches!(state.health, Health::Failed(_))
-            });
+            let fails =
+                state.as_ref().is_some_and(|state| matches!(state.health, Health::Failed(_)));
             let connects = world.drivers.get(id).is_some_and(|driver| driver.is_connecting());
-            if fails || resting.contains(id) {
+            if fails {
                 providers.insert(id.clone(), Provider::Gone);
             } else if connects {
                 providers.insert(id.clone(), Provider::Connecting);
@@ -359,7 +364,13 @@ impl Runtime {
             let entries = world.snapshot.entries().filter(without);
             entries.map(|entry| entry.contract.key().clone()).collect()
         });
-        Known { today: utc_day(now), states, providers, logged_out: logged_out.unwrap_or_default() }
+        Known {
+            today: utc_day(now),
+            states,
+            providers,
+            resting,
+            logged_out: logged_out.unwrap_or_default(),
+        }
     }
 }
 

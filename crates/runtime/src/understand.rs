@@ -69,21 +69,21 @@ impl Walk<'_> {
         entry: &Arc<Entry>,
         input: Value,
     ) -> Result<Understood, Stop> {
-        Understood::of(&self.world, call, entry, input, &self.outlook(call, Vec::new()))
+        let outlook = self.outlook(call, entry, &input, Vec::new());
+        Understood::of(&self.world, call, entry, input, &outlook)
     }
 
     /// What routing has to know: how drivers are, and which are not to be taken.
-    pub(crate) fn outlook(&self, call: &Call, mut avoid: Vec<Avoided>) -> Outlook {
-        avoid.extend(self.resting(call));
+    pub(crate) fn outlook(
+        &self,
+        call: &Call,
+        entry: &Entry,
+        input: &Value,
+        mut avoid: Vec<Avoided>,
+    ) -> Outlook {
+        let now = self.journal.now();
+        avoid.extend(self.runtime.resting(&self.world, call, entry, input, now));
         Outlook { states: self.states.clone(), avoid }
-    }
-
-    /// The drivers that are left alone, unless the call insists on one.
-    fn resting(&self, call: &Call) -> Vec<Avoided> {
-        match call.pinned {
-            Some(_) => Vec::new(),
-            None => self.runtime.rests.resting(self.journal.now()),
-        }
     }
 
     /// The same call with an input that the host changed.

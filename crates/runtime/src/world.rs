@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_catalog::{Binding, DriverState, DriverStates, Entry, Rested, Snapshot, Surface};
+use haft_catalog::{Binding, Circuit, DriverState, DriverStates, Entry, Rested, Snapshot, Surface};
 use haft_driver::{BoxFuture, Driver, Failure, Hook, Vault};
 use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Plan, Timestamp};
 use haft_policy::Rulebook;
@@ -76,8 +76,14 @@ pub trait Lookout: Send + Sync {
     /// The login of somebody does not reach as far as a call needs: it lacks these scopes.
     fn falls_short(&self, driver: &DriverId, actor: &Actor, scopes: &[String]);
 
-    /// A driver begins to rest, or works again.
-    fn rests(&self, driver: &DriverId, rest: Option<Rested>);
+    /// The circuits that processes leave alone now, as far as files tell.
+    fn resting(&self, now: Timestamp) -> Vec<Circuit> {
+        let _ = now;
+        Vec::new()
+    }
+
+    /// A circuit begins to rest, or works again.
+    fn rests(&self, circuit: &Circuit, rest: Option<Rested>);
 }
 
 impl dyn Lookout {

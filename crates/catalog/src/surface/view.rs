@@ -19,6 +19,8 @@ pub struct Moment<'m> {
     pub today: Date,
     /// The providers that are not there; all others are.
     pub providers: &'m BTreeMap<DriverId, Provider>,
+    /// The tools that single drivers are left alone with, because they failed there again and again.
+    pub resting: Option<&'m BTreeSet<(DriverId, ToolKey)>>,
     /// What is known of drivers, for whoever looks.
     pub states: Option<&'m DriverStates>,
     /// What the rules keep from this caller whatever the input, with the reason.
@@ -28,7 +30,16 @@ pub struct Moment<'m> {
 impl<'m> Moment<'m> {
     /// A day on which these providers are missing and no rule speaks.
     pub fn on(today: Date, providers: &'m BTreeMap<DriverId, Provider>) -> Moment<'m> {
-        Moment { today, providers, states: None, denied: &|_| None }
+        Moment { today, providers, resting: None, states: None, denied: &|_| None }
+    }
+
+    /// Why a driver is not there for a tool.
+    fn missing(&self, driver: &DriverId, entry: &Entry) -> Option<Provider> {
+        let rests = |resting: &BTreeSet<_>| {
+            !resting.is_empty() && resting.contains(&(driver.clone(), entry.contract.key().clone()))
+        };
+        let gone = || self.resting.is_some_and(rests).then_some(Provider::Gone);
+        self.providers.get(driver).copied().or_else(gone)
     }
 }
 
@@ -101,8 +112,8 @@ impl Surface {
             };
             if shown == Shown::Pending {
                 let named = usable(entry).map(|binding| &binding.driver.id);
-                missing
-                    .extend(named.filter_map(|id| Some((id.clone(), *moment.providers.get(id)?))));
+                let gone = |id: &DriverId| Some((id.clone(), moment.missing(id, entry)?));
+                missing.extend(named.filter_map(gone));
             }
             rows.insert(entry.contract.key().clone(), Row { entry: entry.clone(), shown });
         }
@@ -121,7 +132,7 @@ fn usable(entry: &Entry) -> impl Iterator<Item = &Binding> {
 /// Whether none of those who could serve a tool is there.
 fn is_pending(entry: &Entry, moment: &Moment<'_>) -> bool {
     let mut drivers = usable(entry).map(|binding| &binding.driver.id).peekable();
-    drivers.peek().is_some() && drivers.all(|id| moment.providers.contains_key(id))
+    drivers.peek().is_some() && drivers.all(|id| moment.missing(id, entry).is_some())
 }
 
 /// Why a tool is hidden though it is for this scope.

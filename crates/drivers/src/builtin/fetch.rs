@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_driver::{Attempt, Failure, Output};
-use haft_model::{Code, EffectState, Plan, Stop, Tri};
+use haft_model::{Blame, Code, EffectState, Plan, Stop, Tri};
 use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 use serde_json::{Value, json};
 
@@ -25,7 +25,8 @@ fn refused(forbidden: &Forbidden) -> Stop {
         Forbidden::Nowhere(_) => Code::DependencyUnavailable,
         Forbidden::Malformed(_) | Forbidden::Scheme(_) | Forbidden::Credentials => Code::InputValue,
     };
-    Stop::new(code, forbidden.to_string()).at("/url")
+    // The caller chose the address, so that it says nothing of the tool.
+    Stop::new(code, forbidden.to_string()).at("/url").blaming(Blame::Request)
 }
 
 pub(super) async fn run(
@@ -75,9 +76,13 @@ fn late(stage: Stage) -> Stop {
 
 /// Asks, and asks again where the answer points elsewhere. Every address is checked like the first.
 async fn fetch(way: Way<'_>, mut url: CheckedUrl) -> Result<Value, Stop> {
-    for _ in 0..=MOST_REDIRECTS {
+    for redirects in 0..=MOST_REDIRECTS {
         let answer = way.send(&Outgoing::get(url.clone())).await;
-        let answer = answer.map_err(|fault| unanswered(fault, &url))?;
+        let answer = answer.map_err(|fault| {
+            let stop = unanswered(fault, &url);
+            // The host that was asked answered; where it points to has another circuit.
+            if redirects > 0 { stop.blaming(Blame::Request) } else { stop }
+        })?;
         let Some(next) = answer.elsewhere() else { return given(&url, answer).await };
         let checked = way.guard.check_next(&url, &next);
         url = checked.map_err(|forbidden| while_running(refused(&forbidden)))?;
@@ -95,7 +100,9 @@ fn unanswered(fault: Unanswered, url: &CheckedUrl) -> Stop {
             return running(Code::Internal, "the http client could not be set up");
         }
         Unanswered::Unknown => {
-            (Code::DependencyUnavailable, format!("`{host}` cannot be looked up"))
+            let words = format!("`{host}` cannot be looked up");
+            let stop = running(Code::DependencyUnavailable, words).at("/url");
+            return stop.blaming(Blame::Request);
         }
         Unanswered::Unreachable | Unanswered::Gone => {
             (Code::DependencyUnavailable, format!("`{host}` cannot be reached"))

@@ -41,7 +41,7 @@ pub(crate) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<
 }
 
 /// The host of an address, as lists name it.
-pub(super) fn host_of(url: &CheckedUrl) -> String {
+pub(crate) fn host_of(url: &CheckedUrl) -> String {
     format!("{}:{}", url.host(), url.port())
 }
 

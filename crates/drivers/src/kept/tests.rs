@@ -76,3 +76,15 @@ async fn what_is_let_go_is_made_again_at_once() {
     kept.let_go("a", &one).await;
     assert_eq!((*one, *other, *number(&kept, &made, "a").await.unwrap()), (0, 1, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn refusals_during_a_backoff_count_as_no_failure() {
+    let kept = Kept::<usize>::new(IDLE);
+    let make = || async { Err(Stop::new(Code::DependencyUnavailable, "it crashed")) };
+    let mut blamed = Vec::new();
+    for _ in 0..5 {
+        blamed.push(kept.get("a", make).await.unwrap_err().blame);
+    }
+    assert_eq!(blamed[0], Blame::ByCode);
+    assert_eq!(blamed[1..], [Blame::Backoff; 4]);
+}

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use haft_driver::Cancel;
-use haft_model::{Code, EffectState, Stop};
+use haft_driver::{Cancel, Driver as _};
+use haft_model::{Blame, Code, EffectState, Stop, ToolKey};
 use haft_sandbox::AddressGuard;
 use haft_testkit::Folder;
 use serde_json::{Value, json};
@@ -195,6 +195,8 @@ fn a_name_is_looked_up_once_and_only_what_was_checked_is_reached() {
     let message = "`name.example` may not be reached: it is this machine".to_owned();
     assert_eq!(refusal, (Code::SandboxViolation, message, EffectState::NotSubmitted));
 
+    let failure = with(AddressGuard::public(), unknown).result.unwrap_err();
+    assert_eq!(failure.stop.blame, Blame::Request, "the name is the caller's choice");
     let refusal = with(AddressGuard::public(), unknown).refusal();
     let message = "`name.example` cannot be looked up".to_owned();
     assert_eq!(refusal, (Code::DependencyUnavailable, message, EffectState::NotSubmitted));
@@ -329,4 +331,19 @@ fn an_answer_that_breaks_off_is_a_failure_after_the_fact() {
         let expected = (Code::ExecutionFailed, message.to_owned(), effect);
         assert_eq!(fetch(&stage, &server.url(path)).refusal(), expected);
     }
+}
+
+#[test]
+fn each_fetched_host_is_a_destination_of_its_own() {
+    let stage = Stage::guarded(Folder::new(), AddressGuard::public());
+    let of = |tool: &str, input| stage.builtin.destination(&ToolKey::new(tool, 1), &input);
+    for (url, expected) in [
+        ("https://One.example/a", Some("one.example:443")),
+        ("http://one.example/b?c", Some("one.example:80")),
+        ("http://one.example:8080/", Some("one.example:8080")),
+        ("no address", None),
+    ] {
+        assert_eq!(of("http.fetch", json!({ "url": url })).as_deref(), expected, "{url}");
+    }
+    assert_eq!(of("fs.read", json!({ "path": "a", "url": "http://one.example/" })), None);
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_catalog::{AuthState, Binding, DriverState, DriverStates, Entry, Mend, Rested};
+use haft_catalog::{AuthState, Binding, Circuit, DriverState, DriverStates, Entry, Mend, Rested};
 use haft_contract::Driver;
 use haft_driver::BoxFuture;
 use haft_drivers::{AuthBlock, Keeper, Login, Logins, Place, Program};
@@ -87,11 +87,7 @@ impl Watch {
             return None;
         }
         let health = self.backend(&driver.id);
-        let mut state = DriverState {
-            health: health.health(now),
-            rest: health.rest(now),
-            ..DriverState::default()
-        };
+        let mut state = DriverState { health: health.health(now), ..DriverState::default() };
         // Most drivers have neither, and their manifests need not be read again.
         if driver.kind == DriverKind::Cli {
             (state.installed, state.version) = self.program(driver, &self.declares(driver));
@@ -251,6 +247,16 @@ impl Watch {
         self.backends().get(driver.as_str()).cloned().unwrap_or_default()
     }
 
+    /// The circuits that are left alone now, each with its rest.
+    pub(super) fn open_circuits(&self, now: Timestamp) -> Vec<(Circuit, Rested)> {
+        let all = self.backends();
+        let open = all.iter().flat_map(|(driver, record)| {
+            let open = record.open(now);
+            open.filter_map(|one| Some((one.circuit(driver)?, one.rest.clone())))
+        });
+        open.collect()
+    }
+
     /// Changes what is on record of a backend.
     pub(super) fn note(
         &self,
@@ -290,8 +296,11 @@ impl Lookout for Watch {
         Box::pin(async move {
             let mut states = DriverStates::default();
             for binding in &entry.bindings {
+                let id = &binding.driver.id;
                 let state = self.state(&binding.driver, Some(binding.entry), actor, now).await;
-                states.extend(state.map(|state| (binding.driver.id.clone(), state)));
+                let Some(mut state) = state else { continue };
+                state.rest = self.backend(id).rest(entry.contract.key(), now);
+                states.insert(id.clone(), state);
             }
             states
         })
@@ -320,8 +329,14 @@ impl Lookout for Watch {
         let _ = self.logins().fell_short(driver.as_str(), actor.id.as_str(), scopes);
     }
 
-    fn rests(&self, driver: &DriverId, rest: Option<Rested>) {
+    fn resting(&self, now: Timestamp) -> Vec<Circuit> {
+        self.open_circuits(now).into_iter().map(|(circuit, _)| circuit).collect()
+    }
+
+    fn rests(&self, circuit: &Circuit, rest: Option<Rested>) {
         // Other processes may do without; this one knows it anyway.
-        let _ = self.note(driver.as_str(), |record| record.rest = rest);
+        let _ = self.note(circuit.driver.as_str(), |record| {
+            record.rests(circuit, rest, Timestamp::now());
+        });
     }
 }

@@ -56,7 +56,9 @@ impl Host {
             watch.note(one.driver.as_str(), |record| {
                 record.checkup = Some(one.checkup.clone());
                 // A backend that answers is tried again, by one call at a time.
-                record.rest = record.rest.take().filter(|_| !one.checkup.ok());
+                if one.checkup.ok() {
+                    record.circuits.clear();
+                }
             })?;
             self.runtime().backend_seen(&one.driver, one.checkup.ok());
             probed.push(one);

@@ -1,7 +1,7 @@
 //! Another driver where one could not: only where nothing was sent, or for a read.
 
 use haft_driver::{Failure, Output};
-use haft_model::{Call, Code, EffectState, Envelope, Says, Stop};
+use haft_model::{Blame, Call, Code, EffectState, Envelope, Says, Stop};
 use serde_json::json;
 
 use crate::stage::*;
@@ -131,4 +131,31 @@ async fn a_tool_whose_only_driver_rests_says_so() {
     assert_eq!(said[..2], ["nobody answers", "nobody answers"]);
     assert!(said[2].starts_with("driver `canary`: it failed 2 times in a row and rests until "));
     assert_eq!(stage.canary.count(), 2);
+}
+
+#[tokio::test]
+async fn failures_of_one_tool_leave_other_tools_available() {
+    let fails = |blame| {
+        move || {
+            let stop = Stop::new(Code::DependencyUnavailable, "no").blaming(blame);
+            Err::<Output, _>(Failure::new(stop, EffectState::None))
+        }
+    };
+    let (down, mistaken) = (fails(Blame::ByCode), fails(Blame::Request));
+    let stage = Setting::default()
+        .tool("down", READ)
+        .tool("mistaken", READ)
+        .tool("well", READ)
+        .settings(&format!("{ALLOW}[limits]\nrest = {{ failures = 2 }}\n"))
+        .act("down", move |_| Box::pin(async move { down() }))
+        .act("mistaken", move |_| Box::pin(async move { mistaken() }))
+        .open();
+    for _ in 0..4 {
+        for tool in ["mistaken", "down"] {
+            assert!(stage.call(tool, json!({})).await.error.is_some());
+        }
+    }
+    assert_eq!(stage.canary.count(), 6, "`down` rests after two, `mistaken` never");
+    let well = stage.call("well", json!({})).await;
+    assert_eq!(well.error.map(|error| error.message), None);
 }

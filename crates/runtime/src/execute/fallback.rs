@@ -59,7 +59,8 @@ impl Walk<'_> {
         let before = &cleared.understood;
         let world = self.world.clone();
         let input = before.plan.input.clone();
-        let outlook = self.outlook(call, tried.iter().map(Avoided::tried).collect());
+        let tried = tried.iter().map(Avoided::tried).collect();
+        let outlook = self.outlook(call, &before.entry, &input, tried);
         let understood = Understood::of(&world, call, &before.entry, input, &outlook).ok()?;
         let heard = cleared.heard.clone()?;
         let decision = self.judged(&world, &understood, &heard).await.ok()?;
