@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 mod encoded;
 mod escaped;
+mod percent;
 
 /// What stands in for a value that was taken out.
 pub(crate) const WITHHELD: &str = "[withheld]";
@@ -89,6 +90,10 @@ impl Redactor {
                 clean = clean.replace(value.expose(), WITHHELD);
                 count += found;
             }
+            if let Some((without, found)) = percent::without(&clean, value.expose()) {
+                clean = without;
+                count += found;
+            }
         }
         (clean, count)
     }
@@ -145,7 +150,12 @@ impl Redactor {
 
     /// Fields whose very names hold something sensitive.
     fn names(&self, fields: &mut Map<String, Value>) -> u64 {
-        let hidden = |name: &String| self.values.iter().any(|value| name.contains(value.expose()));
+        let hidden = |name: &String| {
+            let holds = |value: &Secret| {
+                name.contains(value.expose()) || percent::holds(name, value.expose())
+            };
+            self.values.iter().any(holds)
+        };
         if !fields.keys().any(hidden) {
             return 0;
         }
