@@ -13,7 +13,7 @@ mod operation;
 mod pace;
 mod pages;
 mod parts;
-mod patience;
+pub(crate) mod patience;
 mod payload;
 pub(crate) mod reach;
 mod reading;

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_model::Timestamp;
 use haft_sandbox::AddressGuard;
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
+use crate::http::patience::wished;
 use crate::web::{Outgoing, Sending, Submitted, Way, look_up};
 
 /// How much of an answer is read.
@@ -49,7 +51,8 @@ async fn posted(
         Way { guard: &guard, lookup: look_up, sending: &sending, submitted: Submitted::OnWrite };
     let mut answer = way.send(&request).await.map_err(|fault| fault.told(&host))?;
     let retry_after = answer.head.headers().get(RETRY_AFTER);
-    let retry_after = retry_after.and_then(|after| after.to_str().ok()?.parse().ok());
+    let retry_after = retry_after.and_then(|after| wished(after.to_str().ok()?, Timestamp::now()));
+    let retry_after = retry_after.map(|milliseconds| milliseconds.div_ceil(1000));
     let status = answer.status().as_u16();
     let body = answer.body(MOST_ANSWER).await.map_err(|fault| fault.told(&host))?;
     Ok(Answered { status, retry_after, body: body.bytes })

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_model::{Code, EffectState, Stop};
+use haft_model::{Code, EffectState, Stop, Timestamp};
 use haft_sandbox::Forbidden;
 use reqwest::header::{
     ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -24,6 +24,7 @@ use serde_json::json;
 
 use super::stream::events;
 use super::wire::Going;
+use crate::http::patience::wished;
 use crate::http::reach;
 use crate::web::{self, Answer, MOST_BYTES, Unanswered, forbidden};
 
@@ -346,8 +347,9 @@ fn meaning(failed: &Failed) -> (Stop, EffectState) {
             (stop.because(cause).help(help), NotCommitted)
         }
         StreamableHttpError::HttpStatus(answer) if answer.status == 429 => {
-            let wait = answer.retry_after.as_deref().and_then(|text| text.parse::<u64>().ok());
-            let cause = json!({"phase": "run", "retry_after_ms": wait.and_then(|wait| wait.checked_mul(1000))});
+            let wait = answer.retry_after.as_deref();
+            let wait = wait.and_then(|text| wished(text, Timestamp::now()));
+            let cause = json!({"phase": "run", "retry_after_ms": wait});
             (
                 Stop::new(Code::RateLimited, "the server is asked too often").because(cause),
                 NotCommitted,

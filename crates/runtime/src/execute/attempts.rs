@@ -74,7 +74,8 @@ impl Walk<'_> {
                 return Err(failure);
             }
             let pause = retry::pause(policy, made + 1, &failure, jitter());
-            if Instant::now() + pause >= until {
+            // A backend may wish for any time; the call has only its own.
+            if Instant::now().checked_add(pause).is_none_or(|again| again >= until) {
                 return Err(failure);
             }
             self.rest(pause, manner, &failure).await?;
