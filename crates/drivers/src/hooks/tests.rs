@@ -65,14 +65,57 @@ fn nonsense_is_refused_by_its_reason() {
             "its answer is not what a hook can say: duplicate field `stop` at line 1 column 20",
         ),
         ("[]", "its answer is not what a hook can say: it is not a JSON object"),
-        (r#"{"updated_output": 1}"#, "`updated_output` cannot be said at `pre_tool_use`"),
+        (
+            r#"{"updated_output": 1}"#,
+            "its answer is not what a hook can say: `updated_output` cannot be said at `pre_tool_use`",
+        ),
     ];
+    let may = "at `pre_tool_use` it may say nothing, or one JSON object with any of `message`, \
+               `progress`, `additional_context`, `stop`, `updated_input`, `permission`";
     for (text, reason) in cases {
         assert_eq!(
             answer(HookPoint::PreToolUse, text.as_bytes()),
-            Err(reason.to_owned()),
+            Err(format!("{reason}; it answered `{text}`; {may}")),
             "{text}"
         );
+    }
+}
+
+/// Whatever bytes a hook answers at whatever point, it was understood, or the refusal says in one
+/// readable line what it answered and what it may say.
+#[test]
+fn refused_answers_of_any_bytes_are_shown_with_their_words() {
+    let pieces: [&[u8]; 14] = [
+        b"{",
+        b"}",
+        b"\"stop\"",
+        b":",
+        b"\"a\"",
+        b",",
+        b"\x00",
+        b"\xff",
+        b"\n",
+        b"`",
+        b"[1]",
+        "\u{202e}".as_bytes(),
+        b"\"updated_output\": 1",
+        b" no ",
+    ];
+    let mut seed = 7_u64;
+    let mut roll = |sides: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % sides
+    };
+    for _ in 0..5000 {
+        let point = HookPoint::ALL[roll(HookPoint::ALL.len())];
+        let text: Vec<u8> =
+            (0..roll(90)).flat_map(|_| pieces[roll(pieces.len())].to_vec()).collect();
+        let Err(words) = answer(point, &text) else { continue };
+        let (_, rest) = words.split_once("; it answered `").unwrap();
+        let (shown, rest) = rest.split_once("`; at `").unwrap();
+        assert!(shown.chars().count() <= 161, "{words}");
+        assert!(rest.starts_with(&format!("{point}` it may say nothing, or one JSON object")));
+        assert!(!words.chars().any(|one| one.is_control() || one == '\u{202e}'), "{words:?}");
     }
 }
 

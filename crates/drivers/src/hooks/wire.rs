@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 /// How much a hook may say.
 pub(super) const LONGEST: usize = 1024 * 1024;
 
+/// How much of an answer that is none is repeated.
+const LONGEST_SHOWN: usize = 160;
+
 /// What a hook reads.
 pub(super) fn question(point: HookPoint, heard: &Heard<'_>) -> Vec<u8> {
     let plan = heard.plan;
@@ -112,12 +115,12 @@ pub(super) fn answer(point: HookPoint, text: &[u8]) -> Result<HookAnswer, String
     if text.iter().all(u8::is_ascii_whitespace) {
         return Ok(HookAnswer::default());
     }
-    let nonsense = |why: String| format!("its answer is not what a hook can say: {why}");
+    let nonsense = |why: String| nonsense(point, text, &why);
     if text.trim_ascii_start().first() != Some(&b'{') {
         return Err(nonsense("it is not a JSON object".to_owned()));
     }
     let said: Said = serde_json::from_slice(text).map_err(|fault| nonsense(fault.to_string()))?;
-    fitting(point, &said)?;
+    fitting(point, &said).map_err(nonsense)?;
     Ok(HookAnswer {
         message: said.message,
         progress: said.progress.map(progress),
@@ -149,20 +152,56 @@ fn progress(said: SaidProgress) -> Progress {
 
 /// Refuses what would have no effect here, so that nobody relies on it.
 fn fitting(point: HookPoint, said: &Said) -> Result<(), String> {
-    use HookPoint::{
-        PermissionDecision, PermissionRequest, PostToolUse, PreToolUse, ResultPersistence,
-    };
-    let words: [(&str, bool, &[HookPoint]); 3] = [
-        ("updated_input", said.updated_input.is_some(), &[PreToolUse]),
-        (
-            "permission",
-            said.permission.is_some(),
-            &[PreToolUse, PermissionRequest, PermissionDecision],
-        ),
-        ("updated_output", said.updated_output.is_some(), &[PostToolUse, ResultPersistence]),
+    let given = [
+        ("updated_input", said.updated_input.is_some()),
+        ("permission", said.permission.is_some()),
+        ("updated_output", said.updated_output.is_some()),
     ];
-    match words.iter().find(|(_, given, points)| *given && !points.contains(&point)) {
-        Some((word, _, _)) => Err(format!("`{word}` cannot be said at `{point}`")),
+    let may = words(point);
+    match given.iter().find(|(word, given)| *given && !may.contains(word)) {
+        Some((word, _)) => Err(format!("`{word}` cannot be said at `{point}`")),
         None => Ok(()),
     }
+}
+
+/// The words that have an effect at a point.
+fn words(point: HookPoint) -> Vec<&'static str> {
+    use HookPoint::{
+        PermissionDecision, PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse,
+        ResultPersistence,
+    };
+    let own: &[&str] = match point {
+        PreToolUse => &["updated_input", "permission"],
+        PermissionRequest | PermissionDecision => &["permission"],
+        PostToolUse | ResultPersistence => &["updated_output"],
+        PostToolUseFailure => &[],
+    };
+    ["message", "progress", "additional_context", "stop"].iter().chain(own).copied().collect()
+}
+
+/// Why an answer is none: what is wrong with it, what it was, and what it could have been.
+fn nonsense(point: HookPoint, text: &[u8], why: &str) -> String {
+    let may = words(point).join("`, `");
+    format!(
+        "its answer is not what a hook can say: {why}; it answered `{}`; at `{point}` it may say \
+         nothing, or one JSON object with any of `{may}`",
+        shown(text)
+    )
+}
+
+/// The beginning of an answer, as far as it can be shown in one line.
+fn shown(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let mut plain = text.trim().chars().map(|letter| match letter {
+        '`' => '\'',
+        letter if letter.is_control() || letter.is_whitespace() || turns(letter) => ' ',
+        letter => letter,
+    });
+    let beginning: String = plain.by_ref().take(LONGEST_SHOWN).collect();
+    if plain.next().is_some() { format!("{beginning}…") } else { beginning }
+}
+
+/// Whether a letter changes the direction in which others are read.
+fn turns(letter: char) -> bool {
+    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -92,7 +92,10 @@ async fn an_address_that_fails_is_a_no_with_its_reason() {
         (body("500 Internal Server Error", "{}"), "it answered 500 Internal Server Error"),
         (body("404 Not Found", "{}"), "it answered 404 Not Found"),
         (away, "it answered 302 Found, and a hook is not followed elsewhere"),
-        (body("200 OK", "yes"), "its answer is not what a hook can say: it is not a JSON object"),
+        (
+            body("200 OK", "yes"),
+            "its answer is not what a hook can say: it is not a JSON object; it answered `yes`; at `pre_tool_use` it may say nothing, or one JSON object with any of `message`, `progress`, `additional_context`, `stop`, `updated_input`, `permission`",
+        ),
         (body("200 OK", &" ".repeat(1024 * 1024 + 1)), "it said more than 1048576 bytes"),
         ("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{}".to_owned(), "its answer broke off"),
         ("gibberish\r\n\r\n".to_owned(), "`127.0.0.1` did not answer as a web server does"),

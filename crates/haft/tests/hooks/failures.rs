@@ -32,6 +32,11 @@ fn running(command: &str, more: &str) -> Setting {
 
 #[tokio::test]
 async fn a_program_that_fails_is_a_no_with_its_reason() {
+    let named = |why: &str, answered: &str| {
+        format!(
+            "its answer is not what a hook can say: {why}; it answered `{answered}`; at `pre_tool_use` it may say nothing, or one JSON object with any of `message`, `progress`, `additional_context`, `stop`, `updated_input`, `permission`"
+        )
+    };
     let much = "head -c 1048577 /dev/zero | tr '\\0' ' '";
     let cases = [
         ("echo first >&2; echo 'the last word' >&2; exit 3", "it ended with code 3: the last word"),
@@ -39,12 +44,18 @@ async fn a_program_that_fails_is_a_no_with_its_reason() {
         ("echo '{\"stop\": \"no\"}'; exit 1", "it ended with code 1"),
         ("printf 'a\\033[31mred\\n' >&2; exit 1", "it ended with code 1: a[31mred"),
         ("kill -9 $$", "it was ended by signal 9"),
-        ("echo nonsense", "its answer is not what a hook can say: it is not a JSON object"),
+        ("echo nonsense", &named("it is not a JSON object", "nonsense")),
         (
             "echo '{\"permision\": 1}'",
-            "its answer is not what a hook can say: unknown field `permision`, expected one of `message`, `progress`, `updated_input`, `permission`, `additional_context`, `stop`, `updated_output` at line 1 column 12",
+            &named(
+                "unknown field `permision`, expected one of `message`, `progress`, `updated_input`, `permission`, `additional_context`, `stop`, `updated_output` at line 1 column 12",
+                "{\"permision\": 1}",
+            ),
         ),
-        ("echo '{\"updated_output\": 1}'", "`updated_output` cannot be said at `pre_tool_use`"),
+        (
+            "echo '{\"updated_output\": 1}'",
+            &named("`updated_output` cannot be said at `pre_tool_use`", "{\"updated_output\": 1}"),
+        ),
         (much, "it said more than 1048576 bytes"),
     ];
     for (script, reason) in cases {

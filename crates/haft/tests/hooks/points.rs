@@ -65,7 +65,7 @@ async fn whoever_is_told_of_a_yes_may_still_end_the_call() {
         (
             "nonsense",
             Code::HookFailed,
-            "hook `sh hooks/one`: it could not be heard: its answer is not what a hook can say: it is not a JSON object",
+            "hook `sh hooks/one`: it could not be heard: its answer is not what a hook can say: it is not a JSON object; it answered `nonsense`; at `permission_decision` it may say nothing, or one JSON object with any of `message`, `progress`, `additional_context`, `stop`, `permission`",
         ),
     ];
     for (says, code, message) in cases {
