@@ -19,6 +19,9 @@ pub(crate) fn called_off() -> Stop {
     running(Code::CanceledCaller, "it was called off")
 }
 
+/// Why a program was ended that took too much, as part of a sentence.
+pub(crate) const OUT_OF_MEMORY: &str = "its processes together took more memory than they may";
+
 pub(crate) fn late() -> Stop {
     running(Code::TimeoutBeforeSubmit, "time ran out")
 }

@@ -15,6 +15,7 @@ use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::ending::OUT_OF_MEMORY;
 use crate::http::reach;
 use crate::opening::{Opening, looking};
 use crate::web::{Outgoing, Sending, Submitted, Way, look_up};
@@ -107,6 +108,7 @@ async fn looked(written: &Written, declared: &Declared, place: &Place) -> Result
                     End::Exited(code) if code == written.expect_exit.unwrap_or(0) => Ok(()),
                     End::Exited(code) => Err(format!("`{cmd}` ended with code {code}")),
                     End::Killed(signal) => Err(format!("`{cmd}` was ended by signal {signal}")),
+                    End::OutOfMemory => Err(format!("`{cmd}` was ended: {OUT_OF_MEMORY}")),
                     End::OutOfTime | End::CalledOff => Err(late()),
                 }
             }

@@ -335,5 +335,7 @@ fn bounds(runner: Option<&Value>) -> Bounds {
     let limit = |name: &str| runner?.pointer(&format!("/limits/{name}"))?.as_u64();
     let memory = limit("memory_mb").map_or(most.memory, |mb| mb.saturating_mul(1 << 20));
     let cpu = limit("cpu_ms").map_or(most.cpu_seconds, |ms| ms.div_ceil(1000));
-    Bounds { memory: memory.min(most.memory), cpu_seconds: cpu.min(most.cpu_seconds), ..most }
+    let memory = memory.min(most.memory);
+    let total_memory = memory.saturating_add(most.file_size);
+    Bounds { memory, total_memory, cpu_seconds: cpu.min(most.cpu_seconds), ..most }
 }

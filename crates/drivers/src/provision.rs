@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::Place;
 use crate::cli::program;
-use crate::ending::complaint;
+use crate::ending::{OUT_OF_MEMORY, complaint};
 use crate::opening::{Opening, looking};
 
 pub use steps::{SetupStep, SetupWork};
@@ -124,6 +124,7 @@ impl Provision {
         match ended.end {
             End::Exited(code) => Ok(code),
             End::Killed(signal) => Err(setup(format!("`{text}` was ended by signal {signal}"))),
+            End::OutOfMemory => Err(setup(format!("`{text}` was ended: {OUT_OF_MEMORY}"))),
             End::OutOfTime | End::CalledOff => {
                 Err(setup(format!("`{text}` took longer than {} ms", patience.as_millis())))
             }
@@ -183,7 +184,7 @@ impl Provision {
                 let said = complaint(&ended.stderr);
                 Err(setup(format!("`{}` ended with code {code}{said}", command.join(" "))))
             }
-            End::Killed(_) | End::OutOfTime | End::CalledOff => {
+            End::Killed(_) | End::OutOfMemory | End::OutOfTime | End::CalledOff => {
                 Err(setup(format!("`{}` was ended", command.join(" "))))
             }
         }

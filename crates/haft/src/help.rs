@@ -53,7 +53,7 @@ async fn printed(root: &Path, program: &Path, args: Vec<String>) -> Result<Strin
         End::OutOfTime | End::CalledOff => {
             return Err(format!("it did not end within {} seconds", LONGEST.as_secs()));
         }
-        End::Exited(_) | End::Killed(_) => {}
+        End::Exited(_) | End::Killed(_) | End::OutOfMemory => {}
     }
     // Some print their help as a complaint.
     let (out, complaint) = (ended.stdout, ended.stderr);

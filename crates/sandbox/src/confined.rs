@@ -116,12 +116,17 @@ pub struct Bounds {
     pub cpu_seconds: u64,
     /// Bytes of memory, for each process.
     pub memory: u64,
+    /// Bytes of memory for all processes together, with what lies in the private `/tmp`. Where there
+    /// are no control groups ([`TotalMemory`](crate::TotalMemory)), only each process is limited.
+    pub total_memory: u64,
     /// Open files, for each process.
     pub files: u64,
     /// Processes and threads at once. Some kernels do not count below 301.
     pub processes: u64,
     /// The largest file that it may write, and all that fits into its private `/tmp`.
     pub file_size: u64,
+    /// How many files and folders fit into its private `/tmp`.
+    pub inodes: u64,
     /// Bytes that are kept of each of its outputs.
     pub output: usize,
 }
@@ -131,9 +136,11 @@ impl Default for Bounds {
         Bounds {
             cpu_seconds: 60,
             memory: 2 << 30,
+            total_memory: (2 << 30) + (256 << 20),
             files: 1024,
             processes: 512,
             file_size: 256 << 20,
+            inodes: 1 << 16,
             output: 1 << 20,
         }
     }
@@ -212,6 +219,8 @@ pub enum End {
     Exited(i32),
     /// By this signal.
     Killed(i32),
+    /// By Haft, because its processes together took more memory than they may.
+    OutOfMemory,
     /// Time ran out.
     OutOfTime,
     /// Somebody called it off.

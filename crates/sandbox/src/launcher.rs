@@ -7,6 +7,7 @@
 //! everything that was started inside, because the kernel sees to that.
 
 mod bubblewrap;
+mod entered;
 mod inside;
 mod kernel;
 mod orders;

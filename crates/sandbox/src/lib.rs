@@ -6,6 +6,7 @@
 mod address;
 mod confined;
 mod gate;
+mod group;
 mod launcher;
 mod ranges;
 
@@ -15,4 +16,5 @@ pub use confined::{
     Spawn, Tried, Walls,
 };
 pub use gate::{Gate, Reached};
+pub use group::TotalMemory;
 pub use launcher::{Launcher, PROGRAMS, launcher};

@@ -63,7 +63,7 @@ impl Folder {
 }
 
 #[expect(clippy::panic, reason = "a test whose folder cannot be laid out or read has failed")]
-fn done<T>(what: &str, result: io::Result<T>) -> T {
+pub(crate) fn done<T>(what: &str, result: io::Result<T>) -> T {
     match result {
         Ok(value) => value,
         Err(fault) => panic!("cannot use the test's folder for `{what}`: {fault}"),

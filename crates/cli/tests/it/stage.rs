@@ -142,9 +142,13 @@ pub(crate) fn finished(child: Child, line: &str) -> Output {
     }
 }
 
+/// The variable that names another copy of the program, which other users can reach.
+pub(crate) const HAFT: &str = "HAFT_TEST_PROGRAM";
+
 /// The command, about to run in a folder where nobody can be asked.
 pub(crate) fn command(folder: &Folder, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
+    let copy = std::env::var(HAFT).ok();
+    let mut command = Command::new(copy.unwrap_or_else(|| env!("CARGO_BIN_EXE_haft").to_owned()));
     command.arg("-C").arg(folder.path()).args(line.split_whitespace());
     command.env("NO_COLOR", "1").env_remove("CLICOLOR_FORCE").stdin(Stdio::null());
     command.env("XDG_CONFIG_HOME", folder.path().join(".config")).env_remove("HAFT_SECRETS_KEY");

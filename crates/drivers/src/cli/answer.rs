@@ -14,7 +14,7 @@ use super::command::{Command, Format, Meaning};
 use super::listening::Said;
 use super::run::Run;
 use super::tried;
-use crate::ending::{complaint, running};
+use crate::ending::{OUT_OF_MEMORY, complaint, running};
 use crate::login::ran_out;
 
 /// How much of what a program complained about is kept with its error.
@@ -43,7 +43,7 @@ pub(super) fn native(run: &Run<'_>, ended: &Ended) -> Value {
     match ended.end {
         End::Exited(code) => add("exit_code", json!(code)),
         End::Killed(signal) => add("signal", json!(signal)),
-        End::OutOfTime | End::CalledOff => None,
+        End::OutOfMemory | End::OutOfTime | End::CalledOff => None,
     };
     add("layers", json!(ended.layers));
     if !ended.tried.is_empty() {
@@ -56,6 +56,7 @@ fn meaning(command: &Command, end: End) -> Meaning {
     match end {
         End::Exited(code) => command.meaning(code),
         End::Killed(signal) => command.meaning_of_signal(signal),
+        End::OutOfMemory => Meaning::Wrong(Code::SandboxViolation),
         End::OutOfTime | End::CalledOff => Meaning::TimedOut,
     }
 }
@@ -110,6 +111,7 @@ fn failed(run: &Run<'_>, ended: &Ended, said: &Said, meaning: Meaning, root: &Pa
     let code = match ended.end {
         End::Exited(code) => code,
         End::Killed(signal) => 128 + signal,
+        End::OutOfMemory => 137,
         End::OutOfTime | End::CalledOff => 124,
     };
     let effect = match command.vouches(code) {
@@ -150,6 +152,7 @@ fn fate(end: End) -> String {
         End::Killed(24) => "was ended: it used too much processor time".to_owned(),
         End::Killed(25) => "was ended: it wrote too large a file".to_owned(),
         End::Killed(signal) => format!("was ended by signal {signal}"),
+        End::OutOfMemory => format!("was ended: {OUT_OF_MEMORY}"),
         End::OutOfTime | End::CalledOff => "was ended".to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use haft_sandbox::{Access, Bounds, Confined, End, Ended, Shown};
 
 use super::{Post, posted, wire};
 use crate::Place;
-use crate::ending::complaint;
+use crate::ending::{OUT_OF_MEMORY, complaint};
 
 /// A program that is asked about calls.
 pub struct ProgramHook {
@@ -62,6 +62,7 @@ impl ProgramHook {
         let complaint = complaint(&ended.stderr);
         match ended.end {
             End::OutOfTime | End::CalledOff => Err(self.post.late()),
+            End::OutOfMemory => Err(format!("it was ended: {OUT_OF_MEMORY}")),
             End::Killed(signal) => Err(format!("it was ended by signal {signal}{complaint}")),
             End::Exited(0) if ended.truncated => {
                 Err(format!("it said more than {} bytes", wire::LONGEST))

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::{CompletesWhen, Reason, failed};
 use crate::Place;
+use crate::ending::OUT_OF_MEMORY;
 use crate::opening::{Opening, looking};
 use crate::web::form;
 use crate::words;
@@ -86,6 +87,9 @@ impl Program<'_> {
             End::Exited(code) => Ok(code),
             End::Killed(signal) => {
                 Err(failed(Reason::Upstream, format!("`{command}` was ended by signal {signal}")))
+            }
+            End::OutOfMemory => {
+                Err(failed(Reason::Upstream, format!("`{command}` was ended: {OUT_OF_MEMORY}")))
             }
             End::CalledOff => {
                 let stop = Stop::new(Code::CanceledCaller, "the login was called off");

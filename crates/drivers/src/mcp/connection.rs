@@ -24,7 +24,7 @@ use super::heard::LastWords;
 use super::stdio::Stdio;
 use super::tools::{Tools, Witness, one_line};
 use super::wire::{Reports, Wire};
-use crate::ending::not_started;
+use crate::ending::{OUT_OF_MEMORY, not_started};
 
 /// How long a program gets to end by itself when it is no longer needed.
 const GRACE: Duration = Duration::from_secs(1);
@@ -348,6 +348,10 @@ async fn ended(running: &mut Running) -> Result<String, Stop> {
         Ok(Ok(ended)) => match ended.end {
             End::Exited(code) => format!(", it ended with code {code}"),
             End::Killed(signal) => format!(", it was ended by signal {signal}"),
+            End::OutOfMemory => {
+                let words = format!("the server was ended: {OUT_OF_MEMORY}");
+                return Err(Stop::new(Code::SandboxViolation, words));
+            }
             End::OutOfTime | End::CalledOff => String::new(),
         },
         Ok(Err(refused)) => return Err(not_started(&refused)),

@@ -54,7 +54,11 @@ impl Provision {
         let ended = self.ran(confined, &self.place.walls, Duration::from_secs(120)).await?;
         match ended.end {
             End::Exited(0) => Ok(()),
-            End::Exited(_) | End::Killed(_) | End::OutOfTime | End::CalledOff => {
+            End::Exited(_)
+            | End::Killed(_)
+            | End::OutOfMemory
+            | End::OutOfTime
+            | End::CalledOff => {
                 let said = crate::ending::complaint(&ended.stderr);
                 Err(setup(format!("`{inner}` could not be taken out of the archive{said}")))
             }

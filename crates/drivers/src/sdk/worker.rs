@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::wire::{Ask, Line, Told, Word};
-use crate::ending::{not_started, running};
+use crate::ending::{OUT_OF_MEMORY, not_started, running};
 use crate::web::MOST_BYTES;
 
 /// The longest line: a value as large as may be, and what stands around it.
@@ -252,6 +252,9 @@ fn fate(nonsense: Option<&str>, ended: Result<Ended, Refused>, tail: &[u8]) -> S
         (Some(words), _) => broken(words),
         (None, Err(refused)) => not_started(&refused),
         (None, Ok(_)) if full => broken("it ran out of memory"),
+        (None, Ok(Ended { end: End::OutOfMemory, .. })) => {
+            running(Code::SandboxViolation, format!("the worker was ended: {OUT_OF_MEMORY}"))
+        }
         (None, Ok(Ended { end: End::Exited(code), .. })) => {
             broken(&format!("it ended with code {code}"))
         }

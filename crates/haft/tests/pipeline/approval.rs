@@ -12,7 +12,7 @@ use haft_runtime::{Answered, Manner, Recovered, Reply, StoppedClock};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::stage::{READ, Setting, Stage, WRITE};
+use crate::stage::{LAUNCHER, READ, Setting, Stage, WRITE};
 use crate::story::checked;
 
 const TOOL: &str = ".tools/note.keep/TOOL.md";
@@ -322,4 +322,11 @@ async fn a_read_that_takes_its_time_is_not_taken_for_dead() {
     });
     assert_eq!((recovered, envelope.error.clone()), (Vec::new(), None));
     checked(&stage, &envelope).await;
+}
+
+#[test]
+fn questions_of_an_ordinary_user_are_answered_alike() {
+    let Some(user) = haft_testkit::OrdinaryUser::new() else { return };
+    let user = user.with(LAUNCHER, env!("CARGO_BIN_EXE_haft-test-launcher"));
+    user.run(&["approval::a", "permits::", "weighing::"]);
 }

@@ -157,6 +157,7 @@ fn told(text: &[u8]) -> Result<Told, Refused> {
             Report::Inside(enforced) => told.layers = enforced,
             Report::Tried { path, wanted } => told.tried.push(Tried::Path { path, wanted }),
             Report::Exited(code) => told.end = Some(End::Exited(code)),
+            Report::OutOfMemory => told.end = Some(End::OutOfMemory),
             Report::Killed(signal) => told.end = Some(End::Killed(signal)),
         }
     }

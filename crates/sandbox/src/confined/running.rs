@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use super::line::Listening;
 use super::{End, Ended, GRACE, Refused, Tried};
 use crate::Reached;
+use crate::group::Group;
 use crate::launcher::Standby;
 
 /// What is known of a launcher that did not say how it went.
@@ -136,6 +137,8 @@ pub(super) struct Rest {
     process: Option<Process>,
     listening: Option<Listening>,
     told: Option<Result<Told, Refused>>,
+    /// What limits its memory, which is of no use once everything is gone.
+    _group: Option<Group>,
     /// Files that a program without walls reads where they are: with us.
     _held: Vec<OwnedFd>,
 }
@@ -160,7 +163,12 @@ pub(super) struct Told {
 
 impl Rest {
     pub(super) fn new(process: Process, listening: Option<Listening>, held: Vec<OwnedFd>) -> Rest {
-        Rest { process: Some(process), listening, told: None, _held: held }
+        Rest { process: Some(process), listening, told: None, _group: None, _held: held }
+    }
+
+    /// The same with a group that is removed with it.
+    pub(super) fn within(self, group: Option<Group>) -> Rest {
+        Rest { _group: group, ..self }
     }
 
     /// The same for what was told to end. Where that takes too long, the first process inside is

@@ -15,6 +15,7 @@ use super::running::{Heard, How, Process, Rest, Running, Stop};
 use super::secrets::sealed;
 use super::{Confined, Refused, Walls};
 use crate::Launcher;
+use crate::group::{Entrance, Group};
 use crate::launcher::{Given, Orders, environment, wrapped};
 
 /// What a program gets to read and to write.
@@ -76,8 +77,13 @@ fn launched(confined: &Confined, way: Way<'_>, theirs: Theirs) -> Result<(Rest, 
     let line = OwnedFd::from(line);
     let secrets = confined.secret_env.values();
     let secrets = secrets.chain(confined.handed.iter().map(|handed| &handed.value));
-    let files: io::Result<Vec<_>> = std::iter::once(Ok(stdin)).chain(secrets.map(sealed)).collect();
-    Orders::of(confined).send(&ours, &files.map_err(broken)?).map_err(broken)?;
+    let (group, entrance) = Group::new(confined.bounds.total_memory).unzip();
+    let grouped = entrance.is_some();
+    let own =
+        entrance.into_iter().flat_map(|Entrance { join, leave, events }| [join, leave, events]);
+    let own = std::iter::once(stdin).chain(own).map(Ok);
+    let files: io::Result<Vec<_>> = own.chain(secrets.map(sealed)).collect();
+    Orders::of(confined, grouped).send(&ours, &files.map_err(broken)?).map_err(broken)?;
     let unusable =
         |program: &Path, fault| Refused::Broken(format!("`{}`: {fault}", program.display()));
     let process = match way {
@@ -93,7 +99,7 @@ fn launched(confined: &Confined, way: Way<'_>, theirs: Theirs) -> Result<(Rest, 
     };
     let how = How::Line(ours.try_clone().map_err(broken)?);
     let listening = Listening::to(ours, confined.network.clone()).map_err(broken)?;
-    Ok((Rest::new(process, Some(listening), Vec::new()), how))
+    Ok((Rest::new(process, Some(listening), Vec::new()).within(group), how))
 }
 
 fn unconfined(confined: &Confined, theirs: Theirs) -> Result<(Rest, How), Refused> {

@@ -17,6 +17,7 @@ use rustix::process::{
     set_parent_process_death_signal, wait,
 };
 
+use super::entered::Entered;
 use super::syscalls::Door;
 use super::tries::Tries;
 use super::{Orders, Report, bubblewrap, doing, kernel, rights, syscalls, tree};
@@ -77,9 +78,17 @@ fn live(line: &UnixStream, builder: Builder) -> Result<Report, Report> {
     if is_over(line) {
         return Ok(Report::Killed(libc::SIGKILL));
     }
-    let mut program = start(&orders, files, door)?;
+    let mut files = files.into_iter();
+    let stdin = files.next();
+    let group = Entered::of(&orders, &mut files)?;
+    if let Some(group) = &group {
+        group.join().map_err(doing("it could not be put into its memory group"))?;
+        layers.push("memory group".to_owned());
+    }
+    let mut program = start(&orders, stdin, files, door)?;
+    group.iter().for_each(Entered::leave);
     Report::Inside(layers).send(line.as_fd());
-    watch(&mut program, line, &mut tried).map_err(doing("the program was lost"))
+    watch(&mut program, line, &mut tried, group.as_ref()).map_err(doing("the program was lost"))
 }
 
 /// Hands over what this process is known by, whatever becomes of it.
@@ -101,9 +110,13 @@ fn door(orders: &Orders, line: &UnixStream, builder: Builder) -> io::Result<Door
     Ok(Door::At(door.local_addr()?.port()))
 }
 
-fn start(orders: &Orders, files: Vec<OwnedFd>, door: Door) -> Result<Child, Report> {
-    let mut files = files.into_iter();
-    let stdin = files.next().map_or_else(Stdio::null, Stdio::from);
+fn start(
+    orders: &Orders,
+    stdin: Option<OwnedFd>,
+    mut files: impl Iterator<Item = OwnedFd>,
+    door: Door,
+) -> Result<Child, Report> {
+    let stdin = stdin.map_or_else(Stdio::null, Stdio::from);
     let mut command = Command::new(&orders.program);
     command.args(&orders.args).env_clear().envs(environment(&orders.env, "/tmp"));
     for (name, file) in orders.secret_env.iter().zip(&mut files) {
@@ -148,7 +161,12 @@ fn content(file: &OwnedFd) -> io::Result<Secret> {
 }
 
 /// Waits for the program, buries orphans, and ends when the line does.
-fn watch(program: &mut Child, line: &UnixStream, tries: &mut Tries) -> io::Result<Report> {
+fn watch(
+    program: &mut Child,
+    line: &UnixStream,
+    tries: &mut Tries,
+    group: Option<&Entered>,
+) -> io::Result<Report> {
     let id = Pid::from_child(program);
     let ended = pidfd_open(id, PidfdFlags::empty())?;
     loop {
@@ -171,11 +189,21 @@ fn watch(program: &mut Child, line: &UnixStream, tries: &mut Tries) -> io::Resul
             }
             continue;
         }
+        let mut last = None;
         while let Ok(Some((who, status))) = wait(WaitOptions::NOHANG) {
             if who == id {
-                empty();
-                return Ok(end_of(status));
+                last = Some(status);
+                break;
             }
+        }
+        let exceeded = group.is_some_and(Entered::is_exceeded);
+        if exceeded || last.is_some() {
+            empty();
+        }
+        match last {
+            _ if exceeded => return Ok(Report::OutOfMemory),
+            Some(status) => return Ok(end_of(status)),
+            None => {}
         }
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Orders {
     pub(super) cwd: PathBuf,
     /// Whether hosts are reached through a gate; otherwise none are.
     pub(super) gated: bool,
+    /// Whether there is a group that limits memory; its three files come after standard input.
+    pub(super) grouped: bool,
     pub(super) bounds: Bounds,
     pub(super) spawn: Spawn,
 }
@@ -64,10 +66,12 @@ pub(crate) enum Report {
     Exited(i32),
     /// It was ended by this signal.
     Killed(i32),
+    /// It was ended because all its processes together took more memory than they may.
+    OutOfMemory,
 }
 
 impl Orders {
-    pub(crate) fn of(confined: &Confined) -> Orders {
+    pub(crate) fn of(confined: &Confined, grouped: bool) -> Orders {
         Orders {
             program: confined.program.clone(),
             args: confined.args.clone(),
@@ -78,6 +82,7 @@ impl Orders {
             hidden: confined.hidden.clone(),
             cwd: confined.cwd.clone(),
             gated: matches!(confined.network, Network::Through(_)),
+            grouped,
             bounds: confined.bounds,
             spawn: confined.spawn,
         }

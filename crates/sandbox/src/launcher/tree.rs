@@ -113,7 +113,9 @@ fn assemble(orders: &Orders, pieces: Vec<Piece>, links: &[Link]) -> io::Result<b
     chdir(SCAFFOLD)?;
     let (proc, counted) = processes(&orders.bounds)?;
     let room = orders.bounds.file_size.to_string();
-    let tmp = fresh("tmpfs", &[("size", &room), ("mode", "1777")], plain_mount())?;
+    let inodes = orders.bounds.inodes.to_string();
+    let options = [("size", room.as_str()), ("nr_inodes", &inodes), ("mode", "1777")];
+    let tmp = fresh("tmpfs", &options, plain_mount())?;
     for (place, mount) in [("proc", proc), ("tmp", tmp)] {
         put(&Piece { place: place.into(), mount, folder: true })?;
     }

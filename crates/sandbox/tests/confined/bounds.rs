@@ -1,6 +1,6 @@
 //! How much a confined program may use.
 
-use haft_sandbox::{Bounds, Confined, End};
+use haft_sandbox::{Bounds, Confined, End, TotalMemory};
 use haft_testkit::Folder;
 
 use crate::{run, said, script, text};
@@ -53,4 +53,56 @@ async fn open_files_are_counted() {
         said(Confined { bounds, ..script(&folder, "ulimit -n; ulimit -c") }).await,
         "32\n0\n"
     );
+}
+
+#[tokio::test]
+async fn files_of_the_private_folder_are_counted() {
+    let folder = Folder::new();
+    let many = "exec 2>/dev/null; cd /tmp; i=0; while [ $i -lt 500 ]; do (: > $i) || break; i=$((i+1)); done; echo $i";
+    let bounds = Bounds { inodes: 100, ..Bounds::default() };
+    let made: u64 =
+        said(Confined { bounds, ..script(&folder, many) }).await.trim().parse().unwrap();
+    // The folder itself is one of them.
+    assert!((50..=100).contains(&made), "{made} files were made");
+}
+
+/// Six processes, each far below its own limit, hold more than they may together.
+#[tokio::test]
+async fn a_fork_tree_over_its_total_memory_is_ended() {
+    let folder = Folder::new();
+    let each = "(x=0123456789abcdef; while [ ${#x} -lt 16000000 ]; do x=$x$x; done; sleep 1000) & ";
+    let tree = format!("{} wait; echo survived", each.repeat(6));
+    let bounds = Bounds { total_memory: 64 << 20, ..Bounds::default() };
+    let tree = Confined { bounds, ..script(&folder, &tree) };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let ended = tree.run(&crate::walls(), deadline, std::future::pending()).await.unwrap();
+    match TotalMemory::here() {
+        TotalMemory::V1(_) | TotalMemory::V2(_) => {
+            assert_eq!(ended.end, End::OutOfMemory, "{ended:?}");
+            assert!(ended.layers.contains(&"memory group".to_owned()), "{:?}", ended.layers);
+        }
+        // The documented fallback: only each process is limited, and no layer says otherwise.
+        TotalMemory::EachProcess(why) => {
+            assert!(!why.is_empty());
+            assert_eq!(ended.end, End::OutOfTime, "{ended:?}");
+            assert!(!ended.layers.contains(&"memory group".to_owned()), "{:?}", ended.layers);
+        }
+    }
+}
+
+#[tokio::test]
+async fn groups_are_gone_with_their_runs() {
+    let folder = Folder::new();
+    for script_text in ["exit 0", "(setsid sleep 600 &); exit 3", "kill -9 $$"] {
+        run(script(&folder, script_text)).await.unwrap();
+    }
+    let (TotalMemory::V1(parent) | TotalMemory::V2(parent)) = TotalMemory::here() else { return };
+    let own = format!("-{}-", std::process::id());
+    let left = || {
+        let entries = std::fs::read_dir(parent).unwrap().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("haft-") && name.contains(&own)).count()
+    };
+    // Other tests of this process may be at it as well; whatever is theirs goes with them.
+    haft_testkit::eventually(|| (left() == 0).then_some(()));
 }

@@ -4,7 +4,7 @@ use std::future::{pending, ready};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use haft_sandbox::{Access, Bounds, Confined, End, Launcher, Refused, Shown, Walls};
+use haft_sandbox::{Access, Bounds, Confined, End, Launcher, Refused, Shown, TotalMemory, Walls};
 use haft_testkit::Folder;
 
 use crate::{executable, late, root, run, said, script, text, walls};
@@ -27,7 +27,10 @@ async fn every_layer_is_named() {
     let counted = named.contains(&"process count");
     let wanted = ["namespaces", "mounts", "limits", "no capabilities", "landlock", "seccomp"];
     let wanted = wanted.iter().all(|layer| named.contains(layer));
-    assert!(wanted && named.len() == 6 + usize::from(counted), "{named:?}");
+    let grouped = named.contains(&"memory group");
+    assert_eq!(grouped, !matches!(TotalMemory::here(), TotalMemory::EachProcess(_)), "{named:?}");
+    let more = usize::from(counted) + usize::from(grouped);
+    assert!(wanted && named.len() == 6 + more, "{named:?}");
 }
 
 #[tokio::test]
@@ -99,7 +102,7 @@ async fn what_bubblewrap_cannot_do_is_refused_in_its_words() {
     let folder =
         Folder::new().file("bwrap", "#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n");
     executable(&folder, "bwrap");
-    let launcher = Launcher::at(env!("CARGO_BIN_EXE_haft-sandbox"));
+    let launcher = Launcher::at(crate::program());
     let walls = Walls::Bubblewrap(root(&folder).join("bwrap"), launcher.clone());
     let refused = script(&folder, "exit 0").run(&walls, late(), pending()).await;
     let why = "bubblewrap builds no walls: No permissions".to_owned();

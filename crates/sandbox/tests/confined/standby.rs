@@ -16,7 +16,7 @@ use crate::{executable, late, root, script, text};
 /// A launcher of its own, which can be told from those of other tests.
 fn launcher(folder: &Folder) -> Launcher {
     let own = root(folder).join("launcher");
-    fs::copy(env!("CARGO_BIN_EXE_haft-sandbox"), &own).unwrap();
+    fs::copy(crate::program(), &own).unwrap();
     executable(folder, "launcher");
     Launcher::at(own)
 }

@@ -1,0 +1,32 @@
+//! The same programs started by an ordinary user: for root the kernel asks less, and counts otherwise.
+
+use haft_sandbox::Refused;
+use haft_testkit::{Folder, OrdinaryUser};
+
+use crate::{LAUNCHER, run, script};
+
+/// What is printed where this user may make no namespaces.
+const CLOSED: &str = "namespaces are closed to this user";
+
+#[test]
+fn confined_programs_of_an_ordinary_user_are_held_alike() {
+    let Some(user) = OrdinaryUser::new() else { return };
+    let user = user.with(LAUNCHER, env!("CARGO_BIN_EXE_haft-sandbox"));
+    // Where the kernel forbids it, the documented refusal was asserted, and there is no more to see.
+    if user.run(&["ordinary::walls_stand_or_the_refusal_names_why"]).contains(CLOSED) {
+        return;
+    }
+    user.run(&["bounds::", "ends::", "escapes::", "standby::"]);
+}
+
+#[tokio::test]
+async fn walls_stand_or_the_refusal_names_why() {
+    match run(script(&Folder::new(), "exit 0")).await {
+        Ok(_) => {}
+        Err(Refused::Unenforced(why)) => {
+            assert!(why.starts_with("no namespaces: "), "{why}");
+            println!("{CLOSED}");
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
