@@ -85,7 +85,8 @@ pub fn import(program: &str, pages: &[Page], options: &Options) -> Result<Import
         )));
     }
     files.push(driver(program, &name, entries, options.effects, &mut guesses));
-    Import { name, files, guesses, skipped: omissions.0, secrets: Vec::new() }.sound()
+    Import { name, files, guesses, skipped: omissions.0, losses: Vec::new(), secrets: Vec::new() }
+        .sound()
 }
 
 /// What an import of a program is called.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::manifest::fault;
+use crate::schema::Loss;
 use crate::secret::Secret;
 
 /// Files that were made of one source.
@@ -16,6 +17,8 @@ pub struct Import {
     pub guesses: Vec<Guess>,
     /// What was left out.
     pub skipped: Vec<Skipped>,
+    /// The parts of schemas that the contracts do not keep.
+    pub losses: Vec<SchemaLoss>,
     /// Secrets that have to be set before anything can be called.
     pub secrets: Vec<Secret>,
 }
@@ -66,6 +69,20 @@ pub struct Skipped {
     pub why: String,
 }
 
+/// A part of a schema in the source that a contract does not keep, or not as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SchemaLoss {
+    /// The contract.
+    pub file: String,
+    /// `inputs` or `outputs`.
+    pub field: &'static str,
+    /// Where it stands in the source: a JSON pointer into the schema, or behind a `#` into the whole
+    /// document.
+    pub pointer: String,
+    /// Why it is not kept.
+    pub why: String,
+}
+
 /// Why a source cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -107,12 +124,25 @@ pub(crate) struct Margin {
     pub(crate) file: String,
     /// The decisions.
     pub(crate) guesses: Vec<Guess>,
+    /// What of its schemas is not kept.
+    pub(crate) losses: Vec<SchemaLoss>,
 }
 
 impl Margin {
     /// The empty margin of a file.
     pub(crate) fn new(file: &str) -> Margin {
-        Margin { file: file.to_owned(), guesses: Vec::new() }
+        Margin { file: file.to_owned(), guesses: Vec::new(), losses: Vec::new() }
+    }
+
+    /// Notes what of a schema is not kept.
+    pub(crate) fn lost(&mut self, field: &'static str, losses: Vec<Loss>) {
+        let file = &self.file;
+        self.losses.extend(losses.into_iter().map(|Loss { pointer, why }| SchemaLoss {
+            file: file.clone(),
+            field,
+            pointer,
+            why,
+        }));
     }
 
     /// Notes a decision about a field.

@@ -12,7 +12,7 @@ use haft_contract::host::host_of;
 use haft_model::Glob;
 use serde_json::{Map, Value, json};
 
-use crate::import::{Error, File, Guess, Import, Margin, Omissions};
+use crate::import::{Error, File, Guess, Import, Margin, Omissions, SchemaLoss};
 use crate::manifest::{fault, manifest};
 use crate::secret::{self, Secret};
 use crate::text::{self, Taken};
@@ -114,16 +114,17 @@ pub fn import(list: &Value, server: &Server, options: &Options) -> Result<Import
     }
     let mut made =
         Made { name: &name, launch: &launch, taken: Taken::default(), entries: vec![], options };
-    let (mut files, mut guesses) = (Vec::new(), Vec::new());
+    let (mut files, mut guesses, mut losses) = (Vec::new(), Vec::new(), Vec::new());
     for raw in tools {
         let called = raw.get("name").and_then(Value::as_str).unwrap_or_default();
         if options.only.as_ref().is_some_and(|only| !only.matches(called)) {
             continue;
         }
         match made.tool(raw, called) {
-            Ok((file, own)) => {
+            Ok((file, own, lost)) => {
                 files.push(file);
                 guesses.extend(own);
+                losses.extend(lost);
             }
             Err(why) => omissions.skip(text::line(called, 100), why),
         }
@@ -139,7 +140,7 @@ pub fn import(list: &Value, server: &Server, options: &Options) -> Result<Import
     secrets.extend(launch.client_secret.clone().map(|secret| (secret, Vec::new())));
     files.extend(secret::inventory(&name, &secrets));
     let secrets = secrets.into_iter().map(|(secret, _)| secret).collect();
-    Import { name, files, guesses, skipped: omissions.0, secrets }.sound()
+    Import { name, files, guesses, skipped: omissions.0, losses, secrets }.sound()
 }
 
 /// What an import of a server is called: as its options say, as the server calls itself, or after
@@ -167,7 +168,11 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
-    fn tool(&mut self, raw: &Value, called: &str) -> Result<(File, Vec<Guess>), String> {
+    fn tool(
+        &mut self,
+        raw: &Value,
+        called: &str,
+    ) -> Result<(File, Vec<Guess>, Vec<SchemaLoss>), String> {
         if called.is_empty() {
             return Err("it has no name".to_owned());
         }
@@ -182,7 +187,8 @@ impl Made<'_> {
             "version": format!("^{VERSION}"),
             "metadata": { "mcp": { "tool_name": called } },
         }));
-        Ok((File { path: margin.file, text }, margin.guesses))
+        let Margin { file: path, guesses, losses } = margin;
+        Ok((File { path, text }, guesses, losses))
     }
 
     fn ids(&self) -> Vec<String> {

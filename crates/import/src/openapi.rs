@@ -50,7 +50,7 @@ pub fn import(document: &Value, options: &Options) -> Result<Import, Error> {
     }
     let logins = Logins::read(&document, &name);
     let mut drivers = Drivers::new(&document, &name, options);
-    let (mut files, mut guesses) = (Vec::new(), Vec::new());
+    let (mut files, mut guesses, mut losses) = (Vec::new(), Vec::new(), Vec::new());
     for operation in &operations {
         let mut margin = Margin::new(&format!(".tools/{}/TOOL.md", operation.id));
         let request = operation::request(&document, operation, &logins, &mut margin);
@@ -62,13 +62,14 @@ pub fn import(document: &Value, options: &Options) -> Result<Import, Error> {
         }
         drivers.add(operation, &request);
         guesses.extend(margin.guesses);
+        losses.extend(margin.losses);
         files.push(File { path: margin.file, text });
     }
     let secrets = drivers.secrets();
     files.extend(drivers.files(&mut guesses));
     files.extend(secret::inventory(&name, &secrets));
     let secrets = secrets.into_iter().map(|(secret, _)| secret).collect();
-    Import { name, files, guesses, skipped: omissions.0, secrets }.sound()
+    Import { name, files, guesses, skipped: omissions.0, losses, secrets }.sound()
 }
 
 /// What an import is called: as its options say, or after the document's title.

@@ -5,15 +5,18 @@
 
 mod cut;
 mod keyword;
+mod loss;
 mod polymorphism;
 mod root;
 mod uses;
 
 use std::collections::HashMap;
 
-use haft_notation::keywords::{Holds, holds};
+use haft_notation::keywords::{Holds, below, holds};
 use serde_json::{Map, Value, json};
 
+pub(crate) use loss::Loss;
+use loss::Losses;
 pub(crate) use root::{Dialect, Root, reference};
 use uses::Uses;
 
@@ -38,6 +41,8 @@ pub(crate) struct Shaped {
     pub(crate) definitions: Map<String, Value>,
     /// References that lead nowhere.
     pub(crate) lost: Vec<String>,
+    /// Every part that is not kept.
+    pub(crate) losses: Vec<Loss>,
 }
 
 /// Takes one schema out of its document.
@@ -78,9 +83,12 @@ pub(crate) struct Shaper<'a, 'd> {
     /// References and the names that they have under `$defs`.
     names: HashMap<&'d str, String>,
     /// Definitions that are referred to and not written yet.
-    open: Vec<(String, &'d Value)>,
+    open: Vec<(String, &'d str, &'d Value)>,
     definitions: Map<String, Value>,
     lost: Vec<String>,
+    losses: Losses,
+    /// Where definitions stand that something may refer to.
+    definable: Vec<String>,
 }
 
 impl<'a, 'd> Shaper<'a, 'd> {
@@ -89,27 +97,100 @@ impl<'a, 'd> Shaper<'a, 'd> {
         let mut uses = Uses::new(root);
         all.iter().for_each(|raw| uses.count(raw, 0));
         let (names, definitions) = (HashMap::new(), Map::new());
-        Shaper { root, side, uses, names, open: Vec::new(), definitions, lost: Vec::new() }
+        Shaper {
+            root,
+            side,
+            uses,
+            names,
+            open: Vec::new(),
+            definitions,
+            lost: Vec::new(),
+            losses: Losses::default(),
+            definable: Vec::new(),
+        }
+    }
+
+    /// Says where the next schema stands, for the list of what was lost.
+    pub(crate) fn at(&mut self, place: &str) -> &mut Self {
+        place.clone_into(&mut self.losses.place);
+        self
     }
 
     /// A schema that is written out even where it is a reference, since it has to say what it is.
     pub(crate) fn outermost(&mut self, raw: &'d Value) -> Value {
-        match self.root.resolved(raw) {
-            Some(found) => self.written(found, 0),
-            None => self.schema(raw, 0),
+        match (self.root.resolved(raw), reference(raw)) {
+            (Some(found), Some(target)) => {
+                let out = self.there(target, |this| this.written(found, 0));
+                self.beside(raw, &out);
+                out
+            }
+            (Some(found), None) => self.written(found, 0),
+            (None, _) => self.schema(raw, 0),
+        }
+    }
+
+    /// Does something with what a reference leads to, which stands elsewhere.
+    fn there<T>(&mut self, target: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+        // Of a schema that is complete in itself every place is one in itself.
+        let place = match self.root.dialect {
+            Dialect::Complete => target.trim_start_matches('#'),
+            Dialect::Old | Dialect::New => target,
+        };
+        let here = std::mem::replace(&mut self.losses.place, place.to_owned());
+        let done = work(self);
+        self.losses.place = here;
+        done
+    }
+
+    /// Notes what stands beside a reference and is not kept.
+    fn beside(&mut self, raw: &'d Value, out: &Value) {
+        if let Value::Object(fields) = raw {
+            self.definable(fields);
+            self.losses.compare_beside(fields, out, self.root.dialect);
+        }
+    }
+
+    /// Remembers the definitions of a schema, which are kept where something refers to them.
+    fn definable(&mut self, fields: &'d Map<String, Value>) {
+        let words = fields.iter().filter(|(word, _)| holds(word) == Holds::Definitions);
+        for (word, named) in words {
+            let here = below(&self.losses.place, word);
+            match named {
+                Value::Object(named) => {
+                    self.definable.extend(named.keys().map(|name| below(&here, name)));
+                }
+                _ => self.losses.add(word, "it holds no schemas"),
+            }
+        }
+    }
+
+    /// Notes the definitions that nothing refers to, unless something inside of them is.
+    fn unreferred(&mut self) {
+        let used: Vec<String> = self.names.keys().map(|target| root::unescaped(target)).collect();
+        self.losses.place.clear();
+        for place in std::mem::take(&mut self.definable) {
+            let is_used = used.iter().any(|used| used.trim_start_matches('#') == place);
+            if !is_used {
+                self.losses.place = place;
+                self.losses.add("", "nothing refers to it");
+            }
         }
     }
 
     /// A schema together with everything that it refers to.
     pub(crate) fn finish(mut self, schema: Value) -> Shaped {
         self.define();
-        cut::to_size(Shaped { schema, definitions: self.definitions, lost: self.lost })
+        if self.root.dialect == Dialect::Complete {
+            self.unreferred();
+        }
+        let losses = self.losses.all();
+        cut::to_size(Shaped { schema, definitions: self.definitions, lost: self.lost, losses })
     }
 
     /// What is defined so far, everything that is referred to included.
     pub(crate) fn define(&mut self) -> &Map<String, Value> {
-        while let Some((name, found)) = self.open.pop() {
-            let schema = self.schema(found, 0);
+        while let Some((name, target, found)) = self.open.pop() {
+            let schema = self.there(target, |this| this.schema(found, 0));
             self.definitions.insert(name, schema);
         }
         &self.definitions
@@ -117,7 +198,10 @@ impl<'a, 'd> Shaper<'a, 'd> {
 
     pub(crate) fn schema(&mut self, raw: &'d Value, depth: usize) -> Value {
         match reference(raw) {
-            _ if depth > DEEPEST => json!({}),
+            _ if depth > DEEPEST => {
+                self.losses.add("", "it lies too deep");
+                json!({})
+            }
             Some(target) => self.referred(raw, target, depth),
             None => self.written(raw, depth),
         }
@@ -126,18 +210,21 @@ impl<'a, 'd> Shaper<'a, 'd> {
     fn referred(&mut self, raw: &'d Value, target: &'d str, depth: usize) -> Value {
         let Some(found) = self.root.target(target) else {
             self.lost.push(target.to_owned());
+            self.losses.add("$ref", "it leads nowhere inside of the document");
+            self.beside(raw, &json!({}));
             return json!({});
         };
         let mut out = if self.uses.stays(target) {
             json!({ "$ref": format!("#/$defs/{}", self.defined(target, found)) })
         } else {
-            self.schema(found, depth + 1)
+            self.there(target, |this| this.schema(found, depth + 1))
         };
         // 3.1 lets words stand beside a reference; in 3.0 they mean nothing.
         let beside = raw.get("description").filter(|_| self.root.dialect != Dialect::Old);
         if let (Some(Value::String(words)), Some(fields)) = (beside, out.as_object_mut()) {
             fields.insert("description".to_owned(), crate::text::prose(words, 1000).into());
         }
+        self.beside(raw, &out);
         out
     }
 
@@ -153,12 +240,15 @@ impl<'a, 'd> Shaper<'a, 'd> {
         let free = names.find(|name| !self.definitions.contains_key(name)).unwrap_or(wanted);
         self.names.insert(target, free.clone());
         self.definitions.insert(free.clone(), Value::Null);
-        self.open.push((free.clone(), found));
+        self.open.push((free.clone(), target, found));
         free
     }
 
     fn written(&mut self, raw: &'d Value, depth: usize) -> Value {
         let Value::Object(fields) = raw else {
+            if !raw.is_boolean() && !raw.is_null() {
+                self.losses.add("", "it is no schema");
+            }
             // Only `false` says something that `{}` does not.
             return if raw == &Value::Bool(false) { json!(false) } else { json!({}) };
         };
@@ -173,6 +263,8 @@ impl<'a, 'd> Shaper<'a, 'd> {
         }
         self.hide(fields, &mut out);
         example(fields, &mut out);
+        self.definable(fields);
+        self.losses.compare(fields, &out, (self.root.dialect, self.side));
         if self.side == Side::Input {
             polymorphism::tell_apart(fields, &mut out);
         }
@@ -182,35 +274,58 @@ impl<'a, 'd> Shaper<'a, 'd> {
     }
 
     fn nested(&mut self, word: &str, value: &'d Value, depth: usize) -> Option<Value> {
-        let mut each = |value: &'d Value| self.schema(value, depth + 1);
         match (holds(word), value) {
-            (Holds::Part | Holds::Same, Value::Object(_) | Value::Bool(_)) => Some(each(value)),
+            (Holds::Part | Holds::Same, Value::Object(_) | Value::Bool(_)) => {
+                Some(self.step(&[word], value, depth))
+            }
             (Holds::PartList | Holds::SameList, Value::Array(items)) if !items.is_empty() => {
-                Some(items.iter().map(each).collect())
+                let items = items.iter().enumerate();
+                let each = items.map(|(at, one)| self.step(&[word, &at.to_string()], one, depth));
+                Some(each.collect())
             }
             (Holds::NamedParts | Holds::NamedSame, Value::Object(named)) => {
-                let fits = |name: &str| {
-                    word != "patternProperties" || keyword::is_pattern(&Value::from(name))
-                };
-                let named = named.iter().filter(|(name, _)| fits(name));
-                Some(Value::Object(named.map(|(name, one)| (name.clone(), each(one))).collect()))
+                let mut kept = Map::new();
+                for (name, one) in named {
+                    if word == "patternProperties" && !keyword::is_pattern(&Value::from(&**name)) {
+                        self.losses.add_in(
+                            word,
+                            name,
+                            "Haft cannot hold a value against the pattern",
+                        );
+                        continue;
+                    }
+                    kept.insert(name.clone(), self.step(&[word, name], one, depth));
+                }
+                Some(Value::Object(kept))
             }
             _ => None,
         }
     }
 
+    /// A schema below the one that is being written.
+    fn step(&mut self, steps: &[&str], raw: &'d Value, depth: usize) -> Value {
+        let further = steps.iter().fold(self.losses.place.clone(), |at, step| below(&at, step));
+        let here = std::mem::replace(&mut self.losses.place, further);
+        let schema = self.schema(raw, depth + 1);
+        self.losses.place = here;
+        schema
+    }
+
     /// Leaves out what only the server writes, or only the caller.
-    fn hide(&self, raw: &'d Map<String, Value>, out: &mut Map<String, Value>) {
-        let word = match self.side {
-            Side::Input => "readOnly",
-            Side::Output => "writeOnly",
+    fn hide(&mut self, raw: &'d Map<String, Value>, out: &mut Map<String, Value>) {
+        let (word, why) = match self.side {
+            Side::Input => ("readOnly", "only the server writes it"),
+            Side::Output => ("writeOnly", "only the caller writes it"),
         };
         let properties = raw.get("properties").and_then(Value::as_object).into_iter().flatten();
         let is_hidden = |value: &'d Value| {
             let found = self.root.resolved(value);
             found.and_then(|found| found.get(word)) == Some(&json!(true))
         };
-        for (name, _) in properties.filter(|(_, value)| is_hidden(value)) {
+        let hidden: Vec<&String> =
+            properties.filter(|(_, value)| is_hidden(value)).map(|(name, _)| name).collect();
+        for name in hidden {
+            self.losses.add_in("properties", name, why);
             if let Some(Value::Object(kept)) = out.get_mut("properties") {
                 kept.shift_remove(name);
             }
@@ -262,3 +377,6 @@ fn or_null(mut schema: Map<String, Value>) -> Value {
         _ => Value::Object(schema),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,7 +31,7 @@ pub(super) fn written(raw: &Value, id: &str, made: &Made<'_>, margin: &mut Margi
     say("requires", launch.requires());
     say("approval", json!(if reads { "auto" } else { "on-mutate" }));
     say("risk_level", json!(if reads { 0 } else { 3 }));
-    say("inputs", inputs(raw));
+    say("inputs", inputs(raw, margin));
     say("outputs", outputs(raw, margin));
     let mut imported = Map::new();
     imported.insert("from".to_owned(), json!("mcp"));
@@ -96,13 +96,15 @@ fn description(raw: &Value, called: &str, import: &str) -> String {
     if stated.is_empty() { format!("The tool `{called}` of {import}.") } else { stated }
 }
 
-fn inputs(raw: &Value) -> Value {
+fn inputs(raw: &Value, margin: &mut Margin) -> Value {
     let none = json!({ "type": "object", "properties": {} });
     let Some(stated) = raw.get("inputSchema").filter(|schema| schema.is_object()) else {
         return none;
     };
     let root = Root { value: stated, dialect: Dialect::Complete };
-    let mut schema = shaped(&root, stated, Side::Input).whole_of(stated);
+    let mut shaped = shaped(&root, stated, Side::Input);
+    margin.lost("inputs", std::mem::take(&mut shaped.losses));
+    let mut schema = shaped.whole_of(stated);
     if let Some(fields) = schema.as_object_mut() {
         fields.insert("type".to_owned(), json!("object"));
         fields.entry("properties").or_insert_with(|| json!({}));
@@ -113,7 +115,9 @@ fn inputs(raw: &Value) -> Value {
 fn outputs(raw: &Value, margin: &mut Margin) -> Value {
     if let Some(stated) = raw.get("outputSchema").filter(|schema| schema.is_object()) {
         let root = Root { value: stated, dialect: Dialect::Complete };
-        return shaped(&root, stated, Side::Output).whole_of(stated);
+        let mut shaped = shaped(&root, stated, Side::Output);
+        margin.lost("outputs", std::mem::take(&mut shaped.losses));
+        return shaped.whole_of(stated);
     }
     let why = "the server does not say what comes out";
     margin.guess("outputs", "anything", why, "write a schema into the contract");

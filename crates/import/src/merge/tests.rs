@@ -33,7 +33,14 @@ The body.
 
 fn import(text: &str) -> Import {
     let files = vec![File { path: "a/DRIVER.md".into(), text: text.into() }];
-    Import { name: "a".into(), files, guesses: vec![], skipped: vec![], secrets: vec![] }
+    Import {
+        name: "a".into(),
+        files,
+        guesses: vec![],
+        skipped: vec![],
+        losses: vec![],
+        secrets: vec![],
+    }
 }
 
 fn known(text: &str) -> Base {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::body::is_json;
 use super::document::Document;
-use crate::schema::{Side, shaped};
+use crate::schema::{Loss, Side, shaped};
 use crate::text;
 
 /// What an operation gives back.
@@ -19,6 +19,7 @@ pub(super) struct Answer {
     /// A media type that no driver reads.
     pub(super) unreadable: Option<String>,
     pub(super) lost: Vec<String>,
+    pub(super) losses: Vec<Loss>,
 }
 
 /// A refusal that the document describes and HTTP alone does not explain.
@@ -37,6 +38,7 @@ pub(super) fn of<'d>(document: &Document<'d>, operation: &'d Value) -> Answer {
         accept: None,
         unreadable: None,
         lost: Vec::new(),
+        losses: Vec::new(),
     };
     let Some(content) = content(document, operation) else { return empty };
     let json = content.iter().find(|(media, _)| is_json(media));
@@ -80,7 +82,8 @@ fn structured<'d>(document: &Document<'d>, raw: Option<&'d Value>) -> Answer {
         shaped.schema = json!({ "type": "object" });
     }
     let lost = std::mem::take(&mut shaped.lost);
-    Answer { outputs: shaped.whole(), wrap, accept: None, unreadable: None, lost }
+    let losses = std::mem::take(&mut shaped.losses);
+    Answer { outputs: shaped.whole(), wrap, accept: None, unreadable: None, lost, losses }
 }
 
 /// The name under which an answer is put that is surely no object, or may be something else.

@@ -171,6 +171,7 @@ fn tags(operation: &Operation<'_>) -> Vec<String> {
 
 /// Notes what of an answer could not be taken over.
 pub(super) fn lost(answer: &Answer, margin: &mut Margin) {
+    margin.lost("outputs", answer.losses.clone());
     for target in &answer.lost {
         let why =
             format!("`{}` cannot be followed inside of the document", text::line(target, 200));

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use haft_notation::keywords::below;
 use serde_json::{Map, Value};
 
-use super::Shaped;
+use super::{Loss, Shaped};
 
 /// How many values the schema of a contract may have.
 const LARGEST: usize = 8_000;
@@ -25,6 +26,7 @@ pub(super) fn to_size(mut shaped: Shaped) -> Shaped {
         return shaped;
     }
     shaped.lost.push(String::from("what lies too deep"));
+    let whole = (shaped.schema.clone(), shaped.definitions.clone());
     while levels > 2 {
         shaped.schema = shallow(&shaped.schema, levels);
         for schema in shaped.definitions.values_mut() {
@@ -32,6 +34,7 @@ pub(super) fn to_size(mut shaped: Shaped) -> Shaped {
         }
         forget_unused(&mut shaped);
         if all(&shaped) <= LARGEST {
+            shaped.losses.extend(missing(&whole, &shaped));
             return shaped;
         }
         levels = levels * 2 / 3;
@@ -40,7 +43,45 @@ pub(super) fn to_size(mut shaped: Shaped) -> Shaped {
     let roots = shaped.schema.as_object().cloned().unwrap_or_default();
     let kept =
         roots.into_iter().filter(|(word, _)| ["type", "description"].contains(&word.as_str()));
-    Shaped { schema: Value::Object(kept.collect()), definitions: Map::new(), lost: shaped.lost }
+    let schema = Value::Object(kept.collect());
+    let mut bare = Shaped { schema, definitions: Map::new(), ..shaped };
+    bare.losses.extend(missing(&whole, &bare));
+    bare
+}
+
+/// The parts that were there before and are not any more, each named at its top.
+fn missing((schema, definitions): &(Value, Map<String, Value>), shaped: &Shaped) -> Vec<Loss> {
+    let mut gone = Vec::new();
+    differences(schema, &shaped.schema, "", &mut gone);
+    for (name, schema) in definitions {
+        let place = below("/$defs", name);
+        match shaped.definitions.get(name) {
+            Some(kept) => differences(schema, kept, &place, &mut gone),
+            None => gone.push(place),
+        }
+    }
+    let why = "the schema is larger or deeper than a contract can hold";
+    gone.into_iter().map(|pointer| Loss { pointer, why: why.to_owned() }).collect()
+}
+
+fn differences(before: &Value, after: &Value, place: &str, gone: &mut Vec<String>) {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            for (word, value) in before {
+                match after.get(word) {
+                    Some(kept) => differences(value, kept, &below(place, word), gone),
+                    None => gone.push(below(place, word)),
+                }
+            }
+        }
+        (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
+            for (at, (before, after)) in before.iter().zip(after).enumerate() {
+                differences(before, after, &below(place, &at.to_string()), gone);
+            }
+        }
+        (before, after) if before == after => {}
+        (_, _) => gone.push(place.to_owned()),
+    }
 }
 
 fn size(value: &Value) -> usize {

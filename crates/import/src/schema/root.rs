@@ -50,7 +50,7 @@ pub(crate) fn reference(value: &Value) -> Option<&str> {
 }
 
 /// A fragment of an address without its `%XX`.
-fn unescaped(fragment: &str) -> String {
+pub(super) fn unescaped(fragment: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = fragment.bytes();
     while let Some(byte) = rest.next() {

@@ -1,7 +1,7 @@
 //! What an import did, what it guessed, and how to have it otherwise.
 
 use anyhow::Result;
-use haft_import::{Conflict, Guess, Import, Outcome, SecretKind};
+use haft_import::{Conflict, Guess, Import, Outcome, SchemaLoss, SecretKind};
 use serde_json::{Value, json};
 
 use super::Wishes;
@@ -52,6 +52,7 @@ fn machine(wishes: &Wishes, import: &Import, outcome: &Outcome) -> Value {
         "kept": outcome.kept,
         "conflicts": outcome.conflicts,
         "skipped": import.skipped,
+        "losses": import.losses,
         "secrets": import.secrets,
     })
 }
@@ -64,6 +65,11 @@ fn people(context: &Context, wishes: &Wishes, import: &Import, outcome: &Outcome
     list(
         import.skipped.iter().map(|skipped| format!("left out {}: {}", skipped.what, skipped.why)),
     )?;
+    list(import.losses.iter().map(|loss| {
+        let SchemaLoss { file, field, pointer, why } = loss;
+        let pointer = if pointer.is_empty() { "/" } else { pointer };
+        format!("not kept {pointer} of the {field} in {file}: {why}")
+    }))?;
     guesses(&import.guesses)?;
     list(outcome.conflicts.iter().map(conflict))?;
     list(import.secrets.iter().map(|secret| {

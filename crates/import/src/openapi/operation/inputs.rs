@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use haft_notation::keywords::below;
 use serde_json::{Map, Value, json};
 
 use crate::import::Margin;
@@ -48,7 +49,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
     /// Whether a parameter may have several values.
     pub(super) fn is_several(&mut self, parameter: &Parameter<'d>) -> bool {
         let Some(raw) = parameter.raw else { return false };
-        let schema = self.shaper.schema(raw, 0);
+        let schema = self.shaper.at(&place_of(parameter)).schema(raw, 0);
         is_several(&schema, self.shaper.define())
     }
 
@@ -72,7 +73,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
         let name = self.taken.first_free(&names);
         let joined = self.joined.contains(&(parameter.wire, place));
         let schema = match parameter.raw {
-            Some(raw) if !joined => self.shaper.schema(raw, 0),
+            Some(raw) if !joined => self.shaper.at(&place_of(parameter)).schema(raw, 0),
             _ => json!({ "type": "string" }),
         };
         let mut schema = described(schema, parameter.description);
@@ -99,7 +100,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
     /// The inputs of a body: their names, or the name of the one that is all of it.
     pub(super) fn add_body(&mut self, body: &Body<'d>, margin: &mut Margin) -> Value {
         let schema = match body.raw {
-            Some(raw) => self.shaper.outermost(raw),
+            Some(raw) => self.shaper.at("/requestBody").outermost(raw),
             None if body.form == Form::Text => json!({ "type": "string" }),
             None => json!({}),
         };
@@ -149,18 +150,24 @@ impl<'a, 'd> Inputs<'a, 'd> {
         if let (false, Some(fields)) = (required.is_empty(), schema.as_object_mut()) {
             fields.insert("required".to_owned(), json!(required));
         }
-        let shaped = self.shaper.finish(schema);
+        let mut shaped = self.shaper.finish(schema);
         for target in &shaped.lost {
             let why =
                 format!("`{}` cannot be followed inside of the document", text::line(target, 200));
             margin.guess("inputs", "anything", &why, "edit the contract");
         }
+        margin.lost("inputs", std::mem::take(&mut shaped.losses));
         let mut schema = shaped.whole();
         if let Some(fields) = schema.as_object_mut() {
             fields.insert("additionalProperties".to_owned(), json!(false));
         }
         schema
     }
+}
+
+/// Where the schema of a parameter stands, for the list of what is not kept.
+fn place_of(parameter: &Parameter<'_>) -> String {
+    below(&below("/parameters", parameter.place.name()), parameter.wire)
 }
 
 /// A schema with the words of whatever holds it. A default becomes words too: the server fills it
