@@ -1,6 +1,7 @@
 //! What is wrong with a machine or a workspace, and the command that mends it.
 
 mod drivers;
+mod hardening;
 mod machine;
 mod records;
 
@@ -70,6 +71,7 @@ impl Host {
         found.push(self.clock_examined().await);
         found.extend(self.drivers_examined(actor).await);
         found.extend(self.calls_examined().await);
+        found.extend(self.hardening_examined().await);
         found
     }
 
