@@ -13,6 +13,7 @@ mod keyring;
 mod processor;
 mod random;
 mod served;
+pub mod spellings;
 
 pub use backend::{Act, Backend, Heard, Keys, Then};
 pub use bell::Bell;
