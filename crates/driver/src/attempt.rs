@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use haft_model::{Plan, Stop, TRACEPARENT, TRACESTATE, Trace};
-use haft_policy::Permit;
+use haft_policy::{Permit, TargetGuard};
 use serde_json::Value;
 
 use crate::{Abilities, Allowance, Cancel, Link, Safe, Vault};
@@ -35,6 +35,8 @@ pub struct Attempt<'a> {
     pub abilities: Abilities,
     /// The trace that it is a part of, for the backend.
     pub trace: Option<Trace>,
+    /// What it must not meet, and what it was judged by.
+    pub guard: TargetGuard,
     permit: &'a Permit,
 }
 
@@ -70,6 +72,7 @@ impl<'a> Attempt<'a> {
             safe,
             abilities,
             trace,
+            guard: TargetGuard::default(),
             permit,
         })
     }
@@ -93,6 +96,11 @@ impl<'a> Attempt<'a> {
     /// The same, with time that somebody else lets stand still.
     pub fn timed(self, time: Allowance) -> Attempt<'a> {
         Attempt { time, ..self }
+    }
+
+    /// The same, held against the rules while it runs.
+    pub fn guarded(self, guard: TargetGuard) -> Attempt<'a> {
+        Attempt { guard, ..self }
     }
 
     /// The same, as a part of a trace.

@@ -24,6 +24,7 @@ pub use allowance::Allowance;
 pub use attempt::Attempt;
 pub use backend::{Backend, BackendNews, BackendRequest, UPSTREAM_REQUEST};
 pub use caller::{Abilities, Caller, Inquiry, InquiryKind, Remark};
+pub use haft_policy::{CommandLine, PathTarget, TargetGuard, TargetKinds, Targets, path_texts};
 pub use hook::{Heard, Hook, HookAnswer};
 pub use line::Listener;
 pub use link::{Link, Said};
@@ -44,6 +45,16 @@ pub trait Driver: Send + Sync {
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
         let _ = plan;
         Ok(())
+    }
+
+    /// What `run` will touch for exactly this plan, of the kinds that rules compare: worked out by the
+    /// code that will touch it, and told before the call is judged. It may look at files; it changes
+    /// nothing and waits for nothing else.
+    ///
+    /// A driver that tells nothing is opaque: rules are held against the fields of the input alone.
+    fn targets(&self, plan: &Plan, kinds: TargetKinds) -> Targets {
+        let _ = (plan, kinds);
+        Targets::default()
     }
 
     /// Whether `run` itself says, through [`Link::submit`], when its effect begins. One that does not

@@ -5,6 +5,7 @@ mod folder;
 mod fs_list;
 mod fs_read;
 mod fs_write;
+mod guarded;
 mod place;
 mod refusal;
 mod root;
@@ -16,7 +17,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, PathTarget, TargetKinds, Targets};
 use haft_model::{Code, Plan, Stop, Timestamp, ToolKey};
 use haft_sandbox::AddressGuard;
 use serde_json::Value;
@@ -99,6 +100,23 @@ impl Driver for Builtin {
             Tool::TextSearch => text_search::Asked::of(&input).map(drop),
             Tool::TimeNow => Ok(()),
         }
+    }
+
+    fn targets(&self, plan: &Plan, kinds: TargetKinds) -> Targets {
+        let (input, mut targets) = (plan.mapped(), Targets::default());
+        match Tool::of(plan) {
+            Ok(Tool::HttpFetch) if kinds.urls => {
+                let url = fetch::asked(&input, &self.guard);
+                targets.urls.extend(url.iter().map(|url| url.as_str().to_owned()));
+            }
+            Ok(Tool::FsList | Tool::FsRead | Tool::FsWrite | Tool::TextSearch) if kinds.paths => {
+                let place = Place::of(&input);
+                let target = place.map(|place| self.root.target(&place));
+                targets.paths.push(target.unwrap_or(PathTarget::Unresolved));
+            }
+            Ok(_) | Err(_) => {}
+        }
+        targets
     }
 
     fn reports_submission(&self, plan: &Plan) -> bool {

@@ -12,11 +12,12 @@ mod login;
 mod manifest;
 pub(crate) mod program;
 mod run;
+mod targets;
 mod tried;
 
 use std::sync::LazyLock;
 
-use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, TargetKinds, Targets};
 use haft_model::{Plan, Stop};
 use serde_json::Value;
 
@@ -62,6 +63,13 @@ impl Cli {
 impl Driver for Cli {
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
         self.prepare(plan).map(drop)
+    }
+
+    fn targets(&self, plan: &Plan, kinds: TargetKinds) -> Targets {
+        let prepared = self.prepare(plan);
+        prepared
+            .map(|(command, line)| targets::of(command, &line.args, plan, &self.place, kinds))
+            .unwrap_or_default()
     }
 
     fn reports_submission(&self, plan: &Plan) -> bool {

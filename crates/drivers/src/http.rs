@@ -27,7 +27,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, TargetKinds, Targets};
 use haft_model::{Code, Plan, Stop, Timestamp};
 use haft_sandbox::AddressGuard;
 use reqwest::Method;
@@ -99,17 +99,22 @@ impl Http {
     }
 
     /// Whether the input of a call can be written into its request. No secret is opened for that.
-    fn looked_at(&self, plan: &Plan) -> Result<(), Stop> {
+    fn looked_at(&self, plan: &Plan) -> Result<Draft, Stop> {
         let operation = self.operation(plan)?;
         let (secrets, asked) = (&Secrets::StandIns, &Asked::default());
         let given = Given { plan, key: None, secrets, asked };
-        Draft::of(&self.manifest, operation, &given).map(drop)
+        Draft::of(&self.manifest, operation, &given)
     }
 }
 
 impl Driver for Http {
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
-        self.looked_at(plan)
+        self.looked_at(plan).map(drop)
+    }
+
+    fn targets(&self, plan: &Plan, kinds: TargetKinds) -> Targets {
+        let draft = self.looked_at(plan);
+        draft.map(|draft| draft.targets(kinds, self.files.as_ref())).unwrap_or_default()
     }
 
     fn reports_submission(&self, plan: &Plan) -> bool {

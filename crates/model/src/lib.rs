@@ -45,6 +45,7 @@ mod time;
 mod token;
 mod tool_error;
 mod trace;
+pub mod web;
 
 pub use actor::{Actor, Role, is_role, is_same_person, is_user};
 pub use approval::{Approval, ApprovalClass};

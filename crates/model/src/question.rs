@@ -25,6 +25,9 @@ pub struct Bound {
     pub driver_digest: Option<Digest>,
     /// The digest of the input that would run.
     pub call_input: Digest,
+    /// The digest of what the driver would touch, where rules compare that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<Digest>,
     /// The fingerprint of the effects.
     pub effects: Digest,
     /// Who called.

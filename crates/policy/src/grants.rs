@@ -9,6 +9,7 @@ use haft_model::{
     Timestamp, parse_timestamp,
 };
 
+use crate::targets::Spellings;
 use crate::values::{lies_in, paths, urls};
 use crate::{Matter, Rulebook};
 use conditions::Held;
@@ -87,6 +88,44 @@ fn granted(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Vec<Opin
         return vec![Opinion::new(Layer::Grant, Says::Allow, reason)];
     }
     vec![denied(&states, matter)]
+}
+
+/// The scopes that a call has to stay in while it runs; none where a grant that holds has no scope, or
+/// where no grant is needed.
+pub(crate) fn scopes(
+    rulebook: &Rulebook,
+    matter: &Matter<'_>,
+    now: Timestamp,
+) -> Option<Vec<String>> {
+    let all: Vec<Placed<'_>> = rulebook.policies.iter().flat_map(|policy| placed(policy)).collect();
+    let mut scopes = Vec::new();
+    for (at, placed) in all.iter().enumerate() {
+        let holds = concerns(placed.grant, matter)
+            && matches!(
+                state(placed.grant, all.get(at + 1..), matter, now),
+                State::Live | State::Pending(_)
+            );
+        if !holds {
+            continue;
+        }
+        let naming = placed.grant.actions.iter();
+        for action in naming.filter(|action| covers(&action.action, matter.grant)) {
+            let Ok(()) = scope(action, matter) else { continue };
+            let bound = action.scope.as_deref()?;
+            if Glob::new(bound).matches(matter.plan.tool.id.as_str()) {
+                return None;
+            }
+            scopes.push(bound.to_owned());
+        }
+    }
+    (!scopes.is_empty()).then_some(scopes)
+}
+
+/// Whether one thing lies in a scope under each of its proper names.
+pub(crate) fn is_inside(place: &Spellings, scope: &str) -> bool {
+    let glob = Glob::new(scope);
+    let inside = |place: &String| glob.matches(place) || lies_in(place, scope);
+    place.known && place.canonical.iter().all(inside)
 }
 
 /// The no, with the most telling reason; the later grant tells among equals.
@@ -191,7 +230,10 @@ fn scope(action: &ActionGrant, matter: &Matter<'_>) -> Result<(), String> {
     if places.is_empty() {
         return Err(format!("scope `{scope}` cannot be evaluated for this call"));
     }
-    if places.iter().all(|place| glob.matches(place) || lies_in(place, scope)) {
+    // What the driver tells can only lead out of a scope.
+    places.extend(matter.targets.path_spellings());
+    places.extend(matter.targets.url_spellings());
+    if places.iter().all(|place| is_inside(place, scope)) {
         return Ok(());
     }
     Err(format!("the call reaches beyond scope `{scope}`"))

@@ -3,11 +3,15 @@
 use haft_model::{CostClass, Opinion, Plan, StandingAnswer, Timestamp};
 use serde_json::Value;
 
+use crate::Targets;
+
 /// What is judged. The room before fetched everything in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Matter<'m> {
     /// The plan.
     pub plan: &'m Plan,
+    /// What its driver will touch.
+    pub targets: &'m Targets,
     /// What a grant has to name: the action's id, or `tool:<id>`.
     pub grant: &'m str,
     /// The action that the tool implements.

@@ -4,6 +4,7 @@ mod bind;
 mod scope;
 
 pub(crate) use bind::{missing, named};
+pub(crate) use scope::path_subject;
 
 use haft_model::{Budget, Firmness, Layer, Needs, Opinion, PolicyRule, RuleDecision, Says, Signer};
 
@@ -24,6 +25,21 @@ pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion>
         }
     }
     opinions
+}
+
+/// The policies that hold paths back and may be about what a call meets while it runs: those that deny,
+/// and those that would ask and were not about the call as it was judged.
+pub(crate) fn held_paths<'r>(rulebook: &'r Rulebook, matter: &Matter<'_>) -> Vec<&'r PolicyRule> {
+    let mut bound = bind::bound(rulebook, matter);
+    bound.retain(|(rule, severity)| {
+        let answered = rule.decision != RuleDecision::Deny && scope::matches(rule, matter);
+        *severity == Severity::Blocks
+            && rule.decision != RuleDecision::Allow
+            && !answered
+            && rule.subject.as_deref().is_some_and(|subject| path_subject(subject).is_some())
+            && scope::matches(&PolicyRule { subject: None, ..PolicyRule::clone(rule) }, matter)
+    });
+    bound.into_iter().map(|(rule, _)| rule).collect()
 }
 
 /// What a policy says that somebody has to heed because they named it, whatever it matches itself.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use haft_model::{Governance, Policy, PolicyRule, Risk, Rule};
+use haft_model::{Glob, Governance, Policy, PolicyRule, Risk, Rule};
+
+use crate::TargetKinds;
+use crate::policies::path_subject;
 
 /// The rules of a workspace at one moment.
 #[derive(Clone, Debug)]
@@ -32,5 +35,26 @@ impl Default for Rulebook {
             autonomy: Risk::READ,
             complete: true,
         }
+    }
+}
+
+impl Rulebook {
+    /// What rules about calls of a tool compare, so that nothing else is found out about a call.
+    pub fn target_kinds(&self, tool: &str) -> TargetKinds {
+        let mut kinds = TargetKinds::default();
+        for rule in &self.rules {
+            if rule.tool.as_deref().is_none_or(|pattern| Glob::new(pattern).matches(tool)) {
+                kinds.paths |= rule.path.is_some();
+                kinds.urls |= rule.url.is_some();
+                kinds.commands |= rule.command.is_some();
+            }
+        }
+        let mut subjects = self.policy_rules.iter().filter_map(|rule| rule.subject.as_deref());
+        kinds.paths |= subjects.any(|subject| path_subject(subject).is_some());
+        let mut granted = self.policies.iter().flat_map(|policy| &policy.grants);
+        if granted.any(|grant| grant.actions.iter().any(|action| action.scope.is_some())) {
+            (kinds.paths, kinds.urls) = (true, true);
+        }
+        kinds
     }
 }

@@ -8,20 +8,15 @@ use std::collections::BTreeSet;
 use haft_model::{Actor, EffectClass, Firmness, Glob, Layer, Opinion, Rule, Says, Verdict};
 use serde_json::Value;
 
-use crate::values::{Command, commands, paths, urls};
-use crate::{Matter, Rulebook};
+use crate::targets::{Spellings, address};
+use crate::values::{commands, path_patterns, paths, urls};
+use crate::{Matter, Rulebook, Targets};
 
 /// What the rules say that are about this call; deny beats ask and ask beats allow when they are
 /// weighed.
 pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
-    let plan = matter.plan;
-    let subject = Subject {
-        tool: plan.tool.id.as_str(),
-        action: Some(matter.action.unwrap_or(matter.grant)),
-        classes: &plan.effects.classes,
-        actor: Some(&plan.actor),
-        input: &plan.input,
-    };
+    let mapped = matter.plan.mapped();
+    let subject = Subject::of(matter, &mapped);
     let about = rulebook.rules.iter().enumerate().filter(|(_, rule)| matches(rule, &subject));
     about.map(|(index, rule)| opinion(index, rule)).collect()
 }
@@ -53,6 +48,33 @@ pub struct Subject<'s> {
     pub actor: Option<&'s Actor>,
     /// The input.
     pub input: &'s Value,
+    /// The input as the backend names its fields, where that is different.
+    pub mapped: Option<&'s Value>,
+    /// What the driver will touch.
+    pub targets: &'s Targets,
+}
+
+impl<'s> Subject<'s> {
+    /// The call of a matter, with its input as the backend names the fields.
+    pub(crate) fn of(matter: &Matter<'s>, mapped: &'s Value) -> Subject<'s> {
+        let plan = matter.plan;
+        Subject {
+            tool: plan.tool.id.as_str(),
+            action: Some(matter.action.unwrap_or(matter.grant)),
+            classes: &plan.effects.classes,
+            actor: Some(&plan.actor),
+            input: &plan.input,
+            mapped: (!plan.renames.is_empty()).then_some(mapped),
+            targets: matter.targets,
+        }
+    }
+
+    /// What the input holds of a kind, under the contract's names and under the backend's.
+    fn named<T>(&self, values: fn(&Value) -> Vec<T>) -> Vec<T> {
+        let mut found = values(self.input);
+        found.extend(self.mapped.map(values).unwrap_or_default());
+        found
+    }
 }
 
 /// Whether a rule is about a call: everything that the rule gives has to fit.
@@ -65,14 +87,16 @@ pub struct Subject<'s> {
 /// - for `url`: `url`, `uri`, `href`;
 /// - for `command`: `command`, `cmd`, `argv`; a list of words is joined with spaces.
 ///
-/// A rule with such a pattern is not about a call without such a field. Paths and URLs are
-/// compared without `.`, `..` and doubled slashes.
+/// Beside these stands what the driver tells that it will touch: resolved paths, addresses as it will
+/// ask for them, and commands as it will start them. A rule with such a pattern is not about a call
+/// that has neither. Paths are compared without `.`, `..` and doubled slashes, addresses as the parser
+/// of the drivers reads them, commands by each program that their arguments show. What cannot be read
+/// or resolved, and a command that runs a text, fits every rule that denies or asks and none that
+/// allows.
 ///
 /// Where a call has several such values (or classes), a rule that denies or asks is about it when
-/// one of them fits, and a rule that allows only when all of them do: copying `docs/a` over
-/// `keys/b` is not allowed by a rule about `docs/*`. For the same reason a rule that allows is not
-/// about a command line that a shell would take apart, and one that denies or asks looks at each
-/// part.
+/// one of them fits, and a rule that allows only when all of them do and the input names one: copying
+/// `docs/a` over `keys/b` is not allowed by a rule about `docs/*`.
 pub fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
     let reach = match rule.verdict {
         Verdict::Allow => Reach::All,
@@ -86,11 +110,26 @@ pub fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
         && fits(&rule.action, &|| subject.action.iter().map(|&action| action.into()).collect())
         && fits(&rule.class.as_deref().map(spelled), &|| classes(subject))
         && (subject.actor.is_none() || fits(&rule.actor, &|| callers(subject)))
-        && fits(&rule.path, &|| paths(subject.input))
-        && fits(&rule.url, &|| urls(subject.input))
+        && rule.path.as_deref().is_none_or(|pattern| {
+            let told = subject.targets.path_spellings().collect();
+            reach.spelled(&path_patterns(pattern), subject.named(paths), told)
+        })
+        && rule.url.as_deref().is_none_or(|pattern| {
+            let told = subject.targets.url_spellings().collect();
+            reach.spelled(&address::patterns(pattern), subject.named(urls), told)
+        })
         && rule.command.as_deref().is_none_or(|pattern| {
-            let glob = Glob::new(pattern);
-            reach.covers(&commands(subject.input), |command| runs(&glob, command, reach))
+            let (named, told) = (subject.named(commands), &subject.targets.commands);
+            match reach {
+                Reach::Any => {
+                    named.iter().any(|command| command.is_held(pattern))
+                        || told.iter().any(|command| command.is_held(pattern))
+                }
+                Reach::All => {
+                    reach.covers(&named, |command| command.is_let_go(pattern))
+                        && told.iter().all(|command| command.is_let_go(pattern))
+                }
+            }
         })
 }
 
@@ -123,6 +162,18 @@ impl Reach {
                 Reach::All => values.iter().all(fits),
             }
     }
+
+    /// Whether patterns are about what the input names and what the driver tells. What is only told
+    /// lets nothing go.
+    fn spelled(self, patterns: &[Glob], named: Vec<Spellings>, told: Vec<Spellings>) -> bool {
+        match self {
+            Reach::Any => named.iter().chain(&told).any(|value| value.is_held(patterns)),
+            Reach::All => {
+                self.covers(&named, |value| value.is_let_go(patterns))
+                    && told.iter().all(|value| value.is_let_go(patterns))
+            }
+        }
+    }
 }
 
 /// A class in the spelling of our own table, where it is one of ours.
@@ -139,16 +190,4 @@ fn callers(subject: &Subject<'_>) -> Vec<String> {
     let callers =
         subject.actor.into_iter().flat_map(|actor| [Some(&actor.id), actor.speaking.as_ref()]);
     callers.flatten().map(|id| id.as_str().to_owned()).collect()
-}
-
-fn runs(glob: &Glob, command: &Command, reach: Reach) -> bool {
-    match (command, reach) {
-        (Command::Words(words), _) => glob.matches(words),
-        (Command::Line(line), Reach::Any) => {
-            glob.matches(line) || command.parts().any(|part| glob.matches(part))
-        }
-        (Command::Line(line), Reach::All) => {
-            line == glob.source() || (glob.matches(line) && command.is_plain())
-        }
-    }
 }

@@ -1,6 +1,10 @@
 //! What an input says about files, addresses and commands, by the names of its fields.
 
-use serde_json::Value;
+use haft_model::Glob;
+use serde_json::{Map, Value};
+
+use crate::targets::words::words;
+use crate::targets::{CommandLine, Spellings, address};
 
 /// Last words of names whose values are paths.
 const PATHS: [&str; 6] = ["path", "file", "filename", "dir", "directory", "folder"];
@@ -9,58 +13,120 @@ const URLS: [&str; 3] = ["url", "uri", "href"];
 /// Last words of names whose values are commands.
 const COMMANDS: [&str; 3] = ["command", "cmd", "argv"];
 
-/// A command in an input.
+/// Names of fields whose values a command beside them is given.
+const ARGUMENTS: [&str; 3] = ["arg", "argument", "param"];
+
+/// A command that an input names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Command {
-    /// One text, which a shell may take apart.
-    Line(String),
-    /// A list of words, joined here; no shell reads it.
-    Words(String),
+pub(crate) struct NamedCommand {
+    /// As it is written, where it is one text.
+    text: Option<String>,
+    /// What it runs.
+    line: CommandLine,
 }
 
-impl Command {
-    /// What a shell would take apart or fill in.
+impl NamedCommand {
+    /// What a shell takes apart at the least.
     const SHELL: [char; 13] = [';', '|', '&', '<', '>', '`', '$', '(', ')', '{', '}', '\n', '\r'];
 
-    /// Whether no shell would make more than one command of it.
-    pub(crate) fn is_plain(&self) -> bool {
-        match self {
-            Command::Line(line) => !line.contains(Command::SHELL),
-            Command::Words(_) => true,
-        }
+    /// Whether a pattern that holds back is about it, or about any part that a shell might make of it.
+    pub(crate) fn is_held(&self, pattern: &str) -> bool {
+        let glob = Glob::new(pattern);
+        let parts = self.text.iter().flat_map(|text| text.split(NamedCommand::SHELL));
+        self.line.is_held(pattern)
+            || self.text.as_deref().is_some_and(|text| glob.matches(text))
+            || parts.map(str::trim).any(|part| !part.is_empty() && glob.matches(part))
     }
 
-    /// Its parts, as a shell would take it apart at the least.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
-        let (Command::Line(text) | Command::Words(text)) = self;
-        let whole = self.is_plain().then_some(text.trim());
-        let parts = (!self.is_plain()).then(|| text.split(Command::SHELL).map(str::trim));
-        whole.into_iter().chain(parts.into_iter().flatten()).filter(|part| !part.is_empty())
+    /// Whether a pattern that lets go is about it: it writes the whole text out, or nothing of it is
+    /// hidden.
+    pub(crate) fn is_let_go(&self, pattern: &str) -> bool {
+        self.text.as_deref() == Some(pattern) || self.line.is_let_go(pattern)
     }
 }
 
 /// The paths of an input, without `.`, `..` and doubled slashes.
-pub(crate) fn paths(input: &Value) -> Vec<String> {
-    strings(input, &PATHS).into_iter().map(straight).collect()
+pub(crate) fn paths(input: &Value) -> Vec<Spellings> {
+    let spelled = |path: &str| {
+        let further = vec![path.to_owned()];
+        Spellings { further, ..Spellings::of(straight(path)) }
+    };
+    strings(input, &PATHS).into_iter().map(spelled).collect()
 }
 
-/// The addresses of an input: the host in lower case, the path without `.` and `..`.
-pub(crate) fn urls(input: &Value) -> Vec<String> {
-    strings(input, &URLS).into_iter().map(plain_url).collect()
+/// The texts of an input whose fields are named like paths, as they are written.
+pub fn path_texts(input: &Value) -> Vec<&str> {
+    strings(input, &PATHS)
+}
+
+/// The globs that a pattern about paths means.
+pub(crate) fn path_patterns(source: &str) -> Vec<Glob> {
+    let plain = straight(source);
+    match plain == source {
+        true => vec![Glob::new(source)],
+        false => vec![Glob::new(source), Glob::new(&plain)],
+    }
+}
+
+/// The addresses of an input, as the parser that drivers use reads them.
+pub(crate) fn urls(input: &Value) -> Vec<Spellings> {
+    strings(input, &URLS).into_iter().map(address::spellings).collect()
 }
 
 /// The commands of an input.
-pub(crate) fn commands(input: &Value) -> Vec<Command> {
+pub(crate) fn commands(input: &Value) -> Vec<NamedCommand> {
     let mut found = Vec::new();
-    named(input, &COMMANDS, &mut |value| match value {
-        Value::String(line) => found.push(Command::Line(line.clone())),
-        Value::Array(words) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            found.push(Command::Words(words.join(" ")));
+    match input {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if COMMANDS.contains(&last_word(name).as_str()) {
+                    found.extend(command(value, fields));
+                }
+                found.extend(commands(value));
+            }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
-    });
+        Value::Array(values) => found.extend(values.iter().flat_map(commands)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
     found
+}
+
+/// A command with the arguments that stand beside it, each of which may be all there is.
+fn command(value: &Value, beside: &Map<String, Value>) -> Vec<NamedCommand> {
+    let nowhere = |_: &str| None;
+    let (text, argv) = match value {
+        Value::String(text) => (Some(text.clone()), None),
+        Value::Array(words) => (None, Some(words.iter().map(word).collect::<Vec<String>>())),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return Vec::new(),
+    };
+    let line = match (&text, &argv) {
+        (Some(text), _) => CommandLine::text(text, &nowhere),
+        (None, argv) => CommandLine::of(argv.as_deref().unwrap_or_default(), &nowhere),
+    };
+    let mut found = vec![NamedCommand { text: text.clone(), line }];
+    let is_arguments = |name: &String| ARGUMENTS.contains(&last_word(name).as_str());
+    for (_, given) in beside.iter().filter(|(name, _)| is_arguments(name)) {
+        let given: Vec<String> = match given {
+            Value::Array(words) => words.iter().map(word).collect(),
+            Value::String(text) => match words(text) {
+                Some(words) => words,
+                None => vec![text.clone()],
+            },
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => continue,
+        };
+        let program = match (&text, &argv) {
+            (Some(text), _) => words(text).unwrap_or_else(|| vec![text.clone()]),
+            (None, argv) => argv.clone().unwrap_or_default(),
+        };
+        let argv: Vec<String> = program.into_iter().chain(given).collect();
+        found.push(NamedCommand { text: None, line: CommandLine::of(&argv, &nowhere) });
+    }
+    found
+}
+
+/// One word of a list.
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn strings<'v>(input: &'v Value, words: &[&str]) -> Vec<&'v str> {
@@ -129,7 +195,7 @@ pub(crate) fn straight(path: &str) -> String {
 /// Whether a path or an address is a scope or lies below it. `.` is every path from here.
 pub(crate) fn lies_in(place: &str, scope: &str) -> bool {
     let address = scope.contains("://");
-    let root = if address { plain_url(scope) } else { straight(scope) };
+    let root = if address { address::plain_pattern(scope) } else { straight(scope) };
     if root.is_empty() {
         let outside = place.starts_with('/') || place.starts_with("..") || place.contains("://");
         return !scope.is_empty() && !outside;
@@ -138,25 +204,15 @@ pub(crate) fn lies_in(place: &str, scope: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || root.ends_with('/'))
 }
 
-fn plain_url(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let host_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (host, rest) = rest.split_at(host_end);
-    let path_end = rest.find(['?', '#']).unwrap_or(rest.len());
-    let (path, query) = rest.split_at(path_end);
-    let dotted = path.replace("%2e", ".").replace("%2E", ".");
-    let mut path = if path.is_empty() { String::new() } else { straight(&dotted) };
-    if dotted.ends_with('/') && !path.ends_with('/') {
-        path.push('/');
-    }
-    format!("{}://{}{path}{query}", scheme.to_lowercase(), host.to_lowercase())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn named(values: Vec<Spellings>) -> Vec<String> {
+        values.into_iter().filter_map(|value| value.canonical.into_iter().next()).collect()
+    }
 
     #[test]
     fn fields_are_known_by_the_last_word_of_their_names() {
@@ -164,10 +220,10 @@ mod tests {
             "path": "a", "sourcePath": "b/../c", "output_dirs": ["d", "./e//f"], "profile": "no",
             "more": [{ "file": "/x/../../y" }], "directories": ["g"], "pathology": "no",
         });
-        assert_eq!(paths(&input), ["a", "c", "d", "e/f", "/y", "g"]);
-        assert_eq!(paths(&json!({ "up": "no", "file": "../x" })), ["../x"]);
+        assert_eq!(named(paths(&input)), ["a", "c", "d", "e/f", "/y", "g"]);
+        assert_eq!(named(paths(&json!({ "up": "no", "file": "../x" }))), ["../x"]);
         let input = json!({ "url": "HTTPS://Shop.Example/a/%2e%2E/b/?Q=1", "baseURL": "http://h" });
-        assert_eq!(urls(&input), ["https://shop.example/b/?Q=1", "http://h"]);
+        assert_eq!(named(urls(&input)), ["https://shop.example/b/?Q=1", "http://h/"]);
     }
 
     #[test]
@@ -197,11 +253,20 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_a_line_or_words() {
-        let input = json!({ "command": "ls; rm -r x", "argv": ["ls", "-l"] });
-        let found = commands(&input);
-        assert_eq!(found, [Command::Line("ls; rm -r x".into()), Command::Words("ls -l".into())]);
-        assert_eq!(found[0].parts().collect::<Vec<_>>(), ["ls", "rm -r x"]);
-        assert_eq!([found[0].is_plain(), found[1].is_plain()], [false, true]);
+    fn a_command_is_a_text_a_list_or_a_program_with_its_arguments() {
+        for (input, pattern, expected) in [
+            (json!({ "command": "ls; rm -r x" }), "rm *", true),
+            (json!({ "cmd": "ls -l" }), "rm *", false),
+            (json!({ "argv": ["rm", "-r", 7] }), "rm * 7", true),
+            (json!({ "argv": ["rm", "a;b"] }), "rm *", true),
+            (json!({ "run": { "command": "rm", "args": ["-r", "x"] } }), "rm *", true),
+            (json!({ "command": "env", "arguments": ["rm", "x"] }), "rm *", true),
+            (json!({ "command": "rm", "args": "-r x" }), "rm -r *", true),
+            (json!({ "command": "ls", "args": ["rm"] }), "rm *", false),
+            (json!({ "command": [] }), "rm *", true),
+        ] {
+            let held = commands(&input).iter().any(|command| command.is_held(pattern));
+            assert_eq!(held, expected, "{pattern} on {input}");
+        }
     }
 }

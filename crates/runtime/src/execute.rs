@@ -23,6 +23,7 @@ use crate::background;
 use crate::batch::Turns;
 use crate::gate::Cleared;
 use crate::guarded::{Guarded, caught};
+use crate::judge;
 use crate::limits::{Lapse, Reserved};
 use crate::queue;
 use crate::runtime::called_off;
@@ -201,6 +202,8 @@ impl Walk<'_> {
         let attempt = attempt.traced(self.trace.clone());
         let attempt = attempt.with(self.world.vault.clone()).asking(running.abilities());
         let attempt = attempt.timed(running.time.clone());
+        let attempt =
+            attempt.guarded(judge::guard(&self.world, &cleared.understood, self.journal.now()));
         let driver = &cleared.understood.driver;
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
         let mut work = Guarded(work);

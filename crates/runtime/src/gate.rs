@@ -185,7 +185,8 @@ impl Walk<'_> {
         opinions: &[Opinion],
     ) -> Result<Decision, Stop> {
         let plan = self.judged_as(&understood.plan);
-        self.runtime.judge(world, &understood.entry, &plan, opinions).await
+        let targets = &understood.targets;
+        self.runtime.judge(world, &understood.entry, &plan, targets, opinions).await
     }
 
     /// Where neither a person is at hand nor the inbox may be used, an ask is an end.

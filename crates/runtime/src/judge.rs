@@ -2,9 +2,10 @@
 
 use haft_catalog::{Entry, Explanation, Outlook, Viewer};
 use haft_model::{
-    Actor, Call, CostClass, Decision, Layer, Opinion, Plan, StandingAnswer, Stop, Verdict, utc_day,
+    Actor, Call, CostClass, Decision, Layer, Opinion, Plan, StandingAnswer, Stop, Timestamp,
+    Verdict, utc_day,
 };
-use haft_policy::{Circumstances, Matter, decide};
+use haft_policy::{Circumstances, Matter, TargetGuard, Targets, Usage, decide};
 use serde_json::{Value, json};
 
 use crate::journal::unrecorded;
@@ -109,17 +110,20 @@ impl Runtime {
             // Whether a driver is ready is another question than whether it may.
             Err(stop) => match bind(&Outlook::default()) {
                 Ok((plan, _)) => {
-                    let decision = Some(self.judge(&world, &entry, &plan, &[]).await?);
+                    let none = &Targets::default();
+                    let decision = Some(self.judge(&world, &entry, &plan, none, &[]).await?);
                     return Ok(Why { explained, decision, unready: None });
                 }
                 Err(_) => return Ok(Why { explained, decision: None, unready: Some(stop) }),
             },
         };
-        let unready = match Understood::of(&world, call, &entry, input, &outlook) {
-            Ok(_) => self.limits.room(&world, &entry, &plan, now).await.err(),
-            Err(stop) => Some(stop),
+        let (unready, targets) = match Understood::of(&world, call, &entry, input, &outlook) {
+            Ok(understood) => {
+                (self.limits.room(&world, &entry, &plan, now).await.err(), understood.targets)
+            }
+            Err(stop) => (Some(stop), Targets::default()),
         };
-        let decision = self.judge(&world, &entry, &plan, &[]).await?;
+        let decision = self.judge(&world, &entry, &plan, &targets, &[]).await?;
         Ok(Why { explained, decision: Some(decision), unready })
     }
 
@@ -129,24 +133,16 @@ impl Runtime {
         world: &World,
         entry: &Entry,
         plan: &Plan,
+        targets: &Targets,
         opinions: &[Opinion],
     ) -> Result<Decision, Stop> {
         let now = self.clock.now();
         let usage = self.limits.usage(world, entry, plan, now).await?;
         let weigh = |standing: &[StandingAnswer]| {
-            let contract = &entry.contract;
-            let matter = Matter {
-                plan,
-                grant: &contract.grant_key(),
-                action: contract.action.as_ref().map(|action| action.id.as_str()),
-                cost: cost(entry, plan),
-                trusted: contract.trusted(),
-                opinions,
-                standing,
-                usage: &usage,
-                circumstances: &Circumstances::default(),
-            };
-            decide(&world.rulebook, &matter, now)
+            let grant = entry.contract.grant_key();
+            let circumstances = Circumstances::default();
+            let matter = matter(entry, plan, targets, &grant, &usage, &circumstances);
+            decide(&world.rulebook, &Matter { opinions, standing, ..matter }, now)
         };
         let decision = weigh(&[]);
         if decision.verdict != Verdict::Ask {
@@ -163,6 +159,43 @@ impl Runtime {
     async fn standing(&self, actor: &Actor) -> Result<Vec<StandingAnswer>, Stop> {
         let all = self.store.standing(Some(&actor.tenant)).await.map_err(unrecorded)?;
         Ok(all.into_iter().filter(|answer| answer.actor == actor.id).collect())
+    }
+}
+
+/// What holds a call while it runs. Nothing where no rule compares what the call may meet.
+pub(crate) fn guard(world: &World, understood: &Understood, now: Timestamp) -> TargetGuard {
+    let plan = &understood.plan;
+    if world.rulebook.target_kinds(plan.tool.id.as_str()).is_empty() {
+        return TargetGuard::default();
+    }
+    let entry = &understood.entry;
+    let (usage, circumstances) = (Usage::default(), Circumstances::default());
+    let grant = entry.contract.grant_key();
+    let matter = matter(entry, plan, &understood.targets, &grant, &usage, &circumstances);
+    TargetGuard::of(&world.rulebook, &matter, now)
+}
+
+/// A call about which nobody was heard yet.
+fn matter<'m>(
+    entry: &'m Entry,
+    plan: &'m Plan,
+    targets: &'m Targets,
+    grant: &'m str,
+    usage: &'m Usage,
+    circumstances: &'m Circumstances,
+) -> Matter<'m> {
+    let contract = &entry.contract;
+    Matter {
+        plan,
+        targets,
+        grant,
+        action: contract.action.as_ref().map(|action| action.id.as_str()),
+        cost: cost(entry, plan),
+        trusted: contract.trusted(),
+        opinions: &[],
+        standing: &[],
+        usage,
+        circumstances,
     }
 }
 

@@ -7,6 +7,7 @@ use haft_catalog::{
     DriverStates, Entry, Health, Index, Moment, Provider, Revision, Snapshot, Surface, View, Viewer,
 };
 use haft_model::{Actor, Date, DriverId, Event, Stop, SurfaceSeen, Timestamp, ToolKey, utc_day};
+use haft_policy::Targets;
 use haft_policy::rules::{Subject, denies_always};
 use serde_json::Value as Json;
 
@@ -205,6 +206,8 @@ fn denied_always(world: &World, actor: &Actor) -> BTreeSet<ToolKey> {
             classes: &contract.effects.classes,
             actor: Some(actor),
             input: &Json::Null,
+            mapped: None,
+            targets: &Targets::default(),
         };
         denies_always(rules, &subject)
     };

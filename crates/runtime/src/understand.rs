@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_catalog::{Avoided, Entry, Outlook, Sender, StatusQuery};
-use haft_driver::Driver;
+use haft_driver::{Driver, Targets};
 use haft_model::{
     ArgumentsReady, Call, CallPhase, Code, Digest, Event, FactRule, MutationSource, Plan,
     ResolvedFacts, Stop, Tri,
@@ -25,6 +25,8 @@ pub(crate) struct Understood {
     /// Tells the driver from itself after a change.
     pub(crate) driver_digest: Digest,
     pub(crate) facts: ResolvedFacts,
+    /// What the driver will touch, as far as rules compare it.
+    pub(crate) targets: Targets,
     /// How to learn what became of a call whose answer was lost.
     pub(crate) status: Option<StatusQuery>,
     /// Whether the backend itself carries out a key at most once.
@@ -108,7 +110,7 @@ impl Understood {
         input: Value,
         outlook: &Outlook,
     ) -> Result<Understood, Stop> {
-        let (plan, binding) = world.snapshot.bind(entry, call, input, outlook)?;
+        let (mut plan, binding) = world.snapshot.bind(entry, call, input, outlook)?;
         let driver = world.drivers.get(&plan.route.driver).cloned().ok_or_else(|| {
             let kind = binding.driver.kind.name();
             Stop::new(
@@ -122,8 +124,14 @@ impl Understood {
             let words = format!("driver `{id}` broke while it looked at the input: {fault}");
             Err(Stop::new(Code::Internal, words).help("whoever wrote the driver has to mend it"))
         })?;
+        let targets = targets(world, &plan, driver.as_ref())?;
+        if let Some(told) = targets.digest() {
+            // INVARIANT: a permit is for what was judged, so that another target is another plan.
+            plan.digest = Digest::of(&(&plan.digest, told));
+        }
         Ok(Understood {
             facts: facts(entry, &plan.input),
+            targets,
             entry: entry.clone(),
             driver_version: binding.driver.version.clone(),
             driver_digest: binding.driver.digest().clone(),
@@ -133,6 +141,19 @@ impl Understood {
             plan,
         })
     }
+}
+
+/// What a driver will touch. Where no rule compares it, nothing is looked up.
+fn targets(world: &World, plan: &Plan, driver: &dyn Driver) -> Result<Targets, Stop> {
+    let kinds = world.rulebook.target_kinds(plan.tool.id.as_str());
+    if kinds.is_empty() {
+        return Ok(Targets::default());
+    }
+    caught(|| driver.targets(plan, kinds)).map_err(|fault| {
+        let id = &plan.route.driver;
+        let words = format!("driver `{id}` broke while it told what it will touch: {fault}");
+        Stop::new(Code::Internal, words).help("the author of the driver has to mend it")
+    })
 }
 
 /// The safety facts of this very input; what cannot be settled takes the unsafe value.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use url::{Host, Url};
+use haft_model::web::{Host, Url};
 
 use crate::ranges;
 

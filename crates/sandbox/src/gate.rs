@@ -13,8 +13,8 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
 use haft_model::host::{covers, is_own, name_of};
+use haft_model::web::Host;
 use tokio::time::timeout;
-use url::Host;
 
 use crate::{AddressGuard, Forbidden};
 

@@ -14,6 +14,7 @@ mod ordinary;
 mod processor;
 mod random;
 mod served;
+pub mod spellings;
 
 pub use backend::{Act, Backend, Heard, Keys, Then};
 pub use bell::Bell;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_driver::{Attempt, Failure, Output};
+use haft_driver::{Attempt, Failure, Output, TargetGuard};
 use haft_model::{Blame, Code, EffectState, Plan, Stop, Tri};
 use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub(super) async fn run(
     let sending = Arc::new(Sending::announced(attempt.link.clone()));
     let way = Way { guard, lookup, sending: &sending, submitted: Submitted::OnWrite };
     let ended = tokio::select! {
-        ended = fetch(way, url) => ended,
+        ended = fetch(way, url, &attempt.guard) => ended,
         () = attempt.cancel.cancelled() => {
             attempt.link.cancel_heard().await;
             Err(called_off())
@@ -74,9 +74,11 @@ fn late(stage: Stage) -> Stop {
     }
 }
 
-/// Asks, and asks again where the answer points elsewhere. Every address is checked like the first.
-async fn fetch(way: Way<'_>, mut url: CheckedUrl) -> Result<Value, Stop> {
+/// Asks, and asks again where the answer points elsewhere. Every address is checked like the first, and
+/// held against the rules.
+async fn fetch(way: Way<'_>, mut url: CheckedUrl, guard: &TargetGuard) -> Result<Value, Stop> {
     for redirects in 0..=MOST_REDIRECTS {
+        guard.url(url.as_str()).map_err(|stop| stop.at("/url"))?;
         let answer = way.send(&Outgoing::get(url.clone())).await;
         let answer = answer.map_err(|fault| {
             let stop = unanswered(fault, &url);

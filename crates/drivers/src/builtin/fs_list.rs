@@ -1,12 +1,13 @@
 //! `fs.list`: what lies in a folder of the workspace.
 
-use haft_driver::{Attempt, Failure, Output};
+use haft_driver::{Attempt, Failure, Output, TargetGuard};
 use haft_model::Stop;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use super::folder::{Kind, items, size};
+use super::guarded::{below, count_withheld};
 use super::place::Place;
 use super::refusal::Refusal;
 use super::root::{House, Root, Spot};
@@ -32,35 +33,44 @@ impl Asked {
 struct Listing<'a> {
     house: House,
     watch: &'a Watch,
+    guard: &'a TargetGuard,
+    /// The names that lead to the folder, as rules know it.
+    root: String,
     entries: Vec<Value>,
     more: bool,
+    /// How many entries the rules hold back.
+    withheld: u64,
 }
 
 pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
     let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unread)?;
-    let (root, watch) = (root.clone(), Watch::of(attempt));
-    blocking(move || list(&root, &asked, &watch))
+    let (root, watch, guard) = (root.clone(), Watch::of(attempt), attempt.guard.clone());
+    blocking(move || list(&root, &asked, &watch, &guard))
         .await
         .and_then(|listed| listed)
         .map(Output::read)
         .map_err(unread)
 }
 
-fn list(root: &Root, asked: &Asked, watch: &Watch) -> Result<Value, Stop> {
+fn list(root: &Root, asked: &Asked, watch: &Watch, guard: &TargetGuard) -> Result<Value, Stop> {
     let refused = |refusal: Refusal| refusal.about(&asked.place);
-    let folder = match root.find(&asked.place).map_err(refused)? {
-        Spot::Folder(folder) => folder,
+    let found = match root.find_guarded(&asked.place, guard)? {
+        Spot::Folder(found) => found,
         Spot::Entry(_) => return Err(refused(Refusal::IsFile)),
         Spot::Missing(..) => return Err(refused(Errno::NOENT.into())),
     };
     let house = root.house().map_err(refused)?;
-    let mut listing = Listing { house, watch, entries: Vec::new(), more: false };
-    listing.add(&folder, "", asked.depth)?.map_err(refused)?;
-    Ok(json!({
+    let (entries, trail) = (Vec::new(), below(&found.trail));
+    let mut listing =
+        Listing { house, watch, guard, root: trail, entries, more: false, withheld: 0 };
+    listing.add(&found.folder, "", asked.depth)?.map_err(refused)?;
+    let mut listed = json!({
         "path": asked.place.written,
         "entries": listing.entries,
         "more": listing.more,
-    }))
+    });
+    count_withheld(&mut listed, listing.withheld);
+    Ok(listed)
 }
 
 impl Listing<'_> {
@@ -83,6 +93,10 @@ impl Listing<'_> {
                 break;
             }
             let name = format!("{before}{}", item.name);
+            if self.guard.path(&format!("{}{name}", self.root)).is_err() {
+                self.withheld += 1;
+                continue;
+            }
             let kind = item.kind.name();
             let size = (item.kind == Kind::File).then(|| size(folder, &item.name)).flatten();
             self.entries.push(match size {

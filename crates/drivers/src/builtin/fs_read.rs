@@ -40,7 +40,7 @@ impl Asked {
 pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
     let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unread)?;
     let refused = |refusal: Refusal| unread(refusal.about(&asked.place));
-    let (file, size) = root.open_file(&asked.place).map_err(refused)?;
+    let (file, size) = root.open_guarded(&asked.place, &attempt.guard).map_err(unread)?;
     let offset = asked.offset;
     let wanted = asked.length.min(size.saturating_sub(offset));
     let read = if wanted <= QUICK {

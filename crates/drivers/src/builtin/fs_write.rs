@@ -5,7 +5,7 @@ mod scene;
 
 use std::fs::File;
 
-use haft_driver::{Attempt, Failure, Output};
+use haft_driver::{Attempt, Failure, Output, TargetGuard};
 use haft_model::{Code, Stop};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -82,8 +82,8 @@ struct Prepared {
 
 pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
     let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unsent)?;
-    let (root, watch) = (root.clone(), Watch::of(attempt));
-    let prepared = blocking(move || prepare(&root, asked)).await.and_then(|done| done);
+    let (root, watch, guard) = (root.clone(), Watch::of(attempt), attempt.guard.clone());
+    let prepared = blocking(move || prepare(&root, asked, &guard)).await.and_then(|done| done);
     let prepared = prepared.map_err(unsent)?;
     watch.check().map_err(unsent)?;
     attempt.link.submit().await?;
@@ -91,9 +91,9 @@ pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Fa
     done.map_err(|stop| Failure::new(stop, haft_model::EffectState::Unknown))?
 }
 
-fn prepare(root: &Root, asked: Asked) -> Result<Prepared, Stop> {
+fn prepare(root: &Root, asked: Asked, guard: &TargetGuard) -> Result<Prepared, Stop> {
     let refused = |refusal: Refusal| refusal.about(&asked.place);
-    let (at, between, existing) = match root.find(&asked.place).map_err(refused)? {
+    let (at, between, existing) = match root.find_guarded(&asked.place, guard)? {
         Spot::Folder(_) => return Err(refused(Refusal::IsFolder)),
         Spot::Missing(at, between) => (at, between, None),
         Spot::Entry(at) => {

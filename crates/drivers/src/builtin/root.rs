@@ -39,11 +39,20 @@ pub(super) struct House(Option<Stat>);
 #[derive(Debug)]
 pub(super) enum Spot {
     /// To a folder.
-    Folder(OwnedFd),
+    Folder(OpenFolder),
     /// To something in a folder that is neither a folder nor a link.
     Entry(Entry),
     /// To nothing, with the folders that do not exist either.
     Missing(Entry, Vec<String>),
+}
+
+/// A folder that is held open.
+#[derive(Debug)]
+pub(super) struct OpenFolder {
+    /// The folder.
+    pub(super) folder: OwnedFd,
+    /// The names that lead there from the root.
+    pub(super) trail: Vec<String>,
 }
 
 /// A name in a folder that is held open.
@@ -95,6 +104,16 @@ impl Root {
 
     fn open(&self) -> Result<OwnedFd, Refusal> {
         Ok(rustix::fs::open(&self.path, FOLDER, Mode::empty())?)
+    }
+}
+
+impl Spot {
+    /// The names that lead there from the root.
+    pub(super) fn trail(&self) -> &[String] {
+        match self {
+            Spot::Folder(folder) => &folder.trail,
+            Spot::Entry(entry) | Spot::Missing(entry, _) => &entry.trail,
+        }
     }
 }
 
@@ -204,7 +223,9 @@ fn walk(base: OwnedFd, place: &Place) -> Result<Spot, Refusal> {
             Step::Nothing => return missing(entry(base, trail, name), ahead),
         }
     }
-    Ok(Spot::Folder(trail.pop().map_or(base, |(_, folder)| folder)))
+    let names = trail.iter().map(|(name, _)| name.clone()).collect();
+    let folder = trail.pop().map_or(base, |(_, folder)| folder);
+    Ok(Spot::Folder(OpenFolder { folder, trail: names }))
 }
 
 fn step(here: &OwnedFd, name: &str) -> Result<Step, Refusal> {

@@ -1,6 +1,6 @@
 //! `text.search`: the lines of the workspace's text files that fit a pattern.
 
-use haft_driver::{Attempt, Failure, Link, Output};
+use haft_driver::{Attempt, Failure, Link, Output, TargetGuard};
 use haft_model::{Code, Progress, Stop};
 use haft_notation::SearchPattern;
 use rustix::fd::OwnedFd;
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::folder::{Kind, items};
+use super::guarded::{below, count_withheld};
 use super::place::Place;
 use super::refusal::Refusal;
 use super::root::{House, Root, Spot, open_entry};
@@ -61,6 +62,11 @@ struct Search {
     /// Whether a match was found that the answer has no room for.
     full: bool,
     more: bool,
+    guard: TargetGuard,
+    /// The names that lead to the folder that is searched, as rules know it.
+    root: String,
+    /// How many files and folders the rules hold back.
+    withheld: u64,
 }
 
 pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
@@ -76,6 +82,9 @@ pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Fa
         matches: Vec::new(),
         full: false,
         more: false,
+        guard: attempt.guard.clone(),
+        root: String::new(),
+        withheld: 0,
     };
     let root = root.clone();
     let (found, ()) =
@@ -104,10 +113,12 @@ async fn pass_on(mut heard: watch::Receiver<Tally>, link: &Link) {
 impl Search {
     fn run(mut self, root: &Root) -> Result<Value, Stop> {
         let refused = |refusal: Refusal, place: &Place| refusal.about(place);
-        match root.find(&self.asked.place).map_err(|why| refused(why, &self.asked.place))? {
-            Spot::Folder(folder) => self
-                .folder(&folder, "", 0)?
-                .map_err(|errno| refused(errno.into(), &self.asked.place))?,
+        match root.find_guarded(&self.asked.place, &self.guard)? {
+            Spot::Folder(found) => {
+                self.root = below(&found.trail);
+                self.folder(&found.folder, "", 0)?
+                    .map_err(|errno| refused(errno.into(), &self.asked.place))?
+            }
             Spot::Entry(entry) => {
                 let path = self.asked.place.below("");
                 let opened = open_entry(&entry.folder, &entry.name);
@@ -116,12 +127,14 @@ impl Search {
             }
             Spot::Missing(..) => return Err(refused(Errno::NOENT.into(), &self.asked.place)),
         }
-        Ok(json!({
+        let mut searched = json!({
             "pattern": self.asked.source,
             "matches": self.matches,
             "files": self.tally.files,
             "more": self.more || self.full,
-        }))
+        });
+        count_withheld(&mut searched, self.withheld);
+        Ok(searched)
     }
 
     /// Searches a folder and what is below; what cannot be read there is passed over. The outer error
@@ -143,6 +156,10 @@ impl Search {
                 break;
             }
             let path = format!("{before}{}", item.name);
+            if self.guard.path(&format!("{}{path}", self.root)).is_err() {
+                self.withheld += 1;
+                continue;
+            }
             match item.kind {
                 Kind::File => {
                     if let Ok((file, _)) = open_entry(folder, &item.name) {

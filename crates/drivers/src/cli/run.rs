@@ -13,7 +13,7 @@ use super::command::Command;
 use super::line::Line;
 use super::listening::{Listening, Said};
 use super::login::{self, Login};
-use super::{Cli, answer, program};
+use super::{Cli, answer, program, targets};
 use crate::ending::{called_off, late, running, unsent, while_running};
 use crate::opening::Opening;
 use crate::watch::Watch;
@@ -43,6 +43,12 @@ impl Run<'_> {
         let Line { args, stdin } = line;
         let opening = Opening::of(&self.cli.manifest.raw, self.plan(), &self.cli.place);
         let opening = opening.map_err(|stop| unsent(while_running(stop)))?;
+        let guard = &self.attempt.guard;
+        if !guard.is_empty() {
+            let (command, place) = (self.command, &self.cli.place);
+            let held = targets::check(command, &args, self.plan(), place, guard);
+            held.map_err(|stop| unsent(while_running(stop)))?;
+        }
         let confined = self.confined(&opening, args).map_err(|stop| unsent(while_running(stop)))?;
         if let Walls::Missing = self.cli.place.walls {
             return Err(unsent(self.not_run(Refused::NoLauncher).stop));
@@ -75,6 +81,8 @@ impl Run<'_> {
         let (command, place) = (self.command, &self.cli.place);
         let found = program::find(&command.bin, &command.driver, place, &opening.root)?;
         let mut confined = opening.confined(&found, args, place);
+        let closed = self.attempt.guard.closed_paths();
+        confined.hidden.extend(closed.into_iter().map(|path| opening.root.join(path)));
         for (name, value) in self.attempt.trace_fields() {
             confined.env.entry(name.to_ascii_uppercase()).or_insert(value);
         }

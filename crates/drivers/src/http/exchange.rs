@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::answer::{self, Page};
 use super::operation::Operation;
+use super::parts::Files;
 use super::reach::{self, same_host};
 use super::request::{Asked, Draft, Given};
 use super::secrets::Secrets;
@@ -69,9 +70,20 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// Where files of the request come from.
+    fn files(&self) -> Files {
+        Files { root: self.http.files.clone(), guard: self.attempt.guard.clone() }
+    }
+
+    /// Holds an address against the rules, right before it is asked for.
+    fn held(&self, url: &CheckedUrl) -> Result<(), Failure> {
+        self.attempt.guard.url(url.as_str()).map_err(|stop| self.cut_short(stop))
+    }
+
     /// Asks for a page, or for the one answer that there is.
     pub(super) async fn page(&self, asked: &Asked) -> Result<Page, Failure> {
         let request = self.request(asked).await?;
+        self.held(&request.url)?;
         if let Some(pace) = &self.http.manifest.pace {
             let turn = pace.turn(self.attempt.deadline.into()).await;
             turn.map_err(|stop| self.cut_short(stop))?;
@@ -98,7 +110,7 @@ impl<'a> Exchange<'a> {
         let (plan, key) = (self.plan(), self.attempt.key.as_deref());
         let given = Given { plan, key, secrets, asked };
         let draft = Draft::of(&self.http.manifest, self.operation, &given).map_err(refused)?;
-        let mut request = draft.ready(self.http.files.as_ref()).await.map_err(unsent)?;
+        let mut request = draft.ready(|| self.files()).await.map_err(unsent)?;
         for (name, value) in self.attempt.trace_fields() {
             if let Ok(value) = HeaderValue::from_str(&value) {
                 // What the driver says of it counts more.
@@ -132,6 +144,7 @@ impl<'a> Exchange<'a> {
                 return answer::page(self, from.host(), answer).await;
             };
             let url = self.next(&from, &place).map_err(|stop| self.cut_short(stop))?;
+            self.held(&url)?;
             // Another host is told nothing but the address, and nobody behind it either.
             at_home &= same_host(&from, &url);
             let headers = match at_home {

@@ -4,6 +4,7 @@
 
 use std::io::Read as _;
 
+use haft_driver::TargetGuard;
 use haft_model::{Code, Digest, Stop};
 use haft_notation::{Scope, fill};
 use serde_json::Value;
@@ -120,8 +121,16 @@ impl Part {
         Ok(Part { name: name.to_owned(), content })
     }
 
+    /// The file that it is, where it is one.
+    pub(super) fn place(&self) -> Option<&Place> {
+        match &self.content {
+            Content::File { place, .. } => Some(place),
+            Content::Text(_) | Content::Json(_) => None,
+        }
+    }
+
     /// The lines above the content, and the content.
-    fn written(self, files: Option<&Root>, room: usize) -> Result<(String, Vec<u8>), Stop> {
+    fn written(self, files: &Files, room: usize) -> Result<(String, Vec<u8>), Stop> {
         let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quoted(&self.name));
         let bytes = match self.content {
             Content::Text(text) => text.into_bytes(),
@@ -139,13 +148,19 @@ impl Part {
     }
 }
 
-/// All parts as one body, their files read on a thread that may wait for the disk.
-pub(super) async fn joined(parts: Vec<Part>, files: Option<&Root>) -> Result<Sent, Stop> {
-    let files = files.cloned();
-    blocking(move || join(parts, files.as_ref())).await?
+/// Where the files of a request come from, and what holds them back.
+#[derive(Clone, Default)]
+pub(super) struct Files {
+    pub(super) root: Option<Root>,
+    pub(super) guard: TargetGuard,
 }
 
-fn join(parts: Vec<Part>, files: Option<&Root>) -> Result<Sent, Stop> {
+/// All parts as one body, their files read on a thread that may wait for the disk.
+pub(super) async fn joined(parts: Vec<Part>, files: Files) -> Result<Sent, Stop> {
+    blocking(move || join(parts, &files)).await?
+}
+
+fn join(parts: Vec<Part>, files: &Files) -> Result<Sent, Stop> {
     let mut written: Vec<(String, Vec<u8>)> = Vec::new();
     let mut size = 0;
     for part in parts {
@@ -176,12 +191,12 @@ fn boundary(written: &[(String, Vec<u8>)]) -> String {
 }
 
 /// A file of the workspace, as large as there is room for.
-fn read(files: Option<&Root>, place: &Place, room: usize) -> Result<Vec<u8>, Stop> {
-    let Some(files) = files else {
+fn read(files: &Files, place: &Place, room: usize) -> Result<Vec<u8>, Stop> {
+    let Some(root) = &files.root else {
         let words = "a request is made of files, and this driver has no workspace to find them in";
         return Err(while_running(Stop::new(Code::SetupRequired, words)));
     };
-    let (file, _) = files.open_file(place).map_err(|refusal| refusal.about(place))?;
+    let (file, _) = root.open_guarded(place, &files.guard)?;
     let mut bytes = Vec::new();
     let most = u64::try_from(room).unwrap_or(u64::MAX).saturating_add(1);
     let fault = file.take(most).read_to_end(&mut bytes).err();

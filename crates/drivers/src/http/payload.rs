@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::operation::Operation;
-use super::parts::{self, Part};
+use super::parts::{self, Files, Part};
 use super::style::Style;
-use crate::builtin::Root;
+use crate::builtin::Place;
 pub(super) use crate::filling::unfilled;
 use crate::web::MOST_BYTES;
 
@@ -80,11 +80,20 @@ impl Payload {
         Ok(Payload::Whole(bytes.into_bytes()))
     }
 
+    /// The files that it is made of.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
+        let parts = match self {
+            Payload::Parts(parts) => parts.as_slice(),
+            Payload::Nothing | Payload::Whole(_) => &[],
+        };
+        parts.iter().filter_map(Part::place)
+    }
+
     /// What is sent, with the files that it is made of.
     pub(super) async fn gathered(
         self,
         form: Writing,
-        files: Option<&Root>,
+        files: impl FnOnce() -> Files,
     ) -> Result<Option<Sent>, Stop> {
         let media_type = match form {
             Writing::Json => "application/json",
@@ -96,7 +105,7 @@ impl Payload {
             Payload::Whole(bytes) => {
                 Some(Sent { bytes, media_type: media_type.to_owned(), fixed: false })
             }
-            Payload::Parts(parts) => Some(parts::joined(parts, files).await?),
+            Payload::Parts(parts) => Some(parts::joined(parts, files()).await?),
         })
     }
 }

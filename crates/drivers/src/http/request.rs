@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use haft_driver::{TargetKinds, Targets};
 use haft_model::{Code, Plan, Stop};
 use haft_notation::{Piece, Scope, Template};
 use haft_sandbox::CheckedUrl;
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use super::manifest::Manifest;
 use super::operation::Operation;
+use super::parts::Files;
 use super::payload::{Payload, Writing, unfilled};
 use super::reach;
 use super::secrets::{self, Secrets};
@@ -67,8 +69,20 @@ impl Draft {
         Ok(Draft { operation: (operation.method.clone(), operation.form), url, headers, payload })
     }
 
+    /// What it will touch.
+    pub(super) fn targets(&self, kinds: TargetKinds, files: Option<&Root>) -> Targets {
+        let mut targets = Targets::default();
+        if kinds.urls {
+            targets.urls.push(self.url.as_str().to_owned());
+        }
+        if let Some(root) = files.filter(|_| kinds.paths) {
+            targets.paths.extend(self.payload.places().map(|place| root.target(place)));
+        }
+        targets
+    }
+
     /// The request with its files.
-    pub(super) async fn ready(self, files: Option<&Root>) -> Result<Outgoing, Stop> {
+    pub(super) async fn ready(self, files: impl FnOnce() -> Files) -> Result<Outgoing, Stop> {
         let Draft { operation: (method, form), url, mut headers, payload } = self;
         let sent = payload.gathered(form, files).await?;
         if let Some(sent) = &sent

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said};
+use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said, TargetGuard};
 use haft_drivers::Builtin;
 use haft_model::{Code, EffectState, Plan, Progress, Stop, Timestamp, Tri};
 use haft_sandbox::AddressGuard;
@@ -76,7 +76,25 @@ impl Stage {
         runtime.block_on(self.call(tool, input, around))
     }
 
+    /// Runs a call that is held against rules.
+    pub(crate) fn run_held(&self, tool: &str, input: Value, guard: TargetGuard) -> Ended {
+        let on_submit = &mut |_: &Cancel| Ok(());
+        let around = Around { patience: Duration::from_secs(30), cancel: Cancel::new(), on_submit };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(self.held(tool, input, around, guard))
+    }
+
     async fn call(&self, tool: &str, input: Value, around: Around<'_>) -> Ended {
+        self.held(tool, input, around, TargetGuard::default()).await
+    }
+
+    async fn held(
+        &self,
+        tool: &str,
+        input: Value,
+        around: Around<'_>,
+        guard: TargetGuard,
+    ) -> Ended {
         let mut plan = plan(tool, input);
         Arc::make_mut(&mut plan.effects).facts.read_only = self.read_only;
         let permit = permit(&plan);
@@ -84,7 +102,7 @@ impl Stage {
         let deadline = Instant::now() + around.patience;
         let cancel = around.cancel.clone();
         let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel, link).unwrap();
-        let mut run = self.builtin.run(attempt);
+        let mut run = self.builtin.run(attempt.guarded(guard));
         let (mut submissions, mut progress, mut cancel_heard) = (0, Vec::new(), false);
         let mut hear = |said: Said| match said {
             Said::Submit(answer) => {

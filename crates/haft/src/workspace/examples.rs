@@ -9,6 +9,7 @@ use haft_catalog::Snapshot;
 use haft_contract::settings::Settings;
 use haft_contract::{Finding, rules};
 use haft_model::Rule;
+use haft_policy::Targets;
 use haft_policy::rules::{Subject, matches};
 use serde_json::Value;
 
@@ -60,6 +61,8 @@ fn holds(rule: &Rule, example: &str, snapshot: &Snapshot) -> Option<bool> {
         classes: contract.map_or(&none, |contract| &contract.effects.classes),
         actor: None,
         input: &input,
+        mapped: None,
+        targets: &Targets::default(),
     };
     Some(matches(rule, &subject))
 }

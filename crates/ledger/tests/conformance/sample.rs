@@ -242,6 +242,7 @@ pub(crate) fn question(number: u64, ms: i64, until: i64) -> Question {
             driver_digest: Some(Digest::of(&"driver")),
             driver: DriverId::from("shop-http"),
             call_input: Digest::of(&"input"),
+            targets: None,
             effects: Digest::of(&"effects"),
             actor: ana().id,
             tenant: "default".to_owned(),

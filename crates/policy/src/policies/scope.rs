@@ -2,7 +2,8 @@
 
 use haft_model::{Glob, PolicyRule, Risk, RuleDecision};
 
-use crate::values::{paths, straight};
+use crate::targets::Spellings;
+use crate::values::{path_patterns, paths, straight};
 use crate::{Matter, autonomy};
 
 /// What every call of a tool is called in AIP-7.
@@ -60,29 +61,44 @@ fn has_segments(pattern: &str, name: &str) -> bool {
 /// Of several paths, one is enough for a policy that holds back, and a policy that allows has to be
 /// about all of them.
 fn is_subject(rule: &PolicyRule, subject: &str, matter: &Matter<'_>) -> bool {
-    let covers = |paths: &[String], glob: &Glob| match rule.decision {
-        RuleDecision::Allow => !paths.is_empty() && paths.iter().all(|path| glob.matches(path)),
-        RuleDecision::RequireApproval | RuleDecision::Escalate | RuleDecision::Deny => {
-            paths.iter().any(|path| glob.matches(path))
-        }
+    let Some(patterns) = path_subject(subject) else {
+        return Glob::new(subject).matches(matter.plan.tool.id.as_str());
     };
-    if let Some(inside) = subject.strip_prefix("workspace:") {
-        return covers(&inside_paths(matter), &Glob::new(inside.trim_start_matches('/')));
+    let paths = match subject.starts_with('/') {
+        true => paths(&matter.plan.input),
+        false => inside_paths(matter),
+    };
+    let told: Vec<Spellings> = matter.targets.path_spellings().collect();
+    match rule.decision {
+        RuleDecision::Allow => {
+            !paths.is_empty() && paths.iter().chain(&told).all(|path| path.is_let_go(&patterns))
+        }
+        RuleDecision::RequireApproval | RuleDecision::Escalate | RuleDecision::Deny => {
+            paths.iter().chain(&told).any(|path| path.is_held(&patterns))
+        }
     }
-    let glob = Glob::new(subject);
-    if subject.starts_with('/') {
-        return covers(&paths(&matter.plan.input), &glob);
+}
+
+/// The globs of a subject that is about paths: one that begins with `/` or `workspace:`.
+pub(crate) fn path_subject(subject: &str) -> Option<Vec<Glob>> {
+    match subject.strip_prefix("workspace:") {
+        Some(inside) => Some(path_patterns(inside.trim_start_matches('/'))),
+        None => subject.starts_with('/').then(|| path_patterns(subject)),
     }
-    glob.matches(matter.plan.tool.id.as_str())
 }
 
 /// The paths that the input names and those that the contract says it changes, from the workspace's
 /// root.
-fn inside_paths(matter: &Matter<'_>) -> Vec<String> {
+fn inside_paths(matter: &Matter<'_>) -> Vec<Spellings> {
+    let inside = |path: &str| path.trim_start_matches('/').to_owned();
     let changes = matter.plan.effects.mutates.iter();
-    let changes = changes.filter_map(|entry| entry.strip_prefix("workspace:")).map(straight);
-    let paths = paths(&matter.plan.input).into_iter().chain(changes);
-    paths.map(|path| path.trim_start_matches('/').to_owned()).collect()
+    let changes = changes.filter_map(|entry| entry.strip_prefix("workspace:"));
+    let changes = changes.map(|path| Spellings::of(inside(&straight(path))));
+    let named = paths(&matter.plan.input).into_iter().map(|mut path| {
+        path.canonical.iter_mut().for_each(|name| *name = inside(name));
+        path
+    });
+    named.chain(changes).collect()
 }
 
 #[cfg(test)]

@@ -12,8 +12,10 @@ fn rule(verdict: &str, fields: Value) -> Rule {
 
 fn about(rule: &Rule, tool: &str, input: &Value) -> bool {
     let classes = BTreeSet::from([EffectClass::ReversibleWrite]);
+    let targets = &Targets::default();
+    let action = Some("storage:write");
     let subject =
-        Subject { tool, action: Some("storage:write"), classes: &classes, actor: None, input };
+        Subject { tool, action, classes: &classes, actor: None, input, mapped: None, targets };
     matches(rule, &subject)
 }
 

@@ -40,7 +40,8 @@ fn parts(asked: &Bound, now: &Bound) -> Vec<&'static str> {
         driver,
         driver_version,
         driver_digest,
-        call_input: _,
+        call_input,
+        targets,
         effects,
         actor,
         tenant,
@@ -52,6 +53,8 @@ fn parts(asked: &Bound, now: &Bound) -> Vec<&'static str> {
         ("the call", *invocation != now.invocation),
         ("the tool or its version", *tool != now.tool),
         ("the driver", !same_driver),
+        // Another input touches other things, and is held against the answers by itself.
+        ("what it touches", *targets != now.targets && *call_input == now.call_input),
         ("the effects", *effects != now.effects),
         ("the actor", *actor != now.actor),
         ("the tenant", *tenant != now.tenant),

@@ -56,6 +56,7 @@ fn bound(plan: &Plan) -> Bound {
         driver_digest: Some(Digest::of(&"driver")),
         driver: plan.route.driver.clone(),
         call_input: Digest::of(&plan.input),
+        targets: None,
         effects: plan.effects.fingerprint(),
         actor: plan.actor.id.clone(),
         tenant: plan.actor.tenant.to_string(),

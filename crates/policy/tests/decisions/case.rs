@@ -9,7 +9,9 @@ use haft_model::{
     Needs, Opinion, Plan, Policy, PolicyRule, Principal, QuestionId, Requirement, Requires, Risk,
     Role, Route, Rule, RuleDecision, Signer, StandingAnswer, Timestamp, ToolKey, Tri, Verdict,
 };
-use haft_policy::{Circumstances, Matter, Rulebook, Spending, Usage, decide};
+use haft_policy::{
+    Circumstances, CommandLine, Matter, PathTarget, Rulebook, Spending, Targets, Usage, decide,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -20,6 +22,7 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) now: Option<String>,
     pub(crate) call: CallFacts,
+    pub(crate) touches: TouchFacts,
     pub(crate) policies: Vec<PolicyFacts>,
     pub(crate) policy_rules: Vec<PolicyRuleFacts>,
     pub(crate) rules: Vec<Rule>,
@@ -32,6 +35,15 @@ pub(crate) struct Case {
     pub(crate) budgets: Vec<(String, u64, u64)>,
     pub(crate) money: Vec<SpendingFacts>,
     pub(crate) expect: Expected,
+}
+
+/// What the driver will touch; `?` is a path that cannot be resolved.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct TouchFacts {
+    paths: Vec<String>,
+    urls: Vec<String>,
+    argv: Vec<Vec<String>>,
 }
 
 /// What was spent of a budget, and what the call costs, in thousandths of a cent.
@@ -204,6 +216,7 @@ impl Case {
         };
         let matter = Matter {
             plan: &plan,
+            targets: &self.targets(),
             grant: &grant,
             action: self.call.action.as_deref(),
             cost: if self.call.expensive { CostClass::Expensive } else { CostClass::Trivial },
@@ -220,6 +233,24 @@ impl Case {
         let decision = decide(&self.rulebook(), &matter, now);
         assert_eq!(decision.decided_at, now);
         shown(&decision)
+    }
+
+    /// What the driver would tell.
+    fn targets(&self) -> Targets {
+        let path = |path: &String| match path.as_str() {
+            "?" => PathTarget::Unresolved,
+            path => PathTarget::Resolved(path.to_owned()),
+        };
+        Targets {
+            paths: self.touches.paths.iter().map(path).collect(),
+            urls: self.touches.urls.clone(),
+            commands: self
+                .touches
+                .argv
+                .iter()
+                .map(|argv| CommandLine::of(argv, &|_| None))
+                .collect(),
+        }
     }
 
     fn rulebook(&self) -> Rulebook {

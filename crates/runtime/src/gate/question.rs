@@ -49,6 +49,7 @@ impl Walk<'_> {
             driver_version: understood.driver_version.to_string(),
             driver_digest: Some(understood.driver_digest.clone()),
             call_input: Digest::of_bytes(&haft_model::canonical(&plan.input)),
+            targets: understood.targets.digest(),
             effects: understood.entry.fingerprint.clone(),
             actor: plan.actor.id.clone(),
             tenant: plan.actor.tenant.to_string(),

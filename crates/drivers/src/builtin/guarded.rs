@@ -1,0 +1,60 @@
+//! The workspace's files as rules know them: by where they are once all links are followed.
+
+use std::fs::File;
+
+use haft_driver::{PathTarget, TargetGuard};
+use haft_model::Stop;
+use rustix::io::Errno;
+use serde_json::Value;
+
+use super::place::Place;
+use super::refusal::Refusal;
+use super::root::{Root, Spot, open_entry};
+
+impl Root {
+    /// Where a place leads now, for those who judge.
+    pub(crate) fn target(&self, place: &Place) -> PathTarget {
+        match self.find(place) {
+            Ok(spot) => PathTarget::Resolved(spot.trail().join("/")),
+            Err(_) => PathTarget::Unresolved,
+        }
+    }
+
+    /// Finds out where a place is, and holds that against the rules: what is used is what was judged.
+    pub(super) fn find_guarded(&self, place: &Place, guard: &TargetGuard) -> Result<Spot, Stop> {
+        let spot = self.find(place).map_err(|refusal| refusal.about(place))?;
+        if !guard.is_empty() {
+            guard.named_path(&spot.trail().join("/"))?;
+        }
+        Ok(spot)
+    }
+
+    /// Opens a file to read it: the very one that the rules were held against.
+    pub(crate) fn open_guarded(
+        &self,
+        place: &Place,
+        guard: &TargetGuard,
+    ) -> Result<(File, u64), Stop> {
+        let refused = |refusal: Refusal| refusal.about(place);
+        if guard.is_empty() {
+            return self.open_file(place).map_err(refused);
+        }
+        match self.find_guarded(place, guard)? {
+            Spot::Folder(_) => Err(refused(Refusal::IsFolder)),
+            Spot::Missing(..) => Err(refused(Errno::NOENT.into())),
+            Spot::Entry(entry) => open_entry(&entry.folder, &entry.name).map_err(refused),
+        }
+    }
+}
+
+/// What the names of a folder begin with, for those of what lies in it.
+pub(super) fn below(trail: &[String]) -> String {
+    trail.iter().map(|name| format!("{name}/")).collect()
+}
+
+/// Says in an answer how much the rules hold back, where they do.
+pub(super) fn count_withheld(answer: &mut Value, withheld: u64) {
+    if let Some(fields) = answer.as_object_mut().filter(|_| withheld > 0) {
+        fields.insert("withheld".to_owned(), withheld.into());
+    }
+}

@@ -1,0 +1,147 @@
+//! Judge against driver, by random spellings: what a driver reaches without a rule is denied with it.
+//!
+//! Each spelling is called twice, in a workspace without the rule and in one with it. The first says
+//! what the driver really reaches, and that is all that the second is held to.
+
+use haft::Host;
+use haft_model::Code;
+use haft_testkit::spellings::{self, Dice};
+use serde_json::{Value, json};
+
+use crate::stage::{REACHED, SECRET, Server, call, code, open, shown, words, workspace};
+
+/// How many spellings were reached without the rule, of those that were tried.
+struct Tally {
+    reached: usize,
+    tried: usize,
+}
+
+impl Tally {
+    /// A test whose spellings lead nowhere proves nothing.
+    fn check(&self, least: usize) {
+        assert!(self.reached >= least, "only {} of {} reached anything", self.reached, self.tried);
+    }
+}
+
+async fn denied(host: &Host, tool: &str, input: &Value, seed: u64) {
+    let envelope = call(host, tool, input.clone()).await;
+    let told = shown(&envelope);
+    assert_eq!(
+        code(&envelope),
+        Some(Code::PermissionDenied),
+        "seed {seed}: {tool} {input}: {told}"
+    );
+}
+
+/// The path that a lenient server means by what it was asked for.
+fn meant(asked: &str) -> String {
+    let mut path = asked.split(['?', '#']).next().unwrap_or_default().to_owned();
+    for _ in 0..3 {
+        for letter in "abcdefghijklmnopqrstuvwxyz./%".chars() {
+            let code = u32::from(letter);
+            path = path.replace(&format!("%{code:02x}"), &letter.to_string());
+            path = path.replace(&format!("%{code:02X}"), &letter.to_string());
+        }
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for name in path.split(['/', '\\']) {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    names.join("/")
+}
+
+#[tokio::test]
+async fn any_address_that_the_client_reaches_was_judged() {
+    let server = Server::new();
+    let port = server.port;
+    let rule = format!("[[rule]]\nverdict = \"deny\"\nurl = \"http://localhost:{port}/keys/*\"\n");
+    let (free, ruled) = (workspace(""), workspace(&rule));
+    let (free, ruled) = (open(&free, port), open(&ruled, port));
+    let mut tally = Tally { reached: 0, tried: 400 };
+    for seed in 0..400 {
+        let url = spellings::url(&mut Dice::new(seed), "localhost", port, &["keys", "a"]);
+        let input = json!({ "url": url });
+        call(&free, "http.fetch", input.clone()).await;
+        let reached = server.asked().iter().any(|asked| meant(asked).starts_with("keys/"));
+        if reached {
+            tally.reached += 1;
+            denied(&ruled, "http.fetch", &input, seed).await;
+        } else {
+            call(&ruled, "http.fetch", input.clone()).await;
+        }
+        let leaked = server.asked();
+        let leaked = leaked.iter().any(|asked| meant(asked).starts_with("keys/"));
+        assert!(!leaked, "seed {seed}: {url:?} was asked for although it is denied");
+    }
+    tally.check(100);
+}
+
+#[tokio::test]
+async fn any_file_that_is_opened_was_judged() {
+    let rule = "[[rule]]\nverdict = \"deny\"\npath = \"keys/*\"\n";
+    let (free, ruled) = (workspace(""), workspace(rule));
+    let (open_host, ruled_host) = (open(&free, 1), open(&ruled, 1));
+    let aliases = ["keys", "link", "docs/up", "chain", "docs/sub/../up"];
+    let mut tally = Tally { reached: 0, tried: 300 };
+    for seed in 0..300 {
+        let mut dice = Dice::new(seed);
+        let rest = dice.pick(&["a", "deep/b", "deep/../a", "none"]);
+        let path = match dice.once_in(8) {
+            true => "direct".to_owned(),
+            false => spellings::path(&mut dice, &aliases, rest, "docs/sub/.."),
+        };
+        let (tool, input) = match dice.below(4) {
+            0 => ("fs.read", json!({ "path": path })),
+            1 => ("text.search", json!({ "path": path, "pattern": "vault" })),
+            2 => ("run.cat", json!({ "path": path })),
+            _ => ("fs.write", json!({ "path": path, "content": "spoiled" })),
+        };
+        let before = format!("{SECRET}{SECRET}");
+        let envelope = call(&open_host, tool, input.clone()).await;
+        let now = free.read("keys/a") + &free.read("keys/deep/b");
+        let made = free.path().join("keys/none").exists();
+        if shown(&envelope).contains(SECRET) || now != before || made {
+            tally.reached += 1;
+            denied(&ruled_host, tool, &input, seed).await;
+        }
+        let _ = std::fs::remove_file(free.path().join("keys/none"));
+        std::fs::write(free.path().join("keys/a"), SECRET).unwrap();
+        std::fs::write(free.path().join("keys/deep/b"), SECRET).unwrap();
+        assert_eq!(ruled.read("keys/a") + &ruled.read("keys/deep/b"), before, "seed {seed}");
+    }
+    tally.check(100);
+}
+
+#[tokio::test]
+async fn any_program_that_is_started_was_judged() {
+    let rule = "[[rule]]\nverdict = \"deny\"\ncommand = \"danger *\"\n";
+    let (free, ruled) = (workspace(""), workspace(rule));
+    let (free, ruled) = (open(&free, 1), open(&ruled, 1));
+    let programs = ["./danger", "./harmless", "./docs/../danger", "././/danger"];
+    let mut tally = Tally { reached: 0, tried: 160 };
+    for seed in 0..160 {
+        let mut dice = Dice::new(seed);
+        let (tool, input) = match dice.once_in(2) {
+            true => words(&spellings::words(&mut dice, &programs, "x")),
+            false => {
+                let command = spellings::line(&mut dice, &programs, "x");
+                ("run.line".to_owned(), json!({ "command": command }))
+            }
+        };
+        let envelope = call(&free, &tool, input.clone()).await;
+        if shown(&envelope).contains(REACHED) {
+            tally.reached += 1;
+            denied(&ruled, &tool, &input, seed).await;
+        } else {
+            let envelope = call(&ruled, &tool, input.clone()).await;
+            assert!(!shown(&envelope).contains(REACHED), "seed {seed}: {input}");
+        }
+    }
+    tally.check(40);
+}

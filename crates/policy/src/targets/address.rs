@@ -1,0 +1,291 @@
+//! Addresses as rules compare them: read by the parser that drivers use, and written in one way.
+
+use std::borrow::Cow;
+
+use haft_model::Glob;
+use haft_model::web::{Host, Url};
+
+use super::Spellings;
+use crate::values::straight;
+
+/// How often a text is decoded in search of what somebody behind us may decode again.
+const MOST_DECODED: usize = 3;
+
+/// What an address may be called. One that cannot be read may be anything.
+pub(crate) fn spellings(text: &str) -> Spellings {
+    let Ok(url) = Url::parse(text) else {
+        return Spellings { further: vec![text.to_owned()], ..Spellings::unknown() };
+    };
+    let mut spelled = of_url(&url);
+    if url.cannot_be_a_base()
+        && let Ok(inner) = Url::parse(url.path())
+    {
+        // As in `view-source:https://…`.
+        let inner = of_url(&inner);
+        spelled.further.extend(inner.canonical);
+        spelled.further.extend(inner.further);
+    }
+    let plain = plainly_read(text);
+    if origins(&url).first().is_none_or(|origin| *origin != plain_origin(&plain)) {
+        // Two readers disagree about the host, so an allow has to be about both.
+        spelled.canonical.push(plain);
+    } else {
+        spelled.further.push(plain);
+    }
+    spelled.further.push(text.to_owned());
+    spelled
+}
+
+/// The host of an address that was plainly read, without the port that its scheme implies.
+fn plain_origin(plain: &str) -> String {
+    let Some((scheme, rest)) = plain.split_once("://") else { return plain.to_owned() };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let implied = match scheme {
+        "https" => ":443",
+        "http" => ":80",
+        _ => "",
+    };
+    let host = host.strip_suffix(implied).unwrap_or(host).trim_end_matches('.');
+    format!("{scheme}://{host}")
+}
+
+/// The text that an address has among judges: no user, no fragment, no dot behind the host, no port
+/// that the scheme implies.
+fn of_url(url: &Url) -> Spellings {
+    let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let path = url.path();
+    let rest = format!("{path}{query}");
+    let decoded = decoded_once(&rest);
+    let meant = straightened(&decoded);
+    let fully = straightened(&fully_decoded(&rest));
+    let mut canonical = Vec::new();
+    let mut further = Vec::new();
+    for (place, origin) in origins(url).into_iter().enumerate() {
+        let names = [format!("{origin}{rest}"), format!("{origin}{meant}")];
+        // The host as it is written is its name, and what it stands for besides is another.
+        let list = if place == 0 { &mut canonical } else { &mut further };
+        list.extend(names);
+        further.push(format!("{origin}{fully}"));
+        for asked in [rest.as_str(), &meant, &fully] {
+            let bare = asked.split('?').next().unwrap_or(asked);
+            further.push(format!("{origin}{bare}"));
+        }
+    }
+    canonical.dedup();
+    further.dedup();
+    Spellings { canonical, further, known: true }
+}
+
+/// Scheme, host and port; for an address of the old kind in the clothes of the new also the old one.
+fn origins(url: &Url) -> Vec<String> {
+    let scheme = url.scheme();
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let mut hosts = match url.host() {
+        None => return vec![format!("{scheme}:")],
+        Some(Host::Domain(name)) => vec![name.trim_end_matches('.').to_ascii_lowercase()],
+        Some(Host::Ipv4(address)) => vec![address.to_string()],
+        Some(Host::Ipv6(address)) => vec![format!("[{address}]")],
+    };
+    if let Some(Host::Ipv6(address)) = url.host()
+        && let Some(mapped) = address.to_ipv4_mapped()
+    {
+        hosts.push(mapped.to_string());
+    }
+    hosts.into_iter().map(|host| format!("{scheme}://{host}{port}")).collect()
+}
+
+/// The globs that a pattern of a rule means.
+pub(crate) fn patterns(source: &str) -> Vec<Glob> {
+    let mut sources = vec![source.to_owned()];
+    let plain = plain_pattern(source);
+    // A star that a pattern spells out in letters is no wildcard.
+    if !plain.to_ascii_lowercase().contains("%2a") {
+        sources.push(decoded_once(&plain).into_owned());
+    }
+    sources.push(plain);
+    sources.dedup();
+    sources.iter().map(|source| Glob::new(source)).collect()
+}
+
+/// A pattern with its scheme and host as the parser would write them.
+pub(crate) fn plain_pattern(source: &str) -> String {
+    let Some((scheme, rest)) = source.split_once("://") else { return source.to_owned() };
+    let scheme = scheme.to_ascii_lowercase();
+    let (host, path) = match rest.find(['/', '?', '#']) {
+        Some(end) => rest.split_at(end),
+        // Nothing behind the host is its root, unless a star stands for what comes.
+        None if rest.ends_with('*') => (rest, ""),
+        None => (rest, "/"),
+    };
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') && !name.is_empty() => (name, Some(port)),
+        _ => (host, None),
+    };
+    let name = name.rsplit('@').next().unwrap_or(name).trim_end_matches('.');
+    let labels: Vec<String> = name.split('.').map(label).collect();
+    let whole = Url::parse(&format!("{scheme}://{name}/")).ok();
+    let name = match whole.as_ref().and_then(Url::host_str) {
+        Some(host) if !name.contains('*') => host.trim_end_matches('.').to_owned(),
+        _ => labels.join("."),
+    };
+    let implied = matches!((scheme.as_str(), port), ("https", Some("443")) | ("http", Some("80")));
+    let port = port.filter(|_| !implied).map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{scheme}://{name}{port}{path}")
+}
+
+/// One label of a host; with a star in it there is nothing to look up.
+fn label(label: &str) -> String {
+    let parsed = match label.contains('*') {
+        true => None,
+        false => Url::parse(&format!("https://{label}/")).ok(),
+    };
+    let named = parsed.as_ref().and_then(|url| match url.host() {
+        Some(Host::Domain(name)) => Some(name.to_owned()),
+        _ => None,
+    });
+    named.unwrap_or_else(|| label.to_lowercase())
+}
+
+/// A path and a query without `.`, `..`, backslashes and doubled slashes in the path.
+fn straightened(rest: &str) -> String {
+    let (path, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+    let slashed = path.replace('\\', "/");
+    let mut plain = straight(&slashed);
+    if slashed.ends_with('/') && !plain.ends_with('/') {
+        plain.push('/');
+    }
+    plain + query
+}
+
+/// An address as a simple reader takes it, who knows nothing of tabs, backslashes and letters that
+/// stand for others: somebody behind an opaque driver may be one.
+fn plainly_read(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (host, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = host.rsplit('@').next().unwrap_or(host);
+    let rest = rest.split('#').next().unwrap_or(rest);
+    let scheme = scheme.trim().to_lowercase();
+    format!("{scheme}://{}{}", host.to_lowercase(), straightened(&decoded_once(rest)))
+}
+
+fn fully_decoded(text: &str) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..MOST_DECODED {
+        match decoded_once(&text) {
+            Cow::Borrowed(_) => break,
+            Cow::Owned(decoded) => text = decoded,
+        }
+    }
+    text
+}
+
+/// A text with what is written as `%` and two digits put in place; borrowed where there is no such.
+fn decoded_once(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    let mut any = false;
+    while let Some((&first, after)) = rest.split_first() {
+        let digit = |at: usize| after.get(at).and_then(|&byte| char::from(byte).to_digit(16));
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                any = true;
+                bytes.push(u8::try_from(high * 16 + low).unwrap_or_default());
+                rest = after.get(2..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    if any { Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()) } else { Cow::Borrowed(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(pattern: &str, url: &str) -> bool {
+        spellings(url).is_held(&patterns(pattern))
+    }
+
+    fn let_go(pattern: &str, url: &str) -> bool {
+        spellings(url).is_let_go(&patterns(pattern))
+    }
+
+    #[test]
+    fn every_spelling_of_a_denied_address_is_held() {
+        for url in [
+            "https://bank.example/pay",
+            "https://bank.example:443/pay",
+            "https://bank.example./pay",
+            "https:\\\\bank.example\\pay",
+            "https:bank.example/pay",
+            "https:/bank.example/pay",
+            " https://bank.example/pay",
+            "ht\ttps://bank.\nexample/pay",
+            "https://bank%2eexample/pay",
+            "https://ｂａｎｋ.example/pay",
+            "https://bank。example/pay",
+            "https://user:pw@bank.example/pay",
+            "HTTPS://BANK.EXAMPLE/pay",
+            "https://bank.example//pay",
+            "https://bank.example/x/../pay",
+            "https://bank.example/x/%2E%2e/pay",
+            "https://bank.example/p%61y",
+            "https://bank.example/p%2561y",
+            "https://bank.example/pay?x=1",
+            "https://bank.example/pay#x",
+            "view-source:https://bank.example/pay",
+            "https://good.example\\@bank.example/pay",
+            "bank.example/pay",
+        ] {
+            assert!(held("https://bank.example/*", url), "{url:?}");
+            assert!(held("https://bank.example/pay", url), "{url:?} by its path");
+            assert!(held("HTTPS://Bank.Example:443/pay*", url), "{url:?} by a sloppy rule");
+        }
+        assert!(held("https://bücher.example/*", "https://xn--bcher-kva.example/a"));
+        assert!(held("https://xn--bcher-kva.example/*", "https://BÜCHER.example/a"));
+        assert!(held("https://*.Bücher.example/*", "https://a.bücher.example./b"));
+        assert!(held("http://127.0.0.1/*", "http://0x7f.1/"));
+        assert!(held("http://127.0.0.1/*", "http://[::ffff:127.0.0.1]/"));
+        assert!(held("https://bank.example", "https://bank.example"));
+    }
+
+    #[test]
+    fn another_address_is_not_held() {
+        for url in [
+            "https://bank.example.evil/pay",
+            "https://notbank.example/pay",
+            "http://bank.example/pay",
+            "https://bank.example:8443/pay",
+            "https://other.example/?next=https://bank.example/pay",
+        ] {
+            assert!(!held("https://bank.example/*", url), "{url:?}");
+        }
+    }
+
+    #[test]
+    fn an_allow_fits_every_proper_name_or_none() {
+        for (pattern, url, expected) in [
+            ("https://a.example/*", "https://a.example/x?y#z", true),
+            ("https://A.example:443/*", "https://a.example/x", true),
+            ("https://a.example", "https://a.example/", true),
+            ("https://*.example/*", "https://b.a.example/x", true),
+            ("https://a.example/a%20b/*", "https://a.example/a%20b/c", true),
+            ("https://a.example/in/*", "https://a.example/in/../out", false),
+            ("https://a.example/in/*", "https://a.example/in/..%2fout", false),
+            ("https://a.example/*", "a.example/x", false),
+            ("*", "a.example/x", false),
+            ("https://a.example/*", "https://a.example\\@b.example/", false),
+            ("https://a.example/*", "https://user@a.example/", true),
+            ("https://a.example/*", "https://a.exam\tple/", false),
+            ("https://bücher.example/*", "https://bücher.example/", true),
+        ] {
+            assert_eq!(let_go(pattern, url), expected, "{pattern} on {url}");
+        }
+    }
+}

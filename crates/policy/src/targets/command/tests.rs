@@ -1,0 +1,143 @@
+//! Which commands a pattern holds, however they are spelled.
+
+use super::*;
+
+/// Where programs are in these tests.
+fn real(program: &str) -> Option<String> {
+    match program {
+        "rm" | "/bin/rm" | "/usr/bin/../bin/rm" | "./harmless" => Some("/usr/bin/rm".to_owned()),
+        "./wrapped" => Some("/usr/bin/env".to_owned()),
+        _ => None,
+    }
+}
+
+fn line(text: &str) -> CommandLine {
+    CommandLine::text(text, &real)
+}
+
+#[test]
+fn every_spelling_of_a_denied_command_is_held() {
+    for text in [
+        "rm x",
+        "/bin/rm x",
+        "/usr/bin/../bin/rm x",
+        "./harmless x",
+        "./wrapped rm x",
+        r"\rm x",
+        r#""rm" x"#,
+        "r'm' x",
+        "rm\tx",
+        "rm  x",
+        " rm x",
+        "env rm x",
+        "env -i -u A B=1 rm x",
+        "env -S 'rm x'",
+        "env --split-string='rm x'",
+        "sh -c 'rm x'",
+        "bash -lc 'ls; rm x'",
+        "bash -ec 'rm x'",
+        "/bin/sh",
+        "sh /dev/stdin",
+        "bash -s",
+        "bash --rcfile x -c y",
+        "busybox rm x",
+        "busybox sh -c 'rm x'",
+        "command rm x",
+        "command -p rm x",
+        "exec -a ls rm x",
+        "nice -n 5 rm x",
+        "nice -5 rm x",
+        "nohup rm x",
+        "timeout 5 rm x",
+        "timeout -k 1 --signal=9 5 rm x",
+        "sudo -u root rm x",
+        "sudo -s",
+        "setsid -w rm x",
+        "stdbuf -o0 rm x",
+        "time rm x",
+        "xargs rm",
+        "xargs -0 rm -f",
+        "xargs -I X X y",
+        "xargs sh -c 'rm x'",
+        "find . -name a -exec rm '{}' '+'",
+        "find . -exec '{}' '+'",
+        "nice timeout 5 env A=1 busybox rm x",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm x",
+        "ls\nrm x",
+        "ls; rm x",
+        "$(echo rm) x",
+        "X=1 rm x",
+        "eval rm x",
+        "python3.12 -c 'import os'",
+        "python -W ignore -c 'import os'",
+        "python",
+        "python - x",
+        "perl -ne print x",
+        "node --eval=1",
+        "awk 'BEGIN{}'",
+        "git -c alias.x='!rm x' x",
+        "git -c core.pager=rm log",
+        "git rebase -x 'rm x' main",
+        "git fetch --upload-pack=rm x",
+        "git --exec-path=x log",
+        "ssh host rm x",
+        "if rm",
+    ] {
+        assert!(line(text).is_held("rm *"), "{text:?}");
+        assert!(line(text).is_held("/bin/rm *"), "{text:?} by a path");
+        assert!(!line(text).is_let_go("ls *"), "{text:?}");
+    }
+}
+
+#[test]
+fn another_command_is_not_held() {
+    for text in [
+        "firm x",
+        "ls rm",
+        "git rm x",
+        "git log --format=%h",
+        "git --no-pager -c safe.directory=x -c user.name=Ana log -c",
+        "sh script.sh rm x",
+        "bash -ex script.sh",
+        "sh -c 'git log'",
+        "python script.py -c x",
+        "python3 --version",
+        "env git log",
+        "env",
+        "xargs grep x",
+        "find . -name x",
+        "find . -exec grep x '{}' '+'",
+        "tar -czf a.tgz b",
+        r#"git commit -m "rm it; all""#,
+    ] {
+        assert!(!line(text).is_held("rm *"), "{text:?}");
+    }
+}
+
+#[test]
+fn an_allow_is_about_what_it_names_and_nothing_hidden() {
+    for (pattern, text, expected) in [
+        ("git *", "git status", true),
+        ("git *", "git   status", true),
+        ("git *", "./git status", false),
+        ("git *", "env git status", false),
+        ("env *", "env git status", true),
+        ("env *", "env sh -c 'a;b'", false),
+        ("*", "sh -c 'a;b'", false),
+        ("./harmless *", "./harmless x", false),
+        ("xargs *", "xargs rm", true),
+    ] {
+        assert_eq!(line(text).is_let_go(pattern), expected, "{pattern} on {text}");
+    }
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let smuggled = CommandLine::of(&words(&["git log x"]), &real);
+    assert!(!smuggled.is_let_go("git log *"));
+}
+
+#[test]
+fn launchers_of_launchers_end() {
+    let argv: Vec<String> = std::iter::repeat_n("env".to_owned(), 10_000).collect();
+    let line = CommandLine::of(&argv, &|_| None);
+    assert!(line.is_opaque());
+    assert!(line.programs.len() <= DEEPEST);
+}

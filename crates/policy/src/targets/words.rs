@@ -1,0 +1,85 @@
+//! A command line in one text, taken apart as a shell would, as far as that is certain.
+
+/// What a shell does more with than pass on.
+const SPECIAL: [char; 19] =
+    [';', '|', '&', '<', '>', '(', ')', '`', '$', '{', '}', '*', '?', '[', ']', '~', '#', '!', '^'];
+
+/// What a shell looks at even between double quotes.
+const QUOTED: [char; 4] = ['$', '`', '\\', '!'];
+
+/// The words of a line that is one plain command; nothing where a shell would do more with it.
+pub(crate) fn words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut letters = line.trim_matches([' ', '\t', '\n', '\r']).chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            ' ' | '\t' => words.extend(word.take()),
+            '\'' => word.get_or_insert_default().push_str(&quoted(&mut letters, letter, &[])?),
+            '"' => word.get_or_insert_default().push_str(&quoted(&mut letters, letter, &QUOTED)?),
+            '\\' => {
+                let escaped = letters.next().filter(|letter| !letter.is_control())?;
+                word.get_or_insert_default().push(escaped);
+            }
+            special if SPECIAL.contains(&special) || is_strange(special) => return None,
+            // What is set before a command may change which command it is.
+            '=' if words.is_empty() => return None,
+            plain => word.get_or_insert_default().push(plain),
+        }
+    }
+    words.extend(word);
+    (!words.is_empty()).then_some(words)
+}
+
+/// What stands between two quotes, if no shell reads more into it.
+fn quoted(letters: &mut std::str::Chars<'_>, quote: char, special: &[char]) -> Option<String> {
+    let mut text = String::new();
+    loop {
+        match letters.next()? {
+            end if end == quote => return Some(text),
+            letter if special.contains(&letter) || letter == '\0' => return None,
+            letter => text.push(letter),
+        }
+    }
+}
+
+/// Whether shells differ about a letter: some part words at it, some pass it on.
+fn is_strange(letter: char) -> bool {
+    letter.is_control() || (letter.is_whitespace() && !matches!(letter, ' ' | '\t'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_words_are_parted_and_everything_else_is_not_guessed_at() {
+        let parted = |line: &str| words(line).map(|words| words.join("|"));
+        for (line, expected) in [
+            ("git log", Some("git|log")),
+            (" git \t log ", Some("git|log")),
+            ("git\tlog\n", Some("git|log")),
+            (r"\rm x", Some("rm|x")),
+            (r#""rm" x"#, Some("rm|x")),
+            ("r''m 'a b'", Some("rm|a b")),
+            (r#"git commit -m "it's; fine""#, Some("git|commit|-m|it's; fine")),
+            ("git log --format=%h", Some("git|log|--format=%h")),
+            ("git log ''", Some("git|log|")),
+            ("X=1 rm x", None),
+            ("ls; rm x", None),
+            ("ls\nrm x", None),
+            ("$(rm x)", None),
+            ("r$@m x", None),
+            (r#""$X" x"#, None),
+            ("rm 'x", None),
+            ("rm *", None),
+            ("rm ~/x", None),
+            ("/b?n/rm x", None),
+            ("r\\\nm x", None),
+            ("rm\u{a0}x", None),
+            ("  ", None),
+        ] {
+            assert_eq!(parted(line).as_deref(), expected, "{line:?}");
+        }
+    }
+}
