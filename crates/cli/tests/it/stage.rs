@@ -142,8 +142,19 @@ pub(crate) fn finished(child: Child, line: &str) -> Output {
     }
 }
 
-/// The command, about to run in a folder where nobody can be asked.
+/// The command, about to run in a folder where nobody can be asked, in a workspace whose contracts and
+/// settings were accepted as the first command finds them. A test about what is not accepted begins
+/// with a `haft.lock` of its own, which may be empty, and one that adds contracts later runs `accept`.
 pub(crate) fn command(folder: &Folder, line: &str) -> Command {
+    if !folder.path().join("haft.lock").exists() && !line.starts_with("init") {
+        // Where there is no workspace yet, there is nothing to accept.
+        let _ = unaccepted(folder, "accept --all").output();
+    }
+    unaccepted(folder, line)
+}
+
+/// The command, about to run in a folder as it is.
+pub(crate) fn unaccepted(folder: &Folder, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
     command.arg("-C").arg(folder.path()).args(line.split_whitespace());
     command.env("NO_COLOR", "1").env_remove("CLICOLOR_FORCE").stdin(Stdio::null());
