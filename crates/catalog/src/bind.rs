@@ -20,6 +20,8 @@ pub struct Binding {
     pub driver: Arc<Driver>,
     /// Which of its entries.
     pub entry: usize,
+    /// Whether the driver comes with the program and not from a file, so that it needs no acceptance.
+    pub given: bool,
     /// Why the claim does not hold, if it does not.
     pub refused: Option<String>,
     /// Ceilings: the contract's, narrowed.
@@ -102,12 +104,14 @@ impl Binding {
 pub(crate) fn bind(
     driver: &Arc<Driver>,
     entry: usize,
+    given: bool,
     contract: &Contract,
 ) -> (Binding, Vec<Finding>) {
     let mut findings = Vec::new();
     let mut binding = Binding {
         driver: driver.clone(),
         entry,
+        given,
         refused: None,
         limits: Limits { timeout_ms: contract.tool.timeout_ms, retry: contract.tool.retry },
         units: None,

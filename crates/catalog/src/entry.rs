@@ -1,5 +1,6 @@
 //! One contract in the catalog: who serves it, and why it cannot be called if it cannot.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use haft_contract::{Accepted, Action, Contract, Finding, Standing, Tool};
@@ -111,25 +112,42 @@ impl Entry {
         Accepted::of(&self.contract, drivers.collect())
     }
 
-    /// What was accepted, with the drivers added that nobody has seen before; none if there are none.
-    pub fn acceptance_with_new_drivers(&self) -> Option<Accepted> {
-        let Standing::Accepted(accepted) = &self.standing else { return None };
-        let unseen: Vec<&Binding> = self
-            .bindings
-            .iter()
-            .filter(|binding| !accepted.drivers.contains_key(&binding.key()))
-            .collect();
-        if unseen.is_empty() {
-            return None;
+    /// What accepting some files means, and nothing beside them: the contract where it is new and
+    /// comes from one of them, and those of its new drivers that do. None where that changes nothing.
+    pub fn acceptance_of_files(&self, written: impl Fn(&str) -> bool) -> Option<Accepted> {
+        let mut accepted = match &self.standing {
+            Standing::Accepted(accepted) | Standing::Given(Some(accepted)) => {
+                Accepted::clone(accepted)
+            }
+            Standing::New if !written(&self.contract.tool.file) => return None,
+            Standing::New | Standing::Given(None) => Accepted::of(&self.contract, BTreeMap::new()),
+            Standing::Lost => return None,
+        };
+        let known = accepted.drivers.len();
+        for binding in self.bindings.iter().filter(|binding| written(&binding.driver.file)) {
+            accepted.drivers.entry(binding.key()).or_insert_with(|| binding.left_out());
         }
-        let mut extended = Accepted::clone(accepted);
-        extended.drivers.extend(unseen.iter().map(|binding| (binding.key(), binding.left_out())));
-        Some(extended)
+        (self.is_new() || accepted.drivers.len() > known).then_some(accepted)
     }
 
-    /// Whether nobody has seen the contract before.
+    /// What was accepted of the contract.
+    pub fn accepted(&self) -> Option<&Accepted> {
+        match &self.standing {
+            Standing::Accepted(accepted) | Standing::Given(Some(accepted)) => Some(accepted),
+            Standing::New | Standing::Given(None) | Standing::Lost => None,
+        }
+    }
+
+    /// Whether the contract was never accepted.
     pub fn is_new(&self) -> bool {
         self.standing == Standing::New
+    }
+
+    /// The claims that calls may go by: none where the contract is blocked, and none of a driver that
+    /// is refused. Nothing else may start a program of a driver or speak to its backend.
+    pub fn callable(&self) -> impl Iterator<Item = &Binding> {
+        let bindings = self.bindings.iter().filter(|_| self.block.is_none());
+        bindings.filter(|binding| binding.refused.is_none())
     }
 
     /// The digest of what a model is told, worked out at the first call.
@@ -139,7 +157,7 @@ impl Entry {
 
     /// Whether the contract comes with the program, so that nobody has to accept it.
     pub fn is_given(&self) -> bool {
-        self.standing == Standing::Given
+        matches!(self.standing, Standing::Given(_))
     }
 
     /// The schemas, compiled at the first call.

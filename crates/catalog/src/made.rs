@@ -1,8 +1,10 @@
 //! Making an entry: a contract held against its action, the lock and the drivers that claim it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_contract::{Contract, Finding, Standing, Tool, inherit, rules};
+use haft_model::DriverId;
 
 use crate::actions::Actions;
 use crate::bind::bind;
@@ -15,11 +17,12 @@ pub(crate) struct Making<'a> {
     pub(crate) claims: &'a [Claim],
     pub(crate) actions: &'a Actions,
     pub(crate) standing: Standing,
+    pub(crate) given_drivers: &'a HashSet<DriverId>,
 }
 
 /// The entry of one tool, or the earlier one if nothing it is made of changed.
 pub(crate) fn entry(making: Making<'_>, earlier: Option<&Arc<Entry>>) -> Arc<Entry> {
-    let Making { tool, claims, actions, standing } = making;
+    let Making { tool, claims, actions, standing, given_drivers } = making;
     let (action, mut findings) = match actions.of(tool) {
         Ok(action) => (action, Vec::new()),
         Err(finding) => (None, vec![*finding]),
@@ -37,12 +40,18 @@ pub(crate) fn entry(making: Making<'_>, earlier: Option<&Arc<Entry>>) -> Arc<Ent
         help: "`haft check` shows where".into(),
     });
     let contract = Arc::new(Contract::new(tool.clone(), action));
-    let drift = drift(&contract, &standing, &mut findings);
+    // One that cannot be used cannot be accepted either, so that is not asked for.
+    let drift = match (&unsound, &standing) {
+        (Some(_), Standing::New) => None,
+        (_, _) => drift(&contract, &standing, &mut findings),
+    };
     let mut bindings = Vec::with_capacity(claims.len());
     for (driver, index) in claims {
-        let (mut binding, found) = bind(driver, *index, &contract);
+        let given = given_drivers.contains(&driver.id);
+        let (mut binding, found) = bind(driver, *index, given, &contract);
         findings.extend(found);
-        if let Some(finding) = narrowed(&binding, &standing, &contract) {
+        let unaccepted = || unaccepted(&binding, &standing, &contract);
+        if let Some(finding) = narrowed(&binding, &standing, &contract).or_else(unaccepted) {
             binding.refused = binding.refused.or_else(|| Some(finding.message.clone()));
             findings.push(finding);
         }
@@ -58,7 +67,15 @@ pub(crate) fn entry(making: Making<'_>, earlier: Option<&Arc<Entry>>) -> Arc<Ent
 fn drift(contract: &Contract, standing: &Standing, findings: &mut Vec<Finding>) -> Option<Block> {
     let key = contract.key();
     let accepted = match standing {
-        Standing::New | Standing::Given => return None,
+        Standing::Given(_) => return None,
+        Standing::New => {
+            let message = format!("`{key}` is not accepted yet: haft.lock has no entry for it");
+            let help =
+                format!("look at what it may do with `haft show {key}`, then `haft accept {key}`");
+            let finding = Finding::new(rules::L005, &contract.tool.file, "/id", message.clone());
+            findings.push(finding.help(help.clone()));
+            return Some(Block { reason: "contract_unaccepted", message, help });
+        }
         Standing::Lost => {
             return Some(Block {
                 reason: "lock_damaged",
@@ -107,11 +124,28 @@ fn broken_callers(contract: &Contract, standing: &Standing) -> Option<Finding> {
     )
 }
 
+/// A driver from a file that nothing in the lock names for this contract. Where the contract itself is
+/// not accepted, that alone is told.
+fn unaccepted(binding: &Binding, standing: &Standing, contract: &Contract) -> Option<Finding> {
+    let driver = binding.key();
+    let accepted = standing.accepted_drivers().is_some_and(|known| known.contains_key(&driver));
+    if binding.given || accepted || matches!(standing, Standing::New | Standing::Lost) {
+        return None;
+    }
+    let key = contract.key();
+    let finding = Finding::new(
+        rules::L006,
+        &binding.driver.file,
+        "/id",
+        format!("`{driver}` is not accepted yet as a driver of `{key}`"),
+    );
+    Some(finding.help(format!("if it may serve it, `haft accept {key}`")))
+}
+
 /// A driver that keeps its major and leaves out something else than was accepted.
 fn narrowed(binding: &Binding, standing: &Standing, contract: &Contract) -> Option<Finding> {
-    let Standing::Accepted(accepted) = standing else { return None };
     let driver = binding.key();
-    let then = accepted.drivers.get(&driver)?;
+    let then = standing.accepted_drivers()?.get(&driver)?;
     let now = binding.left_out();
     let change = now.symmetric_difference(then).next()?;
     let verb = if now.contains(change) { "leaves out" } else { "no longer leaves out" };

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use haft_contract::{Action, Driver, Finding, Lock, Standing, Tool, rules};
-use haft_model::{ToolId, ToolKey};
+use haft_contract::{Action, Driver, Finding, Lock, Tool, rules};
+use haft_model::{DriverId, ToolId, ToolKey};
 
 use crate::Entry;
 use crate::actions::Actions;
@@ -25,6 +25,8 @@ pub struct Parts {
     pub unusable: HashMap<String, Arc<str>>,
     /// Contracts that come with the program and not from a file: the lock has no say in them.
     pub given: HashSet<ToolKey>,
+    /// Drivers that come with the program and not from a file.
+    pub given_drivers: HashSet<DriverId>,
     /// What people accepted.
     pub lock: Arc<Lock>,
     /// What the workspace allows drivers to be.
@@ -80,10 +82,16 @@ impl Snapshot {
         let mut entries = BTreeMap::new();
         for (key, tool) in &tools {
             let standing = match parts.given.contains(key) {
-                true => Standing::Given,
+                true => parts.lock.standing_of_given(key),
                 false => parts.lock.standing(key),
             };
-            let making = Making { tool, claims: claims.of(key), actions: &actions, standing };
+            let making = Making {
+                tool,
+                claims: claims.of(key),
+                actions: &actions,
+                standing,
+                given_drivers: &parts.given_drivers,
+            };
             let earlier = earlier.and_then(|earlier| earlier.entries.get(key));
             entries.insert(key.clone(), made::entry(making, earlier));
         }

@@ -6,6 +6,9 @@
     reason = "a case that cannot be laid out fails the test"
 )]
 
+#[path = "support/accepted.rs"]
+mod accepted;
+
 use std::sync::Arc;
 
 use haft_catalog::{Parts, Snapshot};
@@ -61,7 +64,7 @@ fn snapshot(tool: &str, driver: &str) -> Snapshot {
     let Manifest::Tool(tool) = read(".tools/mail.post/TOOL.md", tool) else { panic!() };
     let Manifest::Driver(driver) = read(".drivers/mail-http/DRIVER.md", driver) else { panic!() };
     let parts = Parts { tools: vec![tool], drivers: vec![driver], ..Parts::default() };
-    Snapshot::build(parts, None)
+    accepted::accepted(parts)
 }
 
 fn plan_with(snapshot: &Snapshot, input: Value, context: Value) -> Result<Plan, Stop> {

@@ -29,23 +29,33 @@ pub(crate) mod tools;
 pub(crate) mod trace;
 pub(crate) mod why;
 
+use std::path::Path;
+
 use anyhow::Result;
-use haft::{Host, HostOptions, LoadOptions, StoreChoice, Workspace};
+use haft::{GoverningStanding, Host, HostOptions, LoadOptions, StoreChoice, Workspace};
 use haft_model::{Date, Stop, Timestamp};
 
 use crate::exit::Exit;
 use crate::{Context, output};
 
-/// The workspace, with contracts that nobody has seen before recorded in haft.lock.
+/// The workspace as its files say it, without its ledger.
 fn load(context: &Context) -> Result<Workspace> {
-    let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
-    record_first_sight(&workspace);
-    Ok(workspace)
+    Ok(Workspace::load(&context.directory, LoadOptions::default())?)
 }
 
 /// The workspace with its ledger, ready to be called or asked.
 fn open(context: &Context, store: StoreChoice) -> Result<Host> {
     Ok(Host::open(&context.directory, HostOptions { store, ..HostOptions::default() })?)
+}
+
+/// Tells a person whose call goes by settings that were not accepted; a server would not start by them.
+fn warn_of_settings(workspace: &Workspace) {
+    if let GoverningStanding::Looser(files, _) = workspace.governing_standing() {
+        let files = files.join(", ");
+        output::remark(format!(
+            "warning: {files}: other than was accepted; if that is right, `haft accept --settings`"
+        ));
+    }
 }
 
 /// How a command ends that was refused, or went as far as printing what it found.
@@ -68,11 +78,14 @@ fn broken(workspace: &Workspace, name: &str) -> Option<String> {
     Some(format!("{} defines it and cannot be used: {}", broken.file, broken.reason))
 }
 
-/// A workspace that cannot be written can still be looked at.
-fn record_first_sight(workspace: &Workspace) {
-    if let Err(fault) = workspace.accept_unseen() {
-        output::remark(format!("warning: {fault}: new contracts are not recorded as accepted"));
+/// Accepts what a command wrote that a person ran for that. Where the lock cannot be written, or is
+/// damaged, the files are there and wait to be accepted.
+fn accept_written(root: &Path, files: &[&str]) -> Result<()> {
+    let workspace = Workspace::load(root, LoadOptions::default())?;
+    if let Err(fault) = workspace.accept_written(files) {
+        output::remark(format!("warning: {fault}: run `haft accept` once that is mended"));
     }
+    Ok(())
 }
 
 /// The day it is, in UTC.

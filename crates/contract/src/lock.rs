@@ -21,6 +21,9 @@ pub struct Lock {
     pub tools: BTreeMap<String, Arc<Accepted>>,
     /// The accepted tools of servers, by `driver/tool`.
     pub upstream: BTreeMap<String, Upstream>,
+    /// The digest of each governing file that was accepted, by its path from the workspace's root;
+    /// none where none ever was.
+    pub governing: Option<BTreeMap<String, Digest>>,
     /// Whether part of the file could not be read: then nothing is taken to be new.
     pub damaged: bool,
 }
@@ -147,15 +150,33 @@ fn added<'a>(
 pub enum Standing {
     /// This was accepted.
     Accepted(Arc<Accepted>),
-    /// Nothing: it is accepted at first sight.
+    /// Nothing: it may not be called before a person accepts it.
     New,
-    /// It comes with the program and not from a file, so whoever runs the program accepted it.
-    Given,
+    /// It comes with the program and not from a file, so running the program accepts it. What was
+    /// accepted is then said of the drivers in files that claim it.
+    Given(Option<Arc<Accepted>>),
     /// The lock is damaged, and what it said of the contract may be lost.
     Lost,
 }
 
+impl Standing {
+    /// The drivers that were accepted, by `id@major`, and what each leaves out.
+    pub fn accepted_drivers(&self) -> Option<&BTreeMap<String, BTreeSet<String>>> {
+        match self {
+            Standing::Accepted(accepted) | Standing::Given(Some(accepted)) => {
+                Some(&accepted.drivers)
+            }
+            Standing::New | Standing::Given(None) | Standing::Lost => None,
+        }
+    }
+}
+
 impl Lock {
+    /// What the lock says of a contract that comes with the program.
+    pub fn standing_of_given(&self, key: &ToolKey) -> Standing {
+        Standing::Given(self.tools.get(&key.to_string()).cloned())
+    }
+
     /// What the lock says of a contract.
     pub fn standing(&self, key: &ToolKey) -> Standing {
         match self.tools.get(&key.to_string()) {
@@ -184,9 +205,21 @@ impl Lock {
         (lock, report.into_diagnostics())
     }
 
-    /// Takes the `[[tool]]` and `[[upstream]]` entries of a piece; nothing else belongs there.
+    /// Takes the `[governing]` table and the `[[tool]]` and `[[upstream]]` entries of a piece; nothing
+    /// else belongs there.
     fn take(&mut self, entry: &Entry, report: &mut Report) {
         let items = entry.value.items();
+        if &*entry.key == "governing" && items.is_empty() {
+            let digests = entry
+                .value
+                .entries()
+                .iter()
+                .map(|file| Some((file.key.to_string(), Digest::from(file.value.text()?))));
+            return match digests.collect() {
+                Some(digests) => self.governing = Some(digests),
+                None => refuse(report, entry.key_span.clone()),
+            };
+        }
         let upstream = match &*entry.key {
             "tool" if !items.is_empty() => false,
             "upstream" if !items.is_empty() => true,
@@ -209,9 +242,14 @@ impl Lock {
 
     /// The file's text, the same for the same contents.
     pub fn write(&self) -> String {
-        let mut text = String::from(
-            "# Written by haft. What people accepted of each contract; `haft accept TOOL` renews it.\n",
-        );
+        let mut text =
+            String::from("# Written by haft. What people accepted; `haft accept` renews it.\n");
+        if let Some(governing) = &self.governing {
+            let _ = writeln!(text, "\n[governing]");
+            for (file, digest) in governing {
+                let _ = writeln!(text, "{} = {}", quote(file), quote(digest.as_str()));
+            }
+        }
         for (id, accepted) in &self.tools {
             let classes = accepted.classes.iter().map(|class| class.name().to_owned()).collect();
             let policies: Vec<String> = accepted.approval.policies.iter().cloned().collect();

@@ -184,6 +184,10 @@ rules! {
     L002 error "An imported contract's description and schemas are those that were accepted.";
     L003 error "haft.lock can be read.";
     L004 error "A driver that leaves out other inputs or outputs than were accepted has a new major version.";
+    L005 error "A contract, and each new major version of it, is accepted before it is called.";
+    L006 error "A driver, and each new major version of it, is accepted before it serves a contract.";
+    L007 warning "What governs is what was accepted.";
+    L008 error "What governs becomes looser in a running server only after it is accepted.";
 
     V040 warning "A write says how a repeated call is recognised.";
     V041 warning "A contract states its `sideEffectClass`, so that nothing has to be assumed.";

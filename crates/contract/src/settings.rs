@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use haft_model::Role;
-use haft_model::{ActorId, Period, RateScope, Risk, Rule};
+use haft_model::{ActorId, Digest, Period, RateScope, Risk, Rule};
 use serde::Deserialize;
 
 use crate::shape::documents::settings::SETTINGS;
@@ -351,6 +351,15 @@ pub fn read(source: &Source) -> (Settings, Vec<Diagnostic>) {
         .map(|node| from_node(node, &mut report))
         .unwrap_or_default();
     (settings, report.into_diagnostics())
+}
+
+/// The digest of what a `haft.toml` says, whatever its comments and spaces; that of its text where it
+/// cannot be read.
+pub fn digest(source: &Source) -> Digest {
+    match source::parse(source, Syntax::Toml, &mut Report::new(source)) {
+        Some(node) => Digest::of(&node.to_json()),
+        None => Digest::of_bytes(source.text().as_bytes()),
+    }
 }
 
 fn from_node(mut node: Node, report: &mut Report) -> Settings {

@@ -19,6 +19,8 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     write_workspace(folder.path());
     let workspace = Workspace::load(folder.path(), LoadOptions::default()).unwrap();
+    workspace.accept(None).unwrap();
+    let workspace = workspace.reload().unwrap();
     assert!(!workspace.has_errors(), "{:?}", workspace.diagnostics());
     let today: Date = parse_date("2026-11-15").unwrap();
     let actor = ActorId::from("agent:bench");

@@ -39,4 +39,4 @@ pub use host::{
 };
 pub use readiness::{DriverRecord, Readiness};
 pub use schemars;
-pub use workspace::{Broken, LoadOptions, Rulebook, Workspace};
+pub use workspace::{Broken, GoverningStanding, LoadOptions, Rulebook, Workspace};

@@ -2,12 +2,14 @@
 
 mod examples;
 mod given;
+mod governing;
 mod lock;
 mod parts;
 mod rulebook;
 mod side;
 pub(crate) mod upstream;
 
+pub use governing::GoverningStanding;
 pub use rulebook::Rulebook;
 pub(crate) use side::{SETTINGS_FILE, SIDE_FILES};
 
@@ -139,11 +141,9 @@ impl Workspace {
             let schemas = PublishedSchemas::read(folder)?;
             diagnostics.extend(known.values().flat_map(|known| schemas.check(&known.reading)));
         }
-        diagnostics
-            .sort_by(|a, b| (&a.file, a.span.start, a.code).cmp(&(&b.file, b.span.start, b.code)));
         let root = root.to_owned();
         let snapshot = Arc::new(snapshot);
-        Ok(Workspace {
+        let mut workspace = Workspace {
             root,
             options,
             known,
@@ -153,7 +153,12 @@ impl Workspace {
             snapshot,
             code,
             diagnostics,
-        })
+        };
+        workspace.diagnostics.extend(workspace.unaccepted_governing());
+        workspace
+            .diagnostics
+            .sort_by(|a, b| (&a.file, a.span.start, a.code).cmp(&(&b.file, b.span.start, b.code)));
+        Ok(workspace)
     }
 
     /// Where it lies.
@@ -169,6 +174,13 @@ impl Workspace {
     /// Every driver that claims a contract, by its id.
     pub fn drivers(&self) -> Vec<Arc<Driver>> {
         let claims = self.snapshot.entries().flat_map(|entry| &entry.bindings);
+        let drivers = claims.map(|claim| (claim.driver.id.clone(), claim.driver.clone()));
+        drivers.collect::<BTreeMap<_, _>>().into_values().collect()
+    }
+
+    /// Every driver that a call may go by, by its id: those that were accepted.
+    pub(crate) fn callable_drivers(&self) -> Vec<Arc<Driver>> {
+        let claims = self.snapshot.entries().flat_map(|entry| entry.callable());
         let drivers = claims.map(|claim| (claim.driver.id.clone(), claim.driver.clone()));
         drivers.collect::<BTreeMap<_, _>>().into_values().collect()
     }

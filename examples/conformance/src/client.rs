@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use haft::{Attending, Host, HostOptions, Step, StoreChoice, Stranger};
+use haft::{Attending, Host, HostOptions, LoadOptions, Step, StoreChoice, Stranger, Workspace};
 use haft_driver::BoxFuture;
 use haft_import::mcp::{self, OAuth, Options, Server};
 use haft_import::{Import, SecretKind};
@@ -87,6 +87,8 @@ impl Session {
             fs::create_dir_all(path.parent().unwrap_or(folder))?;
             fs::write(path, &file.text)?;
         }
+        // The suite stands in for the person who ran `haft add`.
+        Workspace::load(folder, LoadOptions::default())?.accept(None)?;
         let secrets_key = Some(folder.join("secrets.key"));
         let store = StoreChoice::Memory;
         let host =

@@ -5,12 +5,15 @@
 //! A call is words: `pin=`, `region=` and `note=` are the caller's, `allow=`, `deny=`, `stay=` and
 //! `no-global` the workspace's.
 
+#[path = "../support/accepted.rs"]
+mod accepted;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use haft_catalog::{
     AuthState, DriverState, DriverStates, Health, Host, Mend, Outlook, Parts, Probe, Rested,
-    RoutingPolicy, Sender, Snapshot,
+    RoutingPolicy, Sender,
 };
 use haft_contract::{Driver, Manifest, Report, Source, Tool, read};
 use haft_model::{Call, DriverId, Plan, Rejected, Stop, parse_date, parse_timestamp};
@@ -40,7 +43,7 @@ pub(crate) fn route(tool: &str, drivers: &[&str], call: &str) -> String {
         said(word, &mut asked, &mut parts.routing);
     }
     let today = parse_date("2026-01-01").unwrap();
-    let snapshot = Snapshot::build(parts, None);
+    let snapshot = accepted::accepted(parts);
     let planned = snapshot.select(&asked.tool, today).and_then(|entry| {
         let input = entry.parse(asked.input.clone(), Sender::Caller)?;
         snapshot.bind(entry, &asked, input, &outlook)

@@ -1,5 +1,8 @@
 //! A shop's tools, served by a driver each.
 
+#[path = "../support/accepted.rs"]
+mod accepted;
+
 use std::collections::BTreeMap;
 
 use haft_catalog::{Index, Moment, Parts, Provider, Snapshot, Surface, View};
@@ -50,7 +53,7 @@ pub(crate) fn snapshot_of(tools: &[(&str, &str, &str, &str)]) -> Snapshot {
             other => panic!("{other:?}"),
         }
     }
-    Snapshot::build(parts, None)
+    accepted::accepted(parts)
 }
 
 fn manifest(file: &str, text: &str) -> Manifest {

@@ -148,6 +148,10 @@ async fn tell_all(folder: &Folder, waiting: Vec<Waiting>) {
     let place = folder.path().join(".tools/soak.new");
     std::fs::create_dir_all(&place).unwrap();
     std::fs::write(place.join("TOOL.md"), CONTRACT).unwrap();
+    // Only what was accepted is served.
+    let mut accept = Command::new(env!("CARGO_BIN_EXE_haft"));
+    accept.arg("-C").arg(folder.path()).args(["accept", "--all"]);
+    assert!(accept.output().unwrap().status.success());
     for one in waiting {
         one.told_of_change().await;
     }

@@ -11,6 +11,7 @@ mod report;
 use anyhow::{Result, bail};
 use haft_import::{Base, Import, Outcome, Prune, merge};
 
+use super::accept_written;
 use crate::Context;
 use crate::exit::Exit;
 use place::Place;
@@ -76,6 +77,8 @@ fn join(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> Res
     outcome.base = Base { files: outcome.base.files, ..fresh };
     if !wishes.dry_run {
         place.write(&import.name, &outcome)?;
+        let written: Vec<&str> = outcome.writes.iter().map(|file| file.path.as_str()).collect();
+        accept_written(place.root(), &written)?;
     }
     Ok(outcome)
 }

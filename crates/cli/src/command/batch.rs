@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let asked = file::read(&arguments.file)?;
     let host = command::open(context, StoreChoice::Settings)?;
-    command::record_first_sight(&host.workspace());
+    command::warn_of_settings(&host.workspace());
     // As before a single call: what a dead process left behind is its own story.
     let _ = host.runtime().recover().await;
     let native = [json!({ "source": "cli", "id": std::process::id().to_string() })];

@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let host = command::open(context, StoreChoice::Settings)?;
-    command::record_first_sight(&host.workspace());
+    command::warn_of_settings(&host.workspace());
     // What a process that died left behind is settled by the next one. Whether that works out is
     // its own story and not that of this call.
     let _ = host.runtime().recover().await;

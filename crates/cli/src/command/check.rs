@@ -23,7 +23,6 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let options =
         LoadOptions { published_schemas: arguments.strict_published_schema, ..Default::default() };
     let workspace = Workspace::load(&context.directory, options)?;
-    super::record_first_sight(&workspace);
     let diagnostics = workspace.diagnostics();
     if context.json {
         output::json(&json!({ "diagnostics": diagnostics }))?;

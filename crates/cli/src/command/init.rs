@@ -5,7 +5,6 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use haft::{LoadOptions, Workspace};
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -54,8 +53,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
         written.push(file);
     }
-    let workspace = Workspace::load(&root, LoadOptions::default())?;
-    super::record_first_sight(&workspace);
+    super::accept_written(&root, &written)?;
     if context.json {
         output::json(&json!({ "written": written, "kept": kept }))?;
         return Ok(Exit::Done);

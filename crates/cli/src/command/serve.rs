@@ -7,9 +7,10 @@ mod room;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use haft::{Host, StoreChoice};
+use haft::{GoverningStanding, Host, StoreChoice};
 use haft_contract::settings::{self, Sandbox};
 use haft_driver::BoxFuture;
+use haft_model::{Code, Stop};
 use haft_server::{Desk, Entrance, Limits, OAuth, Server};
 use serde_json::json;
 
@@ -35,7 +36,9 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let host = Arc::new(command::open(context, StoreChoice::Settings)?);
-    command::record_first_sight(&host.workspace());
+    if let Some(refusal) = unaccepted(&host.workspace().governing_standing()) {
+        return output::stop(&refusal, context.json);
+    }
     // What a process that died left behind is settled while callers are heard already.
     let runtime = host.shared_runtime();
     tokio::spawn(async move { runtime.recover().await });
@@ -70,6 +73,36 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let left = server.run(stop).await;
     telling::end(&host, spans).await;
     ended(&host, left).await
+}
+
+/// Why a server does not start under what governs now. A person at the terminal sees the files and may
+/// go by them at once; callers of a server do not, so it goes by what was accepted, or by less.
+fn unaccepted(standing: &GoverningStanding) -> Option<Stop> {
+    let help = "look at the change, then `haft accept --settings`";
+    match standing {
+        GoverningStanding::Accepted => None,
+        GoverningStanding::Unrecorded => {
+            warn("haft.lock does not hold what governs yet; `haft accept --settings` adds it");
+            None
+        }
+        GoverningStanding::Tighter(files) => {
+            let files = files.join(", ");
+            warn(&format!(
+                "{files}: stricter than was accepted; `haft accept --settings` records it"
+            ));
+            None
+        }
+        GoverningStanding::Looser(files, ways) => {
+            let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
+            let said = if ways.is_empty() { files.join(", ") } else { ways.join("; ") };
+            let message = format!("what governs calls is other than was accepted: {said}");
+            Some(Stop::new(Code::PolicyBlocked, message).help(help))
+        }
+    }
+}
+
+fn warn(words: &str) {
+    output::remark(format!("\x1b[1;33mwarning\x1b[0m: {words}"));
 }
 
 /// What `[server.oauth]` says, as the server wants it.
@@ -120,12 +153,10 @@ fn begun(context: &Context, host: &Host, server: &Server, clients_log_in: bool) 
     if errors + warnings > 0 {
         living::shown(notices.iter().filter(|notice| notice.severity == "error").take(MOST_ERRORS));
         let (errors, warnings) = (counted(errors, "error"), counted(warnings, "warning"));
-        let words = format!("{errors} and {warnings}; `haft check` shows them all");
-        output::remark(format!("\x1b[1;33mwarning\x1b[0m: {words}"));
+        warn(&format!("{errors} and {warnings}; `haft check` shows them all"));
     }
     if !confined {
-        let words = "the sandbox is off: programs of drivers can do whatever you can";
-        output::remark(format!("\x1b[1;33mwarning\x1b[0m: {words}"));
+        warn("the sandbox is off: programs of drivers can do whatever you can");
     }
     output::remark(client.shown());
     Ok(())

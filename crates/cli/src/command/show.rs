@@ -22,7 +22,6 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let host = command::open(context, StoreChoice::Memory)?;
     let workspace = host.workspace();
-    command::record_first_sight(&workspace);
     let snapshot = workspace.snapshot();
     let Some(entry) = snapshot.find(&arguments.tool) else {
         return output::stop(&command::unknown(&workspace, &arguments.tool), context.json);
@@ -106,14 +105,14 @@ fn properties(schema: &Value) -> String {
     )
 }
 
-fn changes(effects: &EffectProfile) -> String {
+pub(super) fn changes(effects: &EffectProfile) -> String {
     if !effects.mutates_stated {
         return "not stated, so perhaps anything".into();
     }
     or_nothing(effects.mutates.iter().cloned().collect())
 }
 
-fn reaches(effects: &EffectProfile) -> String {
+pub(super) fn reaches(effects: &EffectProfile) -> String {
     let hosts: Vec<String> = effects.requires.network.iter().cloned().collect();
     if hosts.is_empty() && effects.facts.open_world != Tri::No {
         return "not stated".into();
@@ -121,7 +120,7 @@ fn reaches(effects: &EffectProfile) -> String {
     or_nothing(hosts)
 }
 
-fn or_nothing(items: Vec<String>) -> String {
+pub(super) fn or_nothing(items: Vec<String>) -> String {
     if items.is_empty() { "nothing".into() } else { items.join(", ") }
 }
 

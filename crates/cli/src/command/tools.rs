@@ -27,7 +27,6 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let host = command::open(context, StoreChoice::Memory)?;
     let workspace = host.workspace();
-    command::record_first_sight(&workspace);
     let actor = who::caller(context, &host, arguments.actor);
     let today = command::today();
     let found: Vec<(Arc<Entry>, Option<f64>)> = if arguments.words.is_empty() {

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::{Host, HostOptions, Launcher};
+use haft::{Host, HostOptions, Launcher, LoadOptions, Workspace};
 use haft_driver::Cancel;
 use haft_model::{Call, Code};
 use haft_runtime::Manner;
@@ -95,6 +95,7 @@ async fn of_a_hundred_calls_half_of_them_called_off_nothing_is_left() {
     let folder = workspace();
     let launcher = Some(Launcher::at(env!("CARGO_BIN_EXE_haft")));
     let options = HostOptions { launcher, ..HostOptions::default() };
+    Workspace::load(folder.path(), LoadOptions::default()).unwrap().accept(None).unwrap();
     let host = Arc::new(Host::open(folder.path(), options).unwrap());
     let calling = |tool: &'static str, number: usize, cancel: &Cancel| {
         let (host, cancel) = (Arc::clone(&host), cancel.clone());

@@ -32,7 +32,7 @@ exit 0
 
 #[test]
 fn the_time_and_a_list_are_answers_too() {
-    let folder = shop();
+    let folder = shop().file("haft.lock", "");
     let (exit, now) = answer(&folder, "call time.now --json");
     assert_eq!((exit, &now["status"]), (0, &json!("succeeded")));
     assert!(now["structured_content"]["unix_ms"].as_u64().unwrap() > 1_700_000_000_000);
@@ -43,6 +43,7 @@ fn the_time_and_a_list_are_answers_too() {
             0,
             &json!([
                 {"name": "a.txt", "kind": "file", "size": 6},
+                {"name": "haft.lock", "kind": "file", "size": 0},
                 {"name": "haft.toml", "kind": "file", "size": 26}
             ])
         )

@@ -149,9 +149,15 @@ checked 1 manifest: 1 error, no warnings
 
 #[test]
 fn what_was_not_asked_for_properly_is_a_usage_error() {
-    for line in
-        ["", "fly", "tools --colour", "why", "accept", "accept x --all", "check --json --sarif"]
-    {
+    for line in [
+        "",
+        "fly",
+        "tools --colour",
+        "why",
+        "accept x --settings",
+        "accept x --all",
+        "check --json --sarif",
+    ] {
         let ran = run(&Folder::new(), line);
         assert_eq!((ran.status.code(), ran.stdout.is_empty()), (Some(2), true), "haft {line}");
     }

@@ -7,7 +7,7 @@ use haft_testkit::Folder;
 use serde_json::{Value, json};
 
 use crate::hotel::hotel;
-use crate::stage::{check, command, finished, json as answer, run, started};
+use crate::stage::{check, command, done, finished, json as answer, run, started};
 use crate::terminal::typed;
 
 const BOOK: &str = "call book --as agent:coder --json";
@@ -135,6 +135,7 @@ fn forms_can_be_switched_off_and_are_not_asked_by_whoever_leaves() {
 #[test]
 fn whoever_sits_at_a_terminal_fills_it_in_right_there() {
     let folder = hotel("legacy", "");
+    done(&folder, "accept --all");
     let (exit, said) = typed(
         &folder,
         "call book --as agent:coder",

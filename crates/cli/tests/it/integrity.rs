@@ -96,6 +96,7 @@ checked 2 manifests: 1 error, no warnings
         "accept note.write",
         r"
 exit 0
+changed  `note.write@1` can do more than was accepted: `mutates` adds `external:mail`, it is `external-communication` now
 accepted note.write@1
 ",
     );
@@ -144,6 +145,12 @@ fn a_new_major_is_a_new_contract() {
     let folder = seen(&writes(""));
     let wider = writes("\"external:mail\"").replace("1.0.0", "2.0.0");
     let folder = folder.file(".tools/note.write/TOOL.md", wider);
+    let (_, said) = answer(&folder, "why note.write --json");
+    assert_eq!(
+        (&said["tool"], &said["blocked"]["cause"]),
+        (&json!("note.write@2"), &json!({ "reason": "contract_unaccepted" }))
+    );
+    done(&folder, "accept note.write@2");
     let (_, said) = answer(&folder, "why note.write --json");
     assert_eq!((&said["tool"], &said["blocked"]), (&json!("note.write@2"), &json!(null)));
 }
@@ -223,6 +230,7 @@ fn accepting_names_what_it_accepts() {
         "accept --all",
         r"
 exit 0
+new      a.b@3: risk 0 (low); changes nothing; reaches not stated; approval auto
 accepted a.b@3
 accepted note.write@1
 ",
@@ -235,7 +243,8 @@ exit 0
 {
   "accepted": [
     "a.b@3"
-  ]
+  ],
+  "news": []
 }
 "#,
     );

@@ -7,6 +7,7 @@
     reason = "a case that cannot be laid out fails the test"
 )]
 
+mod acceptance;
 mod add;
 mod bad_contracts;
 mod batch;

@@ -253,6 +253,7 @@ fn a_trace_tells_which_secrets_were_opened_and_which_were_withheld() {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let envelope = runtime.block_on(async {
+        crate::stage::done(&folder, "accept --all");
         let host = Host::open(folder.path(), options).unwrap();
         let value = Secret::new(VALUE.to_owned());
         host.keep_secret(&host.owner("ana"), "pay/api-key", None, value).await.unwrap();

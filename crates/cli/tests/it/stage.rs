@@ -145,8 +145,19 @@ pub(crate) fn finished(child: Child, line: &str) -> Output {
 /// The variable that names another copy of the program, which other users can reach.
 pub(crate) const HAFT: &str = "HAFT_TEST_PROGRAM";
 
-/// The command, about to run in a folder where nobody can be asked.
+/// The command, about to run in a folder where nobody can be asked, in a workspace whose contracts and
+/// settings were accepted as the first command finds them. A test about what is not accepted begins
+/// with a `haft.lock` of its own, which may be empty, and one that adds contracts later runs `accept`.
 pub(crate) fn command(folder: &Folder, line: &str) -> Command {
+    if !folder.path().join("haft.lock").exists() && !line.starts_with("init") {
+        // Where there is no workspace yet, there is nothing to accept.
+        let _ = unaccepted(folder, "accept --all").output();
+    }
+    unaccepted(folder, line)
+}
+
+/// The command, about to run in a folder as it is.
+pub(crate) fn unaccepted(folder: &Folder, line: &str) -> Command {
     let copy = std::env::var(HAFT).ok();
     let mut command = Command::new(copy.unwrap_or_else(|| env!("CARGO_BIN_EXE_haft").to_owned()));
     command.arg("-C").arg(folder.path()).args(line.split_whitespace());

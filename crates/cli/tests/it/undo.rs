@@ -54,6 +54,7 @@ fn called(id: &str) -> (Folder, String) {
         let backend: Arc<dyn Driver> = Arc::new(Backend);
         let drivers = HashMap::from([(DriverId::from("backend"), backend)]);
         let options = HostOptions { drivers, ..HostOptions::default() };
+        crate::stage::done(&folder, "accept --all");
         let host = Host::open(folder.path(), options).unwrap();
         let agent = host.actor("agent:coder");
         let envelope = host.call(Call::new(agent, id, json!({"text": "gone"}))).await;

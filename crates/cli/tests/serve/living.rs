@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft_testkit::{Backend, Folder, Keys};
 use serde_json::{Value, json};
 
-use crate::stage::{READS, driver, tool};
+use crate::stage::{READS, done, driver, tool};
 use crate::wire::Server;
 use crate::{eventually, workspace};
 
@@ -102,6 +102,7 @@ fn a_good_change_is_served_and_told() {
     // Folders that come later are seen, too, and what is gone is gone.
     put(&folder, ".tools/shop.buy/TOOL.md", &tool("shop.buy", "1.0.0", READS));
     put(&folder, ".drivers/till/DRIVER.md", &driver("till", &[("shop.buy", "^1")]));
+    done(&folder, "accept shop.buy");
     eventually(|| (listed(&server).len() == 2).then_some(()));
     for gone in [".tools/shop.look", ".drivers/shop"] {
         std::fs::remove_dir_all(folder.path().join(gone)).unwrap();
@@ -126,6 +127,7 @@ fn a_bad_change_keeps_what_was_and_says_so() {
     // What is right of the rest is served.
     put(&folder, ".drivers/till/DRIVER.md", &driver("till", &[("shop.buy", "^1")]));
     put(&folder, ".tools/shop.buy/TOOL.md", &tool("shop.buy", "1.0.0", READS));
+    done(&folder, "accept shop.buy");
     let more = eventually(|| Some(listed(&server)).filter(|listed| listed.len() == 2));
     assert!(more.contains(&before[0]), "{more:?}");
     assert!(errors() > 0);

@@ -7,6 +7,7 @@
     reason = "a case that cannot be laid out fails the test"
 )]
 
+mod acceptance;
 mod auditor;
 mod begun;
 mod entrance;

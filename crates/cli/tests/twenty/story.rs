@@ -63,6 +63,7 @@ fn workspace(backend: &Backend) -> Folder {
         "[ \"$2\" = bad ] && { echo broken >&2; exit 3; }\necho '{\"items\": [\"oil\"]}'\n";
     let folder = program(folder, "bin/notes", script);
     done(&folder, &format!("add openapi {}", folder.path().join("notes.yaml").display()));
+    done(&folder, "accept --all");
     folder
 }
 

@@ -125,6 +125,7 @@ fn test_08_b_approval_is_for_this_action_and_not_for_another_driver() {
         let market = folder.path().join(".drivers/market");
         std::fs::create_dir_all(&market).unwrap();
         std::fs::write(market.join("DRIVER.md"), other).unwrap();
+        crate::stage::done(&folder, "accept --all");
     });
     assert_eq!(each(&told["attempts"], "/driver"), ["market"]);
 }
@@ -150,6 +151,7 @@ fn test_08_c_approval_is_for_this_action_and_lapses() {
         let long_ago = "2025-01-01T00:00:00Z".parse().unwrap();
         let clock = Arc::new(StoppedClock::at(long_ago));
         let options = HostOptions { clock, ..HostOptions::default() };
+        crate::stage::done(&folder, "accept --all");
         let host = Host::open(folder.path(), options).unwrap();
         let manner = Manner { patience: Patience::Leave, ..Manner::default() };
         let call = Call::new(host.actor("agent:coder"), "pay", json!({"amount": 5}));

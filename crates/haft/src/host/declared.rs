@@ -103,11 +103,12 @@ impl Declared {
     }
 }
 
-/// What each driver serves, in the order of contracts.
+/// What each driver serves, in the order of contracts. One that no call may go by is not made, so that
+/// nothing else reaches its programs and backends either.
 fn serving<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>) -> HashMap<DriverId, Serving> {
     let mut found: HashMap<DriverId, Serving> = HashMap::new();
     for entry in entries {
-        for binding in &entry.bindings {
+        for binding in entry.callable() {
             let manifest = &binding.driver;
             let serving = found
                 .entry(manifest.id.clone())

@@ -278,7 +278,7 @@ impl Lookout for Watch {
     ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let mine = |driver: &Driver| !self.code.contains(&driver.id);
-            for driver in entry.bindings.iter().map(|one| &one.driver).filter(|one| mine(one)) {
+            for driver in entry.callable().map(|one| &one.driver).filter(|one| mine(one)) {
                 // A login that cannot be renewed has run out, and a program that does not say its
                 // version has none that fits; both are seen when it is looked.
                 let _ = self.renew(driver, actor, now).await;

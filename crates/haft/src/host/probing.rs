@@ -36,7 +36,7 @@ impl Host {
             let last = watch.backend(driver).checkup;
             anew || last.is_none_or(|last| !last.is_fresh(now))
         };
-        let drivers = workspace.drivers();
+        let drivers = workspace.callable_drivers();
         let looked_at = drivers.iter().filter(|driver| watch.is_looked_at(driver));
         let mut due = looked_at.filter(|driver| is_due(&driver.id));
         let (mut looks, mut probed) = (JoinSet::new(), Vec::new());
@@ -70,7 +70,7 @@ impl Host {
     /// How long the last looks at backends still hold: when to [`probe`](Host::probe) next.
     pub fn next_probe(&self) -> Duration {
         let (workspace, watch, now) = (self.workspace(), self.watch(), Timestamp::now());
-        let drivers = workspace.drivers();
+        let drivers = workspace.callable_drivers();
         let looked_at = drivers.iter().filter(|driver| watch.is_looked_at(driver));
         let holds = looked_at.map(|driver| match watch.backend(&driver.id).checkup {
             Some(last) => Duration::try_from(last.until.duration_since(now)).unwrap_or_default(),

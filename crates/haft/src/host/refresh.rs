@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use haft_contract::{Diagnostic, Kind, Manifest, Reading, Severity};
+use haft_contract::{Diagnostic, Loosening, Reading, Severity, rules};
 use haft_model::Notice;
 
 use super::{Host, world};
@@ -18,7 +18,8 @@ pub enum Refreshed {
     Same,
     /// What they say now holds from here on.
     Swapped,
-    /// What they said before holds on, since these errors are new.
+    /// What they said before holds on, since these errors are new, or what governs would be looser in
+    /// these ways and no person accepted that.
     Kept(Vec<Notice>),
     /// What they say now holds from here on, except where these errors are new: there the manifests go
     /// on as they were.
@@ -30,7 +31,8 @@ pub enum Refreshed {
 
 impl Host {
     /// Reads the workspace again, and goes by it from here on as far as nothing is wrong with it that
-    /// was not wrong before. Whatever is in force, the notices say what is wrong with the files.
+    /// was not wrong before, and what governs is no looser than before unless people accepted it.
+    /// Whatever is in force, the notices say what is wrong with the files.
     pub fn refresh(&self) -> Result<Refreshed, Error> {
         let now = self.workspace();
         let next = now.reload()?;
@@ -39,12 +41,18 @@ impl Host {
             return Ok(Refreshed::Same);
         }
         let new = new_errors(&now, &next);
-        let notices = || new.iter().map(|found| found.notice()).collect();
+        let notices = || -> Vec<Notice> { new.iter().map(|found| found.notice()).collect() };
+        let looser = next.loosened_since(&now);
+        if !looser.is_empty() && !next.governing_is_accepted() {
+            let waiting: Vec<Notice> = looser.iter().map(waiting).collect();
+            self.tell_also(&next, &waiting);
+            return Ok(Refreshed::Kept(notices().into_iter().chain(waiting).collect()));
+        }
         if new.is_empty() {
             self.swap(next);
             return Ok(Refreshed::Swapped);
         }
-        if new.iter().any(|found| governs(&found.file, &now) || governs(&found.file, &next)) {
+        if new.iter().any(|found| now.governs(&found.file) || next.governs(&found.file)) {
             self.tell(&next);
             return Ok(Refreshed::Kept(notices()));
         }
@@ -69,14 +77,34 @@ impl Host {
 
     /// Says what is wrong with a workspace, whichever is in force.
     fn tell(&self, workspace: &Workspace) {
+        self.tell_also(workspace, &[]);
+    }
+
+    /// The same, and something about what governs.
+    fn tell_also(&self, workspace: &Workspace, more: &[Notice]) {
         let notices = world::notices(workspace);
+        let notices = notices.iter().chain(more).cloned().collect();
         if self.runtime.world().notices != notices {
             self.runtime.replace_notices(notices);
         }
     }
 }
 
-/// What is wrong with a workspace that was not wrong before, wherever in its file it has moved.
+/// What is told of a change that waits for a person.
+fn waiting(looser: &Loosening) -> Notice {
+    Notice {
+        code: rules::L008.code,
+        severity: "error",
+        message: format!("looser than what is in force: {}", looser.what),
+        file: looser.file.as_str().into(),
+        line: 1,
+        column: 1,
+        help: Some("if that is right, `haft accept --settings`".to_owned()),
+    }
+}
+
+/// What is wrong with a workspace that was not wrong before, wherever in its file it has moved. A
+/// contract of a new file that waits to be accepted takes nothing from callers: it comes in, blocked.
 fn new_errors<'w>(now: &Workspace, next: &'w Workspace) -> Vec<&'w Diagnostic> {
     fn errors(workspace: &Workspace) -> impl Iterator<Item = &Diagnostic> {
         workspace.diagnostics().iter().filter(|found| found.severity == Severity::Error)
@@ -85,7 +113,9 @@ fn new_errors<'w>(now: &Workspace, next: &'w Workspace) -> Vec<&'w Diagnostic> {
         (&found.file, found.code, &found.message)
     }
     let known: BTreeSet<_> = errors(now).map(breach).collect();
-    errors(next).filter(|found| !known.contains(&breach(found))).collect()
+    let waits =
+        |found: &Diagnostic| found.code == rules::L005.code && now.reading(&found.file).is_none();
+    errors(next).filter(|found| !known.contains(&breach(found)) && !waits(found)).collect()
 }
 
 /// The next reading, with the old text of broken manifests and of whatever else changed and is bound to
@@ -141,31 +171,11 @@ fn bonds(workspace: &Workspace) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Whether a file says what others may do, or what they mean. Everything does but contracts and
-/// drivers.
-fn governs(file: &str, workspace: &Workspace) -> bool {
-    let manifest = workspace.reading(file).and_then(|reading| reading.manifest.as_ref());
-    match Kind::of(file) {
-        Some(Kind::Tool | Kind::Driver | Kind::Cli) => false,
-        Some(Kind::Json) => matches!(manifest, Some(Manifest::Interface(_))),
-        Some(
-            Kind::Action
-            | Kind::Policy
-            | Kind::Governance
-            | Kind::Secrets
-            | Kind::Auth
-            | Kind::Runner
-            | Kind::Sandbox,
-        )
-        | None => true,
-    }
-}
-
 /// Whether something that governs says something else. The lock does not: it is held against each
 /// contract, whichever is in force.
 fn rules_differ(now: &Workspace, next: &Workspace) -> bool {
     now.text(SETTINGS_FILE) != next.text(SETTINGS_FILE)
-        || changed(now, next).any(|file| governs(file, now) || governs(file, next))
+        || changed(now, next).any(|file| now.governs(file) || next.governs(file))
 }
 
 /// The manifests that came, went or say something else.

@@ -120,7 +120,8 @@ pub(super) fn guard(workspace: &Workspace, given: &Given) -> AddressGuard {
     });
     let guard = given.addresses.clone();
     let guard = named.fold(guard, |guard, (host, port)| guard.allowing(&host, port));
-    let drivers = workspace.drivers().into_iter().filter(|driver| driver.kind == DriverKind::Mcp);
+    let drivers =
+        workspace.callable_drivers().into_iter().filter(|driver| driver.kind == DriverKind::Mcp);
     drivers.fold(guard, |guard, driver| mcp::opened(guard, &driver.raw()))
 }
 

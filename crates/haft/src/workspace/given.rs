@@ -44,6 +44,7 @@ pub(super) fn add_defined(
             }
             None if is_broken(known, defined.id.as_str()) => false,
             None => {
+                parts.given_drivers.insert(defined.id.clone());
                 parts.drivers.push(defined.clone());
                 defined.id.as_str() != BUILTIN_DRIVER
             }
@@ -117,6 +118,7 @@ pub(super) fn add_builtin(parts: &mut Parts) {
     let tools: Vec<Arc<Tool>> = builtin::tools().filter(free).cloned().collect();
     if let Some(driver) = builtin::driver() {
         // Its id is taken before any file can take it.
+        parts.given_drivers.insert(driver.id.clone());
         parts.drivers.insert(0, serving(driver, &tools, &parts.tools));
     }
     parts.given.extend(tools.iter().map(|tool| tool.key.clone()));
@@ -133,6 +135,7 @@ pub(super) fn add_upstream(parts: &mut Parts, definitions: &Definitions) {
     if !taken {
         parts.given.insert(tool.key.clone());
         parts.tools.push(tool.clone());
+        parts.given_drivers.insert(driver.id.clone());
         parts.drivers.push(driver.clone());
     }
 }

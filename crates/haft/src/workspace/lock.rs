@@ -1,21 +1,21 @@
-//! Writing `haft.lock`, when somebody accepts.
+//! Writing `haft.lock`, when a person accepts. Nothing else writes it.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use haft_catalog::Entry;
 use haft_contract::Lock;
 use haft_model::ToolKey;
 
-use super::side::LOCK;
+use super::side::LOCK_FILE;
 use super::upstream;
 use crate::{Error, Workspace};
 
-const NAME: &str = "haft.lock";
-
 impl Workspace {
-    /// Accepts contracts as they are now: all majors of an id, one `id@major`, or everything.
+    /// Accepts contracts as they are now: all majors of an id, one `id@major`, or everything, which is
+    /// every contract and what governs them.
     ///
     /// Over a damaged lock only everything can be accepted: writing one entry would drop the others.
     pub fn accept(&self, name: Option<&str>) -> Result<Vec<ToolKey>, Error> {
@@ -23,7 +23,7 @@ impl Workspace {
             return Err(Error::DamagedLock);
         }
         let wanted = name.map(ToolKey::split);
-        let mut lock = Lock { damaged: false, ..self.newest_lock() };
+        let mut lock = Lock { damaged: false, ..Lock::clone(&self.lock.value) };
         let mut accepted = Vec::new();
         let mut given = None;
         for entry in self.snapshot().entries() {
@@ -32,7 +32,7 @@ impl Workspace {
                 None => true,
                 Some((id, major)) => key.id.as_str() == id && major.is_none_or(|m| m == key.major),
             };
-            if meant && entry.is_given() {
+            if meant && is_program_only(entry) {
                 given = Some(key);
             } else if meant {
                 let invalid =
@@ -44,7 +44,7 @@ impl Workspace {
                     continue;
                 }
                 lock.tools.insert(key.to_string(), Arc::new(entry.acceptance()));
-                upstream::of(entry).for_each(|id| lock.accept_upstream(&id));
+                upstream::accept(self.root(), entry, &mut lock);
                 accepted.push(key.clone());
             }
         }
@@ -54,52 +54,57 @@ impl Workspace {
                 None => Error::NoTool { name: name.to_owned() },
             });
         }
-        write(self.root(), &lock)?;
+        if name.is_none() {
+            self.put_governing(&mut lock);
+        }
+        write(&self.root().join(LOCK_FILE), &lock)?;
         Ok(accepted)
     }
 
-    /// Records contracts and drivers that nobody has seen before: they are accepted at first sight.
-    pub fn accept_unseen(&self) -> Result<usize, Error> {
+    /// Accepts the new contracts, the new drivers and the governing files among some files, given from
+    /// the workspace's root: for a command that a person ran to write them. What was accepted before stays as it was, and what
+    /// else is new in the workspace stays new. Over a damaged lock nothing is accepted.
+    pub fn accept_written(&self, files: &[&str]) -> Result<Vec<ToolKey>, Error> {
         if self.lock.value.damaged {
-            return Ok(0);
+            return Ok(Vec::new());
         }
-        let mut lock = self.newest_lock();
-        let mut unseen = 0;
-        for entry in self.snapshot().entries().filter(|entry| entry.block.is_none()) {
-            let new = entry.is_new().then(|| entry.acceptance());
-            if let Some(accepted) = new.or_else(|| entry.acceptance_with_new_drivers()) {
-                lock.tools.insert(entry.contract.key().to_string(), Arc::new(accepted));
-                unseen += 1;
+        let mut lock = Lock::clone(&self.lock.value);
+        let mut accepted = Vec::new();
+        let invalid = |entry: &Entry| {
+            entry.block.as_ref().is_some_and(|block| block.reason == "contract_invalid")
+        };
+        for entry in self.snapshot().entries().filter(|entry| !invalid(entry)) {
+            if let Some(entire) = entry.acceptance_of_files(|file| files.contains(&file)) {
+                let key = entry.contract.key();
+                lock.tools.insert(key.to_string(), Arc::new(entire));
+                accepted.push(key.clone());
             }
         }
-        if unseen > 0 {
-            write(self.root(), &lock)?;
+        self.put_written(files, &mut lock);
+        if lock != *self.lock.value {
+            write(&self.root().join(LOCK_FILE), &lock)?;
         }
-        Ok(unseen)
-    }
-
-    /// The lock as it was read, with what calls have seen of servers since.
-    fn newest_lock(&self) -> Lock {
-        let mut lock = Lock::clone(&self.lock.value);
-        if let Ok(newest) = LOCK.load(self.root(), None) {
-            lock.upstream = newest.value.upstream.clone();
-        }
-        lock
+        Ok(accepted)
     }
 }
 
+/// Whether the contract and every driver of it come with the program, so that there is nothing to
+/// accept.
+fn is_program_only(entry: &Entry) -> bool {
+    entry.is_given() && entry.bindings.iter().all(|binding| binding.given)
+}
+
 /// Writes beside and renames, so that a crash leaves the old lock or the new one.
-pub(super) fn write(root: &Path, lock: &Lock) -> Result<(), Error> {
-    let path = root.join(NAME);
-    let beside = root.join(format!("{NAME}.{}", std::process::id()));
+pub(super) fn write(path: &Path, lock: &Lock) -> Result<(), Error> {
+    let beside = path.with_extension(format!("lock.{}", std::process::id()));
     let write = |beside: &PathBuf| -> std::io::Result<()> {
         let mut file = fs::File::create(beside)?;
         file.write_all(lock.write().as_bytes())?;
         file.sync_all()?;
-        fs::rename(beside, &path)
+        fs::rename(beside, path)
     };
     write(&beside).map_err(|cause| {
         let _ = fs::remove_file(&beside);
-        Error::Unwritable { path: path.clone(), cause }
+        Error::Unwritable { path: path.to_owned(), cause }
     })
 }

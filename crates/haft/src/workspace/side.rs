@@ -1,7 +1,7 @@
 //! The two files beside the manifests: `haft.toml` and `haft.lock`.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_contract::settings::{self, Settings};
@@ -24,7 +24,8 @@ pub(super) struct SideFile<T: 'static> {
 /// What the settings are called.
 pub(crate) const SETTINGS_FILE: &str = "haft.toml";
 
-const LOCK_FILE: &str = "haft.lock";
+/// What the lock is called.
+pub(super) const LOCK_FILE: &str = "haft.lock";
 
 /// The files that a workspace is read from and that are no manifests.
 pub(crate) const SIDE_FILES: [&str; 2] = [SETTINGS_FILE, LOCK_FILE];
@@ -36,6 +37,10 @@ pub(super) const SETTINGS: SideFile<Settings> =
 /// The lock.
 pub(super) const LOCK: SideFile<Lock> =
     SideFile { name: LOCK_FILE, read: Lock::read, unreadable: Lock::unreadable };
+
+/// What this machine saw of the tools of servers, which people may accept into the lock.
+pub(super) const SIGHTED: SideFile<Lock> =
+    SideFile { name: ".haft/upstream.lock", read: Lock::read, unreadable: Lock::unreadable };
 
 /// What one of them says.
 #[derive(Clone)]
@@ -53,12 +58,17 @@ impl<T: fmt::Debug> fmt::Debug for Side<T> {
 }
 
 impl<T: Default> SideFile<T> {
+    /// Where the file lies in a workspace.
+    pub(super) fn path(&self, root: &Path) -> PathBuf {
+        root.join(self.name)
+    }
+
     /// Reads the file, or takes over what an earlier reading of the same file gave.
     pub(super) fn load(&self, root: &Path, earlier: Option<&Side<T>>) -> Result<Side<T>, Error>
     where
         Side<T>: Clone,
     {
-        let path = root.join(self.name);
+        let path = self.path(root);
         if files::is_link_outside(root, &path) {
             return Ok(self.refused(&rules::Y010, files::LEAVES));
         }

@@ -6,6 +6,9 @@
     reason = "a case that cannot be laid out fails the test"
 )]
 
+#[path = "../support/accepted.rs"]
+mod accepted;
+
 use std::process::Command;
 use std::sync::Arc;
 
@@ -115,6 +118,7 @@ fn open(folder: &Folder) -> Host {
         launcher: Some(Launcher::at(env!("CARGO_BIN_EXE_haft-test-launcher"))),
         ..HostOptions::default()
     };
+    accepted::accept(folder);
     Host::open(folder.path(), options).unwrap()
 }
 
@@ -217,6 +221,7 @@ async fn a_program_that_tells_its_secret_tells_nobody() {
         launcher: Some(Launcher::at(env!("CARGO_BIN_EXE_haft-test-launcher"))),
         ..HostOptions::default()
     };
+    accepted::accept(&folder);
     let host = Host::open(folder.path(), options).unwrap();
     for code in [0, 3] {
         let envelope = call(&host, "demo.run", json!({"code": code})).await;

@@ -3,6 +3,9 @@
 //! `HAFT_KILLS` says how often it is killed and `HAFT_SEED` where the dice begin; `scripts/show crash`
 //! sets both and prints the tally.
 
+#[path = "../support/accepted.rs"]
+mod accepted;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -98,12 +101,14 @@ fn workspace() -> Folder {
     let driver = "---\nname: book\nid: book\nversion: 1.0.0\ndescription: A book.\nkind: builtin\n\
         implements:\n  - { tool: book.known, version: \"^1\" }\n  - { tool: book.blind, version: \"^1\" }\n\
         \x20 - { tool: book.look, version: \"^1\" }\nmetadata: { builtin: { host_id: haft } }\n---\n\nA book.\n";
-    Folder::new()
+    let folder = Folder::new()
         .file("haft.toml", SETTINGS)
         .file(".tools/known/TOOL.md", tool("book.known", &known))
         .file(".tools/blind/TOOL.md", tool("book.blind", &blind))
         .file(".tools/look/TOOL.md", tool("book.look", read))
-        .file(".drivers/book/DRIVER.md", driver)
+        .file(".drivers/book/DRIVER.md", driver);
+    accepted::accept(&folder);
+    folder
 }
 
 fn open(folder: &Path) -> Host {

@@ -37,7 +37,7 @@ fn a_call_is_planned_to_a_driver_in_code() {
     assert_eq!((said(&workspace), workspace.manifest_count()), (Vec::new(), 0));
     let ids: Vec<_> = workspace.code_drivers().into_keys().collect();
     assert_eq!(ids, [host().id().clone()]);
-    assert_eq!(workspace.accept_unseen().unwrap(), 0, "code is accepted with the program");
+    assert_eq!(workspace.accept(None).unwrap(), [], "code is accepted with the program");
     let again = workspace.reload().unwrap();
     let entry =
         |workspace: &haft::Workspace| workspace.snapshot().find("note.keep").unwrap().clone();

@@ -6,6 +6,9 @@
     reason = "a case that cannot be laid out fails the test"
 )]
 
+#[path = "../support/accepted.rs"]
+mod accepted;
+
 use haft::{Host, HostOptions, StoreChoice};
 use haft_model::{Call, Code, EffectState, Envelope, ResultStatus};
 use haft_runtime::{Answered, Manner, Patience, Reply};
@@ -68,6 +71,7 @@ async fn call(host: &Host, tool: &str, input: Value) -> Envelope {
 
 fn open(folder: &Folder) -> Host {
     let options = HostOptions { store: StoreChoice::Memory, ..HostOptions::default() };
+    accepted::accept(folder);
     Host::open(folder.path(), options).unwrap()
 }
 
@@ -139,6 +143,7 @@ async fn code_of_the_program_stands_in_front_of_the_manifest() {
         drivers: drivers.into(),
         ..HostOptions::default()
     };
+    accepted::accept(&folder);
     let host = Host::open(folder.path(), options).unwrap();
     let read = call(&host, "order.get", json!({"order": "o1"})).await;
     assert_eq!(read.structured_content, Some(json!({"own": true})));
@@ -178,6 +183,7 @@ async fn a_driver_logs_in_and_sends_a_file_and_nobody_sees_the_secret() {
         vault: Some(std::sync::Arc::new(OneSecret)),
         ..HostOptions::default()
     };
+    accepted::accept(&folder);
     let shop = Host::open(folder.path(), options).unwrap();
     // value-of-USER:value-of-WORD
     let basic = "dmFsdWUtb2YtVVNFUjp2YWx1ZS1vZi1XT1JE";

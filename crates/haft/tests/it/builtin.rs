@@ -1,6 +1,6 @@
 //! What is in every catalog without a file.
 
-use haft::Error;
+use haft::{Error, Workspace};
 use haft_catalog::Entry;
 use haft_driver::conformance::{Sample, examples};
 use haft_drivers::Builtin;
@@ -51,7 +51,6 @@ fn an_empty_workspace_has_the_builtin_contracts_and_plans_calls_of_them() {
 #[test]
 fn builtin_contracts_are_never_written_to_the_lock() {
     let folder = Folder::new().file(".tools/a.one/TOOL.md", tool("a.one", "1.0.0", "First."));
-    assert_eq!(load(&folder).accept_unseen().unwrap(), 1);
     let keys = load(&folder).accept(None).unwrap();
     assert_eq!(keys.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a.one@1"]);
     assert_eq!(folder.read("haft.lock").matches("[[tool]]").count(), 1);
@@ -107,7 +106,18 @@ fn a_driver_of_the_workspace_may_serve_a_builtin_contract() {
     let folder = Folder::new()
         .file("haft.toml", "")
         .file(".drivers/remote/DRIVER.md", driver("remote", "time.now"));
+    let refused = |workspace: &Workspace| {
+        let entry = workspace.snapshot().find("time.now").unwrap();
+        entry.bindings.iter().filter(|binding| binding.refused.is_some()).count()
+    };
+    assert_eq!(
+        refused(&load(&folder)),
+        1,
+        "a file that claims it is not accepted with the program"
+    );
+    crate::accepted::accept(&folder);
     let workspace = load(&folder);
+    assert_eq!(refused(&workspace), 0);
     let entry = workspace.snapshot().find("time.now").unwrap();
     assert_eq!(drivers(entry), ["haft-builtin", "remote"]);
     assert_eq!(said(&workspace), [""; 0]);

@@ -3,6 +3,7 @@
 use haft::{Host, HostOptions, Refreshed, StoreChoice};
 use haft_testkit::Folder;
 
+use crate::accepted::accept;
 use crate::{driver, remove, tool};
 
 const BROKEN: &str = "---\nid: a.one\nname: [\n---\n";
@@ -17,6 +18,7 @@ fn three_tools() -> (Folder, Host) {
         .file(".drivers/ones/DRIVER.md", driver("ones", "a.one"))
         .file(".drivers/twos/DRIVER.md", driver("twos", "a.two"));
     let options = HostOptions { store: StoreChoice::Memory, ..HostOptions::default() };
+    accept(&folder);
     let host = Host::open(folder.path(), options).unwrap();
     (folder, host)
 }
@@ -98,7 +100,9 @@ fn a_driver_that_changed_with_a_broken_contract_waits_for_it() {
         .file(".drivers/twos/DRIVER.md", other("twos", "a.two"));
     assert_eq!(refreshed(&host), said("partly", &[ONE]));
     assert_eq!(in_force(&host), ["First. 1.0.0", "Second. 1.1.0"]);
-    let _folder = folder.file(ONE, tool("a.one", "1.0.0", "First of all."));
+    let folder = folder.file(ONE, tool("a.one", "1.0.0", "First of all."));
+    assert_eq!(refreshed(&host), said("partly", &[".drivers/more/DRIVER.md"]), "it is new");
+    accept(&folder);
     assert_eq!(refreshed(&host), said("swapped", &[]));
     let all = ["First of all. 1.1.0 1.1.0", "Second. 1.1.0"];
     assert_eq!(in_force(&host), all);
@@ -133,6 +137,7 @@ fn a_driver_of_two_contracts_holds_neither_back_for_the_other() {
     let two = "  - { tool: a.two, version: ^1, metadata: { cli: { argv: [go] } } }\n---\n";
     let both = driver("ones", "a.one").replace("\n---\n", &format!("\n{two}"));
     let folder = folder.file(ONES, both);
+    accept(&folder);
     assert_eq!(refreshed(&host), said("swapped", &[]));
     let _folder = folder
         .file(ONE, BROKEN)

@@ -4,6 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 
+#[path = "../support/accepted.rs"]
+mod accepted;
 mod sent_again;
 mod timeouts;
 
@@ -86,6 +88,7 @@ pub(crate) fn shop(backend: &Backend, status: bool, keys: bool, timeout_ms: u64)
 }
 
 pub(crate) fn open(folder: &Folder) -> Host {
+    accepted::accept(folder);
     let host = Host::open(folder.path(), HostOptions::default()).unwrap();
     let wrong: Vec<_> = host
         .workspace()

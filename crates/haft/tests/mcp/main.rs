@@ -7,6 +7,8 @@
 )]
 
 #[cfg(target_os = "linux")]
+#[path = "../support/accepted.rs"]
+mod accepted;
 mod kept;
 
 use haft::{Host, HostOptions, StoreChoice, Workspace};
@@ -39,11 +41,13 @@ const DRIVER: &str = "---\nname: Greeter\nid: greeter\ndescription: Greets.\nver
     - { tool: greet, version: ^1, metadata: { mcp: { tool_name: greet } } }\n---\n";
 
 fn greeter() -> Folder {
-    Folder::new()
+    let folder = Folder::new()
         .file("haft.toml", "[workspace]\nname = \"greeter\"\n")
         .file("server.sh", SERVER)
         .file(".tools/greet/TOOL.md", CONTRACT)
-        .file(".drivers/greeter/DRIVER.md", DRIVER)
+        .file(".drivers/greeter/DRIVER.md", DRIVER);
+    accepted::accept(&folder);
+    folder
 }
 
 fn host(folder: &Folder) -> Host {
@@ -70,7 +74,10 @@ async fn a_tool_of_a_server_is_called_by_what_its_manifests_say() {
 #[tokio::test]
 async fn a_tool_of_a_server_that_changed_is_blocked_until_it_is_accepted() {
     let folder = greeter();
+    let before = folder.read("haft.lock");
     assert_eq!(call(&host(&folder)).await.error, None);
+    assert_eq!(folder.read("haft.lock"), before, "only people write the lock");
+    accepted::accept(&folder);
     let accepted = folder.read("haft.lock");
     assert!(
         accepted.contains("[[upstream]]\nid = \"greeter/greet\"\ndigest = \"sha256:"),
@@ -82,20 +89,25 @@ async fn a_tool_of_a_server_that_changed_is_blocked_until_it_is_accepted() {
     let refused = call(&running).await.error.unwrap();
     assert_eq!(refused.error_code, Code::ToolBlocked);
     assert_eq!(call(&running).await.error.unwrap().error_code, Code::ToolBlocked);
-    assert!(folder.read("haft.lock").contains("\nseen = \"sha256:"));
+    assert_eq!(folder.read("haft.lock"), accepted);
     let workspace = Workspace::load(folder.path(), Default::default()).unwrap();
     workspace.accept(Some("greet")).unwrap();
     assert_eq!(call(&running).await.error, None);
     assert_eq!(call(&host(&folder)).await.error, None);
-    assert!(!folder.read("haft.lock").contains("\nseen = "));
+    assert_ne!(folder.read("haft.lock"), accepted);
 }
 
 #[tokio::test]
-async fn what_was_seen_of_servers_survives_a_lock_that_is_written_by_somebody_else() {
+async fn a_tool_that_changed_since_its_first_call_is_blocked() {
     let folder = greeter();
-    let workspace = Workspace::load(folder.path(), Default::default()).unwrap();
     assert_eq!(call(&host(&folder)).await.error, None);
-    workspace.accept_unseen().unwrap();
-    let lock = folder.read("haft.lock");
-    assert!(lock.contains("[[tool]]") && lock.contains("[[upstream]]"), "{lock}");
+    let changed = SERVER.replace("DESCRIBED", "Greets, and sends your files along.");
+    let folder = folder.file("server.sh", changed);
+    let refused = call(&host(&folder)).await.error.unwrap();
+    assert_eq!(refused.error_code, Code::ToolBlocked);
+    let folder = folder.file(".haft/upstream.lock", "[[upstream");
+    let refused = call(&host(&folder)).await.error.unwrap();
+    assert_eq!(refused.error_code, Code::ToolBlocked, "what was seen first is lost");
+    accepted::accept(&folder);
+    assert_eq!(call(&host(&folder)).await.error, None);
 }

@@ -1,5 +1,8 @@
 //! A workspace of its own for every test, with a driver that counts how often it is reached.
 
+#[path = "../support/accepted.rs"]
+mod accepted;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -131,6 +134,7 @@ impl Kit {
             launcher: self.launcher.clone(),
             ..HostOptions::default()
         };
+        accepted::accept(folder);
         Host::open(folder.path(), options).unwrap()
     }
 }

@@ -16,6 +16,7 @@ fn said(schemas: &Folder) -> Result<Vec<String>, Error> {
         .file(DRIVER, Base::named("http").text());
     let published_schemas = Some(schemas.path().to_owned());
     let options = LoadOptions { published_schemas, ..LoadOptions::default() };
+    Workspace::load(folder.path(), LoadOptions::default())?.accept(None)?;
     let workspace = Workspace::load(folder.path(), options)?;
     Ok(workspace.diagnostics().iter().map(line).collect())
 }

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 
+#[path = "../support/accepted.rs"]
+mod accepted;
+
 use haft::{Host, HostOptions, Launcher, StoreChoice};
 use haft_model::{Call, EffectState};
 use haft_runtime::Manner;
@@ -42,6 +45,7 @@ async fn check(entrypoint: &str, style: &str, code: &str) {
         .file("notes/log", "");
     let launcher = Some(Launcher::at(env!("CARGO_BIN_EXE_haft-test-launcher")));
     let options = HostOptions { store: StoreChoice::Memory, launcher, ..HostOptions::default() };
+    accepted::accept(&folder);
     let host = Host::open(folder.path(), options).unwrap();
     let call = |tool: &str| {
         let call = Call::new(host.actor("agent:test"), tool, json!({"text": "a"}));

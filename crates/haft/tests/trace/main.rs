@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 
+#[path = "../support/accepted.rs"]
+mod accepted;
+
 use haft::{Host, HostOptions, Launcher, StoreChoice};
 use haft_model::{Call, Trace};
 use haft_runtime::Manner;
@@ -95,6 +98,7 @@ fn workspace(backend: &Backend) -> Folder {
 fn open(folder: &Folder) -> Host {
     let launcher = Some(Launcher::at(env!("CARGO_BIN_EXE_haft-test-launcher")));
     let options = HostOptions { store: StoreChoice::Memory, launcher, ..HostOptions::default() };
+    accepted::accept(folder);
     Host::open(folder.path(), options).unwrap()
 }
 

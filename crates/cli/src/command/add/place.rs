@@ -19,6 +19,11 @@ impl Place {
         Ok(Place { root })
     }
 
+    /// Where it lies.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// What an import of this name made last time.
     pub(super) fn base(&self, import: &str) -> Result<Option<Base>> {
         let file = remembered(import);

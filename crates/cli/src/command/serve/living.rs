@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use haft::{Host, Refreshed, Watching};
+use haft_contract::rules;
 use haft_model::Notice;
 
-use crate::{command, output};
+use crate::output;
 
 /// Goes by what files say as they change, for as long as the process lives.
 pub(super) fn watch(host: &Arc<Host>) {
@@ -52,9 +53,13 @@ fn refresh(host: &Host) {
         Ok(Refreshed::Swapped) => swapped(host),
         Ok(Refreshed::Kept(new)) => {
             shown(&new);
-            output::remark(
-                "files changed, and what they said before holds on until that is mended",
-            );
+            let waits = new.iter().any(|notice| notice.code == rules::L008.code);
+            output::remark(match waits {
+                true => {
+                    "files changed, and what they said before holds on until `haft accept --settings`"
+                }
+                false => "files changed, and what they said before holds on until that is mended",
+            });
         }
         Ok(Refreshed::Partly(new)) => {
             shown(&new);
@@ -74,7 +79,6 @@ fn refresh(host: &Host) {
 
 fn swapped(host: &Host) {
     let workspace = host.workspace();
-    command::record_first_sight(&workspace);
     let tools = output::counted(workspace.snapshot().entries().count(), "tool");
     output::remark(format!("files changed: {tools} now"));
 }
