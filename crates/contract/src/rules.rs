@@ -184,6 +184,7 @@ rules! {
     L002 error "An imported contract's description and schemas are those that were accepted.";
     L003 error "haft.lock can be read.";
     L004 error "A driver that leaves out other inputs or outputs than were accepted has a new major version.";
+    L005 error "A driver opens no path beyond the workspace that was not accepted.";
 
     V040 warning "A write says how a repeated call is recognised.";
     V041 warning "A contract states its `sideEffectClass`, so that nothing has to be assumed.";

@@ -18,6 +18,7 @@ mod fact;
 mod form;
 mod glob;
 mod governance;
+pub mod governing;
 mod grant;
 pub mod host;
 mod id;

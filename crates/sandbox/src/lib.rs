@@ -6,7 +6,9 @@
 mod address;
 mod confined;
 mod gate;
+mod integrity;
 mod launcher;
+mod protection;
 mod ranges;
 
 pub use address::{AddressGuard, CheckedUrl, Forbidden};
@@ -15,4 +17,6 @@ pub use confined::{
     Spawn, Tried, Walls,
 };
 pub use gate::{Gate, Reached};
+pub use integrity::{Change, Custody, Intrusion, Loading, Suspects, violation};
 pub use launcher::{Launcher, PROGRAMS, launcher};
+pub use protection::Protection;

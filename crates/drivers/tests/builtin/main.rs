@@ -7,6 +7,7 @@
 )]
 
 mod fetching;
+mod governing;
 mod links;
 mod listing;
 #[path = "../support/plans.rs"]

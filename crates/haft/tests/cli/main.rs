@@ -6,6 +6,8 @@
     reason = "a case that cannot be laid out fails the test"
 )]
 
+mod governing;
+
 use std::process::Command;
 use std::sync::Arc;
 
