@@ -77,12 +77,13 @@ impl Binding {
         format!("{}@{major}", self.driver.id)
     }
 
-    /// What the driver leaves out of the contract.
+    /// What the driver leaves out of the contract, and what it opens beyond the workspace.
     pub(crate) fn left_out(&self) -> BTreeSet<String> {
         let lists = self.implements().map(|entry| (&entry.drop_inputs, &entry.drop_outputs));
         let (inputs, outputs) = lists.map_or((&[][..], &[][..]), |(i, o)| (i.as_slice(), o));
         let inputs = inputs.iter().map(|name| format!("input {name}"));
-        inputs.chain(outputs.iter().map(|name| format!("output {name}"))).collect()
+        let left_out = inputs.chain(outputs.iter().map(|name| format!("output {name}")));
+        left_out.chain(self.driver.opens.iter().cloned()).collect()
     }
 
     /// What its units are in.

@@ -142,14 +142,22 @@ fn unaccepted(binding: &Binding, standing: &Standing, contract: &Contract) -> Op
     Some(finding.help(format!("if it may serve it, `haft accept {key}`")))
 }
 
-/// A driver that keeps its major and leaves out something else than was accepted.
+/// A driver that keeps its major and leaves out something else than was accepted, or opens more.
 fn narrowed(binding: &Binding, standing: &Standing, contract: &Contract) -> Option<Finding> {
     let driver = binding.key();
     let then = standing.accepted_drivers()?.get(&driver)?;
     let now = binding.left_out();
-    let change = now.symmetric_difference(then).next()?;
-    let verb = if now.contains(change) { "leaves out" } else { "no longer leaves out" };
     let key = contract.key();
+    let opened = now.difference(then).find(|change| binding.driver.opens.contains(*change));
+    if let Some(change) = opened {
+        let message = format!("`{driver}` {change}, which was not accepted for `{key}`");
+        let finding = Finding::new(rules::L009, &binding.driver.file, "/id", message);
+        return Some(finding.help(format!("if that is right, `haft accept {key}`")));
+    }
+    // What is no longer opened is no more than was accepted.
+    let matters = |change: &&String| !change.starts_with("opens ");
+    let change = now.symmetric_difference(then).find(matters)?;
+    let verb = if now.contains(change) { "leaves out" } else { "no longer leaves out" };
     let place = binding.implements().map(|entry| entry.place.clone()).unwrap_or_default();
     let finding = Finding::new(
         rules::L004,

@@ -55,6 +55,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
             .at(&["sandbox", "network"])
             .map(|network| list(network, "egress"))
             .unwrap_or_default(),
+        opens: crate::driver::opens(node),
         region: vec!["global".into()],
         policy_tags: Vec::new(),
         cost: Cost::default(),

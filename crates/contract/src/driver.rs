@@ -4,7 +4,7 @@ mod lint;
 
 pub(crate) use lint::{bundle_setup, install, secrets_in, shell_features};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use haft_model::{CostClass, Digest, DriverId, DriverKind, RetryPolicy};
@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::io::check_io;
 use crate::range::{self, VersionRange};
-use crate::read::{cost_class, json, list, owned, retry, shared, text, whole};
+use crate::read::{cost_class, json, list, owned, retry, set, shared, text, whole};
 use crate::runner::check_runner_of;
 use crate::shape::{Shape, check, documents, strangers};
 use crate::source::{self, Node, Syntax};
@@ -37,6 +37,8 @@ pub struct Driver {
     pub auth: Option<Auth>,
     /// Hosts it may reach.
     pub egress: Vec<String>,
+    /// Paths beyond the workspace that it opens, each with what for: an effect that people accept.
+    pub opens: BTreeSet<String>,
     /// Regions it serves.
     pub region: Vec<String>,
     /// Tags that workspaces allow or forbid.
@@ -191,6 +193,7 @@ pub(crate) fn from_node(source: &Source, node: &Node) -> Option<Driver> {
         kind: DriverKind::parse(text(node, "kind")?)?,
         implements: entries.iter().enumerate().filter_map(implements).collect(),
         auth: node.get("auth").map(auth),
+        opens: opens(node),
         egress: node.get("network").map(|network| list(network, "egress")).unwrap_or_default(),
         region: if region.is_empty() { vec!["global".into()] } else { region },
         policy_tags: list(node, "policy_tags"),
@@ -243,6 +246,15 @@ fn cost(node: &Node) -> Cost {
         units: node.get("cost_units_per_call").and_then(Node::number),
         currency: owned(node, "currency"),
     }
+}
+
+/// What a driver reads and writes that no contract speaks of, since it lies beyond the workspace.
+pub(crate) fn opens(node: &Node) -> BTreeSet<String> {
+    let state = node.at(&["auth", "state"]).map(|state| set(state, "paths")).unwrap_or_default();
+    let read = node.at(&["sandbox", "fs"]).map(|files| set(files, "read")).unwrap_or_default();
+    let beyond = read.into_iter().filter(|path| path.starts_with(['/', '~']));
+    let read = beyond.map(|path| format!("opens {path} to read"));
+    read.chain(state.into_iter().map(|path| format!("opens {path} to write"))).collect()
 }
 
 fn auth(node: &Node) -> Auth {

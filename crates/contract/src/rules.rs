@@ -188,6 +188,7 @@ rules! {
     L006 error "A driver, and each new major version of it, is accepted before it serves a contract.";
     L007 warning "What governs is what was accepted.";
     L008 error "What governs becomes looser in a running server only after it is accepted.";
+    L009 error "A driver opens no path beyond the workspace that was not accepted.";
 
     V040 warning "A write says how a repeated call is recognised.";
     V041 warning "A contract states its `sideEffectClass`, so that nothing has to be assumed.";

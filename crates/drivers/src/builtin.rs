@@ -65,6 +65,11 @@ impl Builtin {
         Builtin { lookup, ..self }
     }
 
+    /// The same tools for a person whose environment this is: what governs their home is not written.
+    pub fn at_home(self, variable: fn(&str) -> Option<String>) -> Builtin {
+        Builtin { root: self.root.at_home(variable), ..self }
+    }
+
     /// The ids of the tools it carries out.
     pub fn tools() -> &'static [&'static str] {
         NAMES

@@ -1,8 +1,10 @@
 //! Why a call ends without a result, in the words that every driver here uses.
 
+use std::path::Path;
+
 use haft_driver::Failure;
 use haft_model::{Code, EffectState, Stop};
-use haft_sandbox::Refused;
+use haft_sandbox::{Intrusion, Refused};
 use serde_json::{Value, json};
 
 /// A failure before anything happened.
@@ -73,6 +75,20 @@ pub(crate) fn not_started(refused: &Refused) -> Stop {
         Refused::NoLauncher | Refused::Unenforced(_) | Refused::Program(_) => {
             Stop::new(Code::SetupRequired, refused.to_string())
         }
+        Refused::Violation(_) => violation(refused.to_string()),
         Refused::Broken(_) => Stop::new(Code::Internal, refused.to_string()),
     }
+}
+
+/// The refusal of what a program made that governs; none where it made nothing.
+pub(crate) fn intruded(intrusions: &[Intrusion], root: &Path) -> Option<Stop> {
+    Some(while_running(violation(haft_sandbox::violation(intrusions, root)?)))
+}
+
+/// The refusal of a program that writes what governs, in the words of the sandbox.
+pub(crate) fn violation(words: String) -> Stop {
+    Stop::new(Code::SandboxViolation, words).help(
+        "rules are changed by people; a tool that may change the configuration of git declares \
+         `git:config` in `mutates`",
+    )
 }

@@ -7,13 +7,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use haft_model::governing::{Extent, GIT_CONFIG};
 use haft_model::host::covers;
 use haft_model::{Code, EffectProfile, FactRule, Facts, Plan, Requires, Risk, Stop, Tri};
-use haft_sandbox::{Access, Bounds, Confined, Gate, Network, Shown, Spawn};
+use haft_sandbox::{Access, Bounds, Confined, Gate, Network, Protection, Shown, Spawn};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Place;
+use crate::ending::violation;
 
 mod python;
 #[cfg(test)]
@@ -33,6 +35,8 @@ pub(crate) struct Opening {
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) spawn: Spawn,
     pub(crate) bounds: Bounds,
+    /// What governs in what is open.
+    pub(crate) protection: Protection,
 }
 
 /// The parts of a manifest that say what a driver touches.
@@ -119,7 +123,9 @@ impl Opening {
         })?;
         let sandbox = written.sandbox.unwrap_or_default();
         let files = sandbox.fs.unwrap_or_default();
-        let paths = Paths { root: &root, home: (place.variable)("HOME"), driver: &written.id };
+        let protection = protection(&root, effects, place);
+        let home = (place.variable)("HOME");
+        let paths = Paths { root: &root, home, driver: &written.id, protection: &protection };
         let mut shown = paths.read(files.read.as_deref())?;
         shown.extend(paths.write(files.write.as_deref(), effects)?);
         shown.extend(paths.existing(&written.auth.state.paths, Access::Write)?);
@@ -137,6 +143,7 @@ impl Opening {
             root,
             shown,
             hidden,
+            protection,
         })
     }
 
@@ -167,8 +174,18 @@ impl Opening {
             },
             bounds: self.bounds,
             spawn: self.spawn,
+            protection: Some(self.protection.clone()),
             ..Confined::default()
         }
+    }
+}
+
+/// What governs in a workspace for a call of such effects.
+fn protection(root: &Path, effects: &EffectProfile, place: &Place) -> Protection {
+    let protection = Protection::of(root, place.variable);
+    match effects.mutates.contains(GIT_CONFIG) {
+        true => protection.with_git_config(),
+        false => protection,
     }
 }
 
@@ -196,6 +213,7 @@ struct Paths<'a> {
     root: &'a Path,
     home: Option<String>,
     driver: &'a str,
+    protection: &'a Protection,
 }
 
 impl Paths<'_> {
@@ -228,7 +246,10 @@ impl Paths<'_> {
             return Ok(vec![self.root.to_owned()]);
         }
         let scopes = effects.mutates.iter().filter_map(|entry| entry.strip_prefix("workspace:"));
-        scopes.map(|scope| self.place(scope.trim_start_matches('/'))).collect()
+        let places = scopes.map(|scope| self.place(scope.trim_start_matches('/')));
+        let git = self.root.join(".git");
+        let configured = effects.mutates.contains(GIT_CONFIG) && git.is_dir();
+        places.chain(configured.then_some(Ok(git))).collect()
     }
 
     /// A place to write to: in the workspace, and there, because the kernel opens only what is there.
@@ -238,6 +259,11 @@ impl Paths<'_> {
         if !path.starts_with(self.root) {
             let words = format!("{what}, which is not in the workspace");
             return Err(Stop::new(Code::SandboxViolation, words));
+        }
+        if let Some(row) = self.protection.governing(&path)
+            && (row.extent == Extent::Whole || !path.is_dir())
+        {
+            return Err(violation(format!("{what}, which governs: {}", row.reason)));
         }
         if !path.exists() {
             let words = format!("{what}, and there is no such file or folder");

@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 
 use haft_model::{Code, EffectProfile, Facts, Stop, Tri};
 use haft_notation::ecma_group;
-use haft_sandbox::{Confined, End, Ended, Walls};
+use haft_sandbox::{Confined, End, Ended, Refused, Walls};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Place;
 use crate::cli::program;
-use crate::ending::{OUT_OF_MEMORY, complaint};
+use crate::ending::{OUT_OF_MEMORY, complaint, violation};
 use crate::opening::{Opening, looking};
 
 pub use steps::{SetupStep, SetupWork};
@@ -161,7 +161,10 @@ impl Provision {
     ) -> Result<Ended, Stop> {
         let name = confined.program.display().to_string();
         let ran = confined.run(walls, Instant::now() + patience, pending()).await;
-        ran.map_err(|refused| setup(format!("`{name}` could not be run: {refused}")))
+        ran.map_err(|refused| match refused {
+            Refused::Violation(words) => violation(format!("`{name}`: {words}")),
+            refused => setup(format!("`{name}` could not be run: {refused}")),
+        })
     }
 
     /// Runs a program with the rights of whoever runs Haft, as installers need.

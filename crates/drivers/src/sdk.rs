@@ -93,7 +93,7 @@ impl Sdk {
         let ran_by = interpreter.program.display().to_string();
         let confined = self.confined(package, &opening, interpreter);
         let confined = Confined { secret_env: secrets.clone(), ..confined };
-        let make = || async { Ok(Worker::start(confined.clone(), &self.place.walls)) };
+        let make = || async { Ok(Worker::start(confined.clone(), &self.place.walls).await) };
         let mut worker = self.workers.get(&key, make).await?;
         if worker.is_gone() {
             // It ended while nobody wanted anything of it.

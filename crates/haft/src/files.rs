@@ -9,14 +9,11 @@ use std::time::SystemTime;
 
 use haft_contract::source::LARGEST;
 use haft_contract::{Kind, Reading, Report, Source, read, rules};
+use haft_sandbox::Suspects;
 use rayon::prelude::*;
 
-/// The folders that hold manifests.
-pub(crate) const FOLDERS: [&str; 7] =
-    [".tools", ".drivers", ".actions", ".policy", ".cli", ".secrets", ".governance"];
-
-/// Manifests that lie at the root.
-pub(crate) const ROOT_FILES: [&str; 3] = ["GOVERNANCE.md", "SECRETS.md", "AUTH.md"];
+/// Where manifests lie. What is read is what governs: both are one list.
+pub(crate) use haft_model::governing::{MANIFEST_FILES as ROOT_FILES, MANIFEST_FOLDERS as FOLDERS};
 
 /// What is said of a link that is not followed.
 pub(crate) const LEAVES: &str = "this link leaves the workspace";
@@ -70,10 +67,17 @@ enum Found {
 }
 
 /// Reads every manifest, taking over those whose files have not changed.
-pub(crate) fn read_all(root: &Path, known: &HashMap<String, Known>) -> HashMap<String, Known> {
+///
+/// What a run that is under way may have made is not read: there it stays as it was.
+pub(crate) fn read_all(
+    root: &Path,
+    known: &HashMap<String, Known>,
+    suspects: &Suspects,
+) -> HashMap<String, Known> {
     let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let mut found: Vec<Found> = FOLDERS
         .par_iter()
+        .filter(|folder| !suspects.contains(folder))
         .flat_map(|folder| {
             let (path, name) = (root.join(folder), (*folder).to_owned());
             if path.is_symlink() {
@@ -83,7 +87,7 @@ pub(crate) fn read_all(root: &Path, known: &HashMap<String, Known>) -> HashMap<S
             }
         })
         .collect();
-    for name in ROOT_FILES {
+    for name in ROOT_FILES.into_iter().filter(|name| !suspects.contains(name)) {
         let path = root.join(name);
         if path.is_symlink() {
             found.extend(linked(&real_root, path, name.to_owned(), 0));
@@ -91,6 +95,8 @@ pub(crate) fn read_all(root: &Path, known: &HashMap<String, Known>) -> HashMap<S
             found.extend(look(path, name.to_owned()));
         }
     }
+    let held = known.iter().filter(|(file, _)| suspects.contains(first_name(file)));
+    let held: Vec<_> = held.map(|(file, known)| (file.clone(), known.clone())).collect();
     found
         .into_par_iter()
         .map(|found| match found {
@@ -101,7 +107,13 @@ pub(crate) fn read_all(root: &Path, known: &HashMap<String, Known>) -> HashMap<S
                 (file, manifest)
             }
         })
+        .chain(held)
         .collect()
+}
+
+/// The first name of a file, written from the workspace's root.
+pub(crate) fn first_name(file: &str) -> &str {
+    file.split('/').next().unwrap_or(file)
 }
 
 /// What a file looks like from outside; none when it is not there.
@@ -214,4 +226,63 @@ fn refused(file: &str, rule: &haft_contract::Rule, message: String) -> Known {
     report.add(rule, 0..0, message);
     let reading = read(&source, report);
     Known { reading: Arc::new(reading), stamp: Stamp { size: 0, modified: None, identity: (0, 0) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_model::governing::{Base, GoverningKind, governing};
+    use haft_testkit::Folder;
+
+    use super::*;
+    use crate::workspace::SIDE_FILES;
+
+    /// Every name that could be a manifest, wherever it lies, in folders that the loader may know.
+    #[test]
+    fn every_path_that_the_loader_reads_governs() {
+        let names = [
+            "TOOL.md",
+            "DRIVER.md",
+            "CLI.md",
+            "ACTION.md",
+            "TOOL.json",
+            "a.tool.json",
+            "POLICY.md",
+            "GOVERNANCE.md",
+            "SECRETS.md",
+            "AUTH.md",
+            "auth.md",
+            "RUNNER.md",
+            "SANDBOX.md",
+            "x.md",
+        ];
+        let others = ["", "docs", "src/.tools", ".github", ".haft", "config", ".hooks", ".git"];
+        let mut seed = 0x5eed_0003_u64;
+        let mut below = |end: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            usize::try_from(seed % end as u64).unwrap()
+        };
+        let mut folder = Folder::new();
+        for _ in 0..400 {
+            let tops: Vec<&str> = FOLDERS.into_iter().chain(others).collect();
+            let top = tops.get(below(tops.len())).unwrap();
+            let between = "d/".repeat(below(4));
+            let name = names.get(below(names.len())).unwrap();
+            let path = format!("{top}/{between}{name}");
+            folder = folder.file(path.trim_start_matches('/'), "");
+        }
+        let read = read_all(folder.path(), &HashMap::new(), &Suspects::default());
+        assert!(read.len() > 50, "{}", read.len());
+        for file in read.keys().map(String::as_str).chain(SIDE_FILES) {
+            let names: Vec<&str> = file.split('/').collect();
+            let kind = governing(Base::Workspace, &names).map(|row| row.kind);
+            let expected = match file {
+                "haft.toml" => GoverningKind::Settings,
+                "haft.lock" => GoverningKind::Lock,
+                _ => GoverningKind::Manifest,
+            };
+            assert_eq!(kind, Some(expected), "{file}");
+        }
+    }
 }

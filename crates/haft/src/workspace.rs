@@ -21,6 +21,7 @@ use haft_catalog::Snapshot;
 use haft_contract::settings::Settings;
 use haft_contract::{Diagnostic, Driver, Lock, Reading, Severity, Source, Syntax};
 use haft_model::DriverId;
+use haft_sandbox::{Loading, Suspects};
 
 use crate::Error;
 use crate::define::{Definitions, DriverHandle};
@@ -78,14 +79,16 @@ impl Workspace {
     /// Reads some files again, given from the workspace's root, and trusts the rest to be as it was:
     /// for whoever watches the folder and knows what changed.
     pub fn reload_files(&self, changed: &[&str]) -> Result<Workspace, Error> {
+        let loading = Loading::begin(&self.root).map_err(|cause| no_turn(&self.root, cause))?;
+        let suspects = loading.suspects();
         let mut known = self.known.clone();
-        for file in changed {
+        for file in changed.iter().filter(|file| !suspects.contains(files::first_name(file))) {
             match files::read_file(&self.root, file) {
                 Some(manifest) => known.insert((*file).to_owned(), manifest),
                 None => known.remove(*file),
             };
         }
-        Workspace::build(&self.root, self.options.clone(), known, Some(self))
+        Workspace::build(&self.root, self.options.clone(), known, Some(self), suspects)
     }
 
     /// The same with some files as an earlier one had them.
@@ -94,6 +97,7 @@ impl Workspace {
         earlier: &Workspace,
         held: &BTreeSet<String>,
     ) -> Result<Workspace, Error> {
+        let loading = Loading::begin(&self.root).map_err(|cause| no_turn(&self.root, cause))?;
         let mut known = self.known.clone();
         for file in held {
             match earlier.known.get(file) {
@@ -101,7 +105,8 @@ impl Workspace {
                 None => known.remove(file),
             };
         }
-        Workspace::build(&self.root, self.options.clone(), known, Some(earlier))
+        let options = self.options.clone();
+        Workspace::build(&self.root, options, known, Some(earlier), loading.suspects())
     }
 
     fn read(
@@ -113,8 +118,17 @@ impl Workspace {
             return Err(Error::NoWorkspace { folder: root.to_owned() });
         }
         let none = HashMap::new();
-        let known = files::read_all(root, earlier.map_or(&none, |earlier| &earlier.known));
-        Workspace::build(root, options, known, earlier)
+        let known = earlier.map_or(&none, |earlier| &earlier.known);
+        loop {
+            let loading = Loading::begin(root).map_err(|cause| no_turn(root, cause))?;
+            let suspects = loading.suspects();
+            let read = files::read_all(root, known, suspects);
+            let built = Workspace::build(root, options.clone(), read, earlier, suspects);
+            // The first run of a workspace may have begun meanwhile, and nothing told it to wait.
+            if loading.holds() {
+                return built;
+            }
+        }
     }
 
     /// Holds what was read against each other.
@@ -123,9 +137,11 @@ impl Workspace {
         options: LoadOptions,
         known: HashMap<String, Known>,
         earlier: Option<&Workspace>,
+        suspects: &Suspects,
     ) -> Result<Workspace, Error> {
-        let settings = side::SETTINGS.load(root, earlier.map(|earlier| &earlier.settings))?;
-        let lock = side::LOCK.load(root, earlier.map(|earlier| &earlier.lock))?;
+        let settings = earlier.map(|earlier| &earlier.settings);
+        let settings = side::SETTINGS.load_trusted(root, settings, suspects)?;
+        let lock = side::LOCK.load_trusted(root, earlier.map(|earlier| &earlier.lock), suspects)?;
         let mut diagnostics = [settings.diagnostics.as_slice(), &lock.diagnostics].concat();
         let parts::Gathered { parts, mut findings, code } =
             parts::gather(root, &known, &lock.value, &settings.value, &options);
@@ -256,4 +272,8 @@ impl Workspace {
         broken.sort_by(|a, b| (&a.id, &a.file).cmp(&(&b.id, &b.file)));
         broken
     }
+}
+
+fn no_turn(root: &Path, cause: std::io::Error) -> Error {
+    Error::Unreadable { path: root.join(".haft/runs"), cause }
 }

@@ -19,6 +19,7 @@ mod fact;
 mod form;
 mod glob;
 mod governance;
+pub mod governing;
 mod grant;
 pub mod host;
 mod id;

@@ -18,7 +18,7 @@ use haft_model::Secret;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use crate::{Gate, Launcher, Reached};
+use crate::{Gate, Launcher, Protection, Reached, violation};
 use gather::{Kept, give};
 
 pub use running::{Feed, Heard, Running};
@@ -58,6 +58,8 @@ pub struct Confined {
     pub bounds: Bounds,
     /// What it may start.
     pub spawn: Spawn,
+    /// What governs where it may write. [`Confined::guarded`] takes it; without that it is not started.
+    pub protection: Option<Protection>,
 }
 
 /// A secret as a file that is on no disk. It is read-only, and gone with the program.
@@ -241,6 +243,9 @@ pub enum Refused {
     /// The program cannot be started.
     #[error("{0}")]
     Program(String),
+    /// It would write what governs, or it did.
+    #[error("{0}")]
+    Violation(String),
     /// The launcher itself failed.
     #[error("the launcher broke: {0}")]
     Broken(String),
@@ -258,8 +263,24 @@ impl Refused {
 
 impl Confined {
     /// Runs the program until it ends, time runs out or somebody calls it off. Whichever it is,
-    /// nothing that it started is left when this returns, nor when it is dropped.
+    /// nothing that it started is left when this returns, nor when it is dropped. What governs and
+    /// appeared meanwhile is moved to quarantine, and then the run is a violation.
     pub async fn run(
+        self,
+        walls: &Walls,
+        deadline: Instant,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<Ended, Refused> {
+        let (confined, custody) = self.guarded(walls).await?;
+        let root = confined.cwd.clone();
+        let ended = confined.run_inside(walls, deadline, cancel).await;
+        match violation(&custody.conclude().await, &root) {
+            Some(words) => Err(Refused::Violation(words)),
+            None => ended,
+        }
+    }
+
+    async fn run_inside(
         mut self,
         walls: &Walls,
         deadline: Instant,

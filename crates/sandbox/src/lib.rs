@@ -6,8 +6,10 @@
 mod address;
 mod confined;
 mod gate;
+mod integrity;
 mod group;
 mod launcher;
+mod protection;
 mod ranges;
 
 pub use address::{AddressGuard, CheckedUrl, Forbidden};
@@ -16,5 +18,7 @@ pub use confined::{
     Spawn, Tried, Walls,
 };
 pub use gate::{Gate, Reached};
+pub use integrity::{Change, Custody, Intrusion, Loading, Suspects, violation};
 pub use group::TotalMemory;
 pub use launcher::{Launcher, PROGRAMS, launcher};
+pub use protection::Protection;

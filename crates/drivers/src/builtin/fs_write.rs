@@ -12,7 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde_json::Value;
 
-use super::place::{Place, is_rule};
+use super::place::{Place, rule_of};
 use super::refusal::Refusal;
 use super::root::{Entry, Root, Spot};
 use super::shown::unwrapped;
@@ -43,7 +43,7 @@ impl Asked {
         if place.is_folder() {
             return Err(wrong("path", "names a folder, and a file is needed"));
         }
-        if is_rule(place.names.iter().map(String::as_str)) {
+        if rule_of(&place.names).is_some() {
             let Stop { message, .. } = Refusal::Rules.about(&place);
             return Err(Stop::new(Code::SandboxViolation, message).at("/path"));
         }
@@ -101,17 +101,23 @@ fn prepare(root: &Root, asked: Asked, guard: &TargetGuard) -> Result<Prepared, S
                 return Err(refused(Errno::EXIST.into()));
             }
             let file = open_existing(&at.folder, &at.name).map_err(refused)?;
+            if asked.how == How::Append {
+                refuse_other_names(&file).map_err(refused)?;
+            }
             (at, Vec::new(), Some(file))
         }
     };
-    // A link may lead to what its own name does not show.
-    if is_rule(at.trail.iter().map(String::as_str)) {
-        return Err(refused(Refusal::Rules));
-    }
+    root.refuse_governing(&at).map_err(refused)?;
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let settling = rustix::fs::openat(&at.folder, ".", flags, Mode::empty())
         .map_err(|errno| refused(errno.into()))?;
     Ok(Prepared { asked, at, between, existing, settling })
+}
+
+/// Adding to a file adds to it under all its names, and one of them may be a rule. What is replaced
+/// gets a file of its own, and the other names keep theirs.
+fn refuse_other_names(file: &File) -> Result<(), Refusal> {
+    if rustix::fs::fstat(file)?.st_nlink > 1 { Err(Refusal::HardLinked) } else { Ok(()) }
 }
 
 /// Opens a file that exists, also to replace it: one that may not be written is not replaced either.

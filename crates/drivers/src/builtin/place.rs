@@ -1,24 +1,10 @@
 //! A place in the workspace as a caller writes it: checked by its letters alone.
 
+use haft_model::governing::{self, Base, Governing};
 use haft_model::{Code, Stop};
 use serde_json::Value;
 
 use super::{text, wrong};
-
-/// The folder of Haft itself, which no tool sees.
-pub(super) const HOUSE: &str = ".haft";
-
-/// What the workspace is governed by; a tool must not rewrite the rules it runs under.
-const RULES: [&str; 8] = [
-    "haft.lock",
-    "haft.toml",
-    ".tools",
-    ".drivers",
-    ".policy",
-    ".actions",
-    ".hooks",
-    "governance.md",
-];
 
 /// A path from the workspace's root that does not leave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,13 +68,14 @@ impl Place {
 
 /// Whether a file of this name belongs to Haft itself, at any depth and in any case.
 pub(super) fn is_house(name: &str) -> bool {
-    name.eq_ignore_ascii_case(HOUSE)
+    governing::is_state_folder(name)
 }
 
-/// Whether the names lead to something that the workspace is governed by.
-pub(super) fn is_rule<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
-    let first = names.next().unwrap_or_default();
-    RULES.iter().any(|rule| first.eq_ignore_ascii_case(rule))
+/// What names, or folders on the way along them, are governed by.
+pub(super) fn rule_of(names: &[String]) -> Option<&'static Governing> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut ways = (1..=names.len()).filter_map(|end| names.get(..end));
+    ways.find_map(|way| governing::governing(Base::Workspace, way))
 }
 
 #[cfg(test)]
@@ -126,9 +113,13 @@ mod tests {
     #[test]
     fn the_house_and_the_rules_are_known_in_any_case() {
         assert!(is_house(".haft") && is_house(".HAFT") && !is_house("haft"));
-        for rule in RULES {
-            assert!(is_rule([rule.to_uppercase().as_str(), "x"].into_iter()), "{rule}");
-            assert!(!is_rule(["x", rule].into_iter()), "{rule}");
+        let names = |path: &str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
+        for row in governing::rows(Base::Workspace) {
+            let path = row.pattern.replace('*', "a").to_uppercase();
+            assert!(rule_of(&names(&format!("{path}/x"))).is_some(), "{path}");
+            assert!(rule_of(&names(&format!("x/{path}"))).is_none(), "{path}");
         }
+        assert!(rule_of(&names("x/.git/index")).is_some());
+        assert!(rule_of(&names("x/.gitignore")).is_none());
     }
 }

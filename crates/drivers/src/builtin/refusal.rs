@@ -16,6 +16,8 @@ pub(crate) enum Refusal {
     House,
     /// It is something that the workspace is governed by.
     Rules,
+    /// It has other names, and adding to it would change what they stand for.
+    HardLinked,
     /// It is a folder, and a file is needed.
     IsFolder,
     /// It is a file, and a folder is needed.
@@ -52,6 +54,10 @@ impl Refusal {
             Refusal::Rules => {
                 (Code::SandboxViolation, "governs the workspace, so no tool may write it")
             }
+            Refusal::HardLinked => (
+                Code::SandboxViolation,
+                "has other names (hard links), which may govern; replace it instead of adding to it",
+            ),
             Refusal::IsFolder => (Code::InputValue, "is a folder"),
             Refusal::IsFile => (Code::InputValue, "is not a folder, or lies below a file"),
             Refusal::IsOther => (Code::InputValue, "is neither a file nor a folder"),

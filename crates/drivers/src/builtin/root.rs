@@ -6,11 +6,13 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use haft_model::governing::STATE_FOLDER as HOUSE;
+use haft_sandbox::Protection;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::place::{HOUSE, Place, is_house};
+use super::place::{Place, is_house};
 use super::refusal::Refusal;
 
 /// How many links a path may go through.
@@ -29,6 +31,8 @@ const READ: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXE
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     path: PathBuf,
+    /// The environment of the person whose files these are.
+    variable: fn(&str) -> Option<String>,
 }
 
 /// The folder of Haft itself, known by more than its name: a link or a file system may give it others.
@@ -76,7 +80,24 @@ enum Step {
 
 impl Root {
     pub(crate) fn new(path: PathBuf) -> Root {
-        Root { path }
+        Root { path, variable: |_| None }
+    }
+
+    /// The same where a person's home is known, of which start-up files and keys govern too.
+    pub(crate) fn at_home(self, variable: fn(&str) -> Option<String>) -> Root {
+        Root { variable, ..self }
+    }
+
+    /// Refuses a place that governs: by where it is once every link was followed, because a link of
+    /// the rules leads there, or because another name of the file may be a rule.
+    pub(super) fn refuse_governing(&self, entry: &Entry) -> Result<(), Refusal> {
+        let base = std::fs::canonicalize(&self.path)?;
+        let protection = Protection::of(&base, self.variable);
+        let path = entry.trail.iter().fold(base, |path, name| path.join(name));
+        let linked = protection.linked().map_err(|_| Refusal::Rules)?;
+        let governs = protection.governing_above(&path).is_some()
+            || linked.iter().any(|rule| path.starts_with(rule));
+        if governs { Err(Refusal::Rules) } else { Ok(()) }
     }
 
     /// Opens a file to read it, and says how large it is.

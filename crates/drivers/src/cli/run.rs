@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft_driver::{Attempt, Failure, Output};
 use haft_model::{Code, Digest, EffectState, Plan, Stop};
-use haft_sandbox::{Confined, Ended, Refused, Running, Walls};
+use haft_sandbox::{Confined, Ended, Intrusion, Refused, Running, Walls};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{sleep_until, timeout};
 
@@ -14,7 +14,7 @@ use super::line::Line;
 use super::listening::{Listening, Said};
 use super::login::{self, Login};
 use super::{Cli, answer, program, targets};
-use crate::ending::{called_off, late, running, unsent, while_running};
+use crate::ending::{called_off, intruded, late, running, unsent, while_running};
 use crate::opening::Opening;
 use crate::watch::Watch;
 
@@ -55,13 +55,31 @@ impl Run<'_> {
         }
         let login = self.login(&opening.root).await?;
         let confined = Confined { secret_env: login.env, handed: login.handed, ..confined };
+        let walls = &self.cli.place.walls;
+        let guarded = confined.guarded(walls).await;
+        let (confined, custody) = guarded.map_err(|refused| unsent(self.not_run(refused).stop))?;
         Watch::of(self.attempt).check().map_err(unsent)?;
         if self.mutates() {
             self.attempt.link.submit().await?;
         }
-        let started = confined.start(&self.cli.place.walls);
-        let process = started.map_err(|refused| self.not_run(refused))?;
-        self.heard_out(process, stdin, &opening).await
+        let process = confined.start(walls).map_err(|refused| self.not_run(refused))?;
+        let heard = self.heard_out(process, stdin, &opening).await;
+        self.inspected(heard, &custody.conclude().await, &opening)
+    }
+
+    /// What became of a call whose program may have made something that governs.
+    fn inspected(
+        &self,
+        heard: Result<Output, Failure>,
+        intrusions: &[Intrusion],
+        opening: &Opening,
+    ) -> Result<Output, Failure> {
+        let Some(stop) = intruded(intrusions, &opening.root) else { return heard };
+        let (effect, native) = match heard {
+            Ok(output) => (output.effect, output.native),
+            Err(failure) => (failure.effect, failure.native),
+        };
+        Err(Failure { native, ..Failure::new(stop, effect) })
     }
 
     pub(super) fn plan(&self) -> &Plan {
@@ -183,6 +201,11 @@ impl Run<'_> {
                 "see docs/operate/sandbox.md; `sandbox = \"off\"` in haft.toml runs programs \
                  unconfined"
                     .to_owned(),
+                EffectState::NotCommitted,
+            ),
+            Refused::Violation(_) => (
+                Code::SandboxViolation,
+                "narrow `mutates` or `sandbox.fs.write` to what the tool works on".to_owned(),
                 EffectState::NotCommitted,
             ),
             Refused::Broken(_) => (

@@ -1,5 +1,6 @@
 //! What a confined program wanted and was refused, as the reason why its call failed.
 
+use haft_model::governing::{Base, Governing, governing};
 use haft_model::host::covers;
 use haft_model::{Code, EffectProfile, Stop};
 use haft_sandbox::Tried;
@@ -17,6 +18,10 @@ pub(super) fn violation(
     let undeclared = tried.iter().find(|tried| !is_declared(tried, effects, root));
     let first = undeclared.or(tried.first())?;
     let what = wish(first, root);
+    if let Some(row) = governed(first, root) {
+        let words = format!("the program wanted {what}, which governs: {}", row.reason);
+        return Some(crate::ending::violation(words));
+    }
     Some(match undeclared {
         Some(_) => {
             let words = format!("the program wanted {what}, which the contract does not declare");
@@ -30,6 +35,15 @@ pub(super) fn violation(
                 .help("if that is wanted, open it under `sandbox` of the driver")
         }
     })
+}
+
+/// What a path of the workspace is governed by, which no driver and no contract opens.
+fn governed(tried: &Tried, root: &Path) -> Option<&'static Governing> {
+    let Tried::Path { path, .. } = tried else { return None };
+    let names = path.strip_prefix(root).ok()?.components();
+    let names: Vec<_> = names.map(|name| name.as_os_str().to_string_lossy()).collect();
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    governing(Base::Workspace, &names)
 }
 
 /// The same for whoever reads records.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{CompletesWhen, Reason, failed};
 use crate::Place;
-use crate::ending::OUT_OF_MEMORY;
+use crate::ending::{OUT_OF_MEMORY, violation};
 use crate::opening::{Opening, looking};
 use crate::web::form;
 use crate::words;
@@ -80,8 +80,11 @@ impl Program<'_> {
         called_off: impl Future<Output = ()>,
     ) -> Result<i32, Stop> {
         let ended = confined.run(&self.place.walls, Instant::now() + patience, called_off).await;
-        let ended = ended.map_err(|refused: Refused| {
-            Stop::new(Code::SetupRequired, format!("`{command}` cannot be run: {refused}"))
+        let ended = ended.map_err(|refused: Refused| match refused {
+            Refused::Violation(words) => violation(format!("`{command}`: {words}")),
+            refused => {
+                Stop::new(Code::SetupRequired, format!("`{command}` cannot be run: {refused}"))
+            }
         })?;
         match ended.end {
             End::Exited(code) => Ok(code),

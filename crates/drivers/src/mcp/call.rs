@@ -21,7 +21,7 @@ use super::manifest::Entry;
 use super::tools::one_line;
 use super::wire::Going;
 use super::{Mcp, answer, remote};
-use crate::ending::{called_off, late, running, unsent, while_running};
+use crate::ending::{called_off, intruded, late, running, unsent, while_running};
 use crate::web::{Sending, Stage};
 
 /// How long a server is told that nobody waits for it any more, and in which words.
@@ -71,6 +71,18 @@ impl<'a> Call<'a> {
     /// Finds a connection that may be used, and calls.
     async fn made(&self) -> Result<Output, Failure> {
         let (key, connection) = self.mcp.connection(self.attempt).await?;
+        let came = self.made_over(&key, &connection).await;
+        let intrusions = connection.inspect().await;
+        let Some(stop) = intruded(&intrusions, &self.mcp.place.root) else { return came };
+        self.mcp.kept.broke(&key, &connection).await;
+        let (effect, native) = match came {
+            Ok(output) => (output.effect, output.native),
+            Err(failure) => (failure.effect, failure.native),
+        };
+        Err(Failure { native, ..Failure::new(stop, effect) })
+    }
+
+    async fn made_over(&self, key: &str, connection: &Arc<Connection>) -> Result<Output, Failure> {
         let (plan, witness) = (self.attempt.plan, &self.mcp.witness);
         let mut arguments = self.entry.arguments(plan);
         let checked = connection.check(&self.entry.tool, &arguments, plan, witness).await;
@@ -78,11 +90,11 @@ impl<'a> Call<'a> {
         let _attended = connection.ear().attend(&self.attempt.link);
         let mut brought = Brought::default();
         let (native, answered) = loop {
-            let mut asked = self.ask(&connection, arguments, &brought).await?;
+            let mut asked = self.ask(connection, arguments, &brought).await?;
             let id = asked.id();
             let answered = asked.answer().await;
             if connection.is_broken() {
-                self.mcp.kept.broke(&key, &connection).await;
+                self.mcp.kept.broke(key, connection).await;
             }
             let native = match connection.is_program() {
                 true => self.mcp.place.told(connection.native(id)),
@@ -95,12 +107,12 @@ impl<'a> Call<'a> {
                 }
                 Ok(ServerResult::CreateTaskResult(created)) => {
                     // Rarely done, so that it takes no room in the futures of all calls.
-                    return Box::pin(self.follow(&connection, native, created.task)).await;
+                    return Box::pin(self.follow(connection, native, created.task)).await;
                 }
                 answered => break (native, answered),
             }
         };
-        match self.taken(answered, &connection) {
+        match self.taken(answered, connection) {
             Ok(output) => Ok(Output { native: vec![native], ..output }),
             Err(failure) => Err(Failure { native: vec![native], ..failure }),
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft_driver::{Abilities, BackendNews};
 use haft_model::{Code, Plan, Stop};
-use haft_sandbox::{Confined, End, Running, Walls};
+use haft_sandbox::{Confined, Custody, End, Intrusion, Running, Walls};
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientCapabilities, JsonObject, RequestMetaObject, ServerPeerInfo, SubscriptionFilter,
@@ -51,6 +51,8 @@ pub(super) struct Connection {
     tools: RwLock<Tools>,
     words: LastWords,
     process: Option<Running>,
+    /// What its program is held to, if it is one.
+    custody: Custody,
     listening: Option<AbortHandle>,
 }
 
@@ -101,7 +103,9 @@ impl Connection {
         wanted: &Wanted<'_>,
         era: Option<Era>,
     ) -> Result<Connection, Unmet> {
-        let mut running = confined.start(walls).map_err(|why| Unmet::Refused(not_started(&why)))?;
+        let refused = |why| Unmet::Refused(not_started(&why));
+        let (confined, custody) = confined.guarded(walls).await.map_err(refused)?;
+        let mut running = confined.start(walls).map_err(refused)?;
         let words = LastWords::default();
         let (said, complaints) =
             (std::mem::take(&mut running.stdout), std::mem::take(&mut running.stderr));
@@ -116,7 +120,7 @@ impl Connection {
         match greet(Wire::new(transport, reports), wanted, era).await {
             Ok(mut connection) => {
                 (connection.process, connection.words) = (Some(running), words);
-                connection.direct = Some(direct);
+                (connection.direct, connection.custody) = (Some(direct), custody);
                 Ok(connection)
             }
             Err(Unmet::Silent(stop)) => {
@@ -172,6 +176,11 @@ impl Connection {
     /// Whether its server is a program that was started here.
     pub(super) fn is_program(&self) -> bool {
         self.process.is_some()
+    }
+
+    /// What its program made that governs, found after a call. It was moved away.
+    pub(super) async fn inspect(&self) -> Vec<Intrusion> {
+        self.custody.inspect().await
     }
 
     /// What is known of why it broke, as the end of a sentence.
@@ -270,6 +279,7 @@ where
         tools: RwLock::new(tools),
         words: LastWords::default(),
         process: None,
+        custody: Custody::default(),
         listening: None,
         direct: None,
         service,

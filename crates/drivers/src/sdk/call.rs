@@ -11,7 +11,7 @@ use super::manifest::{Function, Package};
 use super::wire::{Ask, Word};
 use super::worker::Talk;
 use super::{Held, Sdk};
-use crate::ending::{called_off, late, running, unsent};
+use crate::ending::{called_off, intruded, late, running, unsent};
 use crate::login::ran_out;
 use crate::watch::Watch;
 
@@ -27,13 +27,23 @@ pub(super) struct Call<'a> {
 impl Call<'_> {
     /// Makes the call.
     pub(super) async fn made(&self, given: Given) -> Result<Output, Failure> {
-        match self.through(given).await {
+        let came = self.through(given).await;
+        match self.inspected(came).await {
             Ok(output) => Ok(Output { native: vec![self.native(None)], ..output }),
             Err(failure) if failure.native.is_empty() => {
                 Err(Failure { native: vec![self.native(None)], ..failure })
             }
             Err(failure) => Err(failure),
         }
+    }
+
+    /// What became of a call whose worker may have made something that governs.
+    async fn inspected(&self, came: Result<Output, Failure>) -> Result<Output, Failure> {
+        let intrusions = self.held.worker.inspect().await;
+        let Some(stop) = intruded(&intrusions, &self.sdk.place.root) else { return came };
+        self.end_worker().await;
+        let effect = came.map_or_else(|failure| failure.effect, |output| output.effect);
+        Err(Failure::new(stop, effect))
     }
 
     async fn through(&self, given: Given) -> Result<Output, Failure> {

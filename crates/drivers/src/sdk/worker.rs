@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use haft_driver::Cancel;
 use haft_model::{Code, Secret, Stop};
-use haft_sandbox::{Confined, End, Ended, Feed, Heard, Refused, Running, Walls};
+use haft_sandbox::{
+    Confined, Custody, End, Ended, Feed, Heard, Intrusion, Refused, Running, Walls,
+};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::sync::{OnceCell, mpsc};
 use tokio::task::JoinHandle;
@@ -41,6 +43,8 @@ pub(super) struct Worker {
     tasks: Vec<JoinHandle<()>>,
     /// Whether the package is there, and its version.
     installed: OnceCell<(bool, Option<String>)>,
+    /// What its process is held to.
+    custody: Custody,
 }
 
 /// Where the words of a worker go.
@@ -62,10 +66,14 @@ pub(super) struct Talk<'a> {
 
 impl Worker {
     /// Starts one. Whoever talks with one that could not be started hears why.
-    pub(super) fn start(confined: Confined, walls: &Walls) -> Worker {
+    pub(super) async fn start(confined: Confined, walls: &Walls) -> Worker {
         let (lines, said) = mpsc::unbounded_channel();
         let ear = Arc::new(Ear::default());
-        let tasks = match confined.start(walls) {
+        let (started, custody) = match confined.guarded(walls).await {
+            Ok((confined, custody)) => (confined.start(walls), custody),
+            Err(refused) => (Err(refused), Custody::default()),
+        };
+        let tasks = match started {
             Ok(mut process) => {
                 let feed = process.stdin.take();
                 let attending = attend(process, Arc::clone(&ear));
@@ -77,7 +85,12 @@ impl Worker {
             }
         };
         let (next, installed) = (AtomicU64::new(0), OnceCell::new());
-        Worker { lines, started: Instant::now(), ear, next, tasks, installed }
+        Worker { lines, started: Instant::now(), ear, next, tasks, installed, custody }
+    }
+
+    /// What it made that governs, found after a call. It was moved away.
+    pub(super) async fn inspect(&self) -> Vec<Intrusion> {
+        self.custody.inspect().await
     }
 
     /// A line for one more call, unless the worker is gone.

@@ -7,6 +7,7 @@
 )]
 
 mod fetching;
+mod governing;
 mod judged;
 mod links;
 mod listing;

@@ -34,6 +34,24 @@ fn a_tool_that_only_looks_never_runs_in_a_process_that_may_write() {
     assert_eq!(stage.effects(), 1);
 }
 
+/// Its process is kept between calls, so it is looked at after each of them.
+#[test]
+fn a_server_that_makes_a_rule_is_ended_and_the_rule_quarantined() {
+    let mut stage = Stage::writing("add", &[]);
+    stage.run(json!({"line": 1})).output();
+    let fate = stage.run(json!({"line": 2, "also": ".cli/p/CLI.md"})).fate();
+    assert_eq!(fate, (Code::SandboxViolation, EffectState::Committed, 1));
+    assert!(!stage.folder.path().join(".cli").exists());
+    let kept = std::fs::read_dir(stage.folder.path().join(".haft/quarantine")).unwrap();
+    let kept: Vec<_> = kept.map(|run| run.unwrap().path().join(".cli/p/CLI.md")).collect();
+    assert!(kept.iter().all(|path| path.exists()) && kept.len() == 1, "{kept:?}");
+    let before = Instant::now();
+    while stage.run(json!({"line": 3})).result.is_err() {
+        assert!(before.elapsed() < Duration::from_secs(5), "it is left alone for a moment");
+    }
+    assert_eq!(stage.effects(), 3);
+}
+
 #[test]
 fn a_server_that_ended_is_started_again() {
     let mut stage = Stage::writing("add", &[]);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use haft_contract::settings::{self, Settings};
 use haft_contract::{Diagnostic, Lock, Report, Source, rules};
+use haft_sandbox::Suspects;
 
 use crate::Error;
 use crate::files::{self, Stamp};
@@ -22,10 +23,10 @@ pub(super) struct SideFile<T: 'static> {
 }
 
 /// What the settings are called.
-pub(crate) const SETTINGS_FILE: &str = "haft.toml";
+pub(crate) use haft_model::governing::SETTINGS_FILE;
 
 /// What the lock is called.
-pub(super) const LOCK_FILE: &str = "haft.lock";
+pub(super) use haft_model::governing::LOCK_FILE;
 
 /// The files that a workspace is read from and that are no manifests.
 pub(crate) const SIDE_FILES: [&str; 2] = [SETTINGS_FILE, LOCK_FILE];
@@ -61,6 +62,23 @@ impl<T: Default> SideFile<T> {
     /// Where the file lies in a workspace.
     pub(super) fn path(&self, root: &Path) -> PathBuf {
         root.join(self.name)
+    }
+
+    /// Reads the file, unless a run that is under way may have made it: then it stays as it was.
+    pub(super) fn load_trusted(
+        &self,
+        root: &Path,
+        earlier: Option<&Side<T>>,
+        suspects: &Suspects,
+    ) -> Result<Side<T>, Error>
+    where
+        Side<T>: Clone,
+    {
+        if suspects.contains(self.name) {
+            let absent = || self.side(T::default(), Source::new(self.name, ""), Vec::new(), None);
+            return Ok(earlier.cloned().unwrap_or_else(absent));
+        }
+        self.load(root, earlier)
     }
 
     /// Reads the file, or takes over what an earlier reading of the same file gave.

@@ -8,6 +8,7 @@
 
 #[path = "../support/accepted.rs"]
 mod accepted;
+mod governing;
 
 use std::process::Command;
 use std::sync::Arc;

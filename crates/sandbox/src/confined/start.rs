@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use super::line::Listening;
 use super::running::{Heard, How, Process, Rest, Running, Stop};
 use super::secrets::sealed;
-use super::{Confined, Refused, Walls};
+use super::{Access, Confined, Refused, Walls};
 use crate::Launcher;
 use crate::group::{Entrance, Group};
 use crate::launcher::{Given, Orders, environment, wrapped};
@@ -36,6 +36,10 @@ impl Confined {
     /// Starts the program and gives its ends, for whoever talks with it or reads while it works.
     /// Whatever keeps it from running is told by [`Running::ended`]. Needs a runtime of tokio.
     pub fn start(self, walls: &Walls) -> Result<Running, Refused> {
+        let is_written = self.shown.iter().any(|shown| shown.access == Access::Write);
+        if self.protection.is_some() && is_written && !matches!(walls, Walls::Off) {
+            return Err(Refused::Unenforced("what governs is not protected yet".to_owned()));
+        }
         let (feed, stdin) = pipe::pipe().map_err(broken)?;
         let stdin = stdin.into_blocking_fd().map_err(broken)?;
         let ((stdout, out), (stderr, err)) = (mouth()?, mouth()?);

@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a program that cannot be set up fails the test"
 )]
@@ -10,6 +11,7 @@ mod bounds;
 mod ends;
 mod escapes;
 mod gate;
+mod governing;
 mod ordinary;
 mod probe;
 mod standby;

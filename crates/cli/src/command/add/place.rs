@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use haft_import::{Base, Disk, Import, Outcome};
+use haft_model::governing::{self, GoverningKind, governing};
 
 /// The folder of a workspace.
 pub(super) struct Place {
@@ -53,6 +54,7 @@ impl Place {
             self.put(&file.path, &file.text)?;
         }
         for path in &outcome.removals {
+            refuse_other_than_manifests(path)?;
             let whole = self.root.join(path);
             fs::remove_file(&whole).with_context(|| format!("cannot remove `{path}`"))?;
             // A folder that holds something else stays.
@@ -71,6 +73,7 @@ impl Place {
     }
 
     fn put(&self, path: &str, text: &str) -> Result<()> {
+        refuse_other_than_manifests(path)?;
         let whole = self.root.join(path);
         let folder = whole.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder)
@@ -89,4 +92,40 @@ impl Place {
 /// Where an import is remembered; it goes into the repository with the rest.
 pub(super) fn remembered(import: &str) -> String {
     format!(".imports/{import}/base.json")
+}
+
+/// An import makes manifests, and what Haft remembers of it. Whatever names its source gives, they
+/// lead to nothing else: neither to settings nor to what other programs execute.
+fn refuse_other_than_manifests(path: &str) -> Result<()> {
+    let names: Vec<&str> = path.split('/').collect();
+    let plain = !names.iter().any(|name| matches!(*name, "" | "." | ".."));
+    let row = governing(governing::Base::Workspace, &names).filter(|_| plain);
+    match row.map(|row| row.kind) {
+        Some(GoverningKind::Manifest | GoverningKind::State) => Ok(()),
+        Some(_) | None => bail!("`{path}` is no manifest, and an import writes nothing else"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_write_manifests_and_nothing_else() {
+        let cases = [
+            (".tools/a.b/TOOL.md", true),
+            (".drivers/d/DRIVER.md", true),
+            (".imports/d/base.json", true),
+            ("haft.toml", false),
+            (".tools/../haft.toml", false),
+            (".tools/../../x/.tools/TOOL.md", false),
+            (".git/hooks/pre-commit", false),
+            (".envrc", false),
+            ("src/main.rs", false),
+            ("/etc/passwd", false),
+        ];
+        for (path, allowed) in cases {
+            assert_eq!(refuse_other_than_manifests(path).is_ok(), allowed, "{path}");
+        }
+    }
 }

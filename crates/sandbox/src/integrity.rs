@@ -1,0 +1,209 @@
+//! What a run is held to: it finds the rules as they were, and leaves them so.
+//!
+//! Before a program starts, everything that governs where it may write is found and mounted so that it
+//! can only be read. What is not there yet cannot be mounted, so the same places are looked through
+//! when the program is gone: what appeared is moved to quarantine, and the run is a violation.
+
+mod quarantine;
+mod register;
+mod survey;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_model::governing::Extent;
+
+use crate::{Access, Confined, Protection, Refused, Shown, Walls};
+use quarantine::Quarantine;
+use register::Registration;
+use survey::Survey;
+
+pub use register::{Loading, Suspects};
+
+/// How long a program that is no longer waited for may take to be gone.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How many paths are mounted so that they can only be read.
+const MOST_PROTECTED: usize = 500;
+
+/// Something that governs and that a run made, replaced or moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intrusion {
+    /// Where it was.
+    pub path: PathBuf,
+    /// What was done.
+    pub change: Change,
+    /// Why it governs.
+    pub reason: &'static str,
+    /// Where it is now, if it could be moved.
+    pub quarantined: Option<PathBuf>,
+}
+
+/// What a run did to something that governs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was not there before.
+    Created,
+    /// It was a link, and leads elsewhere or is gone.
+    Relinked,
+    /// A folder above it was moved.
+    Moved,
+    /// A folder cannot be read any more, and may hide anything.
+    Unreadable,
+}
+
+/// What was found before a run, and what has to be found after it. Dropped without a conclusion it
+/// comes to one by itself, once the program has had time to be gone.
+#[derive(Debug, Default)]
+pub struct Custody(Option<Arc<Held>>);
+
+#[derive(Debug)]
+struct Held {
+    places: Places,
+    before: Survey,
+    registration: Option<Registration>,
+}
+
+/// Where a program may write, and what of it governs.
+#[derive(Clone, Debug)]
+struct Places {
+    protection: Protection,
+    roots: Vec<PathBuf>,
+    hidden: Vec<PathBuf>,
+}
+
+impl Confined {
+    /// The same program with what governs mounted so that it can only be read, and what it is held to
+    /// when it is gone. The walls have to stand: without them nothing is protected.
+    pub async fn guarded(mut self, walls: &Walls) -> Result<(Confined, Custody), Refused> {
+        let Some(protection) = self.protection.take() else { return Ok((self, Custody(None))) };
+        let written = self.shown.iter().filter(|shown| shown.access == Access::Write);
+        let mut roots: Vec<PathBuf> = written.map(|shown| shown.path.clone()).collect();
+        roots.sort();
+        // Sorted, a folder comes before what lies in it.
+        roots.dedup_by(|inner, outer| inner.starts_with(outer));
+        if roots.is_empty() || matches!(walls, Walls::Off | Walls::Missing) {
+            return Ok((self, Custody(None)));
+        }
+        let places = Places { protection, roots, hidden: self.hidden.clone() };
+        let held = tokio::task::spawn_blocking(move || Held::take(places)).await;
+        let held = held.map_err(|fault| Refused::Broken(fault.to_string()))??;
+        self.shown.extend(held.mounts()?);
+        Ok((self, Custody(Some(Arc::new(held)))))
+    }
+}
+
+impl Held {
+    fn take(places: Places) -> Result<Held, Refused> {
+        let governs = |root: &PathBuf| {
+            let row = places.protection.governing(root)?;
+            (row.extent == Extent::Whole || !root.is_dir()).then_some(row)
+        };
+        if let Some((root, row)) = places.roots.iter().find_map(|root| Some((root, governs(root)?)))
+        {
+            let words =
+                format!("`{}` governs ({}), and no program writes it", root.display(), row.reason);
+            return Err(Refused::Violation(words));
+        }
+        let workspace = places.protection.workspace();
+        let registration = match places.roots.iter().any(|root| workspace.starts_with(root)) {
+            true => Some(Registration::new(workspace).map_err(|fault| {
+                Refused::Unenforced(format!(
+                    "the run could not be registered in `.haft/runs`: {fault}"
+                ))
+            })?),
+            false => None,
+        };
+        let before = Survey::of(&places).map_err(Refused::Unenforced)?;
+        Ok(Held { places, before, registration })
+    }
+
+    /// What is mounted over the places that may be written, outer before inner.
+    fn mounts(&self) -> Result<Vec<Shown>, Refused> {
+        let mut mounts = self.before.mounts(&self.places);
+        if mounts.len() > MOST_PROTECTED {
+            let words = format!(
+                "more than {MOST_PROTECTED} paths govern where the program may write: \
+                 narrow `mutates` or `sandbox.fs.write` to a folder"
+            );
+            return Err(Refused::Unenforced(words));
+        }
+        mounts.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(mounts)
+    }
+
+    /// Looks through the places again; what governs and was not there before is moved away.
+    fn inspect(&self) -> Vec<Intrusion> {
+        let mut intrusions = self.before.intrusions(&self.places);
+        if !intrusions.is_empty() {
+            Quarantine::at(self.places.protection.workspace()).take(&mut intrusions, &self.before);
+        }
+        intrusions
+    }
+
+    /// The same for a program that is gone: nothing of it is left to look at.
+    fn conclude(&self) -> Vec<Intrusion> {
+        let intrusions = self.inspect();
+        if let Some(registration) = &self.registration {
+            registration.end();
+        }
+        intrusions
+    }
+}
+
+impl Custody {
+    /// Looks at what a program did that goes on running, and moves away what it should not have made.
+    pub async fn inspect(&self) -> Vec<Intrusion> {
+        let Some(held) = self.0.clone() else { return Vec::new() };
+        tokio::task::spawn_blocking(move || held.inspect()).await.unwrap_or_default()
+    }
+
+    /// The same for a program that is gone.
+    pub async fn conclude(mut self) -> Vec<Intrusion> {
+        let Some(held) = self.0.take() else { return Vec::new() };
+        tokio::task::spawn_blocking(move || held.conclude()).await.unwrap_or_default()
+    }
+}
+
+impl Drop for Custody {
+    fn drop(&mut self) {
+        if let Some(held) = self.0.take() {
+            std::thread::spawn(move || {
+                std::thread::sleep(GRACE);
+                held.conclude();
+            });
+        }
+    }
+}
+
+/// What a run did, in one sentence.
+pub fn violation(intrusions: &[Intrusion], root: &Path) -> Option<String> {
+    let first = intrusions.first()?;
+    let shown = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let (path, reason) = (shown(&first.path), first.reason);
+    let mut words = match first.change {
+        Change::Created => format!("the program created `{path}`, which governs: {reason}"),
+        Change::Relinked => {
+            format!("the program replaced the link `{path}`, which governs: {reason}")
+        }
+        Change::Moved => format!("the program moved `{path}`, which governs: {reason}"),
+        Change::Unreadable => {
+            format!(
+                "the program left `{path}` unreadable, so that nothing can be said of what it holds"
+            )
+        }
+    };
+    if intrusions.len() > 1 {
+        let _ = write!(words, "; and {} more", intrusions.len() - 1);
+    }
+    match &first.quarantined {
+        Some(place) => {
+            let _ = write!(words, "; it lies in `{}` now", shown(place));
+        }
+        None if first.change == Change::Created => words.push_str("; it could not be moved away"),
+        None => {}
+    }
+    Some(words)
+}

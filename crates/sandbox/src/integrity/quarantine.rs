@@ -1,0 +1,73 @@
+//! Where what a run should not have made is kept: out of every program's sight, with a note.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use haft_model::governing::STATE_FOLDER;
+
+use super::survey::Survey;
+use super::{Change, Intrusion};
+
+/// The note that says what lies there.
+const NOTE: &str = "NOTE.txt";
+
+/// A folder of its own for what one run made.
+pub(super) struct Quarantine {
+    workspace: PathBuf,
+    folder: PathBuf,
+}
+
+impl Quarantine {
+    /// A folder that is not there yet.
+    pub(super) fn at(workspace: &Path) -> Quarantine {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("{}-{}", since.as_millis(), std::process::id());
+        let folder = workspace.join(STATE_FOLDER).join("quarantine").join(name);
+        Quarantine { workspace: workspace.to_owned(), folder }
+    }
+
+    /// Moves away what was made, and puts links back that were there.
+    pub(super) fn take(&self, intrusions: &mut [Intrusion], before: &Survey) {
+        let mut note = String::from("Moved here because a confined program made it:\n");
+        // What lies in a folder that was moved went along with it.
+        for intrusion in intrusions.iter_mut() {
+            if matches!(intrusion.change, Change::Created | Change::Relinked) {
+                intrusion.quarantined = self.keep(&intrusion.path).ok();
+                let _ = writeln!(note, "- {}: {}", intrusion.path.display(), intrusion.reason);
+            }
+            let target = before.found.get(&intrusion.path).and_then(|then| then.target.as_ref());
+            if let (Change::Relinked, Some(target)) = (intrusion.change, target) {
+                let _ = symlink(target, &intrusion.path);
+            }
+        }
+        if self.folder.is_dir() {
+            let _ = fs::write(self.folder.join(NOTE), note);
+        }
+    }
+
+    fn keep(&self, path: &Path) -> io::Result<PathBuf> {
+        let inner = path.strip_prefix(&self.workspace).unwrap_or(path);
+        let inner = inner.strip_prefix("/").unwrap_or(inner);
+        let kept = self.folder.join(inner);
+        if fs::symlink_metadata(path).is_err() && fs::symlink_metadata(&kept).is_ok() {
+            return Ok(kept);
+        }
+        if let Some(above) = kept.parent() {
+            fs::create_dir_all(above)?;
+        }
+        // A file system of its own takes it under a name that governs nothing.
+        let moved = fs::rename(path, &kept).map(|()| kept).or_else(|_| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let beside = path.with_file_name(format!("quarantine-{}{name}", std::process::id()));
+            fs::rename(path, &beside).map(|()| beside)
+        })?;
+        if fs::symlink_metadata(&moved).is_ok_and(|about| about.is_file()) {
+            fs::set_permissions(&moved, fs::Permissions::from_mode(0o600))?;
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,192 @@
+//! Runs that may write where a workspace's rules are read, told to every process that reads them.
+//!
+//! A run leaves a locked file that says which rules were not there, or were links, when it began.
+//! Whoever reads the rules leaves out what differs from that while the file is locked. A file that
+//! nobody locks belongs to a process that ended before it looked at what its run left: the next
+//! reader does that in its place. Runs begin and rules are read in turn, so neither misses the other.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use haft_model::governing::{
+    LOCK_FILE, MANIFEST_FILES, MANIFEST_FOLDERS, SETTINGS_FILE, STATE_FOLDER,
+};
+use rustix::fs::{FlockOperation, flock};
+
+use super::quarantine::Quarantine;
+use super::survey::Survey;
+use super::{Change, Intrusion};
+
+/// How often a turn is asked for, and how long it is waited between: five seconds in all.
+const TRIES: u32 = 500;
+const BETWEEN: Duration = Duration::from_millis(10);
+
+/// How much one run has to say; a longer file is none of ours.
+const LONGEST: u64 = 64 * 1024;
+
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+/// The rules as a run found them: each name that was not there, or the file that a link was.
+type Rules = BTreeMap<String, Option<(u64, u64)>>;
+
+/// A run that is under way. Dropped without an end it is somebody else's to look at.
+#[derive(Debug)]
+pub(super) struct Registration {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl Registration {
+    /// Registers a run that is about to begin, unless rules are being read.
+    pub(super) fn new(workspace: &Path) -> io::Result<Registration> {
+        let folder = runs(workspace);
+        fs::create_dir_all(&folder)?;
+        let _turn = turn(&folder, FlockOperation::NonBlockingLockShared)?;
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("{}-{number}", std::process::id()));
+        let mut file = File::create(&path)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        file.write_all(&serde_json::to_vec(&found(workspace))?)?;
+        Ok(Registration { path, _locked: file })
+    }
+
+    /// The run is over and was looked at.
+    pub(super) fn end(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// A turn at reading the rules of a workspace: no run that could change them begins meanwhile.
+#[derive(Debug)]
+pub struct Loading {
+    workspace: PathBuf,
+    _turn: Option<File>,
+    /// Whether there never was a run, and so nothing to take turns at.
+    untouched: bool,
+    suspects: Suspects,
+}
+
+/// Rules that a run may have made that is under way.
+#[derive(Debug, Default)]
+pub struct Suspects {
+    workspace: PathBuf,
+    expected: Vec<Rules>,
+}
+
+impl Loading {
+    /// Takes the turn, and looks after runs whose process ended before it did that.
+    pub fn begin(workspace: &Path) -> io::Result<Loading> {
+        let folder = runs(workspace);
+        let mut untouched = false;
+        let turn = match turn(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(turn) => Some(turn),
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
+                untouched = true;
+                None
+            }
+            // Whoever may only read the workspace cannot have runs in it, and reads what there is.
+            Err(fault) if fault.kind() == io::ErrorKind::PermissionDenied => None,
+            Err(fault) => return Err(fault),
+        };
+        let mut expected = Vec::new();
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            expected.extend(standing(workspace, &entry.path()));
+        }
+        let suspects = Suspects { workspace: workspace.to_owned(), expected };
+        Ok(Loading { workspace: workspace.to_owned(), _turn: turn, untouched, suspects })
+    }
+
+    /// What is left out of the reading.
+    pub fn suspects(&self) -> &Suspects {
+        &self.suspects
+    }
+
+    /// Whether no run can have begun since, so that what was read can be used.
+    pub fn holds(&self) -> bool {
+        !self.untouched || !runs(&self.workspace).is_dir()
+    }
+}
+
+impl Suspects {
+    /// Whether a rule, by its first name in the workspace, may be the work of a run that is under way.
+    pub fn contains(&self, name: &str) -> bool {
+        let now = || is_there(&self.workspace.join(name));
+        self.expected.iter().filter_map(|rules| rules.get(name)).any(|then| *then != now())
+    }
+}
+
+/// What a run that is under way found. One that nobody looks after any more is looked at here.
+fn standing(workspace: &Path, path: &Path) -> Option<Rules> {
+    let mut file = File::open(path).ok()?;
+    let mut text = Vec::new();
+    (&mut file).take(LONGEST).read_to_end(&mut text).ok()?;
+    let is_over = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    // One that says nothing is taken to have found nothing.
+    let rules: Rules = serde_json::from_slice(&text)
+        .unwrap_or_else(|_| names().map(|name| (name.to_owned(), None)).collect());
+    if !is_over {
+        return Some(rules);
+    }
+    let made = rules.iter().filter(|(name, then)| {
+        let now = is_there(&workspace.join(name));
+        now.is_some() && now != **then
+    });
+    let mut intrusions: Vec<Intrusion> = made
+        .map(|(name, _)| Intrusion {
+            path: workspace.join(name),
+            change: Change::Created,
+            reason: "it appeared in a run that was cut off",
+            quarantined: None,
+        })
+        .collect();
+    if !intrusions.is_empty() {
+        Quarantine::at(workspace).take(&mut intrusions, &Survey::default());
+    }
+    let left = intrusions.iter().any(|intrusion| intrusion.quarantined.is_none());
+    if left {
+        return Some(rules);
+    }
+    let _ = fs::remove_file(path);
+    None
+}
+
+/// The rules of a workspace that no mount protects: those that are not there, and links.
+fn found(workspace: &Path) -> Rules {
+    let unprotected = |name: &str| {
+        let path = workspace.join(name);
+        let link = fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink());
+        let there = is_there(&path);
+        (link || there.is_none()).then(|| (name.to_owned(), there))
+    };
+    names().filter_map(unprotected).collect()
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    [SETTINGS_FILE, LOCK_FILE].into_iter().chain(MANIFEST_FILES).chain(MANIFEST_FOLDERS)
+}
+
+fn is_there(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|about| (about.dev(), about.ino()))
+}
+
+fn runs(workspace: &Path) -> PathBuf {
+    workspace.join(STATE_FOLDER).join("runs")
+}
+
+/// Waits for a turn, and holds it as long as the file is open.
+fn turn(folder: &Path, operation: FlockOperation) -> io::Result<File> {
+    let file = File::open(folder)?;
+    for _ in 0..TRIES {
+        match flock(&file, operation) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(BETWEEN),
+            Err(fault) => return Err(fault.into()),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, "its turn did not come in five seconds"))
+}

@@ -1,0 +1,310 @@
+//! What governs in the places that a program may write, found by one bounded walk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use haft_model::governing::{Extent, Governing};
+
+use super::{Change, Intrusion, Places};
+use crate::{Access, Shown};
+
+/// How many names are looked at before it is refused: below a fifth of a second on common machines.
+const MOST: usize = 500_000;
+
+/// What a file is known by, whatever it is called.
+type Identity = (u64, u64);
+
+/// What governs in some places.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Survey {
+    pub(super) found: BTreeMap<PathBuf, Seen>,
+    /// Other names of files that govern, by which they could be changed.
+    same: Vec<PathBuf>,
+}
+
+/// One path that governs.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    row: &'static Governing,
+    identity: Identity,
+    folder: bool,
+    /// Where it leads, if it is a link.
+    pub(super) target: Option<PathBuf>,
+}
+
+/// What a walk comes upon.
+struct Walk<'a> {
+    places: &'a Places,
+    left: usize,
+    /// Files that govern and have other names.
+    shared: BTreeSet<Identity>,
+    found: BTreeMap<PathBuf, Seen>,
+    unreadable: Vec<PathBuf>,
+}
+
+impl Survey {
+    /// Looks through the places. What cannot be looked through cannot be protected.
+    pub(super) fn of(places: &Places) -> Result<Survey, String> {
+        let mut walk = Walk::new(places);
+        for linked in places.protection.linked()? {
+            walk.note_shared(&linked)?;
+        }
+        walk.note_rules()?;
+        walk.everywhere()?;
+        if let Some(folder) = walk.unreadable.first() {
+            return Err(format!(
+                "`{}` cannot be read, so that it cannot be protected",
+                folder.display()
+            ));
+        }
+        let (shared, found) = (walk.shared, walk.found);
+        let same = match shared.is_empty() {
+            true => Vec::new(),
+            false => other_names(places, &shared, &found)?,
+        };
+        Ok(Survey { found, same })
+    }
+
+    /// What is mounted over the places: what governs can only be read, and folders on the way that
+    /// exist for its sake alone stay where they are.
+    pub(super) fn mounts(&self, places: &Places) -> Vec<Shown> {
+        let governs = self.found.iter().filter(|(_, seen)| seen.target.is_none());
+        let closed = governs.filter(|(_, seen)| seen.row.extent == Extent::Whole || !seen.folder);
+        let mut read: BTreeSet<PathBuf> = closed.map(|(path, _)| path.clone()).collect();
+        read.extend(self.same.iter().cloned());
+        let linked = places.protection.linked().unwrap_or_default();
+        let linked: Vec<PathBuf> = linked.into_iter().filter(|path| places.holds(path)).collect();
+        let inside = |folder: &&Path| places.holds(folder) && !places.is_root(folder);
+        let above = |path: &'_ Path| {
+            path.ancestors().skip(1).take_while(inside).map(Path::to_owned).collect::<Vec<_>>()
+        };
+        let ordinary = read.iter().flat_map(|path| above(path));
+        let leading = ordinary.filter(|folder| places.protection.leads_to_governing(folder));
+        // A link says where its target is by the names on the way, so all of those have to stay.
+        let mut fixed: BTreeSet<PathBuf> = leading.collect();
+        fixed.extend(linked.iter().flat_map(|path| above(path)));
+        read.extend(linked);
+        let fixed = fixed.into_iter().map(|path| Shown { path, access: Access::Write });
+        let read = read.into_iter().map(|path| Shown { path, access: Access::Read });
+        fixed.chain(read).collect()
+    }
+
+    /// What governs now and did not before, and what no longer does.
+    pub(super) fn intrusions(&self, places: &Places) -> Vec<Intrusion> {
+        let mut walk = Walk::new(places);
+        let walked = walk.everywhere();
+        let intrusion = |path: &Path, change, reason| Intrusion {
+            path: path.to_owned(),
+            change,
+            reason,
+            quarantined: None,
+        };
+        let mut found = Vec::new();
+        for (path, now) in &walk.found {
+            let change = match self.found.get(path) {
+                Some(then) if then.target == now.target => continue,
+                Some(_) => Change::Relinked,
+                None if self.was_elsewhere(now, &walk.found) => Change::Moved,
+                None => Change::Created,
+            };
+            found.push(intrusion(path, change, now.row.reason));
+        }
+        let links = self.found.iter().filter(|(_, then)| then.target.is_some());
+        let gone = links.filter(|(path, _)| !walk.found.contains_key(*path));
+        found.extend(gone.map(|(path, then)| intrusion(path, Change::Relinked, then.row.reason)));
+        let hides = "it may hide anything";
+        found.extend(walk.unreadable.iter().map(|path| intrusion(path, Change::Unreadable, hides)));
+        if let (Err(_), Some(root)) = (walked, places.roots.first()) {
+            found.push(intrusion(root, Change::Unreadable, hides));
+        }
+        found
+    }
+
+    /// Whether the same thing governed before under a path that is gone: then it was moved, with
+    /// nothing of it changed.
+    fn was_elsewhere(&self, now: &Seen, all: &BTreeMap<PathBuf, Seen>) -> bool {
+        let mut before = self.found.iter().filter(|(_, then)| then.identity == now.identity);
+        before.any(|(path, _)| !all.contains_key(path))
+    }
+}
+
+impl Places {
+    fn holds(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(root))
+    }
+
+    fn is_root(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path == root)
+    }
+}
+
+impl<'a> Walk<'a> {
+    fn new(places: &'a Places) -> Walk<'a> {
+        Walk {
+            places,
+            left: MOST,
+            shared: BTreeSet::new(),
+            found: BTreeMap::new(),
+            unreadable: Vec::new(),
+        }
+    }
+
+    fn everywhere(&mut self) -> Result<(), String> {
+        let mut folders: Vec<PathBuf> = self.places.roots.clone();
+        while let Some(folder) = folders.pop() {
+            self.look_into(&folder, &mut folders)?;
+        }
+        Ok(())
+    }
+
+    fn look_into(&mut self, folder: &Path, folders: &mut Vec<PathBuf>) -> Result<(), String> {
+        let protection = &self.places.protection;
+        let leads = protection.leads_to_governing(folder);
+        for entry in self.listed(folder)? {
+            self.count()?;
+            let name = entry.file_name();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let worth = leads || protection.is_worth_asking(folder, &name.to_string_lossy());
+            if !worth && !is_folder {
+                continue;
+            }
+            let path = entry.path();
+            if self.places.hidden.contains(&path) {
+                continue;
+            }
+            let row = if worth { protection.governing(&path) } else { None };
+            let enter = match row {
+                Some(row) => {
+                    self.note(&path, row)?;
+                    row.extent == Extent::Entry
+                }
+                None => true,
+            };
+            if enter && is_folder {
+                folders.push(path);
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, path: &Path, row: &'static Governing) -> Result<(), String> {
+        let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
+        let target = about.is_symlink().then(|| fs::read_link(path).unwrap_or_default());
+        let seen = Seen { row, identity: identity(&about), folder: about.is_dir(), target };
+        self.found.insert(path.to_owned(), seen);
+        match row.extent {
+            Extent::Whole => self.note_shared(path),
+            Extent::Entry => Ok(()),
+        }
+    }
+
+    /// Notes every file of a workspace's rules that has other names, wherever it lies.
+    fn note_rules(&mut self) -> Result<(), String> {
+        let root = self.places.protection.workspace().to_owned();
+        for entry in self.listed(&root)? {
+            self.count()?;
+            let path = entry.path();
+            if self
+                .places
+                .protection
+                .governing(&path)
+                .is_some_and(|row| row.extent == Extent::Whole)
+                && !self.places.hidden.contains(&path)
+            {
+                self.note_shared(&path)?;
+            }
+        }
+        [".git/config", ".git/hooks"].iter().try_for_each(|path| self.note_shared(&root.join(path)))
+    }
+
+    fn note_shared(&mut self, path: &Path) -> Result<(), String> {
+        let mut paths = vec![path.to_owned()];
+        while let Some(path) = paths.pop() {
+            self.count()?;
+            let Ok(about) = fs::symlink_metadata(&path) else { continue };
+            if about.is_dir() {
+                paths.extend(self.listed(&path)?.map(|entry| entry.path()));
+            } else if about.is_file() && about.nlink() > 1 {
+                self.shared.insert(identity(&about));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a folder holds. One that is gone, or is a file, holds nothing.
+    fn listed(
+        &mut self,
+        folder: &Path,
+    ) -> Result<impl Iterator<Item = fs::DirEntry> + use<>, String> {
+        let listed = match fs::read_dir(folder) {
+            Ok(listed) => Some(listed),
+            Err(fault)
+                if matches!(fault.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                None
+            }
+            Err(_) => {
+                self.unreadable.push(folder.to_owned());
+                None
+            }
+        };
+        Ok(listed.into_iter().flatten().flatten())
+    }
+
+    fn count(&mut self) -> Result<(), String> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| {
+            format!(
+                "the program may write more than {MOST} files and folders, too many to be looked \
+                 through: narrow `mutates` or `sandbox.fs.write` to a folder"
+            )
+        })?;
+        Ok(())
+    }
+}
+
+/// Every other name of some files in the places.
+fn other_names(
+    places: &Places,
+    shared: &BTreeSet<Identity>,
+    found: &BTreeMap<PathBuf, Seen>,
+) -> Result<Vec<PathBuf>, String> {
+    let numbers: BTreeSet<u64> = shared.iter().map(|(_, number)| *number).collect();
+    let mut walk = Walk::new(places);
+    let (mut names, mut folders) = (Vec::new(), Vec::new());
+    for root in &places.roots {
+        let alone = fs::symlink_metadata(root)
+            .is_ok_and(|about| about.is_file() && shared.contains(&identity(&about)));
+        if alone {
+            let words = format!("`{}` is another name of a file that governs", root.display());
+            return Err(words);
+        }
+        folders.push(root.clone());
+    }
+    while let Some(folder) = folders.pop() {
+        for entry in walk.listed(&folder)? {
+            walk.count()?;
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if !found.contains_key(&path) || !is_closed(found, &path) {
+                    folders.push(path);
+                }
+            } else if numbers.contains(&entry.ino()) && !found.contains_key(&path) {
+                let same = fs::symlink_metadata(&path)
+                    .is_ok_and(|about| shared.contains(&identity(&about)));
+                names.extend(same.then_some(path));
+            }
+        }
+    }
+    Ok(names)
+}
+
+fn is_closed(found: &BTreeMap<PathBuf, Seen>, path: &Path) -> bool {
+    found.get(path).is_some_and(|seen| seen.row.extent == Extent::Whole)
+}
+
+fn identity(about: &Metadata) -> Identity {
+    (about.dev(), about.ino())
+}
