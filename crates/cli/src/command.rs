@@ -31,7 +31,7 @@ pub(crate) mod why;
 
 use anyhow::Result;
 use haft::{Host, HostOptions, LoadOptions, StoreChoice, Workspace};
-use haft_model::{Date, Stop, Timestamp};
+use haft_model::{Date, Envelope, Stop, Timestamp};
 
 use crate::exit::Exit;
 use crate::{Context, output};
@@ -46,6 +46,17 @@ fn load(context: &Context) -> Result<Workspace> {
 /// The workspace with its ledger, ready to be called or asked.
 fn open(context: &Context, store: StoreChoice) -> Result<Host> {
     Ok(Host::open(&context.directory, HostOptions { store, ..HostOptions::default() })?)
+}
+
+/// What a call came to, once it is known whether it is on record: a read is answered before it is, and
+/// nothing tells of it after the process has ended.
+async fn recorded(host: &Host, mut envelope: Envelope) -> Envelope {
+    if envelope.unrecorded.is_none()
+        && let Err(fault) = host.flush().await
+    {
+        envelope.unrecorded = Some(fault.to_string());
+    }
+    envelope
 }
 
 /// How a command ends that was refused, or went as far as printing what it found.

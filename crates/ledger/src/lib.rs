@@ -9,6 +9,7 @@ mod derived;
 mod draft;
 mod error;
 mod head;
+mod health;
 mod line;
 mod memory;
 mod question;
@@ -21,6 +22,7 @@ mod verify;
 
 pub use draft::{Blob, Claim, Draft, Guard};
 pub use error::Error;
+pub use health::{Outage, StoreHealth};
 pub use memory::MemoryStore;
 pub use received::{Received, receive};
 pub use sqlite::{SqliteOptions, SqliteStore, rebuild_store};

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use haft_model::InvocationId;
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::busy::Busy;
 use super::payloads::{Files, unpack};
 use super::{SqliteOptions, apply, schema};
 use crate::Error;
@@ -37,7 +38,8 @@ pub fn rebuild_store(options: &SqliteOptions) -> Result<u64, Error> {
     let unwritable = |fault: rusqlite::Error| Error::Unwritable { cause: fault.to_string() };
     let place = || options.db.display().to_string();
     let mut db =
-        schema::writer(&options.db).map_err(|cause| Error::Unopenable { place: place(), cause })?;
+        schema::writer(&options.db, &Busy::default())
+            .map_err(|cause| Error::Unopenable { place: place(), cause })?;
     let step = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unwritable)?;
     let waiting = unanswered(&step).map_err(unwritable)?;
     emptied(&step).map_err(unwritable)?;

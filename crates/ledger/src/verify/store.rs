@@ -13,6 +13,7 @@ use super::{Finding, Verification};
 use crate::derived::{Changes, State};
 use crate::head::{HEAD, Keyring, SignedHead};
 use crate::line::Line;
+use crate::sqlite::busy::Busy;
 use crate::sqlite::payloads::{Files, SEAL, Stored, unpack};
 use crate::sqlite::{SqliteOptions, found_by, lists, schema};
 
@@ -28,7 +29,7 @@ pub fn verify_store(options: &SqliteOptions) -> Verification {
     }
     // Read before the log, which can only be longer by then.
     let (heads, unreadable) = published_head(&options.folder());
-    let opened = schema::reader(&options.db).and_then(|db| {
+    let opened = schema::reader(&options.db, &Busy::default()).and_then(|db| {
         db.execute_batch("BEGIN")?;
         Ok(db)
     });
