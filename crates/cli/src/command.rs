@@ -23,6 +23,7 @@ pub(crate) mod serve;
 pub(crate) mod settle;
 pub(crate) mod setup;
 pub(crate) mod show;
+pub(crate) mod store;
 pub(crate) mod test;
 pub(crate) mod token;
 pub(crate) mod tools;

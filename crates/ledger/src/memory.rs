@@ -144,7 +144,7 @@ impl Kept {
     }
 
     fn link(&mut self, loose: &Loose, invocation: Option<&InvocationId>) -> u64 {
-        let (line, head) = loose.link(self.head.as_ref());
+        let (line, head) = loose.link(self.head.as_ref(), None);
         let seq = head.seq;
         if let Some(id) = invocation {
             self.stories.entry(id.clone()).or_default().push(self.entries.len());

@@ -3,6 +3,7 @@
 mod apply;
 mod asking;
 pub(crate) mod busy;
+pub(crate) mod identity;
 pub(crate) mod lists;
 pub(crate) mod payloads;
 mod placing;
@@ -31,7 +32,7 @@ use self::task::{Ready, Task};
 use self::writer::Writer;
 use crate::chain::Loose;
 use crate::{
-    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, OpenUndoing, QuestionFilter,
+    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, LogHead, OpenUndoing, QuestionFilter,
     QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter, Wait,
 };
 
@@ -89,6 +90,8 @@ pub struct SqliteStore {
     placing: Placing,
     last: watch::Receiver<Option<u64>>,
     busy: Busy,
+    identity: String,
+    key: String,
 }
 
 impl SqliteStore {
@@ -105,6 +108,7 @@ impl SqliteStore {
         let busy = Busy::default();
         let writer =
             Writer::open(&options, placing.clone(), tell, busy.clone()).map_err(unopenable)?;
+        let (identity, key) = (writer.identity().to_owned(), writer.key().to_owned());
         let thread = std::thread::Builder::new()
             .name("haft-ledger".to_owned())
             .spawn(move || writer.run(asked))
@@ -116,6 +120,8 @@ impl SqliteStore {
             thread: Some(thread),
             last,
             busy,
+            identity,
+            key,
             options,
         })
     }
@@ -123,6 +129,21 @@ impl SqliteStore {
     /// Where it lies and how it works.
     pub fn options(&self) -> &SqliteOptions {
         &self.options
+    }
+
+    /// What the store is called: a random name that it was given when it was made.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// The fingerprint of the key that signs ends of its log here.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The furthest end of its log that is signed.
+    pub async fn signed_head(&self) -> Result<Option<LogHead>, Error> {
+        self.readers.read(lists::signed_head).await
     }
 
     /// Writes and signs what is left, and says whether that went well.

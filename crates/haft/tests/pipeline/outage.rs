@@ -86,7 +86,7 @@ async fn stalled_store_keeps_no_call_beyond_its_time() {
             });
         let stage = setting.open();
         let call = stage.call("note.keep", json!({"a": 1}));
-        let envelope = tokio::time::timeout(LONG, call).await.expect("it waits for the store");
+        let envelope = tokio::time::timeout(LONG, call).await.unwrap();
         let code = envelope.error.as_ref().map(|error| error.error_code);
         let told = (code, envelope.effect_state, stage.canary.count());
         match before {

@@ -30,7 +30,11 @@ impl SqliteStore {
     }
 
     /// The same for an entry that has to be written by then, or never.
-    pub(super) async fn ask_until(&self, mut ready: Box<Ready>, until: Instant) -> Result<Receipt, Error> {
+    pub(super) async fn ask_until(
+        &self,
+        mut ready: Box<Ready>,
+        until: Instant,
+    ) -> Result<Receipt, Error> {
         let deadline = Arc::new(Deadline::default());
         ready.deadline = Some(deadline.clone());
         let (answer, mut answered) = oneshot::channel();

@@ -8,8 +8,11 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::StoreHealth;
 
-/// How long a connection waits for its turn before it gives up.
+/// How long the connection that writes waits for its turn before it gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The same for one that reads: some read where calls are answered, and hold others up.
+const READING: Duration = Duration::from_secs(5);
 
 /// The same once the store is being closed.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -18,10 +21,17 @@ const CLOSING: Duration = Duration::from_secs(1);
 const STALL: Duration = Duration::from_secs(3);
 
 /// What connections of one store share while they wait for others.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Busy {
     pub(super) health: Arc<StoreHealth>,
     pub(super) closing: Arc<AtomicBool>,
+    patience: Duration,
+}
+
+impl Default for Busy {
+    fn default() -> Busy {
+        Busy { health: Arc::default(), closing: Arc::default(), patience: PATIENCE }
+    }
 }
 
 impl Busy {
@@ -58,7 +68,12 @@ impl Busy {
 
     /// The same for a connection whose waiting says nothing about the one that writes.
     pub(super) fn apart(&self) -> Busy {
-        Busy { health: Arc::default(), closing: self.closing.clone() }
+        Busy { health: Arc::default(), ..self.clone() }
+    }
+
+    /// The same for connections that read.
+    pub(super) fn reading() -> Busy {
+        Busy { patience: READING, ..Busy::default() }
     }
 
     fn goes_on(&self, since: Instant) -> bool {
@@ -67,7 +82,7 @@ impl Busy {
             let seconds = STALL.as_secs();
             self.health.fail(format!("another program has held the store for {seconds} s"));
         }
-        waited < if self.closing.load(Ordering::Relaxed) { CLOSING } else { PATIENCE }
+        waited < if self.closing.load(Ordering::Relaxed) { CLOSING } else { self.patience }
     }
 }
 

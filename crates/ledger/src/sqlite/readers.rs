@@ -26,7 +26,7 @@ impl Readers {
             db: options.db.clone(),
             idle: Mutex::default(),
             room: Semaphore::new(options.readers.max(1)),
-            busy: Busy::default(),
+            busy: Busy::reading(),
         }
     }
 

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::busy::Busy;
 
 /// Each text takes the tables from the version before it to its own, which is its place from 1.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE entries(
         seq INTEGER PRIMARY KEY, line TEXT NOT NULL, invocation TEXT, blobs BLOB);
@@ -76,6 +76,10 @@ const MIGRATIONS: [&str; 3] = [
     -- Tokens that are in force. Every request asks for one by its hash.
     CREATE TABLE tokens(
         id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, token TEXT NOT NULL) WITHOUT ROWID;
+",
+    "
+    -- `store` is what the store is called, and `key` the key that the log last named. In no fact.
+    CREATE TABLE identity(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 ",
 ];
 

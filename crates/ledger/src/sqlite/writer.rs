@@ -2,6 +2,7 @@
 
 mod cleaner;
 mod file;
+mod sweep;
 mod turn;
 
 use std::path::PathBuf;
@@ -18,8 +19,8 @@ use self::turn::{Turn, last_link};
 use super::busy::Busy;
 use super::payloads::{Files, fault};
 use super::placing::Placing;
-use super::schema;
 use super::task::{Done, Task};
+use super::{identity, schema};
 use crate::StoreHealth;
 use crate::chain::Head;
 use crate::head::{HEAD, SignedHead, Signer};
@@ -59,6 +60,9 @@ pub(crate) struct Writer {
     health: Arc<StoreHealth>,
     busy: Busy,
     file: StoreFile,
+    identity: String,
+    /// Whether the log names the key that signs it here.
+    named: bool,
 }
 
 /// What a transaction did.
@@ -68,6 +72,7 @@ struct Kept {
     version: i64,
     signed: Option<SignedHead>,
     bytes: usize,
+    named: bool,
 }
 
 impl Writer {
@@ -84,6 +89,7 @@ impl Writer {
         let seq = |text: &str| db.query_row(text, [], |row| row.get::<_, Option<i64>>(0));
         let end = seq("SELECT max(seq) FROM entries").map_err(failed)?;
         let signed = seq("SELECT max(seq) FROM heads").map_err(failed)?;
+        let identity = identity::store_or_new(&db)?;
         last.send_replace(end.and_then(|seq| u64::try_from(seq).ok()));
         Ok(Writer {
             files: Files::new(&options.payloads),
@@ -99,13 +105,27 @@ impl Writer {
             backlog: Vec::new(),
             health: busy.health.clone(),
             file: StoreFile::opened(&options.db)?,
+            identity,
+            named: false,
             busy,
             db,
         })
     }
 
+    /// What the store is called.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// The fingerprint of the key that signs here.
+    pub(crate) fn key(&self) -> &str {
+        self.signer.fingerprint()
+    }
+
     /// Works until nobody can ask for anything any more, and signs the end.
     pub(crate) fn run(mut self, mut tasks: mpsc::Receiver<Task>) {
+        // What a process that died left behind is tried again; the next one does where that fails.
+        drop(self.sweep());
         let mut batch = Vec::with_capacity(self.most);
         while self.receive(&mut batch, &mut tasks) {
             self.linger(&mut batch, &mut tasks);
@@ -211,14 +231,13 @@ impl Writer {
 
     /// Tells whoever waits that nothing was written, and holds on to what was accepted already.
     fn put_off(&mut self, batch: &mut Vec<Task>, cause: &str) {
-        self.health.fail(cause);
-        for task in batch.drain(..) {
-            match task.is_unheard() {
-                true => self.backlog.push(task),
-                false => task.fail(cause),
-            }
-        }
+        let (accepted, heard): (Vec<Task>, Vec<Task>) =
+            batch.drain(..).partition(Task::is_unheard);
+        self.backlog.extend(accepted);
+        // Whoever hears that it failed finds the store down, and everything counted.
         self.health.set_pending(self.backlog.len());
+        self.health.fail(cause);
+        heard.into_iter().for_each(|task| task.fail(cause));
     }
 
     fn told(&mut self, batch: &mut Vec<Task>, kept: Kept) {
@@ -230,16 +249,23 @@ impl Writer {
         }
         let seq = kept.head.as_ref().map(|head| head.seq);
         self.known = Some((kept.version, kept.head));
+        self.named |= kept.named;
         self.health.set_pending(self.backlog.len());
         if self.backlog.is_empty() {
             self.health.recover();
         }
         let forgot = kept.done.iter().any(|done| matches!(done, Done::Forgot(true)));
+        let swept = if forgot { self.sweep() } else { Ok(()) };
         for (task, done) in batch.drain(..).zip(kept.done) {
             let lost = if task.is_flush() { self.lost.take() } else { None };
-            match lost {
-                Some(cause) => task.fail(&format!("something queued before was lost: {cause}")),
-                None => task.finish(done),
+            match (lost, &swept) {
+                (Some(cause), _) => {
+                    task.fail(&format!("something queued before was lost: {cause}"));
+                }
+                (None, Err(fault)) if matches!(done, Done::Forgot(true)) => {
+                    task.fail(&format!("it is forgotten, and its file is still there: {fault}"));
+                }
+                (None, _) => task.finish(done),
             }
         }
         self.last.send_if_modified(|last| {
@@ -253,6 +279,10 @@ impl Writer {
             drop(schema::empty_log(&mut self.db, &self.busy));
         }
         self.cleaner.wrote(kept.bytes);
+    }
+
+    fn sweep(&self) -> rusqlite::Result<()> {
+        sweep::sweep(&self.db, &self.files, &self.busy)
     }
 
     fn commit(&mut self, batch: &[Task]) -> rusqlite::Result<Kept> {
@@ -281,7 +311,10 @@ impl Writer {
             // An empty transaction would prove nothing.
             self.db.execute_batch(PROBE)?;
         }
-        let mut turn = Turn { db: &self.db, files: &self.files, head, bytes: 0 };
+        let key = self.signer.fingerprint();
+        let names = !self.named && identity::key(&self.db)?.as_deref() != Some(key);
+        let names = names.then_some(key);
+        let mut turn = Turn { db: &self.db, files: &self.files, head, bytes: 0, names };
         let give_way = giving_way(batch);
         let performed = batch.iter().map(|task| {
             give_way();
@@ -289,7 +322,7 @@ impl Writer {
         });
         let done: rusqlite::Result<Vec<Done>> = performed.collect();
         let done = done?;
-        let Turn { head, bytes, .. } = turn;
+        let Turn { head, bytes, names, .. } = turn;
         let asked = batch.iter().any(Task::is_flush);
         let signed = head.as_ref().filter(|head| self.is_due(head.seq, asked));
         let signed = signed.map(|head| self.signer.sign(head));
@@ -299,7 +332,7 @@ impl Writer {
                 .prepare_cached("INSERT OR IGNORE INTO heads(seq, head) VALUES (?1, ?2)")?
                 .execute(params![signed.head.seq as i64, text])?;
         }
-        Ok(Kept { done, head, version, signed, bytes })
+        Ok(Kept { done, head, version, signed, bytes, named: names.is_none() })
     }
 
     /// Whether an end has to be signed: the first one, or after many, or when somebody asks.

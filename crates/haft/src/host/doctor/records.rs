@@ -38,6 +38,15 @@ impl Host {
         })
     }
 
+    /// Whether a missing store would be noticed.
+    pub(super) fn memory_examined(&self) -> Option<Examined> {
+        let why = self.unremembered.as_ref()?;
+        let words =
+            format!("nothing remembers it, so a deleted store is taken for a new one: {why}");
+        let found = Examined::new("store", Degree::Warning, words);
+        Some(found.mended_by("set `XDG_STATE_HOME`, or `[store] identity_file` in haft.toml"))
+    }
+
     /// Calls and questions that wait for people, and secrets that nobody gave a value.
     pub(super) async fn calls_examined(&self) -> Vec<Examined> {
         let mut found = Vec::new();

@@ -124,7 +124,7 @@ fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
         [Event::Started(started), begin("inv_2"), Event::CompensationEnded(ended), begin("inv_3")];
     let facts = events.map(fact).to_vec();
     let mut draft = Draft { invocation: Some(id.clone()), facts, ..Draft::default() };
-    let (line, _) = Loose::of(&mut draft).unwrap().link(None);
+    let (line, _) = Loose::of(&mut draft).unwrap().link(None, None);
     db.execute("INSERT INTO entries(seq, line, invocation) VALUES (0, ?1, 'inv_1')", [line])
         .unwrap();
     db.execute_batch(
@@ -132,7 +132,7 @@ fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
          VALUES (0, 'inv_1', 'shop.charge@1', 'shop.charge', 'agent:ana', 'shop', 'running',
              'none', 0);
          DROP TABLE uses; DROP TABLE intents; DROP TABLE unanswered; DROP TABLE undoings;
-         DROP TABLE tokens;
+         DROP TABLE tokens; DROP TABLE identity;
          CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
          PRAGMA user_version = 1;",
     )
@@ -152,7 +152,7 @@ fn a_store_from_before_tokens_gets_their_list() {
     let folder = Folder::new();
     let path = folder.path().join("ledger.db");
     let db = schema::writer(&path, &Busy::default()).unwrap();
-    db.execute_batch("DROP TABLE tokens; PRAGMA user_version = 2;").unwrap();
+    db.execute_batch("DROP TABLE tokens; DROP TABLE identity; PRAGMA user_version = 2;").unwrap();
     drop(db);
     let db = schema::writer(&path, &Busy::default()).unwrap();
     let count: i64 = db.query_row("SELECT count(*) FROM tokens", [], |row| row.get(0)).unwrap();

@@ -25,11 +25,7 @@ pub(super) struct Cleaner {
 
 impl Cleaner {
     /// Starts the thread; the connection that writes leaves the work to it.
-    pub(super) fn start(
-        path: &Path,
-        writer: &Connection,
-        busy: &Busy,
-    ) -> Result<Cleaner, String> {
+    pub(super) fn start(path: &Path, writer: &Connection, busy: &Busy) -> Result<Cleaner, String> {
         writer
             .pragma_update(None, "wal_autocheckpoint", TOO_MANY)
             .map_err(|fault| fault.to_string())?;

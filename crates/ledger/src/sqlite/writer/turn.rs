@@ -3,11 +3,12 @@
 use haft_model::{Digest, InvocationId};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::sweep;
 use crate::chain::{Head, Loose};
 use crate::line::Line;
 use crate::sqlite::payloads::{Files, fault, pack, unpack};
 use crate::sqlite::task::{Done, Ready, Task};
-use crate::sqlite::{apply, lists};
+use crate::sqlite::{apply, identity, lists};
 use crate::{Claim, Error, Fence, Guard, Receipt};
 
 /// The end of the chain as the table has it.
@@ -25,6 +26,8 @@ pub(super) struct Turn<'a> {
     pub(super) files: &'a Files,
     pub(super) head: Option<Head>,
     pub(super) bytes: usize,
+    /// The key that the next entry names, because the log does not name it yet.
+    pub(super) names: Option<&'a str>,
 }
 
 impl Turn<'_> {
@@ -100,7 +103,11 @@ impl Turn<'_> {
         id: Option<&InvocationId>,
         packed: Option<&[u8]>,
     ) -> rusqlite::Result<u64> {
-        let (line, head) = loose.link(self.head.as_ref());
+        let names = self.names.take();
+        let (line, head) = loose.link(self.head.as_ref(), names);
+        if let Some(key) = names {
+            identity::set_key(self.db, key)?;
+        }
         let text = "INSERT INTO entries(seq, line, invocation, blobs) VALUES (?1, ?2, ?3, ?4)";
         let id = id.map(InvocationId::as_str);
         self.db.prepare_cached(text)?.execute(params![head.seq as i64, line, id, packed])?;
@@ -141,8 +148,8 @@ impl Turn<'_> {
         Ok(gone)
     }
 
-    /// Takes away what nobody else needs. It happens before the transaction is kept, so that whoever
-    /// is told that bytes are gone can rely on it.
+    /// Notes what has to be taken away because nobody else needs it. Whoever is told that bytes are gone
+    /// is told after that.
     fn forget_files(&self, id: &InvocationId, digest: &Digest) -> rusqlite::Result<bool> {
         let mut gone = false;
         for sealed in [false, true] {
@@ -154,8 +161,7 @@ impl Turn<'_> {
             gone = true;
             let text = "SELECT 1 FROM files WHERE digest = ?1 AND sealed = ?2";
             if !self.db.prepare_cached(text)?.exists(params![digest.as_str(), sealed])? {
-                let removed = self.files.remove(digest, sealed);
-                removed.map_err(|cause| fault(cause.to_string()))?;
+                sweep::doom(self.db, digest, sealed)?;
             }
         }
         Ok(gone)
