@@ -23,6 +23,7 @@ pub(crate) mod serve;
 pub(crate) mod settle;
 pub(crate) mod setup;
 pub(crate) mod show;
+pub(crate) mod store;
 pub(crate) mod test;
 pub(crate) mod token;
 pub(crate) mod tools;
@@ -33,7 +34,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use haft::{GoverningStanding, Host, HostOptions, LoadOptions, StoreChoice, Workspace};
-use haft_model::{Date, Stop, Timestamp};
+use haft_model::{Date, Envelope, Stop, Timestamp};
 
 use crate::exit::Exit;
 use crate::{Context, output};
@@ -56,6 +57,17 @@ fn warn_of_settings(workspace: &Workspace) {
             "warning: {files}: other than was accepted; if that is right, `haft accept --settings`"
         ));
     }
+}
+
+/// What a call came to, once it is known whether it is on record: a read is answered before it is, and
+/// nothing tells of it after the process has ended.
+async fn recorded(host: &Host, mut envelope: Envelope) -> Envelope {
+    if envelope.unrecorded.is_none()
+        && let Err(fault) = host.flush().await
+    {
+        envelope.unrecorded = Some(fault.to_string());
+    }
+    envelope
 }
 
 /// How a command ends that was refused, or went as far as printing what it found.

@@ -39,8 +39,12 @@ impl Exit {
         Exit::Stopped(code.situation())
     }
 
-    /// How a command ends whose call came to this.
+    /// How a command ends whose call came to this. One that is not on record did not end well.
     pub(crate) fn after(envelope: &Envelope) -> Exit {
-        envelope.situation().map_or(Exit::Done, Exit::Stopped)
+        match envelope.situation() {
+            Some(situation) => Exit::Stopped(situation),
+            None if envelope.unrecorded.is_some() => Exit::Stopped(Situation::Unavailable),
+            None => Exit::Done,
+        }
     }
 }

@@ -19,8 +19,8 @@ use clap::{Parser, Subcommand};
 
 use command::{
     accept, add, approvals, approve, audit, batch, call, cancel, check, compensate, doctor, events,
-    explain, export, init, login, runs, schema, secrets, serve, settle, setup, show, test, token,
-    tools, trace, why,
+    explain, export, init, login, runs, schema, secrets, serve, settle, setup, show, store, test,
+    token, tools, trace, why,
 };
 use exit::Exit;
 
@@ -86,6 +86,9 @@ enum Command {
     /// Prove what was recorded, or hand it to somebody else.
     #[command(subcommand)]
     Audit(audit::Arguments),
+    /// Begin a new store where the one before is lost.
+    #[command(subcommand)]
+    Store(store::Arguments),
     /// Keep the values of secrets, and see who has one.
     #[command(subcommand)]
     Secrets(secrets::Arguments),
@@ -135,6 +138,7 @@ fn main() -> ExitCode {
 fn run(context: &Context, command: Command) -> Result<Exit> {
     match command {
         Command::Serve(arguments) => wait(serve::run(context, arguments)),
+        Command::Store(arguments) => wait(store::run(context, arguments)),
         Command::Init(arguments) => init::run(context, arguments),
         Command::Add(arguments) => wait(add::run(context, arguments)),
         Command::Check(arguments) => check::run(context, arguments),

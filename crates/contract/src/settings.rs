@@ -139,11 +139,18 @@ pub struct Store {
     pub url: String,
     /// `file:…` or `s3://…`.
     pub payloads: String,
+    /// The file that remembers which store the workspace has; one in the user's state folder when
+    /// absent.
+    pub identity_file: Option<String>,
 }
 
 impl Default for Store {
     fn default() -> Store {
-        Store { url: "sqlite:.haft/haft.db".into(), payloads: "file:.haft/payloads".into() }
+        Store {
+            url: "sqlite:.haft/haft.db".into(),
+            payloads: "file:.haft/payloads".into(),
+            identity_file: None,
+        }
     }
 }
 

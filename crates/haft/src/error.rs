@@ -66,6 +66,40 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// A store was here, and is gone.
+    #[error(
+        "the store `{}` is missing, and this machine remembers one since {since}: what was done, and which keys were used, is not known without it",
+        .db.display()
+    )]
+    StoreMissing {
+        /// Where it was.
+        db: PathBuf,
+        /// Since when it was known.
+        since: haft_model::Timestamp,
+    },
+    /// Another store was here.
+    #[error(
+        "the store `{}` is not the one that this machine remembers since {since}: what was done, and which keys were used, may be missing in it",
+        .db.display()
+    )]
+    StoreReplaced {
+        /// Where it lies.
+        db: PathBuf,
+        /// Since when the other one was known.
+        since: haft_model::Timestamp,
+    },
+    /// The store that is to be given up is there.
+    #[error("the store `{}` is the one that was always here, so nothing is lost", .db.display())]
+    StorePresent {
+        /// Where it lies.
+        db: PathBuf,
+    },
+    /// Nothing remembers which store a workspace has.
+    #[error("which store this is cannot be remembered: {reason}")]
+    Unremembered {
+        /// Why.
+        reason: String,
+    },
     /// The ledger cannot be opened or written.
     #[error(transparent)]
     Ledger(#[from] haft_ledger::Error),
@@ -93,6 +127,13 @@ impl Error {
             }
             Error::Invalid { .. } => Some("mend the contract first; `haft check` shows where"),
             Error::NoStore { .. } => Some("write `url = \"sqlite:.haft/haft.db\"` under [store]"),
+            Error::StoreMissing { .. } | Error::StoreReplaced { .. } => Some(
+                "put a backup of the store back, or `haft store new --accept-loss` to begin a new one",
+            ),
+            Error::StorePresent { .. } => Some("move it away first, if it has to go"),
+            Error::Unremembered { .. } => {
+                Some("set `XDG_STATE_HOME`, or `[store] identity_file` in haft.toml")
+            }
             Error::Ledger(_) => Some("`haft audit verify` tells what is wrong with the store"),
             Error::Unreadable { .. }
             | Error::Unwritable { .. }

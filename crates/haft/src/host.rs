@@ -3,6 +3,7 @@
 mod declared;
 mod doctor;
 mod hooks;
+mod identity;
 mod login;
 mod lookout;
 mod probing;
@@ -18,6 +19,7 @@ mod watching;
 mod world;
 
 pub use doctor::{Degree, Examined};
+pub use identity::{IdentityFile, StoreRenewal};
 pub use login::{Ask, Attending};
 pub use probing::Probed;
 pub use refresh::Refreshed;
@@ -54,6 +56,8 @@ pub struct HostOptions {
     pub load: LoadOptions,
     /// Where facts are kept.
     pub store: StoreChoice,
+    /// Where it is remembered which store a workspace has, so that a missing one is not taken for new.
+    pub identity: IdentityFile,
     /// Who is heard about calls, beside the hooks of the workspace.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Code behind drivers of the workspace, by their ids.
@@ -79,6 +83,7 @@ impl Default for HostOptions {
         HostOptions {
             load: LoadOptions::default(),
             store: StoreChoice::default(),
+            identity: IdentityFile::default(),
             hooks: Vec::new(),
             drivers: HashMap::new(),
             vault: None,
@@ -101,6 +106,8 @@ pub struct Host {
     /// What the next reading may take over.
     declared: Mutex<Declared>,
     given: Given,
+    /// Why nothing remembers which store this is.
+    unremembered: Option<String>,
 }
 
 /// What the program hands in beside the workspace.
@@ -117,7 +124,7 @@ impl Host {
     /// Loads a workspace and opens its ledger.
     pub fn open(root: impl AsRef<Path>, options: HostOptions) -> Result<Host, Error> {
         let workspace = Workspace::load(root, options.load)?;
-        let store = options.store.open(&workspace)?;
+        let (store, unremembered) = options.store.open(&workspace, &options.identity)?;
         let settings = workspace.settings();
         let runtime_options = Options {
             max_parallel: settings.limits.max_parallel as usize,
@@ -158,6 +165,7 @@ impl Host {
             watch: RwLock::new(watch),
             declared: Mutex::new(declared),
             given,
+            unremembered,
         })
     }
 

@@ -34,8 +34,8 @@ pub use haft_runtime as runtime;
 pub use haft_sandbox::{Launcher, launcher};
 pub use help::help_of;
 pub use host::{
-    Ask, Attending, Degree, Examined, Host, HostOptions, Probed, Refreshed, SecretState, SpansSent,
-    StoreChoice, Subscription, Watching,
+    Ask, Attending, Degree, Examined, Host, HostOptions, IdentityFile, Probed, Refreshed,
+    SecretState, SpansSent, StoreChoice, StoreRenewal, Subscription, Watching,
 };
 pub use readiness::{DriverRecord, Readiness};
 pub use schemars;

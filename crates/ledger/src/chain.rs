@@ -132,12 +132,19 @@ impl Loose {
         Ok((loose, rounded.then_some(metadata)))
     }
 
-    /// The line as the next link after `head`, and the new end of the chain.
-    pub(crate) fn link(&self, head: Option<&Head>) -> (String, Head) {
+    /// The line as the next link after `head`, and the new end of the chain. It may name the key that
+    /// signs the log from here on.
+    pub(crate) fn link(&self, head: Option<&Head>, key: Option<&str>) -> (String, Head) {
         let seq = head.map_or(0, |head| head.seq + 1);
         let ts = stamp(self.at, head);
         let previous = head.map_or(GENESIS, |head| head.hash.as_str());
         let Loose { before, after, subject, .. } = self;
+        let named = key.map(|key| {
+            // The first key of the map in the order of canonical JSON.
+            let named = format!("{HOUSE_OPENS}\"audit_key\":\"{key}\",");
+            after.replacen(HOUSE_OPENS, &named, 1)
+        });
+        let after = named.as_ref().unwrap_or(after);
         let rest = format!(
             "{after}\"prevHash\":\"{previous}\",\"seq\":{seq},{subject},\"ts\":\"{ts:.3}\"}}"
         );
@@ -153,6 +160,9 @@ impl Loose {
         (line, Head { seq, hash, ts })
     }
 }
+
+/// What stands before our own part of every line.
+const HOUSE_OPENS: &str = "\"metadata\":{\"haft\":{";
 
 /// The input of a call is never in the chain; its digest is, in the facts.
 const REDACTED: &str =

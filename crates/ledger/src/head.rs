@@ -60,6 +60,7 @@ struct PublicKey {
 /// Whoever signs for a folder.
 pub(crate) struct Signer {
     key: SigningKey,
+    fingerprint: String,
     id: String,
 }
 
@@ -67,12 +68,16 @@ impl Signer {
     /// The signer of a folder. Its key is made if there is none, and published beside it.
     pub(crate) fn load_or_make(folder: &Path) -> io::Result<Signer> {
         let key = SigningKey::from_bytes(&haft_seal::load_or_make(&folder.join(SECRET))?);
-        let public = key.verifying_key().to_bytes();
-        let id = haft_model::Digest::of_bytes(&public);
-        let id = id.as_str().trim_start_matches("sha256:").chars().take(16).collect();
-        let signer = Signer { key, id };
+        let fingerprint = fingerprint(&key.verifying_key().to_bytes());
+        let id = id(&fingerprint);
+        let signer = Signer { key, fingerprint, id };
         signer.publish(folder)?;
         Ok(signer)
+    }
+
+    /// The fingerprint of its key.
+    pub(crate) fn fingerprint(&self) -> &str {
+        &self.fingerprint
     }
 
     fn publish(&self, folder: &Path) -> io::Result<()> {
@@ -111,17 +116,34 @@ impl Keyring {
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// Whether a signed end was signed with one of these keys.
-    pub(crate) fn vouches_for(&self, signed: &SignedHead) -> bool {
+    /// The fingerprint of the key that signed an end; none where none of these keys did. A key that is
+    /// published under the name of another counts for nothing.
+    pub(crate) fn signer(&self, signed: &SignedHead) -> Option<String> {
         let valid = || {
             let public = from_base64url(&self.keys.get(&signed.head.key)?.public_key)?;
+            let fingerprint = fingerprint(&public);
+            if id(&fingerprint) != signed.head.key {
+                return None;
+            }
             let public = VerifyingKey::from_bytes(&public.try_into().ok()?).ok()?;
             let value = from_base64url(&signed.signature.value)?;
             let signature = Signature::from_slice(&value).ok()?;
-            public.verify_strict(&canonical(&signed.head), &signature).ok()
+            public.verify_strict(&canonical(&signed.head), &signature).ok()?;
+            Some(fingerprint)
         };
-        signed.signature.alg == "Ed25519" && valid().is_some()
+        valid().filter(|_| signed.signature.alg == "Ed25519")
     }
+}
+
+/// What a public key is known by: the SHA-256 of its bytes, in hexadecimal.
+fn fingerprint(public: &[u8]) -> String {
+    let digest = haft_model::Digest::of_bytes(public);
+    digest.as_str().trim_start_matches("sha256:").to_owned()
+}
+
+/// What a key is called in files: the beginning of its fingerprint.
+fn id(fingerprint: &str) -> String {
+    fingerprint.chars().take(16).collect()
 }
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -181,8 +203,14 @@ mod tests {
         let signed = signer.sign(&head);
         let forged = SignedHead { head: Claim { seq: 6, ..signed.head.clone() }, ..signed.clone() };
         let ring = Keyring::load(ours.path());
-        assert_eq!([ring.vouches_for(&signed), ring.vouches_for(&forged)], [true, false]);
-        assert!(!Keyring::load(theirs.path()).vouches_for(&signed));
+        assert_eq!(ring.signer(&signed).as_deref(), Some(signer.fingerprint()));
+        assert_eq!(ring.signer(&forged), None);
+        assert_eq!(Keyring::load(theirs.path()).signer(&signed), None);
+        // Their key under the name of ours is not ours.
+        let mut swapped = Keyring::load(theirs.path());
+        let key = swapped.keys.values().next().unwrap().clone();
+        swapped.keys.insert(signed.head.key.clone(), key);
+        assert_eq!(swapped.signer(&signed), None);
         // A second look finds the same key.
         assert_eq!(Signer::load_or_make(ours.path()).unwrap().sign(&head), signed);
     }

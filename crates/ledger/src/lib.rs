@@ -9,7 +9,9 @@ mod derived;
 mod draft;
 mod error;
 mod head;
+mod health;
 mod line;
+mod memo;
 mod memory;
 mod question;
 mod received;
@@ -21,6 +23,8 @@ mod verify;
 
 pub use draft::{Blob, Claim, Draft, Guard};
 pub use error::Error;
+pub use health::{Outage, StoreHealth};
+pub use memo::{LogHead, StoreMemo};
 pub use memory::MemoryStore;
 pub use received::{Received, receive};
 pub use sqlite::{SqliteOptions, SqliteStore, rebuild_store};
@@ -32,4 +36,7 @@ pub use story::{
     Attempt, Cancel, Inputs, Judgement, Outcome, PhaseSpan, Story, Transition, Undoing, events,
 };
 pub use token::{token_hash, token_text};
-pub use verify::{Finding, Verification, export, verify_folder, verify_store};
+pub use verify::{
+    Finding, Pins, Verification, export, verify_folder, verify_folder_against, verify_store,
+    verify_store_against,
+};

@@ -18,6 +18,8 @@ pub(crate) struct Line {
     pub(crate) facts: Vec<Fact>,
     pub(crate) kept: Vec<Digest>,
     pub(crate) forgot: Option<Digest>,
+    /// The key that signs the log from here on.
+    pub(crate) audit_key: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -44,6 +46,7 @@ struct Metadata {
 
 #[derive(Deserialize)]
 struct House {
+    audit_key: Option<String>,
     facts: Vec<Fact>,
     forgot: Option<Digest>,
     invocation: Option<InvocationId>,
@@ -69,7 +72,7 @@ impl Line {
     /// Reads a line.
     pub(crate) fn parse(line: &str) -> Result<Line, serde_json::Error> {
         let Written { seq, ts, hash, prev_hash, subject, metadata } = serde_json::from_str(line)?;
-        let House { facts, forgot, invocation, kept, tenant } = metadata.haft;
+        let House { audit_key, facts, forgot, invocation, kept, tenant } = metadata.haft;
         Ok(Line {
             seq,
             ts,
@@ -81,6 +84,7 @@ impl Line {
             facts,
             kept,
             forgot,
+            audit_key,
         })
     }
 }

@@ -14,7 +14,7 @@ use crate::derived::{Bound, Change, Changes, State};
 use crate::draft::checked;
 use crate::{
     BoxFuture, Draft, Entry, Error, Fence, Guard, IntentRecord, Lease, OpenUndoing, QuestionFilter,
-    QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
+    QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter, Wait,
 };
 
 /// A store in memory. It keeps the same chain as the others and forgets it when it is dropped.
@@ -22,6 +22,7 @@ use crate::{
 pub struct MemoryStore {
     kept: Mutex<Kept>,
     last: watch::Sender<Option<u64>>,
+    health: StoreHealth,
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +47,8 @@ impl Default for MemoryStore {
 impl MemoryStore {
     /// A store with nothing in it.
     pub fn new() -> MemoryStore {
-        MemoryStore { kept: Mutex::default(), last: watch::channel(None).0 }
+        let last = watch::channel(None).0;
+        MemoryStore { kept: Mutex::default(), last, health: StoreHealth::default() }
     }
 
     /// Whatever happens under the lock cannot leave half an entry behind, so a thread that died
@@ -142,7 +144,7 @@ impl Kept {
     }
 
     fn link(&mut self, loose: &Loose, invocation: Option<&InvocationId>) -> u64 {
-        let (line, head) = loose.link(self.head.as_ref());
+        let (line, head) = loose.link(self.head.as_ref(), None);
         let seq = head.seq;
         if let Some(id) = invocation {
             self.stories.entry(id.clone()).or_default().push(self.entries.len());
@@ -227,15 +229,19 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
 }
 
 impl Store for MemoryStore {
+    fn health(&self) -> &StoreHealth {
+        &self.health
+    }
+
     fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>> {
         let receipt = self.take(draft);
         ready(match (receipt, wait) {
-            (Ok(receipt), Wait::Disk) => Ok(receipt),
+            (Ok(receipt), Wait::Disk | Wait::Until(_)) => Ok(receipt),
             // Nobody waits for what is queued, so nobody hears that it was refused.
             (Ok(_) | Err(Error::Forbidden(_)), Wait::Queue) => {
                 Ok(Receipt { seq: None, fence: None })
             }
-            (Err(fault), Wait::Disk | Wait::Queue) => Err(fault),
+            (Err(fault), Wait::Disk | Wait::Until(_) | Wait::Queue) => Err(fault),
         })
     }
 

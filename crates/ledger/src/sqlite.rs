@@ -1,6 +1,9 @@
 //! A store on disk: SQLite in one file, large payloads beside it. Several processes may share it.
 
 mod apply;
+mod asking;
+pub(crate) mod busy;
+pub(crate) mod identity;
 pub(crate) mod lists;
 pub(crate) mod payloads;
 mod placing;
@@ -12,27 +15,32 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use haft_model::{Digest, InvocationId, KeySource, StandingAnswer, Timestamp, Token};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 pub(crate) use self::apply::found_by;
+use self::busy::Busy;
 use self::placing::Placing;
 use self::readers::Readers;
 pub use self::rebuild::rebuild_store;
-use self::task::{Answer, Ready, Task};
+use self::task::{Ready, Task};
 use self::writer::Writer;
 use crate::chain::Loose;
 use crate::{
-    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, OpenUndoing, QuestionFilter,
-    QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
+    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, LogHead, OpenUndoing, QuestionFilter,
+    QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter, Wait,
 };
 
 /// How often other processes are asked for news.
 const GLANCE: Duration = Duration::from_millis(50);
+
+/// How many accepted entries may wait for a store that is down; more are not accepted.
+const MOST_PENDING: u64 = 4096;
 
 /// Where a store lies and how it works.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +89,9 @@ pub struct SqliteStore {
     readers: Arc<Readers>,
     placing: Placing,
     last: watch::Receiver<Option<u64>>,
+    busy: Busy,
+    identity: String,
+    key: String,
 }
 
 impl SqliteStore {
@@ -94,7 +105,10 @@ impl SqliteStore {
         let (tell, last) = watch::channel(None);
         let (tasks, asked) = mpsc::channel(options.queue.max(1));
         let placing = Placing::new(&options);
-        let writer = Writer::open(&options, placing.clone(), tell).map_err(unopenable)?;
+        let busy = Busy::default();
+        let writer =
+            Writer::open(&options, placing.clone(), tell, busy.clone()).map_err(unopenable)?;
+        let (identity, key) = (writer.identity().to_owned(), writer.key().to_owned());
         let thread = std::thread::Builder::new()
             .name("haft-ledger".to_owned())
             .spawn(move || writer.run(asked))
@@ -105,6 +119,9 @@ impl SqliteStore {
             tasks: Some(tasks),
             thread: Some(thread),
             last,
+            busy,
+            identity,
+            key,
             options,
         })
     }
@@ -112,6 +129,21 @@ impl SqliteStore {
     /// Where it lies and how it works.
     pub fn options(&self) -> &SqliteOptions {
         &self.options
+    }
+
+    /// What the store is called: a random name that it was given when it was made.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// The fingerprint of the key that signs ends of its log here.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The furthest end of its log that is signed.
+    pub async fn signed_head(&self) -> Result<Option<LogHead>, Error> {
+        self.readers.read(lists::signed_head).await
     }
 
     /// Writes and signs what is left, and says whether that went well.
@@ -122,32 +154,14 @@ impl SqliteStore {
         flushed.and(closed.map_err(|_| Error::Closed))
     }
 
-    async fn ask<T>(&self, task: impl FnOnce(Answer<T>) -> Task) -> Result<T, Error> {
-        let (answer, answered) = oneshot::channel();
-        self.queue(task(answer)).await?;
-        self.wake();
-        answered.await.unwrap_or(Err(Error::Closed))
-    }
-
-    async fn queue(&self, task: Task) -> Result<(), Error> {
-        let tasks = self.tasks.as_ref().ok_or(Error::Closed)?;
-        tasks.send(task).await.map_err(|_| Error::Closed)
-    }
-
-    /// Wakes the thread that writes, which may wait for more to write.
-    fn wake(&self) {
-        if let Some(thread) = &self.thread {
-            thread.thread().unpark();
-        }
-    }
-
     async fn ready(&self, draft: Draft) -> Result<Ready, Error> {
         if self.placing.is_quick(&draft) {
             return self.placing.ready(draft);
         }
         let placing = self.placing.clone();
         let ready = tokio::task::spawn_blocking(move || placing.ready(draft)).await;
-        ready.map_err(|fault| Error::Unwritable { cause: fault.to_string() })?
+        let ready = ready.map_err(|fault| Error::Unwritable { cause: fault.to_string() });
+        ready.flatten().map_err(|fault| self.failed(fault))
     }
 
     async fn news(&self, seq: Option<u64>, until: Instant) -> Result<Option<u64>, Error> {
@@ -173,6 +187,7 @@ impl SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
+        self.busy.closing.store(true, Ordering::Relaxed);
         drop(self.tasks.take());
         self.wake();
         // The connection that writes is to be the last: it tidies up behind itself.
@@ -184,8 +199,15 @@ impl Drop for SqliteStore {
 }
 
 impl Store for SqliteStore {
+    fn health(&self) -> &StoreHealth {
+        &self.busy.health
+    }
+
     fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>> {
         Box::pin(async move {
+            if wait == Wait::Queue && self.busy.health.pending() >= MOST_PENDING {
+                return Err(self.late());
+            }
             if wait == Wait::Queue && self.placing.is_quick(&draft) {
                 // Whoever does not wait does not pay for the writing either.
                 self.queue(Task::Queued(Box::new(draft))).await?;
@@ -194,6 +216,7 @@ impl Store for SqliteStore {
             let ready = Box::new(self.ready(draft).await?);
             match wait {
                 Wait::Disk => self.ask(|answer| Task::Append(ready, Some(answer))).await,
+                Wait::Until(until) => self.ask_until(ready, until.into()).await,
                 Wait::Queue => {
                     self.queue(Task::Append(ready, None)).await?;
                     Ok(Receipt { seq: None, fence: None })
@@ -204,6 +227,10 @@ impl Store for SqliteStore {
 
     fn flush(&self) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(self.ask(Task::Flush))
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(self.ask(Task::Probe))
     }
 
     fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haft_model::{
     Answer, Charge, Code, Digest, DriverId, EffectState, Intent, InvocationId, KeySource, Question,
@@ -10,7 +10,7 @@ use haft_model::{
 };
 use serde::Serialize;
 
-use crate::{Draft, Error};
+use crate::{Draft, Error, StoreHealth};
 
 /// Work that is under way.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -19,11 +19,20 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///
 /// The chain is one for all processes that share a store. A draft is written whole or not at all.
 pub trait Store: Send + Sync {
+    /// Whether the store can be written, as far as its last append tells.
+    fn health(&self) -> &StoreHealth;
+
     /// Puts an entry at the end of the chain, if its guards hold.
     fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>>;
 
     /// Returns once everything handed in before is on the disk.
     fn flush(&self) -> BoxFuture<'_, Result<(), Error>>;
+
+    /// Writes something small and takes nothing on trust, to find out whether the store can be
+    /// written.
+    fn probe(&self) -> BoxFuture<'_, Result<(), Error>> {
+        self.flush()
+    }
 
     /// The entries after one, in order; `None` begins at the first.
     fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>>;
@@ -127,8 +136,11 @@ pub trait Store: Send + Sync {
 /// What an append waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// The disk: the receipt means that it is there.
+    /// The disk: the receipt means that it is there. An entry that is given up waiting for may be
+    /// written all the same.
     Disk,
+    /// The disk, at most until then. What is not written by then never is.
+    Until(Instant),
     /// Nothing but room in the queue. Only for what nobody's safety depends on.
     Queue,
 }

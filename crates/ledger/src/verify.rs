@@ -2,12 +2,19 @@
 
 mod chain;
 mod folder;
+mod pins;
 mod store;
+
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 
-pub use folder::{export, verify_folder};
-pub use store::verify_store;
+use crate::LogHead;
+
+pub use folder::{export, verify_folder, verify_folder_against};
+pub use pins::Pins;
+pub use store::{verify_store, verify_store_against};
 
 /// What a check of a log found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -16,6 +23,10 @@ pub struct Verification {
     pub entries: u64,
     /// The hash of the last one.
     pub head: Option<String>,
+    /// The last one by its number and hash, as a later check can be held to.
+    pub last: Option<LogHead>,
+    /// The fingerprints of the keys that signed ends of the log.
+    pub keys: Vec<String>,
     /// What is wrong, in the order of the log; empty means that all is well.
     pub findings: Vec<Finding>,
 }
@@ -32,7 +43,8 @@ impl Verification {
 pub struct Finding {
     /// What kind of thing: `chain.tampered`, `chain.seq_gap`, `chain.broken`, `chain.time`,
     /// `chain.truncated`, `head.missing`, `head.unsigned`, `payload.changed`, `payload.missing`,
-    /// `payload.stray`, `lists.differ` or `store.corrupt`.
+    /// `payload.stray`, `lists.differ`, `store.corrupt`, `head.resigned`, and where it is held against
+    /// something: `chain.rolled_back`, `key.foreign` or `store.replaced`.
     pub code: &'static str,
     /// At which entry.
     pub seq: Option<u64>,

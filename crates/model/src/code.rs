@@ -127,6 +127,8 @@ codes! {
         "Time ran out after the request was sent: nobody knows whether it took effect.";
     DependencyUnavailable "dependency.unavailable" "dependency_unavailable" "upstream_error" "dependency.unavailable" After("nothing had been submitted"),
         "Something the driver needs cannot be reached.";
+    StoreUnavailable "store.unavailable" "dependency_unavailable" "internal" "dependency.unavailable" After("the store can be written again"),
+        "What happens could not be put on record, so nothing was done.";
     ExecutionFailed "execution.failed" "execution_failed" "upstream_error" "x:execution.failed" No,
         "The tool ran and failed.";
     ResourceNotFound "resource.not_found" "execution_failed" "not_found" "input.invalid" No,

@@ -19,6 +19,8 @@ pub enum Situation {
     TimedOut,
     /// It was called off.
     Canceled,
+    /// Nothing can be put on record at the moment.
+    Unavailable,
 }
 
 impl Situation {
@@ -26,6 +28,7 @@ impl Situation {
     pub fn exit_code(self) -> u8 {
         match self {
             Situation::Failed => 1,
+            Situation::Unavailable => 69,
             Situation::Refused => 3,
             Situation::UnknownTool | Situation::Invalid => 4,
             Situation::Waiting => 75,
@@ -34,10 +37,12 @@ impl Situation {
         }
     }
 
-    /// The HTTP status of an answer to a call. A call that was answered is a 200 whatever the answer.
+    /// The HTTP status of an answer to a call. A call that was answered is a 200 whatever the answer;
+    /// one that nothing can be recorded of is refused like any other request.
     pub fn http_status(self) -> u16 {
         match self {
             Situation::Waiting => 202,
+            Situation::Unavailable => 503,
             Situation::UnknownTool
             | Situation::Invalid
             | Situation::Refused
@@ -56,7 +61,8 @@ impl Situation {
             | Situation::Waiting
             | Situation::Failed
             | Situation::TimedOut
-            | Situation::Canceled => None,
+            | Situation::Canceled
+            | Situation::Unavailable => None,
         }
     }
 }
@@ -84,6 +90,7 @@ impl Code {
             | Code::EffectUndeclared
             | Code::ResultRedacted => Situation::Refused,
             Code::TimeoutBeforeSubmit | Code::TimeoutUnknownCommit => Situation::TimedOut,
+            Code::StoreUnavailable => Situation::Unavailable,
             Code::CanceledCaller | Code::CanceledSibling | Code::CanceledDiscarded => {
                 Situation::Canceled
             }

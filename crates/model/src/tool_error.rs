@@ -183,6 +183,7 @@ fn final_status(code: Code, met: Option<&str>) -> Status {
         | Code::EffectUndeclared
         | Code::RateLimited
         | Code::DependencyUnavailable
+        | Code::StoreUnavailable
         | Code::ExecutionFailed
         | Code::ResourceNotFound
         | Code::Conflict
@@ -223,6 +224,7 @@ fn retry(code: Code, effect: EffectState) -> Retry {
         Code::OutputInvalid => Retry::No,
         Code::DependencyUnavailable | Code::CanceledCaller if !happened => Retry::Yes,
         Code::DependencyUnavailable | Code::CanceledCaller => Retry::After("its status was asked"),
+        Code::StoreUnavailable if happened => Retry::After("its status was asked"),
         _ => match code.retry() {
             Retry::Yes if happened => Retry::After("its status was asked"),
             retry => retry,

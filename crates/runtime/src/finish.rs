@@ -271,7 +271,7 @@ impl Walk<'_> {
         if self.journal.is_shut_out() && !envelope.effect_state.may_have_happened() {
             envelope = self.carried_on_elsewhere();
         }
-        if !self.journal.is_shut_out() {
+        if !self.journal.is_shut_out() && !self.journal.is_refused() {
             self.runtime.ended(self.journal.id());
         }
         envelope.unrecorded = closed.err().map(|stop| stop.message);

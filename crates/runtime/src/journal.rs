@@ -1,19 +1,22 @@
 //! The journal of one call: what happened so far, and when it reaches the ledger.
 
 mod opening;
+mod patience;
+mod phases;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use haft_ledger::{Blob, Claim, Draft, Fence, Guard, Store, Wait};
 use haft_model::{
-    Actor, CallPhase, Code, Event, Fact, InvocationId, Kept, PhaseLine, PhaseOutcome, Reported,
-    Status, Stop, Timestamp,
+    Actor, Event, Fact, InvocationId, Kept, PhaseLine, Reported, Status, Stop, Timestamp,
 };
 
 use crate::Clock;
 use crate::batch::Seat;
 pub(crate) use opening::{Opening, TakenUp};
+use patience::Patience;
+pub(crate) use patience::{code, unrecorded};
 
 /// Notes every step of one call, in order, and hands them to the ledger.
 pub(crate) struct Journal {
@@ -37,6 +40,9 @@ pub(crate) struct Journal {
     beaten: bool,
     /// Whether somebody else has the right to write about the call.
     shut_out: bool,
+    /// Why nothing is to be written about the call.
+    refused: Option<Stop>,
+    patience: Patience,
     /// When the lease was last prolonged.
     leased: Instant,
     durable: bool,
@@ -54,7 +60,7 @@ impl Journal {
         let age = taken_up.map_or(0, |taken| taken.age);
         let now = Instant::now();
         Journal {
-            began: now.checked_sub(std::time::Duration::from_micros(age)).unwrap_or(now),
+            began: now.checked_sub(Duration::from_micros(age)).unwrap_or(now),
             facts: Vec::with_capacity(12),
             blobs: Vec::new(),
             phases: Vec::with_capacity(8),
@@ -67,6 +73,8 @@ impl Journal {
             condition: None,
             beaten: false,
             shut_out: false,
+            refused: None,
+            patience: Patience::new(),
             leased: now,
             durable: taken_up.is_some(),
             written: taken_up.is_some(),
@@ -136,6 +144,26 @@ impl Journal {
         self.shut_out
     }
 
+    /// Says that nothing can be written about the call, which is refused for that.
+    pub(crate) fn refuse(&mut self, stop: Stop) {
+        self.refused = Some(stop);
+    }
+
+    /// Whether the call was refused because nothing can be written about it.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// Says how long the call may take: the ledger must not take longer.
+    pub(crate) fn may_take(&mut self, time: Duration) {
+        self.patience = Patience::of(time);
+    }
+
+    /// Says when the time of the call runs out.
+    pub(crate) fn runs_out(&mut self, until: Instant) {
+        self.patience = self.patience.until(until);
+    }
+
     /// Notes that something happened.
     pub(crate) fn note(&mut self, event: Event) {
         if let Some(next) = event.status() {
@@ -174,50 +202,6 @@ impl Journal {
         kept
     }
 
-    /// Notes that a phase is over.
-    pub(crate) fn phase(&mut self, phase: CallPhase, outcome: PhaseOutcome) {
-        // A call that is taken up again, or asked about again, passes some phases twice.
-        if self.seen & (1 << phase.number()) != 0 {
-            return;
-        }
-        let to = self.began.elapsed().as_micros() as u64;
-        self.phases.push(PhaseLine { phase, outcome, from: self.phase_from, to });
-        self.seen |= 1 << phase.number();
-        self.phase_from = to;
-    }
-
-    /// Notes how a phase ended, and hands its answer on.
-    pub(crate) fn phase_of<T, E>(
-        &mut self,
-        phase: CallPhase,
-        answer: Result<T, E>,
-    ) -> Result<T, E> {
-        let outcome = if answer.is_ok() { PhaseOutcome::Ok } else { PhaseOutcome::Failed };
-        self.phase(phase, outcome);
-        answer
-    }
-
-    /// Notes how a phase ended that is not over while there is something in its way.
-    pub(crate) fn phase_unless<T, E>(
-        &mut self,
-        phase: CallPhase,
-        answer: Result<Option<T>, E>,
-    ) -> Result<Option<T>, E> {
-        match answer {
-            Ok(Some(in_the_way)) => Ok(Some(in_the_way)),
-            ended => self.phase_of(phase, ended),
-        }
-    }
-
-    /// Notes every phase up to one that was never entered.
-    pub(crate) fn skip_to(&mut self, last: CallPhase) {
-        for phase in CallPhase::ALL.iter().filter(|phase| **phase <= last) {
-            if self.seen & (1 << phase.number()) == 0 {
-                self.phase(*phase, PhaseOutcome::Skipped);
-            }
-        }
-    }
-
     /// The next report of progress.
     pub(crate) fn report(&mut self, fill: impl FnOnce(u64) -> Reported) -> Reported {
         self.progress += 1;
@@ -242,13 +226,14 @@ impl Journal {
         }
         self.leased = Instant::now();
         let until = crate::runtime::later(self.clock.now(), options.lease);
-        self.store.renew(&self.id, fence, until).await.map_err(unrecorded)
+        let renewed = self.patience.hold(self.store.renew(&self.id, fence, until)).await;
+        renewed.map_err(unrecorded)
     }
 
     /// Puts everything noted so far on the disk, and waits for it.
     pub(crate) async fn save(&mut self) -> Result<(), Stop> {
         self.durable = true;
-        self.send(Wait::Disk).await
+        self.send(Wait::Until(self.patience.end())).await
     }
 
     /// Shows what was noted so far to others while the call goes on. Whoever is shown takes a lease,
@@ -256,7 +241,7 @@ impl Journal {
     pub(crate) async fn show(&mut self, options: &crate::Options) -> Result<(), Stop> {
         let until = crate::runtime::later(self.clock.now(), options.lease);
         self.claim(&options.node, until);
-        self.save().await
+        self.send(Wait::Until(self.patience.short())).await
     }
 
     /// Forgets a condition under which nothing was written yet, with what was noted under it.
@@ -271,13 +256,18 @@ impl Journal {
     pub(crate) async fn close(&mut self, keeps: bool) -> Result<(), Stop> {
         let wait = if self.durable { Wait::Disk } else { Wait::Queue };
         self.claim = None;
+        if let Some(refused) = &self.refused {
+            self.facts.clear();
+            return Err(refused.clone());
+        }
         if self.facts.is_empty() {
             return Ok(());
         }
         let release = self.fence.filter(|_| !keeps);
         let sent = Draft { release, ..self.draft() };
         let reports = self.reports(&sent.facts);
-        let written = self.store.append(sent, wait).await.map(|_| ());
+        // What is not written in time may be written later, as nobody takes it back.
+        let written = self.patience.hold(self.store.append(sent, wait)).await.map(|_| ());
         let written = written.map_err(|fault| self.refused(fault));
         if written.is_ok() {
             self.tell(reports);
@@ -298,7 +288,7 @@ impl Journal {
     pub(crate) async fn release(&mut self) {
         if let Some(fence) = self.fence.take() {
             // A lease that cannot be given back runs out by itself.
-            let _ = self.store.release(&self.id, fence).await;
+            let _ = self.patience.hold(self.store.release(&self.id, fence)).await;
         }
     }
 
@@ -376,10 +366,4 @@ impl Journal {
             release: None,
         }
     }
-}
-
-/// What a caller hears when the ledger cannot be written.
-pub(crate) fn unrecorded(fault: haft_ledger::Error) -> Stop {
-    Stop::new(Code::Internal, format!("the call cannot be recorded: {fault}"))
-        .help("`haft audit verify` tells what is wrong with the store")
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_ledger::{Entry, Run, RunFilter, Store};
+use haft_ledger::{Entry, Run, RunFilter, Store, StoreHealth};
 use haft_model::{Actor, Code, Digest, Envelope, Event, Fact, InvocationId, Stop};
 
 use crate::Runtime;
@@ -25,6 +25,11 @@ impl Reader {
     /// A window on a store.
     pub fn new(store: Arc<dyn Store>) -> Reader {
         Reader { store }
+    }
+
+    /// Whether what happens can be recorded.
+    pub fn health(&self) -> &StoreHealth {
+        self.store.health()
     }
 
     /// Invocations, newest first.
@@ -102,6 +107,6 @@ impl Reader {
 
 /// What is said where the ledger cannot be read.
 fn unreadable(fault: haft_ledger::Error) -> Stop {
-    Stop::new(Code::Internal, format!("what was recorded cannot be read: {fault}"))
+    Stop::new(crate::journal::code(&fault), format!("what was recorded cannot be read: {fault}"))
         .help("`haft audit verify` tells what is wrong with the store")
 }

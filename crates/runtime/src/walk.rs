@@ -1,6 +1,7 @@
 //! The way of one call through the rooms.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_catalog::{DriverStates, Entry, Sender, Viewer};
 use haft_driver::{Failure, Output};
@@ -186,6 +187,11 @@ impl<'r> Walk<'r> {
     }
 
     async fn rooms(&mut self, call: &Call, manner: &Manner<'_>) -> Result<Output, Halt> {
+        if let Err(stop) = self.runtime.is_recordable() {
+            // INVARIANT: no call, not even a read, begins that nothing could be recorded of.
+            self.journal.refuse(stop.clone());
+            return Err(stop.into());
+        }
         let entry = self.resolve(call, manner)?;
         if !self.nested {
             self.runtime.is_open()?;
@@ -196,6 +202,7 @@ impl<'r> Walk<'r> {
         self.look(call, &entry).await;
         self.recognise(call, &entry, &input, manner).await?;
         let understood = self.understand(call, entry, input)?;
+        self.journal.may_take(Duration::from_millis(understood.plan.limits.timeout_ms));
         self.begin_undoing(call).await?;
         let heard = self.hear(call, understood).await?;
         let cleared = self.clear(call, heard, manner).await?;

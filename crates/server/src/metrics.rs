@@ -70,7 +70,8 @@ async fn show(State(desk): State<Arc<Desk>>, _: By) -> Result<Response, Problem>
 
 async fn text(desk: &Desk) -> Result<String, Stop> {
     let reader = desk.runtime.reader();
-    reader.caught_up().await?;
+    // While the store is down, this is where people look for the reason.
+    let _ = reader.caught_up().await;
     let mut counts = desk.tally.0.lock().await;
     counts.catch_up(&reader).await?;
     let last = reader.wait_past(None, Duration::ZERO).await?;
@@ -88,6 +89,26 @@ async fn text(desk: &Desk) -> Result<String, Stop> {
     );
     gauge(&mut text, "haft_questions_open", "Questions that wait for people.", asked as u64);
     gauge(&mut text, "haft_events_behind", "Entries of the ledger not counted yet.", behind);
+    let health = reader.health();
+    gauge(
+        &mut text,
+        "haft_store_up",
+        "Whether calls can be put on record.",
+        u64::from(health.is_up()),
+    );
+    gauge(
+        &mut text,
+        "haft_records_pending",
+        "Records of answered calls that wait for the store.",
+        health.pending(),
+    );
+    head(
+        &mut text,
+        "haft_records_lost_total",
+        "counter",
+        "Records of answered calls that were given up.",
+    );
+    line(&mut text, format!("haft_records_lost_total {}", health.lost()));
     if let Some(exported) = &desk.exported {
         spans(&mut text, &exported.borrow());
     }

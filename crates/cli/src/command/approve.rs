@@ -79,6 +79,7 @@ async fn approved(
     match yes(context, host, arguments, given).await {
         Err(stop) => output::stop(&stop, context.json),
         Ok((record, Led::To(envelope))) => {
+            let envelope = Box::new(command::recorded(host, *envelope).await);
             let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
             // Anybody else who made the call finds the answer by calling again.
             if record.question.bound.actor == arguments.by.actor(context, host).id {

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use haft::{LoadOptions, Workspace};
+use haft::{IdentityFile, LoadOptions, Workspace};
 use haft_ledger::{
-    Received, SqliteStore, Verification, export, rebuild_store, receive, verify_folder,
-    verify_store,
+    LogHead, Pins, Received, SqliteStore, Verification, export, rebuild_store, receive,
+    verify_folder_against, verify_store_against,
 };
 use haft_model::{Code, Stop};
 use serde_json::{Value, json};
@@ -21,6 +21,14 @@ pub(crate) enum Arguments {
         /// A folder that `haft audit export` wrote; the workspace's own store when absent.
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
+        /// The fingerprint of the key that signed it, as an earlier check printed it; several may be
+        /// given.
+        #[arg(long = "key", value_name = "FINGERPRINT", value_parser = fingerprint)]
+        keys: Vec<String>,
+        /// An end that was seen before, `NUMBER:HASH`, as an earlier check or export printed it; several
+        /// may be given.
+        #[arg(long = "head", value_name = "HEAD")]
+        heads: Vec<LogHead>,
     },
     /// Read records of Agent Tool that somebody else, or an older version, wrote.
     Read {
@@ -39,19 +47,30 @@ pub(crate) enum Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     match arguments {
-        Arguments::Verify { folder } => verify(context, folder),
+        Arguments::Verify { folder, keys, heads } => verify(context, folder, (keys, heads)),
         Arguments::Read { file } => read(context, &file),
         Arguments::Rebuild => rebuild(context),
         Arguments::Export { output } => export_to(context, output).await,
     }
 }
 
-fn verify(context: &Context, folder: Option<PathBuf>) -> Result<Exit> {
+fn verify(
+    context: &Context,
+    folder: Option<PathBuf>,
+    (keys, heads): (Vec<String>, Vec<LogHead>),
+) -> Result<Exit> {
     let found = match folder {
-        Some(folder) => verify_folder(&folder),
+        Some(folder) => verify_folder_against(&folder, &Pins { keys, heads, store: None }),
         None => {
             let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
-            verify_store(&workspace.store_files()?)
+            let mut pins = workspace.store_pins(&IdentityFile::default());
+            pins.keys.extend(keys);
+            pins.heads.extend(heads);
+            let found = verify_store_against(&workspace.store_files()?, &pins);
+            if let (true, Some(last)) = (found.is_sound(), &found.last) {
+                remember(&workspace, last);
+            }
+            found
         }
     };
     if context.json {
@@ -60,6 +79,22 @@ fn verify(context: &Context, folder: Option<PathBuf>) -> Result<Exit> {
         show(&found)?;
     }
     Ok(if found.is_sound() { Exit::Done } else { Exit::FAILED })
+}
+
+/// A text that can be a fingerprint.
+fn fingerprint(text: &str) -> Result<String, String> {
+    let fits = (16..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match fits {
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err("write 16 to 64 hexadecimal digits, as `haft audit verify` prints".to_owned()),
+    }
+}
+
+/// Remembers how far the log was seen, so that the next check on this machine notices a shorter one.
+fn remember(workspace: &Workspace, head: &LogHead) {
+    if let Err(fault) = workspace.remember_head(&IdentityFile::default(), head) {
+        output::remark(format!("warning: {fault}: a later check cannot be held to this end"));
+    }
 }
 
 fn read(context: &Context, file: &Path) -> Result<Exit> {
@@ -91,6 +126,7 @@ fn rebuild(context: &Context) -> Result<Exit> {
     let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
     let files = workspace.store_files()?;
     if !files.db.is_file() {
+        workspace.store_is_not_missing(&IdentityFile::default())?;
         return nothing_yet(context);
     }
     let entries = rebuild_store(&files).map_err(haft::Error::from)?;
@@ -120,26 +156,39 @@ fn show(found: &Verification) -> Result<()> {
         1 => output::line(format!("\x1b[31m✘\x1b[0m {count} {entries}, 1 finding"))?,
         many => output::line(format!("\x1b[31m✘\x1b[0m {count} {entries}, {many} findings"))?,
     }
-    match &found.head {
-        Some(head) => output::line(format!("  the last is {head}")),
-        None => Ok(()),
+    if let Some(last) = &found.last {
+        output::line(format!("  head {last}"))?;
     }
+    for key in &found.keys {
+        output::line(format!("  key  {key}"))?;
+    }
+    Ok(())
 }
 
 async fn export_to(context: &Context, folder: PathBuf) -> Result<Exit> {
     let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
     let files = workspace.store_files()?;
     if !files.db.is_file() {
+        workspace.store_is_not_missing(&IdentityFile::default())?;
         return nothing_yet(context);
     }
     let store = SqliteStore::open(files).map_err(haft::Error::from)?;
     let count = export(&store, &folder).await.map_err(haft::Error::from)?;
+    let head = store.signed_head().await.map_err(haft::Error::from)?;
+    let key = store.key().to_owned();
     store.close().await.map_err(haft::Error::from)?;
+    if let Some(head) = &head {
+        remember(&workspace, head);
+    }
     if context.json {
-        output::json(&json!({ "entries": count, "folder": folder }))?;
+        output::json(&json!({ "entries": count, "folder": folder, "head": head, "key": key }))?;
     } else {
         let folder = folder.display();
         output::line(format!("wrote {count} entries to {folder}"))?;
+        if let Some(head) = &head {
+            output::line(format!("  head {head}"))?;
+        }
+        output::line(format!("  key  {key}"))?;
         output::remark(format!("  `haft audit verify {folder}` checks them anywhere"));
     }
     Ok(Exit::Done)

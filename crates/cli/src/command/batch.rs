@@ -58,7 +58,13 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     };
     match host.runtime().batch(batch, manner) {
         Ok(released) => {
-            telling::around(&host, print(context, released, &ids, arguments.progress)).await
+            let printed = print(context, released, &ids, arguments.progress);
+            let worst = telling::around(&host, printed).await?;
+            // Reads were answered before they were on record, and nothing tells of them later.
+            let Err(fault) = host.flush().await else { return Ok(worst) };
+            output::remark(format!("\x1b[1;33mwarning\x1b[0m: not all is on record: {fault}"));
+            let unrecorded = Exit::Stopped(Situation::Unavailable);
+            Ok(if badness(unrecorded) > badness(worst) { unrecorded } else { worst })
         }
         Err(stop) => output::stop(&stop, context.json),
     }
@@ -137,6 +143,7 @@ fn badness(exit: Exit) -> u8 {
         Exit::Stopped(Situation::Refused) => 4,
         Exit::Stopped(Situation::TimedOut) => 5,
         Exit::Stopped(Situation::Failed) => 6,
+        Exit::Stopped(Situation::Unavailable) => 7,
     }
 }
 

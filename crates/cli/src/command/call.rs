@@ -68,7 +68,7 @@ pub(super) async fn make(
     };
     let began = Instant::now();
     let tool = call.tool.clone();
-    let envelope = host.runtime().call(call, manner).await;
+    let envelope = command::recorded(host, host.runtime().call(call, manner).await).await;
     let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
     // Callers from elsewhere do not hear what is wrong with files; whoever is here may mend them.
     if envelope.error.as_ref().is_some_and(|error| error.error_code == Code::ToolUnknown)

@@ -37,7 +37,14 @@ fn opened(context: &Context) -> Result<(Host, Option<Examined>)> {
         Err(fault) => {
             let host = command::open(context, StoreChoice::Memory)?;
             let seen = Examined::new("store", Degree::Broken, format!("{fault:#}"));
-            Ok((host, Some(seen.mended_by("haft audit verify"))))
+            let known = fault.downcast_ref::<haft::Error>();
+            let mend = match known {
+                Some(haft::Error::StoreMissing { .. } | haft::Error::StoreReplaced { .. }) => {
+                    known.and_then(haft::Error::help)
+                }
+                _ => None,
+            };
+            Ok((host, Some(seen.mended_by(mend.unwrap_or("haft audit verify")))))
         }
     }
 }

@@ -50,6 +50,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     });
     living::watch(&host);
     living::look_at_backends(&host);
+    living::tell_of_store(&host);
     if arguments.stdio {
         let stranger = host.runtime().world().people.stranger();
         haft_server::stdio(desk, stranger).await.map_err(|fault| anyhow!(fault))?;

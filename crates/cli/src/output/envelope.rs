@@ -31,7 +31,11 @@ pub(crate) fn envelope(envelope: &Envelope, took: Duration, as_json: bool) -> Re
         }
         (None, _) => {
             line(for_people(pieces(envelope)))?;
-            remark(format!("\x1b[32m✔\x1b[0m {}", about(envelope, took)));
+            let mark = match envelope.unrecorded {
+                None => "\x1b[32m✔\x1b[0m",
+                Some(_) => "\x1b[1;33m!\x1b[0m",
+            };
+            remark(format!("{mark} {}", about(envelope, took)));
         }
     }
     for warning in &envelope.warnings {

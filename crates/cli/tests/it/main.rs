@@ -32,6 +32,7 @@ mod keyring;
 mod lifecycle;
 #[cfg(target_os = "linux")]
 mod login;
+mod lost_store;
 mod majors;
 mod pages;
 mod published;

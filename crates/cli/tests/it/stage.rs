@@ -163,6 +163,7 @@ pub(crate) fn unaccepted(folder: &Folder, line: &str) -> Command {
     command.arg("-C").arg(folder.path()).args(line.split_whitespace());
     command.env("NO_COLOR", "1").env_remove("CLICOLOR_FORCE").stdin(Stdio::null());
     command.env("XDG_CONFIG_HOME", folder.path().join(".config")).env_remove("HAFT_SECRETS_KEY");
+    command.env("XDG_STATE_HOME", folder.path().join(".config/state"));
     command.env("USER", "ana").env_remove("LOGNAME").env_remove("EDITOR").env_remove("VISUAL");
     command
 }

@@ -13,6 +13,7 @@ mod begun;
 mod entrance;
 mod living;
 mod oauth;
+mod outage;
 #[path = "../it/stage.rs"]
 #[allow(dead_code, reason = "the stage is shared with the other tests of the command")]
 mod stage;

@@ -28,6 +28,7 @@ default_actor = "agent:kiosk"
 [store]
 url = "postgres://db.internal/bakery"
 payloads = "s3://bakery-payloads/haft"
+identity_file = "/var/lib/bakery/store.json"
 
 [server]
 listen = "0.0.0.0:8443"
@@ -137,6 +138,7 @@ fn full() -> Settings {
         store: Store {
             url: "postgres://db.internal/bakery".into(),
             payloads: "s3://bakery-payloads/haft".into(),
+            identity_file: Some("/var/lib/bakery/store.json".into()),
         },
         server: Server {
             listen: "0.0.0.0:8443".into(),

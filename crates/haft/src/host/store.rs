@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use haft_ledger::{MemoryStore, SqliteOptions, SqliteStore, Store};
 
+use super::identity::{IdentityFile, Memory};
 use crate::{Error, Workspace};
 
 /// Which store a host uses.
@@ -23,19 +24,28 @@ pub enum StoreChoice {
 }
 
 impl StoreChoice {
-    pub(super) fn open(self, workspace: &Workspace) -> Result<Arc<dyn Store>, Error> {
-        match self {
-            StoreChoice::Memory => Ok(Arc::new(MemoryStore::new())),
-            StoreChoice::Given(store) => Ok(store),
-            StoreChoice::Settings => Ok(Arc::new(SqliteStore::open(workspace.store_files()?)?)),
-            StoreChoice::IfPresent => {
-                let files = workspace.store_files()?;
-                match files.db.is_file() {
-                    true => Ok(Arc::new(SqliteStore::open(files)?)),
-                    false => Ok(Arc::new(MemoryStore::new())),
-                }
+    /// The store, and why nothing remembers which one it is, where nothing does.
+    pub(super) fn open(
+        self,
+        workspace: &Workspace,
+        identity: &IdentityFile,
+    ) -> Result<(Arc<dyn Store>, Option<String>), Error> {
+        let makes = match self {
+            StoreChoice::Memory => return Ok((Arc::new(MemoryStore::new()), None)),
+            StoreChoice::Given(store) => return Ok((store, None)),
+            StoreChoice::Settings => true,
+            StoreChoice::IfPresent => false,
+        };
+        let (files, memory) = (workspace.store_files()?, Memory::of(workspace, identity));
+        if !files.db.is_file() {
+            memory.may_be_new(&files.db)?;
+            if !makes {
+                return Ok((Arc::new(MemoryStore::new()), None));
             }
         }
+        let store = SqliteStore::open(files)?;
+        let unremembered = memory.recognise(&store)?;
+        Ok((Arc::new(store), unremembered))
     }
 }
 

@@ -150,7 +150,11 @@ async fn held(stage: &Stage, effects: &Effects, envelope: &Envelope, fault: Faul
         assert_eq!(envelope.effect_state, EffectState::Committed, "the caller is told the truth");
     }
     if let Some(error) = envelope.error.as_ref().filter(|_| !happened) {
-        assert_eq!(error.error_code, Code::Internal);
+        let expected = match fault {
+            Fault::Once | Fault::FromThen => Code::StoreUnavailable,
+            Fault::Stolen => Code::Internal,
+        };
+        assert_eq!(error.error_code, expected);
     }
 }
 

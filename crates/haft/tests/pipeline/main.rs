@@ -28,6 +28,7 @@ mod limits;
 mod meddled;
 #[path = "../../../drivers/tests/support/office.rs"]
 mod office;
+mod outage;
 mod overtaken;
 mod permits;
 mod progress;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft_ledger::{
     BoxFuture, Draft, Entry, Error, Fence, IntentRecord, OpenUndoing, QuestionFilter,
-    QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
+    QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter, Wait,
 };
 use haft_model::{Digest, InvocationId, KeySource, StandingAnswer, Timestamp, Token};
 
@@ -54,6 +54,10 @@ impl<M: Meddler> MeddledStore<M> {
 }
 
 impl<M: Meddler> Store for MeddledStore<M> {
+    fn health(&self) -> &StoreHealth {
+        self.store.health()
+    }
+
     fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>> {
         self.meddler.append(&*self.store, draft, wait)
     }

@@ -15,13 +15,18 @@ use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
 
 use super::apply::found_by;
+use crate::head::SignedHead;
 use crate::line::Line;
 use crate::{
-    Entry, Fence, IntentRecord, Lease, OpenUndoing, QuestionFilter, QuestionRecord, RunFilter,
+    Entry, Fence, IntentRecord, Lease, LogHead, OpenUndoing, QuestionFilter, QuestionRecord,
+    RunFilter,
 };
 
 pub(crate) use runs::{all_runs, runs};
 pub(crate) use uses::uses;
+
+/// In place of the invocation of a file that was forgotten, and has to be taken away.
+pub(crate) const GONE: &str = "-";
 
 /// The entries after one.
 pub(crate) fn entries(db: &Connection, after: Option<u64>, most: usize) -> Result<Vec<Entry>> {
@@ -66,12 +71,13 @@ pub(crate) fn in_file(db: &Connection, id: &InvocationId, digest: &Digest) -> Re
 
 /// Every payload that lies in a file: of which invocation, its digest, and whether it is sealed.
 pub(crate) fn files(db: &Connection) -> Result<Vec<(String, Digest, bool)>> {
-    let mut statement = db.prepare("SELECT invocation, digest, sealed FROM files")?;
+    let text = "SELECT invocation, digest, sealed FROM files WHERE invocation <> ?1";
+    let mut statement = db.prepare(text)?;
     let file = |row: &Row<'_>| {
         let digest = Digest::from(row.get::<_, String>(1)?.as_str());
         Ok((row.get(0)?, digest, row.get(2)?))
     };
-    statement.query_map([], file)?.collect()
+    statement.query_map([GONE], file)?.collect()
 }
 
 /// Questions, oldest first.
@@ -232,4 +238,13 @@ fn time(column: usize, nanos: i64) -> Result<Timestamp> {
 
 fn unreadable(column: usize, why: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, why)
+}
+
+/// The furthest signed end.
+pub(crate) fn signed_head(db: &Connection) -> Result<Option<LogHead>> {
+    let text = "SELECT head FROM heads ORDER BY seq DESC LIMIT 1";
+    let found: Option<String> = db.prepare_cached(text)?.query_row([], |r| r.get(0)).optional()?;
+    let parsed = found.map(|text| serde_json::from_str::<SignedHead>(&text)).transpose();
+    let signed = parsed.map_err(|fault| super::payloads::fault(fault.to_string()))?;
+    Ok(signed.map(|signed| LogHead { seq: signed.head.seq, hash: signed.head.hash }))
 }

@@ -60,6 +60,14 @@ impl Placing {
         Ok(ready)
     }
 
+    /// Makes sure of the key that a draft needs: a disk that cannot take one now may do so later.
+    pub(crate) fn has_keys_for(&self, draft: &Draft) -> Result<(), Error> {
+        match draft.blobs.iter().any(|blob| blob.sensitive) {
+            true => self.seal().map(|_seal| ()),
+            false => Ok(()),
+        }
+    }
+
     /// The bytes that came with an entry of an invocation, as they were handed in.
     pub(crate) fn read(
         &self,

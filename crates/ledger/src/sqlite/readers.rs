@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
+use super::busy::Busy;
 use super::{SqliteOptions, schema};
 use crate::Error;
 
@@ -15,6 +16,7 @@ pub(crate) struct Readers {
     db: PathBuf,
     idle: Mutex<Vec<Connection>>,
     room: Semaphore,
+    busy: Busy,
 }
 
 impl Readers {
@@ -24,6 +26,7 @@ impl Readers {
             db: options.db.clone(),
             idle: Mutex::default(),
             room: Semaphore::new(options.readers.max(1)),
+            busy: Busy::reading(),
         }
     }
 
@@ -47,7 +50,7 @@ impl Readers {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => schema::reader(&self.db).map_err(unreadable)?,
+            None => schema::reader(&self.db, &self.busy).map_err(unreadable)?,
         };
         let read = work(&connection).map_err(unreadable);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);

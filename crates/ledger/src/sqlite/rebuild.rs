@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use haft_model::InvocationId;
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::busy::Busy;
+use super::lists::GONE;
 use super::payloads::{Files, unpack};
 use super::{SqliteOptions, apply, schema};
 use crate::Error;
@@ -36,8 +38,8 @@ pub fn rebuild_store(options: &SqliteOptions) -> Result<u64, Error> {
     }
     let unwritable = |fault: rusqlite::Error| Error::Unwritable { cause: fault.to_string() };
     let place = || options.db.display().to_string();
-    let mut db =
-        schema::writer(&options.db).map_err(|cause| Error::Unopenable { place: place(), cause })?;
+    let mut db = schema::writer(&options.db, &Busy::default())
+        .map_err(|cause| Error::Unopenable { place: place(), cause })?;
     let step = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unwritable)?;
     let waiting = unanswered(&step).map_err(unwritable)?;
     emptied(&step).map_err(unwritable)?;
@@ -48,8 +50,10 @@ pub fn rebuild_store(options: &SqliteOptions) -> Result<u64, Error> {
 }
 
 fn emptied(db: &Connection) -> rusqlite::Result<()> {
-    let lists = LISTS.iter().chain(&["files"]);
-    lists.into_iter().try_for_each(|list| db.execute_batch(&format!("DELETE FROM {list}")))
+    // What still has to be taken away is in no fact.
+    db.execute("DELETE FROM files WHERE invocation <> ?1", [GONE])?;
+    let mut lists = LISTS.iter();
+    lists.try_for_each(|list| db.execute_batch(&format!("DELETE FROM {list}")))
 }
 
 /// Hears the whole log once more.

@@ -1,15 +1,14 @@
 //! The tables, how they came to be, and how a connection to them is made.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-/// How long anybody waits for a turn before giving up.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::busy::Busy;
 
 /// Each text takes the tables from the version before it to its own, which is its place from 1.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE entries(
         seq INTEGER PRIMARY KEY, line TEXT NOT NULL, invocation TEXT, blobs BLOB);
@@ -78,21 +77,25 @@ const MIGRATIONS: [&str; 3] = [
     CREATE TABLE tokens(
         id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, token TEXT NOT NULL) WITHOUT ROWID;
 ",
+    "
+    -- `store` is what the store is called, and `key` the key that the log last named. In no fact.
+    CREATE TABLE identity(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+",
 ];
 
 /// The version of the tables that this code works with.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// The connection that writes; the tables are made or brought up to date.
-pub(crate) fn writer(db: &Path) -> Result<Connection, String> {
-    patiently(|| {
+pub(crate) fn writer(db: &Path, busy: &Busy) -> Result<Connection, String> {
+    busy.patiently(|| {
         let mut connection = Connection::open_with_flags(
             db,
             OpenFlags::SQLITE_OPEN_READ_WRITE
                 | OpenFlags::SQLITE_OPEN_CREATE
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
-        queue_up(&mut connection)?;
+        busy.queue_up(&mut connection)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         // What is forgotten is overwritten and not merely let go.
@@ -128,13 +131,13 @@ fn migrated(mut connection: Connection) -> Result<Connection, String> {
 }
 
 /// A connection that reads.
-pub(crate) fn reader(db: &Path) -> rusqlite::Result<Connection> {
-    patiently(|| {
+pub(crate) fn reader(db: &Path, busy: &Busy) -> rusqlite::Result<Connection> {
+    busy.patiently(|| {
         let mut connection = Connection::open_with_flags(
             db,
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
-        queue_up(&mut connection)?;
+        busy.queue_up(&mut connection)?;
         connection.set_prepared_statement_cache_capacity(32);
         Ok(connection)
     })
@@ -145,41 +148,10 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Whoever finds the store busy waits its turn in small steps: the usual long steps would starve it
-/// beside a process that writes without a pause.
-fn queue_up(connection: &mut Connection) -> rusqlite::Result<()> {
-    let mut since = Instant::now();
-    connection.busy_handler(Some(move |times: i32| {
-        if times == 0 {
-            since = Instant::now();
-        }
-        let step = u64::try_from(times).unwrap_or(0).clamp(1, 8);
-        std::thread::sleep(Duration::from_millis(step));
-        since.elapsed() < PATIENCE
-    }))
-}
-
 /// Carries the log of changes over into the tables and empties it, unless somebody is in the way.
-pub(crate) fn empty_log(connection: &mut Connection) -> rusqlite::Result<()> {
+pub(crate) fn empty_log(connection: &mut Connection, busy: &Busy) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::from_millis(100))?;
     let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-    queue_up(connection)?;
+    busy.queue_up(connection)?;
     emptied
-}
-
-/// Tries again for as long as the store is merely busy: not everything asks the handler above.
-pub(crate) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-    let since = Instant::now();
-    loop {
-        match work() {
-            Err(fault) if is_busy(&fault) && since.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            done => return done,
-        }
-    }
-}
-
-fn is_busy(fault: &rusqlite::Error) -> bool {
-    matches!(fault.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

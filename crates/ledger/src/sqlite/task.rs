@@ -1,5 +1,9 @@
 //! What the writing thread is asked to do, and how whoever asked is told.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
 use haft_model::{Digest, InvocationId, Timestamp};
 use tokio::sync::oneshot;
 
@@ -39,6 +43,8 @@ pub(crate) enum Task {
         answer: Answer<bool>,
     },
     Flush(Answer<()>),
+    /// Writes something small, to find out whether that works.
+    Probe(Answer<()>),
 }
 
 /// What came of a task, provided that the transaction is kept.
@@ -63,6 +69,28 @@ pub(crate) struct Ready {
     pub(crate) packed: Option<Vec<u8>>,
     /// What lies in files: the digest, and whether it is sealed.
     pub(crate) files: Vec<(Digest, bool)>,
+    /// Whether it may still be taken back.
+    pub(crate) deadline: Option<Arc<Deadline>>,
+}
+
+/// Who was first at the deadline of an entry: the thread that writes, or the caller who gave up.
+#[derive(Debug, Default)]
+pub(crate) struct Deadline(AtomicU8);
+
+const WAITING: u8 = 0;
+const BEGUN: u8 = 1;
+const WITHDRAWN: u8 = 2;
+
+impl Deadline {
+    /// Takes the entry back, unless it is being written.
+    pub(crate) fn withdraw(&self) -> bool {
+        self.0.compare_exchange(WAITING, WITHDRAWN, AcqRel, Acquire).is_ok()
+    }
+
+    /// Begins to write the entry, unless it was taken back. An entry may be begun again.
+    fn begin(&self) -> bool {
+        !matches!(self.0.compare_exchange(WAITING, BEGUN, AcqRel, Acquire), Err(WITHDRAWN))
+    }
 }
 
 impl Ready {
@@ -77,7 +105,13 @@ impl Ready {
             release: draft.release,
             packed: None,
             files: Vec::new(),
+            deadline: None,
         })
+    }
+
+    /// Whether it is still wanted; from then on it cannot be taken back.
+    pub(crate) fn begins(&self) -> bool {
+        self.deadline.as_ref().is_none_or(|deadline| deadline.begin())
     }
 }
 
@@ -89,7 +123,17 @@ impl Task {
 
     /// Whether nobody would hear that it was lost.
     pub(crate) fn is_unheard(&self) -> bool {
-        matches!(self, Task::Append(_, None) | Task::Queued(_))
+        match self {
+            Task::Queued(_) | Task::Append(_, None) => true,
+            // Nobody took it back who stopped waiting for it.
+            Task::Append(ready, Some(answer)) => ready.deadline.is_none() && answer.is_closed(),
+            Task::Lease { .. }
+            | Task::Renew { .. }
+            | Task::Release { .. }
+            | Task::Forget { .. }
+            | Task::Flush(_)
+            | Task::Probe(_) => false,
+        }
     }
 
     /// Tells that it is done.
@@ -99,7 +143,10 @@ impl Task {
             (Task::Lease { answer, .. }, Done::Leased(fence)) => drop(answer.send(Ok(fence))),
             (Task::Forget { answer, .. }, Done::Forgot(gone)) => drop(answer.send(Ok(gone))),
             (
-                Task::Renew { answer, .. } | Task::Release { answer, .. } | Task::Flush(answer),
+                Task::Renew { answer, .. }
+                | Task::Release { answer, .. }
+                | Task::Flush(answer)
+                | Task::Probe(answer),
                 Done::Nothing,
             ) => drop(answer.send(Ok(()))),
             // Whoever gets no answer learns that the store is closed.
@@ -119,7 +166,10 @@ impl Task {
             Task::Queued(_) => {}
             Task::Lease { answer, .. } => drop(answer.send(Err(fault))),
             Task::Forget { answer, .. } => drop(answer.send(Err(fault))),
-            Task::Renew { answer, .. } | Task::Release { answer, .. } | Task::Flush(answer) => {
+            Task::Renew { answer, .. }
+            | Task::Release { answer, .. }
+            | Task::Flush(answer)
+            | Task::Probe(answer) => {
                 drop(answer.send(Err(fault)));
             }
         }

@@ -1,27 +1,39 @@
 //! The one thread that writes: whatever has queued up meanwhile becomes one transaction.
 
 mod cleaner;
+mod file;
+mod sweep;
+mod turn;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use haft_model::{Digest, InvocationId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, params};
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 
 use self::cleaner::Cleaner;
-use super::payloads::{Files, fault, pack, unpack};
+use self::file::StoreFile;
+use self::turn::{Turn, last_link};
+use super::busy::Busy;
+use super::payloads::{Files, fault};
 use super::placing::Placing;
-use super::schema::patiently;
-use super::task::{Done, Ready, Task};
-use super::{apply, schema};
-use crate::chain::{Head, Loose};
+use super::task::{Done, Task};
+use super::{identity, schema};
+use crate::StoreHealth;
+use crate::chain::Head;
 use crate::head::{HEAD, SignedHead, Signer};
-use crate::line::Line;
-use crate::{Claim, Error, Fence, Guard, Receipt};
 
 /// How long drafts that nobody waits for may wait for others, so that they share a transaction.
 const LINGER: Duration = Duration::from_millis(5);
+
+/// How long a store that is down is left alone, unless a task arrives.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Writes something small that means nothing.
+const PROBE: &str = "INSERT INTO marks(name, value) VALUES ('probe', 1)
+    ON CONFLICT(name) DO UPDATE SET value = value + 1";
 
 /// After so many entries the end of the chain is signed, even if nobody asks for it.
 const SIGNED_EVERY: u64 = 1000;
@@ -42,6 +54,15 @@ pub(crate) struct Writer {
     signed: Option<u64>,
     /// Why something was lost that nobody waited for.
     lost: Option<String>,
+    /// What was accepted and could not be written yet, oldest first. It is short: while the store is
+    /// down no calls are taken.
+    backlog: Vec<Task>,
+    health: Arc<StoreHealth>,
+    busy: Busy,
+    file: StoreFile,
+    identity: String,
+    /// Whether the log names the key that signs it here.
+    named: bool,
 }
 
 /// What a transaction did.
@@ -51,6 +72,7 @@ struct Kept {
     version: i64,
     signed: Option<SignedHead>,
     bytes: usize,
+    named: bool,
 }
 
 impl Writer {
@@ -59,45 +81,84 @@ impl Writer {
         options: &super::SqliteOptions,
         placing: Placing,
         last: watch::Sender<Option<u64>>,
+        busy: Busy,
     ) -> Result<Writer, String> {
         let folder = options.folder();
-        let db = schema::writer(&options.db)?;
+        let db = schema::writer(&options.db, &busy)?;
         let failed = |fault: rusqlite::Error| fault.to_string();
         let seq = |text: &str| db.query_row(text, [], |row| row.get::<_, Option<i64>>(0));
         let end = seq("SELECT max(seq) FROM entries").map_err(failed)?;
         let signed = seq("SELECT max(seq) FROM heads").map_err(failed)?;
+        let identity = identity::store_or_new(&db)?;
         last.send_replace(end.and_then(|seq| u64::try_from(seq).ok()));
         Ok(Writer {
             files: Files::new(&options.payloads),
             placing,
             signer: Signer::load_or_make(&folder).map_err(|fault| fault.to_string())?,
-            cleaner: Cleaner::start(&options.db, &db)?,
+            cleaner: Cleaner::start(&options.db, &db, &busy)?,
             folder,
             last,
             most: options.batch.max(1),
             known: None,
             signed: signed.and_then(|seq| u64::try_from(seq).ok()),
             lost: None,
+            backlog: Vec::new(),
+            health: busy.health.clone(),
+            file: StoreFile::opened(&options.db)?,
+            identity,
+            named: false,
+            busy,
             db,
         })
     }
 
+    /// What the store is called.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// The fingerprint of the key that signs here.
+    pub(crate) fn key(&self) -> &str {
+        self.signer.fingerprint()
+    }
+
     /// Works until nobody can ask for anything any more, and signs the end.
     pub(crate) fn run(mut self, mut tasks: mpsc::Receiver<Task>) {
+        // What a process that died left behind is tried again; the next one does where that fails.
+        drop(self.sweep());
         let mut batch = Vec::with_capacity(self.most);
-        while tasks.blocking_recv_many(&mut batch, self.most) > 0 {
+        while self.receive(&mut batch, &mut tasks) {
             self.linger(&mut batch, &mut tasks);
-            self.make_ready(&mut batch);
             self.keep(&mut batch);
         }
         let (answer, _nobody) = tokio::sync::oneshot::channel();
         self.keep(&mut vec![Task::Flush(answer)]);
+        self.health.lose(self.backlog.len());
+        self.health.set_pending(0);
+    }
+
+    /// Waits for tasks; while the store is down, no longer than until the next try. False once nobody
+    /// can ask any more.
+    fn receive(&mut self, batch: &mut Vec<Task>, tasks: &mut mpsc::Receiver<Task>) -> bool {
+        if self.health.is_up() {
+            return tasks.blocking_recv_many(batch, self.most) > 0;
+        }
+        std::thread::park_timeout(RETRY);
+        while batch.len() < self.most {
+            match tasks.try_recv() {
+                Ok(task) => batch.push(task),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return !batch.is_empty(),
+            }
+        }
+        true
     }
 
     /// Waits a moment for more where nobody waits for what is there. Whoever wants an answer wakes the
     /// thread.
     fn linger(&self, batch: &mut Vec<Task>, tasks: &mut mpsc::Receiver<Task>) {
-        if tasks.is_closed() || !batch.iter().all(Task::is_unheard) {
+        let hurried = tasks.is_closed() || !self.health.is_up();
+        if hurried || !batch.iter().all(Task::is_unheard) {
             return;
         }
         std::thread::park_timeout(LINGER);
@@ -109,17 +170,23 @@ impl Writer {
     }
 
     /// Makes lines of the drafts that nobody waits for. One of which no line can be made is lost, and
-    /// whoever flushes hears of it.
+    /// whoever flushes hears of it; one whose key cannot be had yet is put off.
     fn make_ready(&mut self, batch: &mut Vec<Task>) {
         let placing = &self.placing;
-        let lost = &mut self.lost;
+        let (lost, health, backlog) = (&mut self.lost, &self.health, &mut self.backlog);
         let give_way = giving_way(batch);
         let made = batch.drain(..).filter_map(|task| match task {
             Task::Queued(draft) => {
                 give_way();
+                if let Err(fault) = placing.has_keys_for(&draft) {
+                    health.fail(fault.to_string());
+                    backlog.push(Task::Queued(draft));
+                    return None;
+                }
                 match placing.ready(*draft) {
                     Ok(ready) => Some(Task::Append(Box::new(ready), None)),
                     Err(fault) => {
+                        health.lose(1);
                         *lost = Some(fault.to_string());
                         None
                     }
@@ -130,21 +197,47 @@ impl Writer {
         *batch = made.collect();
     }
 
-    /// Does a batch of tasks in one transaction, and tells everybody.
+    /// Does a batch of tasks in one transaction, and tells everybody. What was accepted before and
+    /// could not be written goes first.
     fn keep(&mut self, batch: &mut Vec<Task>) {
+        self.backlog.append(batch);
+        std::mem::swap(&mut self.backlog, batch);
+        self.make_ready(batch);
         match self.commit(batch) {
             Ok(kept) => self.told(batch, kept),
             Err(fault) => {
-                let cause = fault.to_string();
                 self.known = None;
-                // Whoever asked for a flush in the same batch hears of what was before it.
-                let later = batch.iter().rev().take_while(|task| !task.is_flush());
-                if later.into_iter().any(Task::is_unheard) {
-                    self.lost = Some(cause.clone());
+                match (is_of_the_draft(&fault), batch.len()) {
+                    // The others are not to suffer for it.
+                    (true, 2..) => std::mem::take(batch)
+                        .into_iter()
+                        .for_each(|task| self.keep(&mut vec![task])),
+                    (true, _) => self.given_up(batch, &fault.to_string()),
+                    (false, _) => self.put_off(batch, &fault.to_string()),
                 }
-                batch.drain(..).for_each(|task| task.fail(&cause));
             }
         }
+    }
+
+    /// Gives up a draft that no store could keep.
+    fn given_up(&mut self, batch: &mut Vec<Task>, cause: &str) {
+        let unheard = batch.iter().filter(|task| task.is_unheard()).count();
+        self.health.lose(unheard);
+        if unheard > 0 {
+            self.lost = Some(cause.to_owned());
+        }
+        batch.drain(..).for_each(|task| task.fail(cause));
+    }
+
+    /// Tells whoever waits that nothing was written, and holds on to what was accepted already.
+    fn put_off(&mut self, batch: &mut Vec<Task>, cause: &str) {
+        let (accepted, heard): (Vec<Task>, Vec<Task>) =
+            batch.drain(..).partition(Task::is_unheard);
+        self.backlog.extend(accepted);
+        // Whoever hears that it failed finds the store down, and everything counted.
+        self.health.set_pending(self.backlog.len());
+        self.health.fail(cause);
+        heard.into_iter().for_each(|task| task.fail(cause));
     }
 
     fn told(&mut self, batch: &mut Vec<Task>, kept: Kept) {
@@ -156,12 +249,23 @@ impl Writer {
         }
         let seq = kept.head.as_ref().map(|head| head.seq);
         self.known = Some((kept.version, kept.head));
+        self.named |= kept.named;
+        self.health.set_pending(self.backlog.len());
+        if self.backlog.is_empty() {
+            self.health.recover();
+        }
         let forgot = kept.done.iter().any(|done| matches!(done, Done::Forgot(true)));
+        let swept = if forgot { self.sweep() } else { Ok(()) };
         for (task, done) in batch.drain(..).zip(kept.done) {
             let lost = if task.is_flush() { self.lost.take() } else { None };
-            match lost {
-                Some(cause) => task.fail(&format!("something queued before was lost: {cause}")),
-                None => task.finish(done),
+            match (lost, &swept) {
+                (Some(cause), _) => {
+                    task.fail(&format!("something queued before was lost: {cause}"));
+                }
+                (None, Err(fault)) if matches!(done, Done::Forgot(true)) => {
+                    task.fail(&format!("it is forgotten, and its file is still there: {fault}"));
+                }
+                (None, _) => task.finish(done),
             }
         }
         self.last.send_if_modified(|last| {
@@ -172,13 +276,19 @@ impl Writer {
         if forgot {
             // The log of changes still holds what was forgotten. If somebody reads from it, the next
             // round takes it away.
-            drop(schema::empty_log(&mut self.db));
+            drop(schema::empty_log(&mut self.db, &self.busy));
         }
         self.cleaner.wrote(kept.bytes);
     }
 
+    fn sweep(&self) -> rusqlite::Result<()> {
+        sweep::sweep(&self.db, &self.files, &self.busy)
+    }
+
     fn commit(&mut self, batch: &[Task]) -> rusqlite::Result<Kept> {
-        patiently(|| self.db.execute_batch("BEGIN IMMEDIATE"))?;
+        // INVARIANT: nothing is written into a file that the store's path no longer names.
+        self.file.check().map_err(fault)?;
+        self.busy.patiently(|| self.db.execute_batch("BEGIN IMMEDIATE"))?;
         let kept = self.perform(batch);
         let kept = kept.and_then(|kept| {
             self.db.execute_batch("COMMIT")?;
@@ -197,7 +307,14 @@ impl Writer {
             Some((known, head)) if *known == version => head.clone(),
             Some(_) | None => last_link(&self.db)?,
         };
-        let mut turn = Turn { db: &self.db, files: &self.files, head, bytes: 0 };
+        if !self.health.is_up() || batch.iter().any(|task| matches!(task, Task::Probe(_))) {
+            // An empty transaction would prove nothing.
+            self.db.execute_batch(PROBE)?;
+        }
+        let key = self.signer.fingerprint();
+        let names = !self.named && identity::key(&self.db)?.as_deref() != Some(key);
+        let names = names.then_some(key);
+        let mut turn = Turn { db: &self.db, files: &self.files, head, bytes: 0, names };
         let give_way = giving_way(batch);
         let performed = batch.iter().map(|task| {
             give_way();
@@ -205,7 +322,7 @@ impl Writer {
         });
         let done: rusqlite::Result<Vec<Done>> = performed.collect();
         let done = done?;
-        let Turn { head, bytes, .. } = turn;
+        let Turn { head, bytes, names, .. } = turn;
         let asked = batch.iter().any(Task::is_flush);
         let signed = head.as_ref().filter(|head| self.is_due(head.seq, asked));
         let signed = signed.map(|head| self.signer.sign(head));
@@ -215,7 +332,7 @@ impl Writer {
                 .prepare_cached("INSERT OR IGNORE INTO heads(seq, head) VALUES (?1, ?2)")?
                 .execute(params![signed.head.seq as i64, text])?;
         }
-        Ok(Kept { done, head, version, signed, bytes })
+        Ok(Kept { done, head, version, signed, bytes, named: names.is_none() })
     }
 
     /// Whether an end has to be signed: the first one, or after many, or when somebody asks.
@@ -238,150 +355,10 @@ fn giving_way(batch: &[Task]) -> impl Fn() + use<> {
     }
 }
 
-/// The end of the chain as the table has it.
-fn last_link(db: &Connection) -> rusqlite::Result<Option<Head>> {
-    let text = "SELECT line FROM entries ORDER BY seq DESC LIMIT 1";
-    let line: Option<String> = db.prepare_cached(text)?.query_row([], |r| r.get(0)).optional()?;
-    let Some(line) = line else { return Ok(None) };
-    let line = Line::parse(&line).map_err(|cause| fault(cause.to_string()))?;
-    Ok(Some(Head { seq: line.seq, hash: line.hash, ts: line.ts }))
-}
-
-/// One transaction under way.
-struct Turn<'a> {
-    db: &'a Connection,
-    files: &'a Files,
-    head: Option<Head>,
-    bytes: usize,
-}
-
-impl Turn<'_> {
-    fn perform(&mut self, task: &Task) -> rusqlite::Result<Done> {
-        match task {
-            Task::Append(ready, _) => self.append(ready).map(Done::Appended),
-            // Made ready before the transaction began.
-            Task::Queued(_) => Ok(Done::Nothing),
-            Task::Lease { id, owner, times: [now, until], .. } => {
-                let token = apply::lease(self.db, id.as_str(), owner, *now, *until)?;
-                Ok(Done::Leased(token.map(Fence)))
-            }
-            Task::Renew { id, fence, until, .. } => {
-                apply::renew(self.db, id.as_str(), fence.0, *until).map(|()| Done::Nothing)
-            }
-            Task::Release { leases, .. } => {
-                let mut each = leases.iter();
-                each.try_for_each(|(id, fence)| apply::release(self.db, id.as_str(), fence.0))?;
-                Ok(Done::Nothing)
-            }
-            Task::Forget { id, digest, loose, .. } => {
-                self.forget(id, digest, loose).map(Done::Forgot)
-            }
-            Task::Flush(_) => Ok(Done::Nothing),
-        }
-    }
-
-    fn append(&mut self, ready: &Ready) -> rusqlite::Result<Result<Receipt, Error>> {
-        let id = ready.invocation.as_ref();
-        for guard in &ready.guards {
-            if !apply::holds(self.db, id, guard)? {
-                return Ok(Err(Error::Forbidden(guard.clone())));
-            }
-        }
-        // Somebody may have had the same bytes forgotten since they were written.
-        if let Some((digest, _)) =
-            ready.files.iter().find(|(digest, s)| !self.files.has(digest, *s))
-        {
-            let cause = format!("the payload `{digest}` was forgotten meanwhile");
-            return Ok(Err(Error::Unwritable { cause }));
-        }
-        let fence = match (&ready.claim, id) {
-            (Some(claim), Some(id)) => {
-                let Claim { owner, now, until } = claim;
-                match apply::lease(self.db, id.as_str(), owner, *now, *until)? {
-                    Some(token) => Some(Fence(token)),
-                    None => return Ok(Err(Error::Forbidden(Guard::Free))),
-                }
-            }
-            (Some(_) | None, _) => None,
-        };
-        if let (Some(Fence(token)), Some(id)) = (ready.release, id) {
-            apply::release(self.db, id.as_str(), token)?;
-        }
-        let seq = self.link(&ready.loose, id, ready.packed.as_deref())?;
-        apply::apply(self.db, seq, id, &ready.changes)?;
-        for (digest, sealed) in &ready.files {
-            let text =
-                "INSERT OR IGNORE INTO files(digest, sealed, invocation) VALUES (?1, ?2, ?3)";
-            let id = id.map_or("", InvocationId::as_str);
-            self.db.prepare_cached(text)?.execute(params![digest.as_str(), sealed, id])?;
-        }
-        Ok(Ok(Receipt { seq: Some(seq), fence }))
-    }
-
-    fn link(
-        &mut self,
-        loose: &Loose,
-        id: Option<&InvocationId>,
-        packed: Option<&[u8]>,
-    ) -> rusqlite::Result<u64> {
-        let (line, head) = loose.link(self.head.as_ref());
-        let text = "INSERT INTO entries(seq, line, invocation, blobs) VALUES (?1, ?2, ?3, ?4)";
-        let id = id.map(InvocationId::as_str);
-        self.db.prepare_cached(text)?.execute(params![head.seq as i64, line, id, packed])?;
-        self.bytes += line.len() + packed.map_or(0, <[u8]>::len);
-        let seq = head.seq;
-        self.head = Some(head);
-        Ok(seq)
-    }
-
-    fn forget(
-        &mut self,
-        id: &InvocationId,
-        digest: &Digest,
-        loose: &Loose,
-    ) -> rusqlite::Result<bool> {
-        let in_rows = self.forget_rows(id, digest)?;
-        let in_files = self.forget_files(id, digest)?;
-        if !in_rows && !in_files {
-            return Ok(false);
-        }
-        let id = Some(id).filter(|id| !id.as_str().is_empty());
-        self.link(loose, id, None)?;
-        Ok(true)
-    }
-
-    fn forget_rows(&self, id: &InvocationId, digest: &Digest) -> rusqlite::Result<bool> {
-        let mut gone = false;
-        for (seq, packed) in super::lists::packed(self.db, id)? {
-            let Some(mut all) = unpack(&packed) else { continue };
-            let before = all.len();
-            all.retain(|stored| stored.digest != *digest);
-            if all.len() < before {
-                let text = "UPDATE entries SET blobs = ?2 WHERE seq = ?1";
-                self.db.prepare_cached(text)?.execute(params![seq, pack(&all)])?;
-                gone = true;
-            }
-        }
-        Ok(gone)
-    }
-
-    /// Takes away what nobody else needs. It happens before the transaction is kept, so that whoever
-    /// is told that bytes are gone can rely on it.
-    fn forget_files(&self, id: &InvocationId, digest: &Digest) -> rusqlite::Result<bool> {
-        let mut gone = false;
-        for sealed in [false, true] {
-            let text = "DELETE FROM files WHERE digest = ?1 AND sealed = ?2 AND invocation = ?3";
-            let key = params![digest.as_str(), sealed, id.as_str()];
-            if self.db.prepare_cached(text)?.execute(key)? == 0 {
-                continue;
-            }
-            gone = true;
-            let text = "SELECT 1 FROM files WHERE digest = ?1 AND sealed = ?2";
-            if !self.db.prepare_cached(text)?.exists(params![digest.as_str(), sealed])? {
-                let removed = self.files.remove(digest, sealed);
-                removed.map_err(|cause| fault(cause.to_string()))?;
-            }
-        }
-        Ok(gone)
-    }
+/// Whether a fault is that of what was to be written, so that another entry would be kept.
+fn is_of_the_draft(fault: &rusqlite::Error) -> bool {
+    matches!(
+        fault.sqlite_error_code(),
+        Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
+    )
 }

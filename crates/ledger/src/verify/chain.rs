@@ -1,6 +1,7 @@
 //! Walking a chain link by link.
 
-use super::{Finding, Verification};
+use super::{Finding, Pins, Verification};
+use crate::LogHead;
 use crate::chain::{GENESIS, hash, unhashed};
 use crate::head::{Keyring, SignedHead};
 use crate::line::Line;
@@ -19,16 +20,21 @@ pub(super) struct Walk {
     time: Option<haft_model::Timestamp>,
     /// Links that signed ends speak of, with what they say.
     claims: Vec<SignedHead>,
+    /// The keys that the log named so far.
+    named: Vec<String>,
+    pins: Pins,
 }
 
 impl Walk {
-    /// A walk past these signed ends.
-    pub(super) fn new(mut heads: Vec<SignedHead>, ring: &Keyring) -> Walk {
+    /// A walk past these signed ends, held against what is known from elsewhere.
+    pub(super) fn new(mut heads: Vec<SignedHead>, ring: &Keyring, pins: &Pins) -> Walk {
         let mut found = Verification::default();
         heads.sort_by_key(|signed| signed.head.seq);
         heads.dedup();
         heads.retain(|signed| {
-            let genuine = ring.vouches_for(signed);
+            let signer = ring.signer(signed);
+            let genuine = signer.is_some();
+            found.keys.extend(signer.filter(|key| !found.keys.contains(key)));
             if !genuine {
                 let message =
                     format!("nobody whose key is published signed it as {}", signed.head.key);
@@ -36,7 +42,8 @@ impl Walk {
             }
             genuine
         });
-        Walk { found, claims: heads, previous: Some(GENESIS.to_owned()), ..Walk::default() }
+        let (previous, pins) = (Some(GENESIS.to_owned()), pins.clone());
+        Walk { found, claims: heads, previous, pins, ..Walk::default() }
     }
 
     /// Reports something.
@@ -79,14 +86,35 @@ impl Walk {
             let message = "it is older than the entry before it";
             self.report(Finding::at("chain.time", line.seq, message));
         }
-        let claims = self.claims.iter().filter(|signed| signed.head.seq == line.seq);
-        if claims.into_iter().any(|signed| signed.head.hash != line.hash) {
-            let message = "another entry was here when the end of the log was signed";
-            self.report(Finding::at("chain.tampered", line.seq, message));
+        self.named.extend(line.audit_key.clone());
+        self.compare_signed(line);
+        if !self.pins.agrees(line.seq, &line.hash) {
+            let message = "another entry was here when the end of the log was seen before";
+            self.report(Finding::at("chain.rolled_back", line.seq, message));
         }
         self.time = Some(line.ts);
         self.previous = Some(line.hash.clone());
         self.found.head = Some(line.hash.clone());
+        self.found.last = Some(LogHead { seq: line.seq, hash: line.hash.clone() });
+    }
+
+    /// Holds a link against the signed ends that speak of it.
+    fn compare_signed(&mut self, line: &Line) {
+        let from = self.claims.partition_point(|signed| signed.head.seq < line.seq);
+        let claims = self.claims.get(from..).unwrap_or_default().iter();
+        let claims: Vec<SignedHead> =
+            claims.take_while(|signed| signed.head.seq == line.seq).cloned().collect();
+        for SignedHead { head, .. } in claims {
+            if head.hash != line.hash {
+                let message = "another entry was here when the end of the log was signed";
+                self.report(Finding::at("chain.tampered", line.seq, message));
+            }
+            let known = self.named.iter().any(|key| key.starts_with(&head.key));
+            if !self.named.is_empty() && !known {
+                let message = format!("`{}` signed it, and the log names another key", head.key);
+                self.report(Finding::at("head.resigned", line.seq, message));
+            }
+        }
     }
 
     /// Holds the end of the walk against the last signed end.
@@ -103,6 +131,8 @@ impl Walk {
             }
             Some(_) | None => {}
         }
+        self.pins.check_length(self.next, &mut self.found);
+        self.pins.check_keys(&mut self.found);
         self.found.findings.sort_by_key(|finding| finding.seq);
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::chain::Walk;
 use super::store::published_head;
-use super::{Finding, Verification};
+use super::{Finding, Pins, Verification};
 use crate::head::{HEAD, KEYS, Keyring};
 use crate::sqlite::SqliteStore;
 use crate::{Entry, Error, Store};
@@ -50,8 +50,13 @@ pub async fn export(store: &SqliteStore, folder: &Path) -> Result<u64, Error> {
 
 /// Checks a folder that `export` wrote, or that follows the same form.
 pub fn verify_folder(folder: &Path) -> Verification {
+    verify_folder_against(folder, &Pins::default())
+}
+
+/// The same, held against what is known from elsewhere.
+pub fn verify_folder_against(folder: &Path, pins: &Pins) -> Verification {
     let (heads, unreadable) = published_head(folder);
-    let mut walk = Walk::new(heads, &Keyring::load(folder));
+    let mut walk = Walk::new(heads, &Keyring::load(folder), pins);
     unreadable.into_iter().for_each(|finding| walk.report(finding));
     match fs::read(folder.join(LOG)) {
         Ok(bytes) => lines(&mut walk, &bytes),
@@ -61,6 +66,11 @@ pub fn verify_folder(folder: &Path) -> Verification {
         }
     }
     walk.end();
+    if walk.found.entries == 0 && walk.found.is_sound() {
+        // An export of nothing looks like one of which everything was taken away.
+        let message = "nothing is on record, and so no end of it is signed";
+        walk.report(Finding::of_all("head.missing", message));
+    }
     walk.found
 }
 

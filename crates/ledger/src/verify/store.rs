@@ -9,16 +9,22 @@ use haft_seal::Seal;
 use rusqlite::Connection;
 
 use super::chain::Walk;
-use super::{Finding, Verification};
+use super::{Finding, Pins, Verification};
 use crate::derived::{Changes, State};
 use crate::head::{HEAD, Keyring, SignedHead};
 use crate::line::Line;
+use crate::sqlite::busy::Busy;
 use crate::sqlite::payloads::{Files, SEAL, Stored, unpack};
-use crate::sqlite::{SqliteOptions, found_by, lists, schema};
+use crate::sqlite::{SqliteOptions, found_by, identity, lists, schema};
 
 /// Checks a store: SQLite's own pages, every link of the chain, every payload, the signed ends, and
 /// whether the lists are those that follow from the log. Others may write to it meanwhile.
 pub fn verify_store(options: &SqliteOptions) -> Verification {
+    verify_store_against(options, &Pins::default())
+}
+
+/// The same, held against what is known from elsewhere.
+pub fn verify_store_against(options: &SqliteOptions, pins: &Pins) -> Verification {
     let corrupt = |what: String| Verification {
         findings: vec![Finding::of_all("store.corrupt", what)],
         ..Verification::default()
@@ -28,12 +34,12 @@ pub fn verify_store(options: &SqliteOptions) -> Verification {
     }
     // Read before the log, which can only be longer by then.
     let (heads, unreadable) = published_head(&options.folder());
-    let opened = schema::reader(&options.db).and_then(|db| {
+    let opened = schema::reader(&options.db, &Busy::default()).and_then(|db| {
         db.execute_batch("BEGIN")?;
         Ok(db)
     });
     match opened {
-        Ok(db) => Check::new(&db, options, heads, unreadable).run(),
+        Ok(db) => Check::new(&db, options, (heads, unreadable), pins).run(),
         Err(fault) => corrupt(format!("the store cannot be opened: {fault}")),
     }
 }
@@ -66,14 +72,15 @@ impl<'a> Check<'a> {
     fn new(
         db: &'a Connection,
         options: &SqliteOptions,
-        mut heads: Vec<SignedHead>,
-        unreadable: Option<Finding>,
+        (mut heads, unreadable): (Vec<SignedHead>, Option<Finding>),
+        pins: &Pins,
     ) -> Check<'a> {
         let folder = options.folder();
         let stored = signed_heads(db);
         let problem = stored.as_ref().err().map(ToString::to_string);
         heads.extend(stored.unwrap_or_default());
-        let mut walk = Walk::new(heads, &Keyring::load(&folder));
+        let mut walk = Walk::new(heads, &Keyring::load(&folder), pins);
+        pins.check_store(identity::store(db).ok().flatten().as_deref(), &mut walk.found);
         let problem = problem.map(|what| Finding::of_all("store.corrupt", what));
         unreadable.into_iter().chain(problem).for_each(|finding| walk.report(finding));
         Check {

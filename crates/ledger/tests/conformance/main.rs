@@ -6,6 +6,7 @@ mod cases;
 mod damage;
 mod intents;
 mod lists;
+mod outage;
 mod processes;
 mod records;
 mod sample;

@@ -27,6 +27,7 @@ impl Walk<'_> {
             Instant::now() + Duration::from_millis(cleared.understood.plan.limits.timeout_ms)
         };
         let until = time(&cleared);
+        self.journal.runs_out(until);
         let mut tried = Vec::new();
         loop {
             let failure = match self.attempts(&cleared, manner, until.min(time(&cleared))).await {

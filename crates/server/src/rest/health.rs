@@ -1,6 +1,7 @@
 //! Whether we are there, and ready.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -15,18 +16,30 @@ pub(super) async fn health() -> Json<Value> {
     Json(json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") }))
 }
 
-/// `GET /v1/ready`: the ledger can be read, and how much is wrong with the workspace.
+/// How long the ledger may take to say how it is.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// `GET /v1/ready`: whether calls are taken, and how much is wrong with the workspace. A store that
+/// nothing can be recorded in takes none.
 pub(super) async fn ready(State(desk): State<Arc<Desk>>) -> Response {
     let world = desk.world();
     let of =
         |severity: &str| world.notices.iter().filter(|notice| notice.severity == severity).count();
-    let last = desk.runtime.reader().wait_past(None, std::time::Duration::ZERO).await;
-    let (status, word) = match last.is_ok() {
-        true => (StatusCode::OK, "ready"),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "the ledger cannot be read"),
+    let reader = desk.runtime.reader();
+    // It looks whether the store is still there; nothing else may have looked for a while.
+    let caught_up = tokio::time::timeout(PATIENCE, reader.caught_up()).await;
+    let last = reader.wait_past(None, Duration::ZERO).await;
+    let health = reader.health();
+    let (status, word) = match (&last, health.outage(), caught_up) {
+        (_, Some(outage), _) => (StatusCode::SERVICE_UNAVAILABLE, outage.cause),
+        (Err(stop), None, _) => (StatusCode::SERVICE_UNAVAILABLE, stop.message.clone()),
+        (Ok(_), None, Ok(Err(stop))) => (StatusCode::SERVICE_UNAVAILABLE, stop.message),
+        (Ok(_), None, Ok(Ok(())) | Err(_)) => (StatusCode::OK, "ready".to_owned()),
     };
     let body = json!({
         "status": word,
+        "since": health.outage().map(|outage| outage.since),
+        "unrecorded": { "pending": health.pending(), "lost": health.lost() },
         "tools": world.snapshot.entries().count(),
         "notices": { "errors": of("error"), "warnings": of("warning") },
     });

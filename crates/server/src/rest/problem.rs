@@ -77,12 +77,13 @@ fn status(code: Code) -> StatusCode {
     match code {
         Code::ResourceNotFound | Code::ToolUnknown => StatusCode::NOT_FOUND,
         Code::Conflict | Code::ApprovalExpired => StatusCode::CONFLICT,
-        Code::DependencyUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Code::DependencyUnavailable | Code::StoreUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         other => match other.situation() {
             Situation::UnknownTool => StatusCode::NOT_FOUND,
             Situation::Invalid => StatusCode::BAD_REQUEST,
             Situation::Refused => StatusCode::FORBIDDEN,
+            Situation::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Situation::Waiting | Situation::Failed | Situation::TimedOut | Situation::Canceled => {
                 StatusCode::CONFLICT
             }

@@ -41,6 +41,26 @@ pub(super) fn look_at_backends(host: &Arc<Host>) {
     });
 }
 
+/// Says when the store goes down and when it is up again, for as long as the process lives.
+pub(super) fn tell_of_store(host: &Arc<Host>) {
+    let reader = host.reader();
+    let mut changes = reader.health().changes();
+    tokio::spawn(async move {
+        while changes.changed().await.is_ok() {
+            let outage = changes.borrow_and_update().clone();
+            match outage {
+                Some(outage) => output::remark(format!(
+                    "\x1b[1;31mstore.unavailable\x1b[0m: {}; no calls are taken, and the records of \
+                     {} answered calls wait",
+                    output::visible(&outage.cause),
+                    reader.health().pending(),
+                )),
+                None => output::remark("the store works again: calls are taken"),
+            }
+        }
+    });
+}
+
 fn refresh(host: &Host) {
     let is_wrong =
         || host.runtime().world().notices.iter().any(|notice| notice.severity == "error");

@@ -127,6 +127,12 @@ static STORE: Shape = table(
         .or("\"sqlite:.haft/haft.db\""),
         optional("payloads", "W013", Formed(&PAYLOADS_URL), "`file:…` or `s3://…`.")
             .or("\"file:.haft/payloads\""),
+        optional(
+            "identity_file",
+            "",
+            Formed(&FILLED),
+            "The file that remembers which store this is; one in the user's state folder when absent.",
+        ),
     ],
 );
 

@@ -18,7 +18,7 @@ impl Host {
             Err(fault) => return Some(Examined::new("store", Degree::Broken, fault.to_string())),
         };
         let there = files.is_ok_and(|files| files.db.is_file());
-        Some(match self.flush().await {
+        Some(match self.store.probe().await {
             Err(fault) => {
                 let words = format!("`{shown}` cannot be written: {fault}");
                 Examined::new("store", Degree::Broken, words).mended_by("haft audit verify")
@@ -26,11 +26,25 @@ impl Host {
             Ok(()) if !there => {
                 Examined::new("store", Degree::Note, "nothing was recorded yet, so there is none")
             }
+            Ok(()) if self.reader().health().lost() > 0 => {
+                let lost = self.reader().health().lost();
+                let words = format!("`{shown}`; {lost} records of answered calls were lost");
+                Examined::new("store", Degree::Warning, words).mended_by("haft audit verify")
+            }
             Ok(()) => {
                 let words = format!("`{shown}`; what may change something waits for the disk");
                 Examined::new("store", Degree::Fine, words)
             }
         })
+    }
+
+    /// Whether a missing store would be noticed.
+    pub(super) fn memory_examined(&self) -> Option<Examined> {
+        let why = self.unremembered.as_ref()?;
+        let words =
+            format!("nothing remembers it, so a deleted store is taken for a new one: {why}");
+        let found = Examined::new("store", Degree::Warning, words);
+        Some(found.mended_by("set `XDG_STATE_HOME`, or `[store] identity_file` in haft.toml"))
     }
 
     /// Calls and questions that wait for people, and secrets that nobody gave a value.

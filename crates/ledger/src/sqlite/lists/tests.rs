@@ -11,13 +11,14 @@ use super::runs::queries;
 use super::uses::query;
 use super::{INTENT, PACKED, STORY, UNANSWERED};
 use crate::chain::Loose;
+use crate::sqlite::busy::Busy;
 use crate::sqlite::schema;
 use crate::{Draft, OpenUndoing, RunFilter, UseFilter};
 
 /// The plan of each query of a filter.
 fn plans(filter: &RunFilter, before: Option<i64>) -> Vec<String> {
     let folder = Folder::new();
-    let db = schema::writer(&folder.path().join("ledger.db")).unwrap();
+    let db = schema::writer(&folder.path().join("ledger.db"), &Busy::default()).unwrap();
     let plan = |(text, values): (String, Vec<_>)| -> String {
         let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {text}")).unwrap();
         let rows = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(3));
@@ -69,7 +70,7 @@ fn every_list_of_runs_is_read_from_an_index_in_its_order() {
 #[test]
 fn stories_counts_and_payloads_are_read_from_an_index() {
     let folder = Folder::new();
-    let db = schema::writer(&folder.path().join("ledger.db")).unwrap();
+    let db = schema::writer(&folder.path().join("ledger.db"), &Busy::default()).unwrap();
     let some = Some("x".to_owned());
     let filter =
         UseFilter { after: None, since: Timestamp::UNIX_EPOCH, actor: some.clone(), tenant: some };
@@ -90,7 +91,7 @@ fn stories_counts_and_payloads_are_read_from_an_index() {
 #[test]
 fn what_every_write_asks_is_prepared_once() {
     let folder = Folder::new();
-    let db = schema::writer(&folder.path().join("ledger.db")).unwrap();
+    let db = schema::writer(&folder.path().join("ledger.db"), &Busy::default()).unwrap();
     for text in [UNANSWERED, INTENT] {
         let mut statement = db.prepare(text).unwrap();
         for number in 0..3_u8 {
@@ -106,7 +107,7 @@ fn what_every_write_asks_is_prepared_once() {
 fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
     let folder = Folder::new();
     let path = folder.path().join("ledger.db");
-    let db = schema::writer(&path).unwrap();
+    let db = schema::writer(&path, &Busy::default()).unwrap();
     let id = InvocationId::from("inv_1");
     let started = Started {
         attempt: 1,
@@ -123,7 +124,7 @@ fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
         [Event::Started(started), begin("inv_2"), Event::CompensationEnded(ended), begin("inv_3")];
     let facts = events.map(fact).to_vec();
     let mut draft = Draft { invocation: Some(id.clone()), facts, ..Draft::default() };
-    let (line, _) = Loose::of(&mut draft).unwrap().link(None);
+    let (line, _) = Loose::of(&mut draft).unwrap().link(None, None);
     db.execute("INSERT INTO entries(seq, line, invocation) VALUES (0, ?1, 'inv_1')", [line])
         .unwrap();
     db.execute_batch(
@@ -131,13 +132,13 @@ fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
          VALUES (0, 'inv_1', 'shop.charge@1', 'shop.charge', 'agent:ana', 'shop', 'running',
              'none', 0);
          DROP TABLE uses; DROP TABLE intents; DROP TABLE unanswered; DROP TABLE undoings;
-         DROP TABLE tokens;
+         DROP TABLE tokens; DROP TABLE identity;
          CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
          PRAGMA user_version = 1;",
     )
     .unwrap();
     drop(db);
-    let db = schema::writer(&path).unwrap();
+    let db = schema::writer(&path, &Busy::default()).unwrap();
     let found = super::uses::all(&db).unwrap();
     let [used] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((&used.invocation, used.at, used.actor.as_str()), (&id, at, "agent:ana"));
@@ -150,10 +151,10 @@ fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
 fn a_store_from_before_tokens_gets_their_list() {
     let folder = Folder::new();
     let path = folder.path().join("ledger.db");
-    let db = schema::writer(&path).unwrap();
-    db.execute_batch("DROP TABLE tokens; PRAGMA user_version = 2;").unwrap();
+    let db = schema::writer(&path, &Busy::default()).unwrap();
+    db.execute_batch("DROP TABLE tokens; DROP TABLE identity; PRAGMA user_version = 2;").unwrap();
     drop(db);
-    let db = schema::writer(&path).unwrap();
+    let db = schema::writer(&path, &Busy::default()).unwrap();
     let count: i64 = db.query_row("SELECT count(*) FROM tokens", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 0);
 }

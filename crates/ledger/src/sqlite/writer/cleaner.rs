@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
 
+use crate::sqlite::busy::Busy;
 use crate::sqlite::schema;
 
 /// How many bytes are written between two rounds.
@@ -24,11 +25,11 @@ pub(super) struct Cleaner {
 
 impl Cleaner {
     /// Starts the thread; the connection that writes leaves the work to it.
-    pub(super) fn start(path: &Path, writer: &Connection) -> Result<Cleaner, String> {
+    pub(super) fn start(path: &Path, writer: &Connection, busy: &Busy) -> Result<Cleaner, String> {
         writer
             .pragma_update(None, "wal_autocheckpoint", TOO_MANY)
             .map_err(|fault| fault.to_string())?;
-        let db = schema::writer(path)?;
+        let db = schema::writer(path, &busy.apart())?;
         let (wake, woken) = sync_channel(1);
         let thread = thread::Builder::new()
             .name("haft-ledger-cleaner".to_owned())

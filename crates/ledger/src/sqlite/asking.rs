@@ -1,0 +1,95 @@
+//! Asking the thread that writes, and how long its answer is waited for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::SqliteStore;
+use super::task::{Answer, Deadline, Ready, Task};
+use crate::{Error, Receipt};
+
+/// How long an answer of the thread that writes is waited for, however busy the store is.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The same while the store is down, and for room in a queue that is full.
+const SHORT: Duration = Duration::from_secs(1);
+
+impl SqliteStore {
+    /// Hands a task to the thread that writes, and waits for what came of it.
+    pub(super) async fn ask<T>(&self, task: impl FnOnce(Answer<T>) -> Task) -> Result<T, Error> {
+        let (answer, answered) = oneshot::channel();
+        self.queue(task(answer)).await?;
+        self.wake();
+        match tokio::time::timeout(self.patience(), answered).await {
+            Ok(answered) => answered.unwrap_or(Err(Error::Closed)),
+            Err(_) => Err(self.late()),
+        }
+    }
+
+    /// The same for an entry that has to be written by then, or never.
+    pub(super) async fn ask_until(
+        &self,
+        mut ready: Box<Ready>,
+        until: Instant,
+    ) -> Result<Receipt, Error> {
+        let deadline = Arc::new(Deadline::default());
+        ready.deadline = Some(deadline.clone());
+        let (answer, mut answered) = oneshot::channel();
+        self.queue(Task::Append(ready, Some(answer))).await?;
+        self.wake();
+        let until = until.min(Instant::now() + self.patience());
+        match tokio::time::timeout_at(until, &mut answered).await {
+            Ok(answered) => answered.unwrap_or(Err(Error::Closed)),
+            Err(_) if deadline.withdraw() => Err(self.late()),
+            // It is being written, and nobody but the disk is in the way any more.
+            Err(_) => match tokio::time::timeout(PATIENCE, answered).await {
+                Ok(answered) => answered.unwrap_or(Err(Error::Closed)),
+                Err(_) => Err(self.late()),
+            },
+        }
+    }
+
+    /// Hands a task to the thread that writes.
+    pub(super) async fn queue(&self, task: Task) -> Result<(), Error> {
+        let tasks = self.tasks.as_ref().ok_or(Error::Closed)?;
+        let task = match tasks.try_send(task) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Closed(_)) => return Err(Error::Closed),
+            Err(TrySendError::Full(task)) => task,
+        };
+        let sent = tokio::time::timeout(SHORT, tasks.send(task)).await;
+        sent.map_err(|_| self.late())?.map_err(|_| Error::Closed)
+    }
+
+    fn patience(&self) -> Duration {
+        if self.busy.health.is_up() { PATIENCE } else { SHORT }
+    }
+
+    /// Why there is no answer.
+    pub(super) fn late(&self) -> Error {
+        let outage = self.busy.health.outage().map(|outage| outage.cause);
+        let cause = outage.unwrap_or_else(|| "it does not answer in time".to_owned());
+        Error::Unwritable { cause }
+    }
+
+    /// Notes that something beside the database could not be written, and has the thread that writes
+    /// find out when the store works again.
+    pub(super) fn failed(&self, fault: Error) -> Error {
+        if let (Error::Unwritable { cause }, Some(tasks)) = (&fault, &self.tasks) {
+            self.busy.health.fail(cause.clone());
+            // A queue that is full wakes the thread as well.
+            let _full = tasks.try_send(Task::Flush(oneshot::channel().0));
+        }
+        fault
+    }
+
+    /// Wakes the thread that writes, which may wait for more to write.
+    pub(super) fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Waiting for a store that another process or program holds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode};
+
+use crate::StoreHealth;
+
+/// How long the connection that writes waits for its turn before it gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The same for one that reads: some read where calls are answered, and hold others up.
+const READING: Duration = Duration::from_secs(5);
+
+/// The same once the store is being closed.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// After so long the store counts as down: processes of ours hold it for milliseconds.
+const STALL: Duration = Duration::from_secs(3);
+
+/// What connections of one store share while they wait for others.
+#[derive(Clone, Debug)]
+pub(crate) struct Busy {
+    pub(super) health: Arc<StoreHealth>,
+    pub(super) closing: Arc<AtomicBool>,
+    patience: Duration,
+}
+
+impl Default for Busy {
+    fn default() -> Busy {
+        Busy { health: Arc::default(), closing: Arc::default(), patience: PATIENCE }
+    }
+}
+
+impl Busy {
+    /// Makes a connection wait its turn in small steps: the usual long steps would starve it beside a
+    /// process that writes without a pause.
+    pub(super) fn queue_up(&self, connection: &mut Connection) -> rusqlite::Result<()> {
+        let mut since = Instant::now();
+        let busy = self.clone();
+        connection.busy_handler(Some(move |times: i32| {
+            if times == 0 {
+                since = Instant::now();
+            }
+            let step = u64::try_from(times).unwrap_or(0).clamp(1, 8);
+            std::thread::sleep(Duration::from_millis(step));
+            busy.goes_on(since)
+        }))
+    }
+
+    /// Tries again for as long as the store is merely busy: not everything asks the handler above.
+    pub(super) fn patiently<T>(
+        &self,
+        mut work: impl FnMut() -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let since = Instant::now();
+        loop {
+            match work() {
+                Err(fault) if is_busy(&fault) && self.goes_on(since) => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// The same for a connection whose waiting says nothing about the one that writes.
+    pub(super) fn apart(&self) -> Busy {
+        Busy { health: Arc::default(), ..self.clone() }
+    }
+
+    /// The same for connections that read.
+    pub(super) fn reading() -> Busy {
+        Busy { patience: READING, ..Busy::default() }
+    }
+
+    fn goes_on(&self, since: Instant) -> bool {
+        let waited = since.elapsed();
+        if waited >= STALL && self.health.is_up() {
+            let seconds = STALL.as_secs();
+            self.health.fail(format!("another program has held the store for {seconds} s"));
+        }
+        waited < if self.closing.load(Ordering::Relaxed) { CLOSING } else { self.patience }
+    }
+}
+
+/// Whether a fault only says that others hold the store.
+pub(super) fn is_busy(fault: &rusqlite::Error) -> bool {
+    matches!(fault.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}

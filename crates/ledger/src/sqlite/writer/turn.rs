@@ -1,0 +1,169 @@
+//! One transaction: what each task does in it, and how an entry joins the chain.
+
+use haft_model::{Digest, InvocationId};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::sweep;
+use crate::chain::{Head, Loose};
+use crate::line::Line;
+use crate::sqlite::payloads::{Files, fault, pack, unpack};
+use crate::sqlite::task::{Done, Ready, Task};
+use crate::sqlite::{apply, identity, lists};
+use crate::{Claim, Error, Fence, Guard, Receipt};
+
+/// The end of the chain as the table has it.
+pub(super) fn last_link(db: &Connection) -> rusqlite::Result<Option<Head>> {
+    let text = "SELECT line FROM entries ORDER BY seq DESC LIMIT 1";
+    let line: Option<String> = db.prepare_cached(text)?.query_row([], |r| r.get(0)).optional()?;
+    let Some(line) = line else { return Ok(None) };
+    let line = Line::parse(&line).map_err(|cause| fault(cause.to_string()))?;
+    Ok(Some(Head { seq: line.seq, hash: line.hash, ts: line.ts }))
+}
+
+/// One transaction under way.
+pub(super) struct Turn<'a> {
+    pub(super) db: &'a Connection,
+    pub(super) files: &'a Files,
+    pub(super) head: Option<Head>,
+    pub(super) bytes: usize,
+    /// The key that the next entry names, because the log does not name it yet.
+    pub(super) names: Option<&'a str>,
+}
+
+impl Turn<'_> {
+    /// Does one task.
+    pub(super) fn perform(&mut self, task: &Task) -> rusqlite::Result<Done> {
+        match task {
+            Task::Append(ready, _) if !ready.begins() => Ok(Done::Nothing),
+            Task::Append(ready, _) => self.append(ready).map(Done::Appended),
+            // Made ready before the transaction began.
+            Task::Queued(_) => Ok(Done::Nothing),
+            // A lease that is given up waiting for would keep a call from everyone for nothing.
+            Task::Lease { answer, .. } if answer.is_closed() => Ok(Done::Nothing),
+            Task::Lease { id, owner, times: [now, until], .. } => {
+                let token = apply::lease(self.db, id.as_str(), owner, *now, *until)?;
+                Ok(Done::Leased(token.map(Fence)))
+            }
+            Task::Renew { id, fence, until, .. } => {
+                apply::renew(self.db, id.as_str(), fence.0, *until).map(|()| Done::Nothing)
+            }
+            Task::Release { leases, .. } => {
+                let mut each = leases.iter();
+                each.try_for_each(|(id, fence)| apply::release(self.db, id.as_str(), fence.0))?;
+                Ok(Done::Nothing)
+            }
+            Task::Forget { id, digest, loose, .. } => {
+                self.forget(id, digest, loose).map(Done::Forgot)
+            }
+            Task::Flush(_) | Task::Probe(_) => Ok(Done::Nothing),
+        }
+    }
+
+    fn append(&mut self, ready: &Ready) -> rusqlite::Result<Result<Receipt, Error>> {
+        let id = ready.invocation.as_ref();
+        for guard in &ready.guards {
+            if !apply::holds(self.db, id, guard)? {
+                return Ok(Err(Error::Forbidden(guard.clone())));
+            }
+        }
+        // Somebody may have had the same bytes forgotten since they were written.
+        if let Some((digest, _)) =
+            ready.files.iter().find(|(digest, s)| !self.files.has(digest, *s))
+        {
+            let cause = format!("the payload `{digest}` was forgotten meanwhile");
+            return Ok(Err(Error::Unwritable { cause }));
+        }
+        let fence = match (&ready.claim, id) {
+            (Some(claim), Some(id)) => {
+                let Claim { owner, now, until } = claim;
+                match apply::lease(self.db, id.as_str(), owner, *now, *until)? {
+                    Some(token) => Some(Fence(token)),
+                    None => return Ok(Err(Error::Forbidden(Guard::Free))),
+                }
+            }
+            (Some(_) | None, _) => None,
+        };
+        if let (Some(Fence(token)), Some(id)) = (ready.release, id) {
+            apply::release(self.db, id.as_str(), token)?;
+        }
+        let seq = self.link(&ready.loose, id, ready.packed.as_deref())?;
+        apply::apply(self.db, seq, id, &ready.changes)?;
+        for (digest, sealed) in &ready.files {
+            let text =
+                "INSERT OR IGNORE INTO files(digest, sealed, invocation) VALUES (?1, ?2, ?3)";
+            let id = id.map_or("", InvocationId::as_str);
+            self.db.prepare_cached(text)?.execute(params![digest.as_str(), sealed, id])?;
+        }
+        Ok(Ok(Receipt { seq: Some(seq), fence }))
+    }
+
+    fn link(
+        &mut self,
+        loose: &Loose,
+        id: Option<&InvocationId>,
+        packed: Option<&[u8]>,
+    ) -> rusqlite::Result<u64> {
+        let names = self.names.take();
+        let (line, head) = loose.link(self.head.as_ref(), names);
+        if let Some(key) = names {
+            identity::set_key(self.db, key)?;
+        }
+        let text = "INSERT INTO entries(seq, line, invocation, blobs) VALUES (?1, ?2, ?3, ?4)";
+        let id = id.map(InvocationId::as_str);
+        self.db.prepare_cached(text)?.execute(params![head.seq as i64, line, id, packed])?;
+        self.bytes += line.len() + packed.map_or(0, <[u8]>::len);
+        let seq = head.seq;
+        self.head = Some(head);
+        Ok(seq)
+    }
+
+    fn forget(
+        &mut self,
+        id: &InvocationId,
+        digest: &Digest,
+        loose: &Loose,
+    ) -> rusqlite::Result<bool> {
+        let in_rows = self.forget_rows(id, digest)?;
+        let in_files = self.forget_files(id, digest)?;
+        if !in_rows && !in_files {
+            return Ok(false);
+        }
+        let id = Some(id).filter(|id| !id.as_str().is_empty());
+        self.link(loose, id, None)?;
+        Ok(true)
+    }
+
+    fn forget_rows(&self, id: &InvocationId, digest: &Digest) -> rusqlite::Result<bool> {
+        let mut gone = false;
+        for (seq, packed) in lists::packed(self.db, id)? {
+            let Some(mut all) = unpack(&packed) else { continue };
+            let before = all.len();
+            all.retain(|stored| stored.digest != *digest);
+            if all.len() < before {
+                let text = "UPDATE entries SET blobs = ?2 WHERE seq = ?1";
+                self.db.prepare_cached(text)?.execute(params![seq, pack(&all)])?;
+                gone = true;
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Notes what has to be taken away because nobody else needs it. Whoever is told that bytes are gone
+    /// is told after that.
+    fn forget_files(&self, id: &InvocationId, digest: &Digest) -> rusqlite::Result<bool> {
+        let mut gone = false;
+        for sealed in [false, true] {
+            let text = "DELETE FROM files WHERE digest = ?1 AND sealed = ?2 AND invocation = ?3";
+            let key = params![digest.as_str(), sealed, id.as_str()];
+            if self.db.prepare_cached(text)?.execute(key)? == 0 {
+                continue;
+            }
+            gone = true;
+            let text = "SELECT 1 FROM files WHERE digest = ?1 AND sealed = ?2";
+            if !self.db.prepare_cached(text)?.exists(params![digest.as_str(), sealed])? {
+                sweep::doom(self.db, digest, sealed)?;
+            }
+        }
+        Ok(gone)
+    }
+}

@@ -1,0 +1,214 @@
+//! Each system call of the ledger fails in turn: what was acknowledged is there afterwards, the chain
+//! verifies, and nothing is there twice or in part.
+//!
+//! The scenario runs in a process of its own under a shim (`shim.c`) that fails one call. By default a
+//! few numbers of each kind are tried; `HAFT_FAULTS=all` tries every one (`scripts/show faults-io`).
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail")]
+
+#[path = "../conformance/sample.rs"]
+#[allow(dead_code, reason = "another test uses the rest")]
+mod sample;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use haft_ledger::{
+    Claim, Error, Fence, Guard, SqliteOptions, SqliteStore, Store, Wait, verify_store,
+};
+use haft_testkit::Folder;
+
+use sample::{at, beginning, blob, end, id, whole};
+
+/// Where the process that carries out the scenario finds its store.
+const FOLDER: &str = "HAFT_FAULT_FOLDER";
+
+/// How many numbers of each kind are tried where not all are.
+const FEW: usize = 12;
+
+/// How a call fails, and whether all calls after it do too.
+const KINDS: [(&str, bool); 6] = [
+    ("eio", false),
+    ("enospc", false),
+    ("short", false),
+    ("sync", false),
+    ("enospc", true),
+    ("sync", true),
+];
+
+#[test]
+fn every_failing_system_call_leaves_a_sound_store() {
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+        runtime.block_on(scenario(Path::new(&folder)));
+        return;
+    }
+    let made = Folder::new();
+    let shim = compiled(made.path());
+    let all = std::env::var("HAFT_FAULTS").is_ok_and(|text| text == "all");
+    let mut cases = Vec::new();
+    for (kind, lasts) in KINDS {
+        let calls = counted(&shim, kind);
+        assert!(calls > 5, "{kind}: the shim sees {calls} calls");
+        let step = if all { 1 } else { calls.div_ceil(FEW) };
+        cases.extend((1..=calls).step_by(step).map(|number| (kind, lasts, number)));
+    }
+    let next = AtomicUsize::new(0);
+    let failed: Vec<String> = std::thread::scope(|scope| {
+        let work = || {
+            let mut failed = Vec::new();
+            while let Some((kind, lasts, number)) = cases.get(next.fetch_add(1, Ordering::Relaxed))
+            {
+                let fault = Fault { kind, lasts: *lasts, number: *number };
+                failed.extend(tried(&shim, &fault).err().map(|why| format!("{fault:?}: {why}")));
+            }
+            failed
+        };
+        let others = [(); 2].map(|()| scope.spawn(work));
+        others.into_iter().flat_map(|other| other.join().unwrap()).collect()
+    });
+    println!("{} faults, {} failed", cases.len(), failed.len());
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// Which call fails, and how.
+#[derive(Debug)]
+struct Fault<'a> {
+    kind: &'a str,
+    lasts: bool,
+    number: usize,
+}
+
+fn compiled(folder: &Path) -> PathBuf {
+    let (shim, source) =
+        (folder.join("shim.so"), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/shim.c"));
+    let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&shim).arg(source).arg("-ldl");
+    assert!(compiler.status().unwrap().success(), "a C compiler is needed, as for the build");
+    shim
+}
+
+/// What the process of a scenario says.
+fn played(shim: &Path, store: &Path, fault: &Fault<'_>, count: &Path) -> String {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "every_failing_system_call_leaves_a_sound_store", "--nocapture"]);
+    child.env(FOLDER, store).env("LD_PRELOAD", shim).env("HAFT_FAULT_KIND", fault.kind);
+    child.env("HAFT_FAULT_AT", fault.number.to_string()).env("HAFT_FAULT_COUNT", count);
+    if fault.lasts {
+        child.env("HAFT_FAULT_LASTS", "1");
+    }
+    let ran = child.stdin(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{fault:?}: {said}{}", String::from_utf8_lossy(&ran.stderr));
+    said
+}
+
+/// How many calls there are when none fails.
+fn counted(shim: &Path, kind: &str) -> usize {
+    let folder = Folder::new();
+    let (store, count) = (folder.path().join("store"), folder.path().join("count"));
+    let said = played(shim, &store, &Fault { kind, lasts: false, number: 0 }, &count);
+    assert!(said.contains("\nacknowledged 20\n"), "{said}");
+    std::fs::read_to_string(count).unwrap().trim().parse().unwrap()
+}
+
+/// Fails one call and looks at what is left.
+fn tried(shim: &Path, fault: &Fault<'_>) -> Result<(), String> {
+    let folder = Folder::new();
+    let (path, count) = (folder.path().join("store"), folder.path().join("count"));
+    let said = played(shim, &path, fault, &count);
+    let acknowledged: BTreeSet<u64> =
+        said.lines().filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).collect();
+    let options = SqliteOptions::at(&path);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let present = runtime.block_on(async {
+        let store = SqliteStore::open(options.clone())?;
+        let mut present = Vec::new();
+        for entry in store.entries(None, 1000).await? {
+            let line: serde_json::Value = serde_json::from_str(&entry.line).unwrap_or_default();
+            let name = line["metadata"]["haft"]["invocation"].as_str().unwrap_or_default();
+            let number = name.trim_start_matches("inv_").parse::<u64>().unwrap_or_default();
+            present.push((number, line["metadata"]["haft"]["facts"].to_string()));
+        }
+        store.append(whole(99, 5000), Wait::Disk).await?;
+        store.close().await?;
+        Ok::<_, Error>(present)
+    });
+    let present = present.map_err(|fault| format!("it cannot be used again: {fault}\n{said}"))?;
+    let found = verify_store(&options);
+    if !found.is_sound() {
+        return Err(format!("{:?}\n{said}", found.findings));
+    }
+    let numbers: BTreeSet<u64> = present.iter().map(|(number, _)| *number).collect();
+    if let Some(lost) = acknowledged.difference(&numbers).next() {
+        return Err(format!("{lost} was acknowledged and is not there\n{said}"));
+    }
+    let distinct: BTreeSet<_> = present.iter().collect();
+    match distinct.len() == present.len() {
+        true => Ok(()),
+        false => Err(format!("something is there twice\n{said}")),
+    }
+}
+
+/// Everything that a ledger does, step after step; what fails is passed over. It says what it was told
+/// is on the disk.
+async fn scenario(folder: &Path) {
+    println!();
+    for round in [0, 10] {
+        let store = match SqliteStore::open(SqliteOptions::at(folder)) {
+            Ok(store) => store,
+            Err(fault) => {
+                println!("not opened: {fault}");
+                continue;
+            }
+        };
+        let fault = steps(&store, round).await.err();
+        println!("stopped by: {fault:?}");
+        println!("closed: {:?}", store.close().await.err());
+    }
+}
+
+async fn steps(store: &SqliteStore, round: u64) -> Result<(), Error> {
+    // A fault that passes is got over.
+    let mut fault = Ok(());
+    let mut told = |number: u64, told: Result<(), Error>| match told {
+        Ok(()) => println!("acknowledged {}", number + round),
+        Err(why) => fault = Err(why),
+    };
+    told(1, store.append(whole(1 + round, 0), Wait::Disk).await.map(|_| ()));
+    let owner = "node_1".to_owned();
+    let claim = Some(Claim { owner, now: at(0), until: at(1000) });
+    let begun = beginning(2 + round, 20);
+    let begun = store.append(haft_ledger::Draft { claim, ..begun }, Wait::Disk).await;
+    let fence = begun.as_ref().ok().and_then(|receipt| receipt.fence);
+    told(2, begun.map(|_| ()));
+    for number in 3..7 {
+        let _ = store.append(whole(number + round, 30), Wait::Queue).await;
+    }
+    let flushed = store.flush().await;
+    if flushed.is_ok() {
+        (3..7).for_each(|number| println!("acknowledged {}", number + round));
+    }
+    if let Some(Fence(token)) = fence {
+        let until = at(3000);
+        let _ = store.renew(&id(2 + round), Fence(token), until).await;
+        let mut end = end(2 + round, 60);
+        end.guards = vec![Guard::Fence(token)];
+        end.release = fence;
+        let _ = store.append(end, Wait::Disk).await;
+    }
+    let large = blob(&"x".repeat(100_000), true);
+    let digest = large.digest.clone();
+    let mut with_file = whole(7 + round, 70);
+    with_file.blobs.push(large);
+    told(7, store.append(with_file, Wait::Disk).await.map(|_| ()));
+    let _ = store.forget(&id(7 + round), &digest).await;
+    told(8, store.append(whole(8 + round, 80), Wait::Disk).await.map(|_| ()));
+    let _ = store.runs(&haft_ledger::RunFilter::default()).await;
+    told(10, store.append(whole(10 + round, 100), Wait::Disk).await.map(|_| ()));
+    fault
+}
