@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_contract::{
     Contract, Driver, Finding, Implements, Kind, Mapped, Severity, StatusQuery, rules,
 };
-use haft_model::{CostClass, Limits};
+use haft_model::{CostClass, Limits, parse_duration};
 use haft_notation::Template;
 use serde_json::Value;
 
@@ -49,6 +49,7 @@ impl Binding {
             input: value("input"),
             committed: text("committed"),
             absent: text("absent"),
+            final_after: text("final_after").as_deref().and_then(parse_duration),
             output: value("output"),
         })
     }

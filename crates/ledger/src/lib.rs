@@ -13,6 +13,8 @@ mod line;
 mod memory;
 mod question;
 mod received;
+#[cfg(feature = "sabotage")]
+pub mod sabotage;
 mod sqlite;
 mod store;
 mod story;

@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Each text takes the tables from the version before it to its own, which is its place from 1.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE entries(
         seq INTEGER PRIMARY KEY, line TEXT NOT NULL, invocation TEXT, blobs BLOB);
@@ -77,6 +77,11 @@ const MIGRATIONS: [&str; 3] = [
     -- Tokens that are in force. Every request asks for one by its hash.
     CREATE TABLE tokens(
         id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, token TEXT NOT NULL) WITHOUT ROWID;
+",
+    "
+    -- The end of a lease since the boot of its machine, which no clock that is set moves.
+    ALTER TABLE leases ADD COLUMN boot TEXT;
+    ALTER TABLE leases ADD COLUMN up INTEGER;
 ",
 ];
 
