@@ -7,7 +7,7 @@ mod form;
 mod reporting;
 mod running;
 
-pub(crate) use attempts::{ABSENT_UNTIL, Became, still_possible};
+pub(crate) use attempts::{Became, still_possible};
 
 use std::time::Duration;
 

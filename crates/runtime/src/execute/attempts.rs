@@ -19,9 +19,6 @@ use crate::understand::Understood;
 use crate::walk::Walk;
 use crate::{Manner, Patience, Runtime};
 
-/// Where the record of a question says until when the call that it was about was still possible.
-pub(crate) const ABSENT_UNTIL: &str = "absent_until";
-
 /// What the backend says became of a call.
 pub(crate) enum Became {
     /// It happened, with this output.
@@ -132,7 +129,7 @@ impl Walk<'_> {
         };
         let mut query = json!({ "source": "haft", "status_query": answer.invocation_id });
         if let (Became::Possible(until), Some(fields)) = (became, query.as_object_mut()) {
-            fields.insert(ABSENT_UNTIL.to_owned(), json!(until.at));
+            fields.insert("absent_until".to_owned(), json!(until.at));
         }
         self.journal.note(Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: self.attempt,

@@ -5,7 +5,9 @@ use std::time::Duration;
 use haft_catalog::Entry;
 use haft_driver::Output;
 use haft_ledger::IntentRecord;
-use haft_model::{Call, DualTime, EffectSettled, EffectState, Envelope, Event, InvocationId};
+use haft_model::{
+    Call, Code, DualTime, EffectSettled, EffectState, Envelope, Event, InvocationId, Stop,
+};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -13,6 +15,18 @@ use super::no_longer_wanted;
 use crate::execute::Became;
 use crate::walk::{Halt, Walk};
 use crate::{Manner, Runtime};
+
+/// How often what was found out is written while others write about the same call.
+const TRIES: usize = 8;
+
+/// What a lookup came to.
+struct Lookup {
+    became: Became,
+    /// How much time a call has.
+    time: Duration,
+    /// Whether what is certain now is on record.
+    recorded: Result<(), Stop>,
+}
 
 impl Walk<'_> {
     /// Asks the backend. Goes on only where the call before did not happen.
@@ -26,20 +40,22 @@ impl Walk<'_> {
     ) -> Result<(), Halt> {
         let began = Instant::now();
         loop {
-            let until = match self.asked(call, entry, input, record).await {
-                Some((Became::Absent, _)) => return Ok(()),
-                Some((Became::Committed(output), _)) => {
+            let Some(asked) = self.asked(call, entry, input, record).await else {
+                return Err(self.first_answer(call, Some(record.clone()), manner).await);
+            };
+            let until = match asked.became {
+                // What is not on record as absent could be told from nothing that follows.
+                Became::Absent => return Ok(asked.recorded?),
+                Became::Committed(output) => {
                     self.runtime.delivery.learn(record);
-                    let envelope = self.adopted(record, output);
+                    let mut envelope = self.adopted(record, output);
+                    envelope.unrecorded = asked.recorded.err().map(|stop| stop.message);
                     return Err(self.sent_again(call, envelope).await);
                 }
-                Some((Became::Possible(until), time)) if self.in_time(&until, began + time) => {
-                    until
-                }
-                Some((Became::Possible(until), _)) => {
+                Became::Possible(until) if self.in_time(&until, began + asked.time) => until,
+                Became::Possible(until) => {
                     return Err(self.told_possible(call, record, &until, manner).await);
                 }
-                None => return Err(self.first_answer(call, Some(record.clone()), manner).await),
             };
             // Nothing that would be done now could be told from what may still happen.
             let left = until.remaining(&self.runtime.clock.time());
@@ -80,7 +96,7 @@ impl Walk<'_> {
         entry: &Entry,
         input: &Value,
         record: &IntentRecord,
-    ) -> Option<(Became, Duration)> {
+    ) -> Option<Lookup> {
         let entry = self.world.snapshot.find(&entry.contract.key().to_string())?;
         let understood = self.bind(call, entry, input.clone()).ok()?;
         let id = &record.run.invocation_id;
@@ -91,10 +107,10 @@ impl Walk<'_> {
         let effect = match &became {
             Became::Committed(_) => EffectState::Committed,
             Became::Absent => EffectState::NotCommitted,
-            Became::Possible(_) => return Some((became, time)),
+            Became::Possible(_) => return Some(Lookup { became, time, recorded: Ok(()) }),
         };
-        self.runtime.learned(id, call, effect, &answer.invocation_id).await;
-        Some((became, time))
+        let recorded = self.runtime.learned(id, call, effect, &answer.invocation_id).await;
+        Some(Lookup { became, time, recorded })
     }
 
     /// The answer of a call that turned out to have happened.
@@ -111,14 +127,20 @@ impl Runtime {
         call: &Call,
         effect: EffectState,
         asked_by: &InvocationId,
-    ) {
-        let Ok(story) = self.told(id, &call.actor.tenant).await else { return };
-        if story.effect_state != EffectState::Unknown {
-            return;
+    ) -> Result<(), Stop> {
+        let mut tries = 0;
+        loop {
+            let story = self.told(id, &call.actor.tenant).await?;
+            if story.effect_state != EffectState::Unknown {
+                return Ok(());
+            }
+            let reason = format!("the backend said so when `{asked_by}` asked");
+            let settled = EffectSettled { effect, by: call.actor.id.clone(), reason };
+            match self.add(&story, &call.actor, Event::EffectSettled(settled)).await {
+                // Somebody else wrote about the call at the same moment, perhaps the same.
+                Err(stop) if stop.code == Code::Conflict && tries < TRIES => tries += 1,
+                ended => return ended,
+            }
         }
-        let reason = format!("the backend said so when `{asked_by}` asked");
-        let settled = EffectSettled { effect, by: call.actor.id.clone(), reason };
-        // Somebody else may have found it out first, and said the same.
-        let _ = self.add(&story, &call.actor, Event::EffectSettled(settled)).await;
     }
 }

@@ -1,18 +1,24 @@
 //! What became of an effect that had begun when its process died, or of which nothing was known at the
 //! end of its call: what the backend says, once it is too late for another answer.
 
-use haft_driver::Failure;
-use haft_ledger::RunFilter;
-use haft_model::{Call, Code, EffectState, InvocationId, Stop};
+use std::time::Duration;
+
+use haft_driver::{BoxFuture, Failure};
+use haft_ledger::{Run, RunFilter};
+use haft_model::{Call, Code, DualTime, EffectState, InvocationId, Stop};
 use serde_json::Value;
 
 use super::past::Past;
-use super::{Outcome, PAGE};
+use super::{AT_ONCE, Outcome, PAGE};
 use crate::Runtime;
+use crate::batch::Crew;
 use crate::execute::{Became, still_possible};
 use crate::intent::backend_key;
 use crate::journal::unrecorded;
 use crate::walk::{Halt, Walk, new_id};
+
+/// How long an effect of which nothing is known is looked for.
+const LOOKED_FOR: Duration = Duration::from_secs(60 * 60);
 
 impl Walk<'_> {
     /// What became of an effect that had begun when the process died: what the backend says, else
@@ -56,14 +62,18 @@ impl Walk<'_> {
 }
 
 impl Runtime {
-    /// Looks again at effects of which a backend knew nothing while they were still possible, once they
-    /// are not. What cannot be asked now is looked at the next time.
+    /// Looks again at effects of which nothing is known, once they can no longer take place by
+    /// themselves. What cannot be found out now is looked at the next time, for an hour.
     pub(super) async fn look_again(&self) -> Result<(), Stop> {
         let mut filter = RunFilter { unknown: true, most: PAGE, ..RunFilter::default() };
         loop {
             let page = self.store.runs(&filter).await.map_err(unrecorded)?;
-            for run in page.iter().filter(|run| run.ended_at.is_some()) {
-                self.settled_late(&run.invocation_id).await?;
+            let over: Vec<&Run> = page.iter().filter(|run| run.ended_at.is_some()).collect();
+            for some in over.chunks(AT_ONCE) {
+                let works = some.iter().map(|run| -> BoxFuture<'_, _> {
+                    Box::pin(self.settled_late(&run.invocation_id))
+                });
+                Crew::new(works).all().await.into_iter().collect::<Result<(), Stop>>()?;
             }
             match page.last().filter(|_| page.len() == PAGE) {
                 Some(last) => filter.before = Some(last.invocation_id.clone()),
@@ -75,10 +85,9 @@ impl Runtime {
     /// Asks once more about one effect, and puts what the backend says on record.
     async fn settled_late(&self, id: &InvocationId) -> Result<(), Stop> {
         let past = self.past(id).await?;
-        let over = past.until().is_some_and(|until| until.is_past(&self.clock.time()));
-        if !past.was_absent() || !over {
-            return Ok(());
-        }
+        let now = self.clock.time();
+        let due = |until: &DualTime| until.is_past(&now) && !until.later(LOOKED_FOR).is_past(&now);
+        let Some(until) = past.until().filter(due) else { return Ok(()) };
         let planned = &past.planned;
         let call = Call::new(planned.actor.clone(), planned.requested.clone(), Value::Null);
         // A walk that leaves nothing behind, to understand the call as it was.
@@ -86,17 +95,13 @@ impl Runtime {
         let understood = walk.as_it_was(&past, id, past.ran()).await;
         let Ok((call, understood)) = understood else { return Ok(()) };
         let key = past.intent().map_or_else(|| backend_key(&[id.as_str()]), |intent| intent.key);
-        let Some((became, answer)) =
-            self.became(id, &key, &understood, past.until().as_ref()).await
-        else {
-            return Ok(());
-        };
+        let became = self.became(id, &key, &understood, Some(&until)).await;
+        let Some((became, answer)) = became else { return Ok(()) };
         let effect = match became {
             Became::Committed(_) => EffectState::Committed,
             Became::Absent => EffectState::NotCommitted,
             Became::Possible(_) => return Ok(()),
         };
-        self.learned(id, &call, effect, &answer.invocation_id).await;
-        Ok(())
+        self.learned(id, &call, effect, &answer.invocation_id).await
     }
 }

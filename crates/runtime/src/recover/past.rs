@@ -6,7 +6,6 @@ use haft_model::{
     Code, Decided, Digest, DualTime, Event, Fact, Intent, InvocationId, Planned, Status, Stop,
 };
 
-use crate::execute::ABSENT_UNTIL;
 use crate::journal::unrecorded;
 use crate::understand::Understood;
 use crate::{Reader, Runtime};
@@ -62,16 +61,6 @@ impl Past {
             _ => None,
         });
         sent.reduce(DualTime::max)
-    }
-
-    /// Whether a backend knew nothing of it while it was still possible.
-    pub(super) fn was_absent(&self) -> bool {
-        self.facts.iter().any(|fact| match &fact.event {
-            Event::AttemptEnded(ended) => {
-                ended.native.iter().any(|named| named.get(ABSENT_UNTIL).is_some())
-            }
-            _ => false,
-        })
     }
 
     pub(super) fn attempts(&self) -> u32 {
