@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft_contract::{
     Contract, Driver, Finding, Implements, Kind, Mapped, Severity, StatusQuery, rules,
 };
-use haft_model::{CostClass, Limits, renamed};
+use haft_model::{CostClass, Limits, parse_duration, renamed};
 use haft_notation::Template;
 use serde_json::Value;
 
@@ -57,6 +57,7 @@ impl Binding {
             input: value("input"),
             committed: text("committed"),
             absent: text("absent"),
+            final_after: text("final_after").as_deref().and_then(parse_duration),
             output: value("output"),
         })
     }

@@ -96,6 +96,8 @@ pub struct StatusQuery {
     pub committed: Option<String>,
     /// The condition that says it did not.
     pub absent: Option<String>,
+    /// How long after the time of an attempt the backend may still carry it out.
+    pub final_after: Option<Duration>,
     /// The result to adopt.
     pub output: Json,
 }
@@ -215,6 +217,7 @@ impl StatusQuery {
             input: json(node, "input").unwrap_or_default(),
             committed: owned(node, "committed"),
             absent: owned(node, "absent"),
+            final_after: duration(node, "final_after"),
             output: json(node, "output").unwrap_or_default(),
         })
     }

@@ -34,7 +34,7 @@ impl Allowance {
     /// Lets it stand still, if that can be.
     pub fn hold(&self) {
         self.turn(|hand| match hand {
-            Hand::Until(end) => Hand::Left(end.saturating_duration_since(Instant::now())),
+            Hand::Until(end) => Hand::Left(end.saturating_duration_since(now())),
             still => still,
         });
     }
@@ -42,7 +42,7 @@ impl Allowance {
     /// Lets it go on, with what was left of it.
     pub fn go_on(&self) {
         self.turn(|hand| match hand {
-            Hand::Left(left) => Hand::Until(Instant::now() + left),
+            Hand::Left(left) => Hand::Until(now() + left),
             going => going,
         });
     }
@@ -71,6 +71,11 @@ impl Allowance {
             }
         }
     }
+}
+
+/// Now, by the clock that timers go by.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::line::{Line, Listener};
 use crate::vault::closed;
-use crate::{Failure, Inquiry, Remark};
+use crate::{Clearance, Failure, Inquiry, Remark};
 
 /// What a driver says while it runs.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub enum Said {
     /// Part of the answer.
     Partial(Vec<Content>),
     /// The effect begins; it waits until that is on record.
-    Submit(oneshot::Sender<Result<(), Stop>>),
+    Submit(oneshot::Sender<Result<Clearance, Stop>>),
     /// It wanted a secret; it waits until that is on record.
     Wanted {
         /// Which.
@@ -99,9 +99,12 @@ impl Link {
     }
 
     /// Says that the effect begins now, and waits until that is on record. Where it cannot be put on
-    /// record, there must be no effect.
-    pub async fn submit(&self) -> Result<(), Failure> {
-        self.recorded(Said::Submit).await
+    /// record, or this process stood still meanwhile, there must be no effect. A driver that does not
+    /// send at once asks the clearance again before it does.
+    pub async fn submit(&self) -> Result<Clearance, Failure> {
+        let clearance = self.recorded(Said::Submit).await?;
+        clearance.check()?;
+        Ok(clearance)
     }
 
     /// Says which secret was wanted and what became of that, and gives the secret once it is on record.
@@ -120,10 +123,10 @@ impl Link {
     }
 
     /// Says something and waits until it is on record.
-    async fn recorded(
+    async fn recorded<T>(
         &self,
-        said: impl FnOnce(oneshot::Sender<Result<(), Stop>>) -> Said,
-    ) -> Result<(), Failure> {
+        said: impl FnOnce(oneshot::Sender<Result<T, Stop>>) -> Said,
+    ) -> Result<T, Failure> {
         let (sender, receiver) = oneshot::channel();
         let gone = || {
             let stop = Stop::new(Code::Internal, "nobody is left to record what happens");

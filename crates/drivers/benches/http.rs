@@ -130,7 +130,7 @@ impl Call {
                 biased;
                 result = &mut run => break result,
                 said = heard.next() => if let Said::Submit(answer) = said {
-                    let _ = answer.send(Ok(()));
+                    let _ = answer.send(Ok(haft_driver::Clearance::default()));
                 },
             }
         };

@@ -160,6 +160,7 @@ impl RunChange {
             Event::Submitted(_) => self.effect = Some(EffectState::Submitted),
             Event::AttemptEnded(ended) => self.effect = Some(ended.effect),
             Event::EffectSettled(settled) => self.effect = Some(settled.effect),
+            Event::EffectObserved(seen) => self.effect = Some(seen.effect),
             Event::CompensationEnded(ended) => self.effect = Some(ended.effect),
             _ => {}
         }
@@ -171,7 +172,8 @@ impl RunChange {
             run.tool_id.clone_from(tool);
         }
         run.status = self.status.unwrap_or(run.status);
-        run.effect_state = self.effect.unwrap_or(run.effect_state);
+        run.effect_state =
+            self.effect.map_or(run.effect_state, |next| run.effect_state.learn(next));
         if let Some(approval) = &self.approval {
             run.approval_id.clone_from(approval);
         }

@@ -1,6 +1,8 @@
 //! What is handed in to be kept: facts that go into one entry of the chain, and bytes beside them.
 
-use haft_model::{Actor, Digest, Fact, InvocationId, KeySource, QuestionId, Timestamp, TokenId};
+use haft_model::{
+    Actor, Digest, DualTime, Fact, InvocationId, KeySource, QuestionId, Timestamp, TokenId,
+};
 
 use crate::Fence;
 
@@ -33,9 +35,9 @@ pub struct Claim {
     /// Who.
     pub owner: String,
     /// When.
-    pub now: Timestamp,
+    pub now: DualTime,
     /// Until when, unless it is prolonged.
-    pub until: Timestamp,
+    pub until: DualTime,
 }
 
 /// Bytes that are kept beside the log.

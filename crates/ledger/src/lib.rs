@@ -15,6 +15,8 @@ mod memo;
 mod memory;
 mod question;
 mod received;
+#[cfg(feature = "sabotage")]
+pub mod sabotage;
 mod sqlite;
 mod store;
 mod story;

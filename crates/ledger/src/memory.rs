@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use haft_model::{
-    Digest, EffectState, InvocationId, KeySource, QuestionState, StandingAnswer, Timestamp, Token,
+    Digest, DualTime, EffectState, InvocationId, KeySource, QuestionState, StandingAnswer, Token,
 };
 use tokio::sync::watch;
 
@@ -76,6 +76,17 @@ impl MemoryStore {
     }
 }
 
+/// Whether a test wants to know what becomes of everything without this guard.
+#[cfg(feature = "sabotage")]
+fn is_switched_off(guard: &Guard) -> bool {
+    use crate::sabotage::Mechanism;
+    match guard {
+        Guard::Fence(_) => Mechanism::Fence.is_off(),
+        Guard::Intent { .. } => Mechanism::IntentGuard.is_off(),
+        _ => false,
+    }
+}
+
 /// Where the bytes lie that came with an entry of the house.
 fn house() -> InvocationId {
     InvocationId::from("")
@@ -95,7 +106,7 @@ impl Kept {
         let id = draft.invocation.as_ref();
         let fence = match (&draft.claim, id) {
             (Some(claim), Some(id)) => {
-                let fence = self.lease(id, &claim.owner, claim.now, claim.until);
+                let fence = self.lease(id, &claim.owner, &claim.now, claim.until.clone());
                 Some(fence.ok_or(Error::Forbidden(Guard::Free))?)
             }
             (Some(_) | None, _) => None,
@@ -155,6 +166,10 @@ impl Kept {
     }
 
     fn holds(&self, draft: &Draft, guard: &Guard) -> bool {
+        #[cfg(feature = "sabotage")]
+        if is_switched_off(guard) {
+            return true;
+        }
         let id = draft.invocation.as_ref();
         match guard {
             Guard::Fence(token) => {
@@ -190,14 +205,14 @@ impl Kept {
         &mut self,
         id: &InvocationId,
         owner: &str,
-        now: Timestamp,
-        until: Timestamp,
+        now: &DualTime,
+        until: DualTime,
     ) -> Option<Fence> {
         if self.state.run(id).is_some_and(|run| run.ended_at.is_some()) {
             return None;
         }
         let other = self.leases.get(id).filter(|lease| lease.owner != owner);
-        if other.is_some_and(|lease| lease.until > now) {
+        if other.is_some_and(|lease| !lease.until.is_past(now)) {
             return None;
         }
         self.token += 1;
@@ -354,24 +369,24 @@ impl Store for MemoryStore {
         &'a self,
         id: &'a InvocationId,
         owner: &'a str,
-        now: Timestamp,
-        until: Timestamp,
+        now: DualTime,
+        until: DualTime,
     ) -> BoxFuture<'a, Result<Option<Fence>, Error>> {
-        ready(Ok(self.with(|kept| kept.lease(id, owner, now, until))))
+        ready(Ok(self.with(|kept| kept.lease(id, owner, &now, until))))
     }
 
     fn renew<'a>(
         &'a self,
         id: &'a InvocationId,
         fence: Fence,
-        until: Timestamp,
-    ) -> BoxFuture<'a, Result<(), Error>> {
-        self.with(|kept| {
-            if let Some(lease) = kept.leases.get_mut(id).filter(|lease| lease.fence == fence) {
-                lease.until = lease.until.max(until);
-            }
-        });
-        ready(Ok(()))
+        until: DualTime,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        ready(Ok(self.with(|kept| {
+            let same = kept.leases.get_mut(id).filter(|lease| lease.fence == fence);
+            let held = same.is_some();
+            same.into_iter().for_each(|lease| lease.until = lease.until.clone().max(until.clone()));
+            held
+        })))
     }
 
     fn release<'a>(

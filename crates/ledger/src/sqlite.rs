@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use haft_model::{Digest, InvocationId, KeySource, StandingAnswer, Timestamp, Token};
+use haft_model::{Digest, DualTime, InvocationId, KeySource, StandingAnswer, Timestamp, Token};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -323,8 +323,8 @@ impl Store for SqliteStore {
         &'a self,
         id: &'a InvocationId,
         owner: &'a str,
-        now: Timestamp,
-        until: Timestamp,
+        now: DualTime,
+        until: DualTime,
     ) -> BoxFuture<'a, Result<Option<Fence>, Error>> {
         let (id, owner, times) = (id.clone(), owner.to_owned(), [now, until]);
         Box::pin(self.ask(move |answer| Task::Lease { id, owner, times, answer }))
@@ -334,8 +334,8 @@ impl Store for SqliteStore {
         &'a self,
         id: &'a InvocationId,
         fence: Fence,
-        until: Timestamp,
-    ) -> BoxFuture<'a, Result<(), Error>> {
+        until: DualTime,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
         let id = id.clone();
         Box::pin(self.ask(move |answer| Task::Renew { id, fence, until, answer }))
     }

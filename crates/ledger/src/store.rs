@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use haft_model::{
-    Answer, Charge, Code, Digest, DriverId, EffectState, Intent, InvocationId, KeySource, Question,
-    QuestionId, QuestionState, StandingAnswer, Status, Timestamp, Token,
+    Answer, Charge, Code, Digest, DriverId, DualTime, EffectState, Intent, InvocationId, KeySource,
+    Question, QuestionId, QuestionState, StandingAnswer, Status, Timestamp, Token,
 };
 use serde::Serialize;
 
@@ -102,18 +102,19 @@ pub trait Store: Send + Sync {
         &'a self,
         id: &'a InvocationId,
         owner: &'a str,
-        now: Timestamp,
-        until: Timestamp,
+        now: DualTime,
+        until: DualTime,
     ) -> BoxFuture<'a, Result<Option<Fence>, Error>>;
 
     /// Prolongs a lease, if it is still the same. Others of its owner stay as they are: a call that
-    /// nobody carries on any more has to run out, however busy its process is.
+    /// nobody carries on any more has to run out, however busy its process is. Tells whether it is
+    /// the same.
     fn renew<'a>(
         &'a self,
         id: &'a InvocationId,
         fence: Fence,
-        until: Timestamp,
-    ) -> BoxFuture<'a, Result<(), Error>>;
+        until: DualTime,
+    ) -> BoxFuture<'a, Result<bool, Error>>;
 
     /// Gives leases back.
     fn release_all(&self, leases: Vec<(InvocationId, Fence)>) -> BoxFuture<'_, Result<(), Error>> {
@@ -221,7 +222,7 @@ pub struct Lease {
     /// Who.
     pub owner: String,
     /// Until when, unless it is prolonged.
-    pub until: Timestamp,
+    pub until: DualTime,
     /// The token.
     pub fence: Fence,
 }

@@ -9,9 +9,9 @@ mod undoing;
 
 use haft_model::{
     Actor, BatchDiscarded, BatchPlace, CancelNote, CancelRequested, Code, ContextModified, Decided,
-    Decision, DriverId, EffectSettled, EffectState, HookRun, Intent, InvocationId, Kept, Mutation,
-    Persisted, PhaseLine, Queued, Redacted, Reported, ResolvedFacts, ResultStatus, SecretUse,
-    SentAgain, Status, Timestamp,
+    Decision, DriverId, EffectObserved, EffectSettled, EffectState, HookRun, Intent, InvocationId,
+    Kept, Mutation, Persisted, PhaseLine, Queued, Redacted, Reported, ResolvedFacts, ResultStatus,
+    SecretUse, SentAgain, Status, Timestamp,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -81,6 +81,8 @@ pub struct Story {
     pub context_modifiers: Vec<(Timestamp, ContextModified)>,
     /// What people found out of its effect after its end, with the times.
     pub settlements: Vec<(Timestamp, EffectSettled)>,
+    /// What processes saw that had lost the call to another one.
+    pub observed: Vec<(Timestamp, EffectObserved)>,
     /// The calls that were to undo this one, in order.
     pub undoings: Vec<Undoing>,
     /// The driver of the last plan, and its version where that is on record.

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Answer, ArgumentsReady, AttemptEnded, BatchDiscarded, BatchPlanned, BatchReleased,
     CancelRequested, Closed, Compensating, CompensationEnded, ContextModified, Decided, Declared,
-    DeferredSeen, EffectSettled, Ended, HookPoint, HookRun, HookStarted, InputEnded, Intent, Note,
-    Persisted, Planned, Question, Queued, Redacted, Reported, ResultCreated, SecretUse, Selected,
-    SentAgain, StandingAnswer, StandingRevoked, Started, Status, Submitted, SurfaceSeen, TakenOver,
-    Token, TokenRevoked, Yielded,
+    DeferredSeen, EffectObserved, EffectSettled, Ended, HookPoint, HookRun, HookStarted,
+    InputEnded, Intent, Note, Persisted, Planned, Question, Queued, Redacted, Reported,
+    ResultCreated, SecretUse, Selected, SentAgain, StandingAnswer, StandingRevoked, Started,
+    Status, Submitted, SurfaceSeen, TakenOver, Token, TokenRevoked, Yielded,
 };
 
 /// One thing that happened: the 27 classes of the standard, and ours in addition.
@@ -144,6 +144,9 @@ pub enum Event {
     /// Ours: another process took over a call whose own had died.
     #[serde(rename = "haft.invocation.taken_over")]
     TakenOver(TakenOver),
+    /// Ours: a process that had lost the call to another one saw its effect.
+    #[serde(rename = "haft.effect.observed")]
+    EffectObserved(Box<EffectObserved>),
     /// Ours: a person found out what became of an effect that nobody knew.
     #[serde(rename = "haft.effect.settled")]
     EffectSettled(EffectSettled),
@@ -222,6 +225,7 @@ impl Event {
             | Event::AttemptEnded(_)
             | Event::CancelRequested(_)
             | Event::TakenOver(_)
+            | Event::EffectObserved(_)
             | Event::EffectSettled(_)
             | Event::Compensating(_)
             | Event::CompensationEnded(_)

@@ -12,6 +12,7 @@ mod code;
 mod content;
 mod decision;
 mod digest;
+mod dual_time;
 mod effect;
 mod envelope;
 mod event;
@@ -57,6 +58,7 @@ pub use code::{Code, Retry};
 pub use content::{Content, Link, Media};
 pub use decision::{Decision, Firmness, Layer, Needs, Opinion, Says};
 pub use digest::Digest;
+pub use dual_time::{BootTime, DualTime};
 pub use effect::{
     EffectClass, EffectProfile, FactRule, Facts, InferredFact, MutationClass, Requires, Risk, Tier,
     Tri,
@@ -90,7 +92,7 @@ pub use schedule::{
     YieldPolicy,
 };
 pub use secret::{Grantee, Secret, SecretKind, SecretUse};
-pub use settled::{Compensating, CompensationEnded, EffectSettled};
+pub use settled::{Compensating, CompensationEnded, EffectObserved, EffectSettled, Submitted};
 pub use shown::{cleaned, is_shown};
 pub use signature::Signature;
 pub use situation::Situation;
@@ -99,7 +101,7 @@ pub use step::{
     ArgumentsReady, AttemptEnded, CancelNote, CancelRequested, Closed, Decided, Declared,
     DeferredSeen, Ended, HookRun, HookStarted, InputEnded, Note, Persisted, Planned, Queued,
     Redacted, Reported, ResolvedFacts, ResultCreated, Selected, StandingRevoked, Started,
-    Submitted, SurfaceSeen, TakenOver, Yielded,
+    SurfaceSeen, TakenOver, Yielded,
 };
 pub use stop::{Blame, Stop};
 pub use time::{

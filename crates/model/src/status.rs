@@ -228,6 +228,16 @@ impl EffectState {
         self == next || allowed.contains(&next)
     }
 
+    /// What is known once this is said too. What took place stays so, whatever is said later by a
+    /// process that did not see it.
+    pub fn learn(self, next: EffectState) -> EffectState {
+        use EffectState::*;
+        match next {
+            None | NotSubmitted | Submitted | Unknown | NotCommitted if self == Committed => self,
+            said => said,
+        }
+    }
+
     /// Whether something is known to have changed outside.
     pub fn is_done(self) -> bool {
         matches!(self, EffectState::Committed | EffectState::PartiallyCommitted)

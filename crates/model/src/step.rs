@@ -231,13 +231,6 @@ pub struct Started {
     pub charge: Charge,
 }
 
-/// The point of no return.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Submitted {
-    /// Of which attempt.
-    pub attempt: u32,
-}
-
 /// An attempt is over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptEnded {

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Code, EffectState, ResultStatus, Retry, Situation, Status, Stop};
+use crate::{
+    Code, EffectState, ResultStatus, Retry, Situation, Status, Stop, Timestamp, parse_timestamp,
+};
 
 /// Why a call did not end as its caller hoped: one code, the state of the effect, and advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +35,9 @@ pub struct ToolError {
     /// The facts behind it.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub cause: Value,
+    /// Until when it may still take effect, where the backend knows nothing of it so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
     /// What the backend called it, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_error_ref: Option<String>,
@@ -85,6 +90,7 @@ impl ToolError {
                 retry_after_ms: stop.cause.get("retry_after_ms").and_then(Value::as_u64),
             },
             effect_state: effect,
+            until: stop.cause.get("until").and_then(Value::as_str).and_then(parse_timestamp),
             native_error_ref: stop.cause.get("native").and_then(Value::as_str).map(str::to_owned),
             rejected: stop
                 .rejected

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haft_ledger::{Fence, IntentRecord, Store};
-use haft_model::InvocationId;
+use haft_model::{InvocationId, KeySource};
 
 use crate::Runtime;
 
@@ -42,9 +42,13 @@ impl Delivery {
         }
     }
 
-    /// Whether the answer of a call on record was handed over.
+    /// Whether the answer of a call on record was handed over. An intent without a key is on record for
+    /// as long as nobody has its outcome: one without a lease was told as unknown, and what was found
+    /// out since is news to its caller.
     pub(crate) fn is_heard(&self, record: &IntentRecord) -> bool {
-        record.lease.is_none() || self.answers().heard.contains(&record.run.invocation_id)
+        let found_out = record.intent.source == KeySource::Intent && record.run.ended_at.is_some();
+        let released = record.lease.is_none() && !found_out;
+        released || self.answers().heard.contains(&record.run.invocation_id)
     }
 
     /// Notes that an answer was handed over, and tells whether somebody has to tell the store.

@@ -7,16 +7,19 @@ mod form;
 mod reporting;
 mod running;
 
-pub(crate) use attempts::Became;
+pub(crate) use attempts::{Became, still_possible};
 
-use std::time::Instant;
+use std::time::Duration;
 
 use haft_catalog::{Circuit, Sender};
-use haft_driver::{Allowance, Attempt, Failure, Link, Output, Said};
+use haft_driver::{Allowance, Attempt, Clearance, Failure, Link, Output, Said};
 use haft_model::{
-    AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Digest, EffectState,
-    Event, PhaseOutcome, Progress, Queued, Secret, SecretUse, Started, Status, Stop, Submitted,
+    AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Digest, DualTime,
+    EffectState, Event, PhaseOutcome, Progress, Queued, Secret, SecretUse, Started, Status, Stop,
+    Submitted, after,
 };
+
+use tokio::time::Instant;
 
 use crate::Manner;
 use crate::background;
@@ -130,8 +133,8 @@ impl Walk<'_> {
             Failure::new(stop, effect)
         };
         if mutates {
-            let until = self.runtime.lease_end();
-            self.journal.claim(&self.runtime.options.node, until);
+            self.journal.claim(&self.runtime.options);
+            let _ = self.journal.prolong(&self.runtime.options).await;
         }
         self.journal.note(Event::Started(Started {
             attempt: self.attempt,
@@ -140,9 +143,10 @@ impl Walk<'_> {
             fence: self.journal.fence().map_or(0, |fence| fence.0),
             charge: self.charge(cleared),
         }));
+        let mut submitted = None;
         if mutates {
             if !reports {
-                self.journal.note(Event::Submitted(Submitted { attempt: self.attempt }));
+                submitted = Some(self.submitted(cleared));
             }
             // INVARIANT: decision, binding and "submitted" are on the disk before the effect.
             if let Err(stop) = self.journal.save().await {
@@ -162,8 +166,9 @@ impl Walk<'_> {
         let wish = self.enlisted.wish.clone();
         let mut running = Running::new(cleared, manner, wish, until, self.runtime.pulse.clone());
         (running.mutates, running.effect) = (mutates, effect);
+        running.clearance = submitted.map(|at| self.journal.clearance(&self.runtime.options, &at));
         if self.people_fill_in(&running) {
-            (running.people, running.time) = (true, Allowance::holdable(until));
+            (running.people, running.time) = (true, Allowance::holdable(until.into_std()));
         }
         let outcome = self.run(&mut running, cleared).await;
         self.withdraw_forms(&mut running, "the attempt ended before it was answered");
@@ -193,7 +198,7 @@ impl Walk<'_> {
             &cleared.permit,
             plan,
             self.attempt,
-            running.deadline,
+            running.deadline.into_std(),
             running.cancel.clone(),
             link,
         );
@@ -205,6 +210,12 @@ impl Walk<'_> {
         let attempt =
             attempt.guarded(judge::guard(&self.world, &cleared.understood, self.journal.now()));
         let driver = &cleared.understood.driver;
+        // INVARIANT: nothing stands between this and the driver. A process that stood still since the
+        // submission was recorded, and may have lost the call, sends nothing.
+        if let Some(Err(failure)) = running.clearance.as_ref().map(Clearance::check) {
+            running.effect = EffectState::NotSubmitted;
+            return Err(failure);
+        }
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
         let mut work = Guarded(work);
         loop {
@@ -241,20 +252,11 @@ impl Walk<'_> {
             }
             Said::Submit(reply) => {
                 let recorded = match running.effect {
-                    EffectState::NotSubmitted => {
-                        self.journal.note(Event::Submitted(Submitted { attempt: self.attempt }));
-                        let saved = self.journal.save().await;
-                        if saved.is_err() {
-                            self.journal.retract(|event| matches!(event, Event::Submitted(_)));
-                        }
-                        saved
-                    }
+                    EffectState::NotSubmitted => self.submit(running).await,
                     _ => Ok(()),
                 };
-                if recorded.is_ok() && running.effect == EffectState::NotSubmitted {
-                    running.effect = EffectState::Submitted;
-                }
-                let _ = reply.send(recorded);
+                let cleared = running.clearance.clone().unwrap_or_default();
+                let _ = reply.send(recorded.map(|()| cleared));
             }
             Said::Wanted { slug, outcome, reply } => {
                 let recorded = self.wanted(running, slug, outcome).await;
@@ -266,6 +268,39 @@ impl Walk<'_> {
             Said::Remark(remark) => self.remark(running, remark),
             Said::Backgrounded => Box::pin(self.backgrounded(running)).await,
         }
+    }
+
+    /// Puts on record that the effect begins now. From then on the driver has leave to send, for a while.
+    async fn submit(&mut self, running: &mut Running<'_>) -> Result<(), Stop> {
+        let at = self.submitted(running.cleared);
+        #[cfg(feature = "sabotage")]
+        if haft_ledger::sabotage::Mechanism::SubmittedFirst.is_off() {
+            running.effect = EffectState::Submitted;
+            running.clearance = Some(self.journal.clearance(&self.runtime.options, &at));
+            return Ok(());
+        }
+        if let Err(stop) = self.journal.save().await {
+            self.journal.retract(|event| matches!(event, Event::Submitted(_)));
+            return Err(stop);
+        }
+        running.effect = EffectState::Submitted;
+        running.clearance = Some(self.journal.clearance(&self.runtime.options, &at));
+        Ok(())
+    }
+
+    /// Notes the point of no return, and how long the backend may take from there. Gives the moment.
+    fn submitted(&mut self, cleared: &Cleared) -> DualTime {
+        let now = self.runtime.clock.time();
+        let understood = &cleared.understood;
+        let stated = understood.status.as_ref().and_then(|status| status.final_after);
+        let stated = stated.and_then(|span| after(now.at, span));
+        let stated = stated.map(|end| DualTime::from(end).remaining(&DualTime::from(now.at)));
+        let margin = self.runtime.options.final_after.max(stated.unwrap_or_default());
+        let until = now.later(Duration::from_millis(understood.plan.limits.timeout_ms) + margin);
+        let attempt = self.attempt;
+        self.journal.note(Event::Submitted(Submitted { attempt, until: Some(until.clone()) }));
+        self.possible_until = Some(until);
+        now
     }
 
     /// A driver wants a secret: on record before it has it, and hidden from then on.
@@ -332,7 +367,7 @@ impl Walk<'_> {
         };
         if running.effect == EffectState::NotSubmitted && effect.may_have_happened() {
             // It did not say so when it had to; the record does not hide that it began.
-            self.journal.note(Event::Submitted(Submitted { attempt: self.attempt }));
+            self.submitted(running.cleared);
         }
         if let (Some(reason), Some(fact)) = (running.stopping, running.cancel_outcome(&outcome)) {
             self.note_cancel(running, fact, reason);

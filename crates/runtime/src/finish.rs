@@ -3,6 +3,7 @@
 mod after;
 mod context;
 mod held;
+mod observed;
 
 use haft_driver::{Failure, Output};
 use haft_model::{
@@ -266,8 +267,17 @@ impl Walk<'_> {
         if !keeps {
             self.journal.unbind();
         }
-        let closed = self.journal.close(keeps).await;
-        let kept = keeps && closed.is_ok();
+        #[cfg(feature = "sabotage")]
+        let keeps = keeps && !haft_ledger::sabotage::Mechanism::DeliveryLease.is_off();
+        #[cfg(feature = "sabotage")]
+        if haft_ledger::sabotage::Mechanism::RecordFirst.is_off() {
+            // A lease that nobody carries on runs out, and the next process finds what was left.
+            return envelope;
+        }
+        let mut closed = self.journal.close(keeps).await;
+        if closed.is_err() && self.journal.is_shut_out() && envelope.effect_state.is_done() {
+            closed = self.observed(&envelope).await;
+        }
         if self.journal.is_shut_out() && !envelope.effect_state.may_have_happened() {
             envelope = self.carried_on_elsewhere();
         }
@@ -275,7 +285,8 @@ impl Walk<'_> {
             self.runtime.ended(self.journal.id());
         }
         envelope.unrecorded = closed.err().map(|stop| stop.message);
-        match kept.then(|| self.journal.leave_fence()).flatten() {
+        // An end that could not be written may be there all the same, so the answer is waited for too.
+        match keeps.then(|| self.journal.leave_fence()).flatten() {
             Some(fence) => self.runtime.delivery.expect(self.journal.id(), fence),
             None => self.journal.release().await,
         }

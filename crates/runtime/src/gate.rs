@@ -160,7 +160,7 @@ impl Walk<'_> {
             self.keep(&understood.plan.input);
             let question = self.question(&understood, decision);
             self.journal.note(Event::PermissionRequested(Box::new(question.clone())));
-            self.journal.claim(&self.runtime.options.node, self.runtime.lease_end());
+            self.journal.claim(&self.runtime.options);
             self.journal.save().await?;
             match self.answered(call, &understood, question, manner).await? {
                 Ending::Cleared(cleared) => return Ok(*cleared),

@@ -1,16 +1,19 @@
 //! The journal of one call: what happened so far, and when it reaches the ledger.
 
+mod lease;
 mod opening;
 mod patience;
 mod phases;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use haft_ledger::{Blob, Claim, Draft, Fence, Guard, Store, Wait};
 use haft_model::{
-    Actor, Event, Fact, InvocationId, Kept, PhaseLine, Reported, Status, Stop, Timestamp,
+    Actor, DualTime, Event, Fact, InvocationId, Kept, PhaseLine, Reported, Status, Stop, Timestamp,
 };
+
+use tokio::time::Instant;
 
 use crate::Clock;
 use crate::batch::Seat;
@@ -43,8 +46,8 @@ pub(crate) struct Journal {
     /// Why nothing is to be written about the call.
     refused: Option<Stop>,
     patience: Patience,
-    /// When the lease was last prolonged.
-    leased: Instant,
+    /// When the lease was last taken or prolonged, unless it was lost since.
+    leased: Option<DualTime>,
     durable: bool,
     /// Whether anything about it was handed to the ledger.
     written: bool,
@@ -75,7 +78,7 @@ impl Journal {
             shut_out: false,
             refused: None,
             patience: Patience::new(),
-            leased: now,
+            leased: taken_up.map(|taken| taken.leased.clone()),
             durable: taken_up.is_some(),
             written: taken_up.is_some(),
             status: taken_up.map_or(Status::Planned, |taken| taken.status),
@@ -208,28 +211,6 @@ impl Journal {
         fill(self.progress)
     }
 
-    /// Takes the right to write about the call together with what is saved next. From now on
-    /// everything has to be on the disk.
-    pub(crate) fn claim(&mut self, owner: &str, until: Timestamp) {
-        self.durable = true;
-        if self.fence.is_none() {
-            let (owner, now) = (owner.to_owned(), self.clock.now());
-            self.claim = Some(Claim { owner, now, until });
-        }
-    }
-
-    /// Prolongs the lease, if a good part of it is over.
-    pub(crate) async fn prolong(&mut self, options: &crate::Options) -> Result<(), Stop> {
-        let Some(fence) = self.fence else { return Ok(()) };
-        if self.leased.elapsed() < options.lease / 3 {
-            return Ok(());
-        }
-        self.leased = Instant::now();
-        let until = crate::runtime::later(self.clock.now(), options.lease);
-        let renewed = self.patience.hold(self.store.renew(&self.id, fence, until)).await;
-        renewed.map_err(unrecorded)
-    }
-
     /// Puts everything noted so far on the disk, and waits for it.
     pub(crate) async fn save(&mut self) -> Result<(), Stop> {
         self.durable = true;
@@ -239,8 +220,7 @@ impl Journal {
     /// Shows what was noted so far to others while the call goes on. Whoever is shown takes a lease,
     /// or the next process would take the call for one that nobody has.
     pub(crate) async fn show(&mut self, options: &crate::Options) -> Result<(), Stop> {
-        let until = crate::runtime::later(self.clock.now(), options.lease);
-        self.claim(&options.node, until);
+        self.claim(options);
         self.send(Wait::Until(self.patience.short())).await
     }
 
@@ -279,19 +259,6 @@ impl Journal {
         written
     }
 
-    /// Leaves the right to write about the call where it is, for whoever hands the answer over.
-    pub(crate) fn leave_fence(&mut self) -> Option<Fence> {
-        self.fence.take()
-    }
-
-    /// Gives the right to write about the call back.
-    pub(crate) async fn release(&mut self) {
-        if let Some(fence) = self.fence.take() {
-            // A lease that cannot be given back runs out by itself.
-            let _ = self.patience.hold(self.store.release(&self.id, fence)).await;
-        }
-    }
-
     async fn send(&mut self, wait: Wait) -> Result<(), Stop> {
         if self.facts.is_empty() {
             return Ok(());
@@ -302,11 +269,11 @@ impl Journal {
             Ok(receipt) => {
                 self.tell(self.reports(&kept.0));
                 self.written = true;
-                self.claim = None;
+                let claim = self.claim.take();
                 self.condition = None;
                 if receipt.fence.is_some() {
                     self.fence = receipt.fence;
-                    self.leased = Instant::now();
+                    self.leased = claim.map(|claim| claim.now);
                 }
                 Ok(())
             }

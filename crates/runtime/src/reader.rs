@@ -89,14 +89,20 @@ impl Reader {
 
     /// The envelope of a call that is over; none while it is not, or when its bytes are gone.
     pub async fn result(&self, id: &InvocationId) -> Result<Option<Envelope>, Stop> {
-        for entry in self.story(id).await?.iter().rev() {
-            for fact in Reader::facts(entry)?.iter().rev() {
-                let Event::ResultCreated(created) = &fact.event else { continue };
-                let bytes = self.payload(id, &created.result.digest).await?;
-                return Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()));
+        let (mut result, mut observed) = (None, None);
+        for entry in &self.story(id).await? {
+            for fact in Reader::facts(entry)? {
+                match fact.event {
+                    Event::ResultCreated(created) => result = Some(created.result),
+                    Event::EffectObserved(seen) => observed = Some(seen.result),
+                    _ => {}
+                }
             }
         }
-        Ok(None)
+        // Whoever saw the effect knows better than whoever took the call over.
+        let Some(kept) = observed.or(result) else { return Ok(None) };
+        let bytes = self.payload(id, &kept.digest).await?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
     /// The facts of an entry.

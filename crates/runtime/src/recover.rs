@@ -1,25 +1,25 @@
 //! Taking up calls whose own process is gone: still waiting, never sent, or nobody knows.
 
 mod asked;
+mod effect;
 mod past;
 mod untold;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use haft_catalog::Sender;
-use haft_driver::{BoxFuture, Failure};
+use haft_driver::BoxFuture;
 use haft_ledger::{Fence, QuestionRecord, RunFilter};
 use haft_model::{
-    Audience, Call, Code, Digest, EffectState, Envelope, Event, InvocationId, Opinion, PhaseLine,
+    Audience, Call, Code, Digest, DualTime, Envelope, Event, InvocationId, Opinion, PhaseLine,
     QuestionState, Status, Stop, TakenOver, Trace, Verdict, utc_day,
 };
 use haft_policy::Permit;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::batch::Crew;
 use crate::enlisted::Enlisted;
-use crate::execute::Became;
 use crate::gate::{Cleared, Ending};
 use crate::journal::{Journal, Opening, TakenUp, unrecorded};
 use crate::limits;
@@ -27,7 +27,7 @@ use crate::runtime::{called_off, later};
 use crate::understand::Understood;
 use crate::walk::{Halt, Walk};
 use crate::{Manner, Patience, Runtime, Unsent};
-use past::Past;
+pub(crate) use past::Past;
 
 /// How many open calls are looked up at once, and how many are settled side by side.
 const PAGE: usize = 1000;
@@ -54,6 +54,7 @@ pub(crate) enum Attended {
 /// A call that this process took, and nobody else has.
 pub(crate) struct Grabbed<'r> {
     fence: Fence,
+    leased: DualTime,
     enlisted: Enlisted<'r>,
 }
 
@@ -98,6 +99,7 @@ impl Runtime {
                 None => break,
             }
         }
+        self.look_again().await?;
         self.tell_originals().await?;
         failed.map_or(Ok(settled), Err)
     }
@@ -138,12 +140,14 @@ impl Runtime {
     pub(crate) async fn grab(&self, id: &InvocationId) -> Result<Option<Grabbed<'_>>, Stop> {
         let Some(enlisted) = self.enlist(id) else { return Ok(None) };
         let node = &self.options.node;
-        let (now, until) = (self.clock.now(), self.lease_end());
-        let fence = self.store.lease(id, node, now, until).await.map_err(unrecorded)?;
+        let leased = self.clock.time();
+        let until = leased.later(self.options.lease);
+        let fence = self.store.lease(id, node, leased.clone(), until).await;
+        let fence = fence.map_err(unrecorded)?;
         // The lease may have been free because the call had just ended.
         match (fence, self.status_of(id).await?) {
             (Some(fence), Some(status)) if !status.is_terminal() => {
-                Ok(Some(Grabbed { fence, enlisted }))
+                Ok(Some(Grabbed { fence, leased, enlisted }))
             }
             (Some(fence), _) => {
                 self.store.release(id, fence).await.map_err(unrecorded)?;
@@ -193,7 +197,7 @@ impl Runtime {
         grabbed: Grabbed<'r>,
         past: &Past,
     ) -> Result<Walk<'r>, Stop> {
-        let Grabbed { fence, enlisted } = grabbed;
+        let Grabbed { fence, leased, enlisted } = grabbed;
         let began = past.facts.first().map_or_else(|| self.clock.now(), |fact| fact.at);
         let age = self.clock.now().as_microsecond().saturating_sub(began.as_microsecond());
         let phases = past.facts.iter().flat_map(|fact| &fact.phases);
@@ -203,6 +207,7 @@ impl Runtime {
             taken_up: Some(TakenUp {
                 subject: past.subject(),
                 fence,
+                leased,
                 status: past.status(),
                 progress: past.progress(),
                 age: u64::try_from(age).unwrap_or_default(),
@@ -247,35 +252,6 @@ impl Runtime {
 type Outcome = Result<haft_driver::Output, Halt>;
 
 impl Walk<'_> {
-    /// What became of an effect that had begun when the process died: what the backend says, else
-    /// nobody knows.
-    async fn found_out(&mut self, past: &Past, id: &InvocationId) -> Outcome {
-        // The attempt that was under way is the last one there was.
-        self.attempt = past.attempts();
-        let became = match self.as_it_was(past, id, past.ran()).await {
-            Ok((_, understood)) => {
-                self.plan = Some(understood.plan.clone());
-                self.became(&understood).await
-            }
-            Err(_) => None,
-        };
-        let failed = |stop: Stop, effect| Err(Halt::Stopped(Box::new(Failure::new(stop, effect))));
-        let died = "the process died after the effect had begun";
-        match became {
-            Some(Became::Committed(output)) => Ok(output),
-            Some(Became::Absent) => {
-                let words = format!("{died}; the backend says that it did not take effect");
-                let stop = Stop::new(Code::DependencyUnavailable, words).help("call it again");
-                failed(stop, EffectState::NotCommitted)
-            }
-            None => {
-                let words = format!("{died}; nobody knows what became of it");
-                let help = format!("look at the backend, and tell with `haft settle {id}`");
-                failed(Stop::new(Code::ExecutionFailed, words).help(help), EffectState::Unknown)
-            }
-        }
-    }
-
     /// Goes on from the question that the call waits for; none while it is open.
     async fn go_on(&mut self, past: &Past, id: &InvocationId) -> Result<Option<Outcome>, Stop> {
         let died = || {

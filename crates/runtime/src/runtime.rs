@@ -32,6 +32,9 @@ pub struct Options {
     pub max_parallel: usize,
     /// How long a lease lasts unless it is renewed: so long a dead process keeps its calls.
     pub lease: Duration,
+    /// How long after the time of an attempt its backend may still carry it out, where no contract
+    /// says more. What is on record as submitted is sent within this time, or not at all.
+    pub final_after: Duration,
     /// How long a question may be answered.
     pub question: Duration,
     /// Who fills in forms of backends that a caller cannot show.
@@ -87,6 +90,7 @@ impl Default for Options {
             node: format!("node_{}", uuid::Uuid::now_v7().simple()),
             max_parallel: 10,
             lease: Duration::from_secs(10),
+            final_after: Duration::from_secs(5),
             question: Duration::from_secs(24 * 60 * 60),
             forms: Forms::Inbox,
             form: Duration::from_secs(10 * 60),
@@ -216,11 +220,6 @@ impl Runtime {
     /// The declarations that this process has put on record.
     pub(crate) fn declared(&self) -> MutexGuard<'_, HashSet<(ToolKey, Digest)>> {
         self.declared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// When a lease taken now runs out.
-    pub(crate) fn lease_end(&self) -> Timestamp {
-        later(self.clock.now(), self.options.lease)
     }
 }
 

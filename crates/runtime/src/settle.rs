@@ -5,6 +5,8 @@ use haft_model::{
     Actor, Code, CompensationEnded, EffectSettled, EffectState, Event, Fact, InvocationId, Stop,
 };
 
+use serde_json::json;
+
 use crate::Runtime;
 use crate::journal::unrecorded;
 
@@ -50,6 +52,9 @@ impl Runtime {
             return Err(Stop::new(Code::Conflict, words)
                 .help("`haft runs --unknown` lists those that have to be settled"));
         }
+        if what == Settled::Absent {
+            self.too_late(id).await?;
+        }
         let settled = EffectSettled {
             effect: what.effect(),
             by: by.id.clone(),
@@ -59,6 +64,19 @@ impl Runtime {
         match (&story.compensates, what) {
             (Some(original), Settled::Committed) => self.undone_after_all(original, id, by).await,
             (Some(_) | None, _) => Ok(()),
+        }
+    }
+
+    /// Refuses to say that a call did not take effect while it still may.
+    async fn too_late(&self, id: &InvocationId) -> Result<(), Stop> {
+        match self.past(id).await?.until() {
+            Some(until) if !until.is_past(&self.clock.time()) => {
+                let words = format!("`{id}` may still take effect until {}", until.at);
+                let help = "look at the backend after that, and tell then";
+                let stop = Stop::new(Code::Conflict, words).help(help);
+                Err(stop.because(json!({ "until": until.at })))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 

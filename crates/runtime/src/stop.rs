@@ -1,10 +1,11 @@
 //! Stopping without losing anything: no new calls, time for those under way, and what is left over
 //! is for recovery.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use haft_driver::Cancel;
 use haft_model::{Code, Stop};
+use tokio::time::Instant;
 
 use crate::Runtime;
 
@@ -32,7 +33,7 @@ impl Runtime {
             if self.running().is_empty() {
                 return true;
             }
-            if tokio::time::timeout_at(until.into(), left).await.is_err() {
+            if tokio::time::timeout_at(until, left).await.is_err() {
                 return self.running().is_empty();
             }
         }

@@ -93,6 +93,8 @@ impl Told {
         let secrets = story.secrets.iter().map(|(at, it)| dated(at, json!(it))).collect();
         if let Value::Object(fields) = &mut whole {
             fields.insert("secrets".to_owned(), secrets);
+            let observed = story.observed.iter().map(|(at, it)| dated(at, json!(it))).collect();
+            fields.insert("observed".to_owned(), observed);
         }
         whole
     }

@@ -167,7 +167,7 @@ impl Walk<'_> {
                 .help("leave it to `compensate` to make the call")
                 .into());
         }
-        self.journal.claim(&runtime.options.node, runtime.lease_end());
+        self.journal.claim(&runtime.options);
         self.journal.save().await?;
         let by = self.journal.id().clone();
         runtime.add(&story, &call.actor, Event::Compensating(Compensating { by })).await?;

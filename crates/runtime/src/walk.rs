@@ -7,7 +7,8 @@ use haft_catalog::{DriverStates, Entry, Sender, Viewer};
 use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
-    Audience, Call, CallPhase, Code, Digest, EffectState, Envelope, Event, Intent, InvocationId,
+    Audience, Call, CallPhase, Code, Digest, DualTime, EffectState, Envelope, Event, Intent,
+    InvocationId,
     Kept, Plan, Planned, Question, SchedulerPolicy, Selected, Stop, Tier, ToolKey, Trace, utc_day,
 };
 use serde_json::{Value, json};
@@ -60,6 +61,8 @@ pub(crate) struct Walk<'r> {
     pub(crate) executed: bool,
     /// Which attempt comes next, from 1.
     pub(crate) attempt: u32,
+    /// How long what was sent may still take effect.
+    pub(crate) possible_until: Option<DualTime>,
     pub(crate) requested: String,
     /// Who reads its answer.
     pub(crate) audience: Audience,
@@ -154,6 +157,7 @@ impl<'r> Walk<'r> {
             policies: Vec::new(),
             executed: false,
             attempt: 1,
+            possible_until: None,
             nested: false,
             unattended: false,
             left: false,

@@ -21,6 +21,10 @@ use clients::Client;
 /// The most that a document of an authorization server takes.
 const LARGEST_DOCUMENT: usize = 1024 * 1024;
 
+/// How often what other processes left is looked for: a call that was still possible is settled
+/// once it is not.
+const RECOVERY_PAUSE: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// How many errors are shown at the start.
 const MOST_ERRORS: usize = 10;
 
@@ -41,7 +45,13 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     }
     // What a process that died left behind is settled while callers are heard already.
     let runtime = host.shared_runtime();
-    tokio::spawn(async move { runtime.recover().await });
+    tokio::spawn(async move {
+        loop {
+            // What cannot be settled now is looked at the next time.
+            let _ = runtime.recover().await;
+            tokio::time::sleep(RECOVERY_PAUSE).await;
+        }
+    });
     let spans = telling::begin(&host);
     let desk = Desk::new(host.shared_runtime())?;
     let desk = Arc::new(match &spans {

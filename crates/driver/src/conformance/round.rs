@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use haft_model::{Code, EffectState, Stop};
 
 use super::{Case, SOON};
-use crate::{Attempt, BoxFuture, Cancel, Driver, Failure, Link, Listener, Output, Said, Vault};
+use crate::{
+    Attempt, BoxFuture, Cancel, Clearance, Driver, Failure, Link, Listener, Output, Said, Vault,
+};
 
 /// How a case is carried out.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +113,7 @@ impl Round {
             Said::Submit(answer) => {
                 seen.submissions += 1;
                 seen.before_submission |= happened();
-                let _ = answer.send(self.answer.given());
+                let _ = answer.send(self.answer.given().map(|()| Clearance::default()));
             }
             Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
             Said::Progress(progress) => seen.said.push(format!("{progress:?}")),

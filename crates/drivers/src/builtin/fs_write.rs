@@ -86,8 +86,9 @@ pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Fa
     let prepared = blocking(move || prepare(&root, asked, &guard)).await.and_then(|done| done);
     let prepared = prepared.map_err(unsent)?;
     watch.check().map_err(unsent)?;
-    attempt.link.submit().await?;
-    let done = blocking(move || prepared.carry_out(&watch)).await;
+    let clearance = attempt.link.submit().await?;
+    let carry_out = move || clearance.check().and_then(|()| prepared.carry_out(&watch));
+    let done = blocking(carry_out).await;
     done.map_err(|stop| Failure::new(stop, haft_model::EffectState::Unknown))?
 }
 

@@ -107,7 +107,9 @@ impl Stage {
         let mut hear = |said: Said| match said {
             Said::Submit(answer) => {
                 submissions += 1;
-                let _ = answer.send((around.on_submit)(&around.cancel));
+                let _ = answer.send(
+                    (around.on_submit)(&around.cancel).map(|()| haft_driver::Clearance::default()),
+                );
             }
             Said::Progress(report) => progress.push(report),
             Said::Partial(_) => {}

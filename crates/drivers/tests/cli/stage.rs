@@ -165,7 +165,7 @@ impl Stage {
         let mut take = |said: Said| match said {
             Said::Submit(reply) => {
                 submissions += 1;
-                let _ = reply.send(Ok(()));
+                let _ = reply.send(Ok(haft_driver::Clearance::default()));
             }
             Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
             Said::Progress(told) => progress.push(told),

@@ -198,7 +198,7 @@ impl Ended {
         match said {
             Said::Submit(answer) => {
                 self.submissions += 1;
-                let _ = answer.send(on_submit());
+                let _ = answer.send(on_submit().map(|()| haft_driver::Clearance::default()));
             }
             Said::Wanted { slug, reply, .. } => {
                 self.wanted.push(slug);

@@ -172,7 +172,7 @@ impl Stage {
                     match said {
                         Said::Submit(answer) => {
                             submissions += 1;
-                            let _ = answer.send(Ok(()));
+                            let _ = answer.send(Ok(haft_driver::Clearance::default()));
                         }
                         Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
                         Said::Partial(content) => parts.extend(content.into_iter().map(data)),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft_driver::{Failure, Output};
 use haft_model::{Call, Code, EffectState, Envelope, Event, InvocationId, Stop};
+use haft_runtime::StoppedClock;
 use serde_json::json;
 
 use crate::stage::{READ, Setting, Stage, WRITE, extras};
@@ -118,13 +119,20 @@ async fn a_lost_answer_to_a_charge_that_took_place_is_looked_up_and_adopted() {
 }
 
 #[tokio::test]
-async fn a_charge_that_did_not_take_place_is_made_again() {
+async fn an_absent_charge_is_made_again_only_after_its_deadline() {
+    let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
     let setting = charge(STATUS, 1, Code::TimeoutUnknownCommit, EffectState::Unknown);
-    let stage = saying(setting, "none").open();
+    let stage = saying(setting, "none").clock(clock.clone()).open();
     let envelope = paid(&stage).await;
-    assert_eq!((envelope.error.clone(), charges(&stage)), (None, 2));
-    assert_eq!(envelope.structured_content, Some(json!({"id": "ch-1"})));
+    let until = envelope.error.as_ref().and_then(|error| error.until);
+    assert_eq!(until.map(|until| until.to_string()).as_deref(), Some("2026-01-01T00:00:10Z"));
+    assert_eq!((envelope.effect_state, charges(&stage)), (EffectState::Unknown, 1));
     checked(&stage, &envelope).await;
+    clock.set("2026-01-01T00:00:10Z".parse().unwrap());
+    let again = paid(&stage).await;
+    assert_eq!((again.error.clone(), charges(&stage)), (None, 2));
+    assert_eq!(again.structured_content, Some(json!({"id": "ch-1"})));
+    checked(&stage, &again).await;
 }
 
 #[tokio::test]

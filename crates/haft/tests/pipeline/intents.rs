@@ -303,11 +303,13 @@ fn forgetful(state: &str) -> Setting {
 async fn a_call_sent_again_after_nobody_knew_is_looked_up_first() {
     for (state, id, charges) in [("done", "ch-1", 1), ("none", "ch-2", 2)] {
         for key in [Some("k"), None] {
-            let stage = forgetful(state).open();
+            let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
+            let stage = forgetful(state).clock(clock.clone()).open();
             let paid =
                 |stage: &Stage| stage.canary.tools().iter().filter(|tool| *tool == "pay").count();
             let first = stage.host.call(call(&stage, json!({"amount": 5}), key)).await;
             assert_eq!(first.effect_state, EffectState::Unknown);
+            clock.set("2026-01-01T00:02:00Z".parse().unwrap());
             let again = stage.host.call(call(&stage, json!({"amount": 5}), key)).await;
             assert_eq!(again.structured_content, Some(json!({"id": id})), "{:?}", again.error);
             assert_eq!((again.effect_state, paid(&stage)), (EffectState::Committed, charges));
@@ -324,7 +326,8 @@ async fn a_call_sent_again_after_nobody_knew_is_looked_up_first() {
 
 #[tokio::test]
 async fn a_call_of_which_nobody_knows_is_not_carried_out_again() {
-    let stage = pay("{}").act("pay", |_| {
+    let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
+    let stage = pay("{}").clock(clock.clone()).act("pay", |_| {
         Box::pin(async {
             let stop = Stop::new(Code::TimeoutUnknownCommit, "no answer");
             Err(Failure::new(stop, EffectState::Unknown))
@@ -336,6 +339,7 @@ async fn a_call_of_which_nobody_knows_is_not_carried_out_again() {
     assert_eq!((again.effect_state, again.replayed), (EffectState::Unknown, true));
     assert_eq!(stage.canary.count(), 1);
     let runtime = stage.host.runtime();
+    clock.set("2026-01-01T00:02:00Z".parse().unwrap());
     runtime
         .settle(&first.invocation_id, Settled::Absent, &stage.owner(), "I looked")
         .await

@@ -23,6 +23,7 @@ mod forms;
 mod inputs;
 mod intents;
 mod keys;
+mod lapses;
 mod limits;
 #[path = "../support/meddled.rs"]
 mod meddled;

@@ -327,6 +327,13 @@ impl Stage {
         kit.host(&self.folder)
     }
 
+    /// The same by a clock of its own.
+    pub(crate) fn another_with(&self, clock: Arc<dyn Clock>) -> Host {
+        let mut kit = self.kit.clone();
+        (kit.options.node, kit.clock) = (Options::default().node, clock);
+        kit.host(&self.folder)
+    }
+
     /// Writes a tool again, and reads the workspace again.
     pub(crate) fn rewrite(&self, path: &str, change: impl FnOnce(String) -> String) {
         let text = change(self.folder.read(path));

@@ -288,7 +288,8 @@ async fn what_may_have_been_undone_is_settled_before_it_is_undone_again() {
         (Settled::Committed, EffectState::Compensated),
         (Settled::Absent, EffectState::CompensationFailed),
     ] {
-        let stage = list(1, EffectState::Unknown).open();
+        let clock = Arc::new(StoppedClock::at(parse_timestamp("2026-01-31T12:00:00Z").unwrap()));
+        let stage = list(1, EffectState::Unknown).clock(clock.clone()).open();
         let original = added(&stage).await.invocation_id;
         let lost = stage.undo_with_a_yes(&original).await;
         assert_eq!(lost.effect_state, EffectState::Unknown);
@@ -296,6 +297,7 @@ async fn what_may_have_been_undone_is_settled_before_it_is_undone_again() {
         let words = format!("nobody knows whether `{by}` undid it");
         assert_eq!(stage.refused(&original).await, words);
         let runtime = stage.host.runtime();
+        clock.set(parse_timestamp("2026-01-31T12:02:00Z").unwrap());
         runtime.settle(by, what, &stage.owner(), "looked at the list").await.unwrap();
         assert_eq!(stage.effect(&original).await, effect);
         match what {
@@ -316,8 +318,10 @@ async fn what_nobody_knew_is_settled_once_by_a_person_with_a_reason() {
     for (what, effect) in
         [(Settled::Committed, EffectState::Committed), (Settled::Absent, EffectState::NotCommitted)]
     {
-        let stage = list(0, EffectState::None).open();
+        let clock = Arc::new(StoppedClock::at(parse_timestamp("2026-01-31T12:00:00Z").unwrap()));
+        let stage = list(0, EffectState::None).clock(clock.clone()).open();
         let lost = stage.call("list.lose", json!({})).await.invocation_id;
+        clock.set(parse_timestamp("2026-01-31T12:02:00Z").unwrap());
         let unknown = RunFilter { unknown: true, ..RunFilter::default() };
         let before = stage.store.runs(&unknown).await.unwrap();
         assert_eq!(before.len(), 1);
@@ -443,8 +447,9 @@ async fn whoever_recovers_tells_the_original_what_a_dead_process_did_not() {
 async fn a_call_that_dies_while_it_undoes_has_failed_and_is_settled_first() {
     let began = Arc::new(tokio::sync::Notify::new());
     let hangs = began.clone();
+    let clock = Arc::new(StoppedClock::at(parse_timestamp("2026-01-31T12:00:00Z").unwrap()));
     let stage = list(0, EffectState::None)
-        .options(|options| options.lease = Duration::ZERO)
+        .clock(clock.clone())
         .act("list.remove", move |_| {
             hangs.notify_one();
             Box::pin(std::future::pending())
@@ -458,6 +463,7 @@ async fn a_call_that_dies_while_it_undoes_has_failed_and_is_settled_first() {
         _ = stage.host.runtime().answer_and_run(&id, stage.yes()) => panic!("it ended"),
         () = began.notified() => {}
     }
+    clock.set(parse_timestamp("2026-01-31T12:01:00Z").unwrap());
     let other = stage.another(|_| {});
     let ended = other.runtime().recover().await.unwrap();
     assert_eq!(ended.len(), 1);

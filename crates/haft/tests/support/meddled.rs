@@ -7,7 +7,7 @@ use haft_ledger::{
     BoxFuture, Draft, Entry, Error, Fence, IntentRecord, OpenUndoing, QuestionFilter,
     QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter, Wait,
 };
-use haft_model::{Digest, InvocationId, KeySource, StandingAnswer, Timestamp, Token};
+use haft_model::{Digest, DualTime, InvocationId, KeySource, StandingAnswer, Token};
 
 /// Somebody who stands between a test and its store. What is not said is passed on as it is.
 pub(crate) trait Meddler: Send + Sync {
@@ -144,8 +144,8 @@ impl<M: Meddler> Store for MeddledStore<M> {
         &'a self,
         id: &'a InvocationId,
         owner: &'a str,
-        now: Timestamp,
-        until: Timestamp,
+        now: DualTime,
+        until: DualTime,
     ) -> BoxFuture<'a, Result<Option<Fence>, Error>> {
         self.write(self.store.lease(id, owner, now, until))
     }
@@ -154,8 +154,8 @@ impl<M: Meddler> Store for MeddledStore<M> {
         &'a self,
         id: &'a InvocationId,
         fence: Fence,
-        until: Timestamp,
-    ) -> BoxFuture<'a, Result<(), Error>> {
+        until: DualTime,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
         self.write(self.store.renew(id, fence, until))
     }
 

@@ -1,6 +1,9 @@
 //! What one entry does to the tables, and what the tables say to its guards.
 
-use haft_model::{Digest, EffectState, InvocationId, KeySource, QuestionState, Status, Timestamp};
+use haft_model::{
+    BootTime, Digest, DualTime, EffectState, InvocationId, KeySource, QuestionState, Status,
+    Timestamp,
+};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::lists;
@@ -120,7 +123,10 @@ fn go_on(db: &Connection, id: &InvocationId, change: &RunChange) -> Result<()> {
         db.prepare_cached(text)?.execute([id.as_str(), tool, bare(tool)])?;
     }
     let text = "UPDATE runs SET
-        status = coalesce(?2, status), effect = coalesce(?3, effect),
+        status = coalesce(?2, status),
+        effect = iif(effect = 'committed' AND ?3 IN (
+            'none', 'not_submitted', 'submitted', 'unknown', 'not_committed'),
+            effect, coalesce(?3, effect)),
         approval = iif(?4, ?5, approval), code = iif(?6, ?7, code), ended = coalesce(?8, ended)
         WHERE invocation = ?1";
     let ended = change.ended.as_ref();
@@ -271,29 +277,49 @@ pub(crate) fn lease(
     db: &Connection,
     id: &str,
     owner: &str,
-    now: Timestamp,
-    until: Timestamp,
+    now: &DualTime,
+    until: &DualTime,
 ) -> Result<Option<u64>> {
-    let text = "SELECT 1 FROM leases WHERE invocation = ?1 AND owner <> ?2 AND until > ?3
+    let text = "SELECT 1 FROM leases WHERE invocation = ?1 AND owner <> ?2
+            AND CASE WHEN boot = ?4 THEN up > ?5 ELSE until > ?3 END
         UNION ALL SELECT 1 FROM runs WHERE invocation = ?1 AND ended IS NOT NULL";
-    if db.prepare_cached(text)?.exists(params![id, owner, nanos(now)])? {
+    let (boot, up) = since_boot(now);
+    if db.prepare_cached(text)?.exists(params![id, owner, nanos(now.at), boot, up])? {
         return Ok(None);
     }
     let text = "INSERT INTO marks(name, value) VALUES ('token', 1)
         ON CONFLICT(name) DO UPDATE SET value = value + 1 RETURNING value";
     let token: Option<i64> = db.prepare_cached(text)?.query_row([], |row| row.get(0)).optional()?;
     let token = token.unwrap_or_default();
-    let text = "INSERT OR REPLACE INTO leases(invocation, owner, until, token)
-        VALUES (?1, ?2, ?3, ?4)";
-    db.prepare_cached(text)?.execute(params![id, owner, nanos(until), token])?;
+    let text = "INSERT OR REPLACE INTO leases(invocation, owner, until, token, boot, up)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let (boot, up) = since_boot(until);
+    db.prepare_cached(text)?.execute(params![id, owner, nanos(until.at), token, boot, up])?;
     Ok(u64::try_from(token).ok())
 }
 
-/// Prolongs a lease, if it is still the same.
-pub(crate) fn renew(db: &Connection, id: &str, token: u64, until: Timestamp) -> Result<()> {
-    let text = "UPDATE leases SET until = max(until, ?3) WHERE invocation = ?1 AND token = ?2";
-    db.prepare_cached(text)?.execute(params![id, token as i64, nanos(until)])?;
-    Ok(())
+/// A moment since its boot, as the tables have it.
+fn since_boot(moment: &DualTime) -> (Option<&str>, Option<i64>) {
+    match &moment.boot {
+        Some(BootTime { id, micros }) => {
+            (Some(id), Some(i64::try_from(*micros).unwrap_or(i64::MAX)))
+        }
+        None => (None, None),
+    }
+}
+
+/// Prolongs a lease, if it is still the same, which it tells. It never gets shorter.
+pub(crate) fn renew(db: &Connection, id: &str, token: u64, until: &DualTime) -> Result<bool> {
+    let text = "UPDATE leases SET until = ?3, boot = ?4, up = ?5
+        WHERE invocation = ?1 AND token = ?2
+            AND CASE WHEN boot = ?4 THEN up <= ?5 ELSE until <= ?3 END";
+    let (boot, up) = since_boot(until);
+    let row = params![id, token as i64, nanos(until.at), boot, up];
+    if db.prepare_cached(text)?.execute(row)? > 0 {
+        return Ok(true);
+    }
+    let text = "SELECT 1 FROM leases WHERE invocation = ?1 AND token = ?2";
+    db.prepare_cached(text)?.exists(params![id, token as i64])
 }
 
 /// Gives a lease back, if it is still the same.

@@ -8,8 +8,8 @@ pub(crate) mod uses;
 use std::collections::BTreeMap;
 
 use haft_model::{
-    Answer, Digest, EffectState, Event, Intent, InvocationId, KeySource, QuestionState,
-    StandingAnswer, Timestamp, Token,
+    Answer, BootTime, Digest, DualTime, EffectState, Event, Intent, InvocationId, KeySource,
+    QuestionState, StandingAnswer, Timestamp, Token,
 };
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
@@ -183,10 +183,13 @@ pub(crate) fn intent(
     let Some((id, intent)) = bound_by(db, seq)? else { return Ok(None) };
     let filter = RunFilter { id: Some(id.clone()), ..RunFilter::default() };
     let Some(run) = runs(db, &filter)?.pop() else { return Ok(None) };
-    let text = "SELECT owner, until, token FROM leases WHERE invocation = ?1";
+    let text = "SELECT owner, until, token, boot, up FROM leases WHERE invocation = ?1";
     let lease = |row: &Row<'_>| {
         let fence = Fence(row.get::<_, i64>(2)? as u64);
-        Ok(Lease { owner: row.get(0)?, until: time(1, row.get(1)?)?, fence })
+        let boot = row.get::<_, Option<String>>(3)?.zip(row.get::<_, Option<i64>>(4)?);
+        let boot = boot.map(|(id, up)| BootTime { id, micros: u64::try_from(up).unwrap_or(0) });
+        let until = DualTime { at: time(1, row.get(1)?)?, boot };
+        Ok(Lease { owner: row.get(0)?, until, fence })
     };
     let lease = db.prepare_cached(text)?.query_row([id.as_str()], lease).optional()?;
     Ok(Some(IntentRecord { intent, run, lease }))

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::busy::Busy;
 
 /// Each text takes the tables from the version before it to its own, which is its place from 1.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE entries(
         seq INTEGER PRIMARY KEY, line TEXT NOT NULL, invocation TEXT, blobs BLOB);
@@ -80,6 +80,11 @@ const MIGRATIONS: [&str; 4] = [
     "
     -- `store` is what the store is called, and `key` the key that the log last named. In no fact.
     CREATE TABLE identity(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+",
+    "
+    -- The end of a lease since the boot of its machine, which no clock that is set moves.
+    ALTER TABLE leases ADD COLUMN boot TEXT;
+    ALTER TABLE leases ADD COLUMN up INTEGER;
 ",
 ];
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-use haft_model::{Digest, InvocationId, Timestamp};
+use haft_model::{Digest, DualTime, InvocationId};
 use tokio::sync::oneshot;
 
 use crate::chain::Loose;
@@ -23,14 +23,14 @@ pub(crate) enum Task {
     Lease {
         id: InvocationId,
         owner: String,
-        times: [Timestamp; 2],
+        times: [DualTime; 2],
         answer: Answer<Option<Fence>>,
     },
     Renew {
         id: InvocationId,
         fence: Fence,
-        until: Timestamp,
-        answer: Answer<()>,
+        until: DualTime,
+        answer: Answer<bool>,
     },
     Release {
         leases: Vec<(InvocationId, Fence)>,
@@ -53,6 +53,7 @@ pub(crate) enum Done {
     Appended(Result<Receipt, Error>),
     Leased(Option<Fence>),
     Forgot(bool),
+    Renewed(bool),
     Nothing,
 }
 
@@ -142,11 +143,9 @@ impl Task {
             (Task::Append(_, Some(answer)), Done::Appended(receipt)) => drop(answer.send(receipt)),
             (Task::Lease { answer, .. }, Done::Leased(fence)) => drop(answer.send(Ok(fence))),
             (Task::Forget { answer, .. }, Done::Forgot(gone)) => drop(answer.send(Ok(gone))),
+            (Task::Renew { answer, .. }, Done::Renewed(held)) => drop(answer.send(Ok(held))),
             (
-                Task::Renew { answer, .. }
-                | Task::Release { answer, .. }
-                | Task::Flush(answer)
-                | Task::Probe(answer),
+                Task::Release { answer, .. } | Task::Flush(answer) | Task::Probe(answer),
                 Done::Nothing,
             ) => drop(answer.send(Ok(()))),
             // Whoever gets no answer learns that the store is closed.
@@ -165,11 +164,10 @@ impl Task {
             }
             Task::Queued(_) => {}
             Task::Lease { answer, .. } => drop(answer.send(Err(fault))),
-            Task::Forget { answer, .. } => drop(answer.send(Err(fault))),
-            Task::Renew { answer, .. }
-            | Task::Release { answer, .. }
-            | Task::Flush(answer)
-            | Task::Probe(answer) => {
+            Task::Forget { answer, .. } | Task::Renew { answer, .. } => {
+                drop(answer.send(Err(fault)));
+            }
+            Task::Release { answer, .. } | Task::Flush(answer) | Task::Probe(answer) => {
                 drop(answer.send(Err(fault)));
             }
         }

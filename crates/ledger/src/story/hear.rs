@@ -42,6 +42,7 @@ impl Story {
             discarded: None,
             context_modifiers: Vec::new(),
             settlements: Vec::new(),
+            observed: Vec::new(),
             undoings: Vec::new(),
             driver: None,
             attempts: Vec::new(),
@@ -143,13 +144,14 @@ impl Story {
             }
             Event::Started(started) => self.started(started, at),
             Event::Submitted(submitted) => {
-                self.effect_state = EffectState::Submitted;
+                self.effect_state = self.effect_state.learn(EffectState::Submitted);
                 if let Some(attempt) = self.attempt(submitted.attempt) {
                     attempt.submitted_at = Some(at);
                 }
             }
             Event::AttemptEnded(ended) => self.attempt_ended(ended, at),
             Event::EffectSettled(settled) => self.effect_settled(settled, at),
+            Event::EffectObserved(seen) => self.effect_observed(seen, at),
             Event::Compensating(undoing) => self.undoing(undoing, at),
             Event::CompensationEnded(ended) => self.undoing_ended(ended, at),
             Event::Persisted(persisted) => self.persistence.push((at, persisted.clone())),
@@ -250,7 +252,7 @@ impl Story {
     }
 
     fn attempt_ended(&mut self, ended: &AttemptEnded, at: Timestamp) {
-        self.effect_state = ended.effect;
+        self.effect_state = self.effect_state.learn(ended.effect);
         self.native.extend(ended.native.iter().cloned());
         if let Some(attempt) = self.attempt(ended.attempt) {
             attempt.ended_at = Some(at);
@@ -261,7 +263,7 @@ impl Story {
     }
 
     fn ended(&mut self, end: &Ended, at: Timestamp) {
-        self.effect_state = end.effect;
+        self.effect_state = self.effect_state.learn(end.effect);
         self.error_code = end.code;
         self.error_message.clone_from(&end.message);
         self.ended_at = Some(at);

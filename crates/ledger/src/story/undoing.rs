@@ -1,7 +1,8 @@
 //! What was learned of an effect after the end: settled by a person, undone by another call.
 
 use haft_model::{
-    Compensating, CompensationEnded, EffectSettled, EffectState, InvocationId, Timestamp,
+    Compensating, CompensationEnded, EffectObserved, EffectSettled, EffectState, InvocationId,
+    Timestamp,
 };
 use serde::Serialize;
 
@@ -32,6 +33,11 @@ impl Story {
     pub(super) fn effect_settled(&mut self, settled: &EffectSettled, at: Timestamp) {
         self.effect_state = settled.effect;
         self.settlements.push((at, settled.clone()));
+    }
+
+    pub(super) fn effect_observed(&mut self, seen: &EffectObserved, at: Timestamp) {
+        self.effect_state = self.effect_state.learn(seen.effect);
+        self.observed.push((at, seen.clone()));
     }
 
     pub(super) fn undoing(&mut self, undoing: &Compensating, at: Timestamp) {

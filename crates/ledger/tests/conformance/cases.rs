@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use haft_ledger::{Draft, Entry, Error, Guard, QuestionFilter, Receipt, Store, Wait};
 use haft_model::{
-    ActorId, Declared, Digest, EffectState, Event, InvocationId, Note, Reported, StandingAnswer,
-    StandingRevoked, Status,
+    ActorId, BootTime, Declared, Digest, DualTime, EffectState, Event, InvocationId, Note,
+    Reported, StandingAnswer, StandingRevoked, Status,
 };
 use serde_json::Value;
 
@@ -84,13 +84,13 @@ pub(crate) async fn time_never_goes_back(store: &dyn Store) {
 pub(crate) async fn a_fence_keeps_out_whoever_lost_the_lease(store: &dyn Store) {
     let call = id(1);
     add(store, beginning(1, 0)).await;
-    let first = store.lease(&call, "one", at(0), at(100)).await.unwrap().unwrap();
+    let first = store.lease(&call, "one", at(0).into(), at(100).into()).await.unwrap().unwrap();
     let fenced = |token| Draft {
         guards: vec![Guard::Fence(token)],
         ..draft(1, vec![attempt_ended(50, EffectState::Unknown)])
     };
     add(store, fenced(first.0)).await;
-    let second = store.lease(&call, "two", at(100), at(200)).await.unwrap().unwrap();
+    let second = store.lease(&call, "two", at(100).into(), at(200).into()).await.unwrap().unwrap();
     assert!(second.0 > first.0);
     assert_eq!(refused(store, fenced(first.0)).await, Guard::Fence(first.0));
     add(store, fenced(second.0)).await;
@@ -201,21 +201,21 @@ pub(crate) async fn a_standing_answer_stands_until_it_is_taken_back(store: &dyn 
 pub(crate) async fn a_lease_is_exclusive_runs_out_and_is_given_back(store: &dyn Store) {
     let [one, two] = [id(1), id(2)];
     let take = async |call: &InvocationId, owner: &str, now: i64, until: i64| {
-        store.lease(call, owner, at(now), at(until)).await.unwrap()
+        store.lease(call, owner, at(now).into(), at(until).into()).await.unwrap()
     };
     let first = take(&one, "ann", 0, 100).await.unwrap();
     assert_eq!(take(&one, "bob", 99, 200).await, None);
     let other = take(&two, "ann", 0, 100).await.unwrap();
     assert!(other != first);
-    store.renew(&one, first, at(150)).await.unwrap();
+    store.renew(&one, first, at(150).into()).await.unwrap();
     assert_eq!(take(&one, "bob", 149, 200).await, None);
     assert!(take(&two, "bob", 149, 200).await.is_some(), "another call of the same owner");
     // Renewing never shortens.
-    store.renew(&one, first, at(120)).await.unwrap();
+    store.renew(&one, first, at(120).into()).await.unwrap();
     assert_eq!(take(&one, "bob", 149, 200).await, None);
     let again = take(&one, "ann", 149, 160).await.unwrap();
     // Nor does a lease that was lost prolong the one after it.
-    store.renew(&one, first, at(500)).await.unwrap();
+    store.renew(&one, first, at(500).into()).await.unwrap();
     let taken = take(&one, "bob", 160, 300).await.unwrap();
     assert!(first.0 < again.0 && again.0 < taken.0);
     // A lease that was lost gives nothing back.
@@ -224,6 +224,26 @@ pub(crate) async fn a_lease_is_exclusive_runs_out_and_is_given_back(store: &dyn 
     store.release(&one, taken).await.unwrap();
     let last = take(&one, "ann", 200, 300).await.unwrap();
     assert!(last.0 > taken.0);
+}
+
+pub(crate) async fn a_lease_of_one_boot_is_judged_by_it_alone(store: &dyn Store) {
+    let moment = |wall: i64, boot: &str, micros: u64| DualTime {
+        at: at(wall),
+        boot: Some(BootTime { id: boot.to_owned(), micros }),
+    };
+    let first = store.lease(&id(1), "ann", moment(0, "a", 0), moment(100, "a", 100)).await;
+    let first = first.unwrap().unwrap();
+    let take = async |now: DualTime| {
+        let until = now.later(std::time::Duration::from_secs(1));
+        store.lease(&id(1), "bob", now, until).await.unwrap()
+    };
+    assert_eq!(take(moment(60_000, "a", 99)).await, None, "its calendar is ahead");
+    assert!(store.renew(&id(1), first, moment(50, "a", 150)).await.unwrap());
+    assert_eq!(take(moment(60_000, "a", 149)).await, None, "it was prolonged by a calendar behind");
+    assert_eq!(take(moment(49, "b", 5000)).await, None, "another boot goes by the calendar");
+    let taken = take(moment(0, "a", 150)).await.unwrap();
+    assert!(!store.renew(&id(1), first, moment(900, "a", 900)).await.unwrap(), "it was lost");
+    assert!(store.renew(&id(1), taken, moment(900, "a", 900)).await.unwrap());
 }
 
 pub(crate) async fn payloads_come_back_as_they_were(store: &dyn Store) {

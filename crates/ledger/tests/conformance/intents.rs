@@ -21,7 +21,7 @@ fn bound(number: u64, name: &str, holder: Option<u64>) -> Draft {
     let bound = fact(1, Event::IntentBound(Box::new(intent(name))));
     let (intent, source) = (Digest::from(name), KeySource::Caller);
     let guard = Guard::Intent { intent, source, holder: holder.map(id) };
-    let claim = Claim { owner: "one".to_owned(), now: at(0), until: at(100) };
+    let claim = Claim { owner: "one".to_owned(), now: at(0).into(), until: at(100).into() };
     Draft {
         guards: vec![guard],
         blobs: vec![input.clone()],
@@ -36,7 +36,10 @@ pub(crate) async fn an_intent_has_one_call_that_carries_it_out(store: &dyn Store
     add(store, bound(1, "sha256:1", None)).await;
     let record = store.intent(&name, KeySource::Caller).await.unwrap().unwrap();
     assert_eq!((record.intent, record.run.invocation_id), (intent("sha256:1"), id(1)));
-    assert_eq!(record.lease.map(|lease| (lease.owner, lease.until)), Some(("one".into(), at(100))));
+    assert_eq!(
+        record.lease.map(|lease| (lease.owner, lease.until)),
+        Some(("one".into(), at(100).into()))
+    );
     // Whoever did not know of the first is refused; whoever did may follow it.
     for holder in [None, Some(7)] {
         let objection = refused(store, bound(2, "sha256:1", holder)).await;
@@ -63,7 +66,7 @@ pub(crate) async fn a_lease_outlives_the_end_of_its_call_and_is_not_taken_after_
     let record = store.intent(&Digest::from("sha256:1"), KeySource::Caller).await.unwrap().unwrap();
     assert_eq!(record.run.effect_state, EffectState::Committed);
     let lease = record.lease.unwrap();
-    let late = store.lease(&id(1), "two", at(500), at(600)).await.unwrap();
+    let late = store.lease(&id(1), "two", at(500).into(), at(600).into()).await.unwrap();
     assert_eq!(late, None, "nobody has to write about what is over");
     let again = fact(9, Event::SentAgain(SentAgain { channel: "cli".into(), native: Vec::new() }));
     add(store, draft(1, vec![again])).await;

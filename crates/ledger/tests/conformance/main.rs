@@ -51,6 +51,7 @@ every_store! {
     cases::a_standing_answer_stands_until_it_is_taken_back,
     tokens::a_token_is_found_by_its_hash_until_it_is_taken_back,
     cases::a_lease_is_exclusive_runs_out_and_is_given_back,
+    cases::a_lease_of_one_boot_is_judged_by_it_alone,
     cases::payloads_come_back_as_they_were,
     cases::what_is_forgotten_is_gone_and_its_entry_stays,
     cases::bytes_that_are_not_those_of_their_digest_are_refused,

@@ -51,9 +51,9 @@ async fn two_stores_in_one_process_share_one_chain() {
         add(&two, beginning(5000, 0)),
     );
     assert_eq!(heard.unwrap(), Some(200));
-    let fence = one.lease(&id(5000), "one", at(0), at(100)).await.unwrap().unwrap();
-    assert_eq!(two.lease(&id(5000), "two", at(0), at(100)).await.unwrap(), None);
-    let taken = two.lease(&id(5000), "two", at(100), at(200)).await.unwrap().unwrap();
+    let fence = one.lease(&id(5000), "one", at(0).into(), at(100).into()).await.unwrap().unwrap();
+    assert_eq!(two.lease(&id(5000), "two", at(0).into(), at(100).into()).await.unwrap(), None);
+    let taken = two.lease(&id(5000), "two", at(100).into(), at(200).into()).await.unwrap().unwrap();
     assert!(taken.0 > fence.0);
     let mut late = end(5000, 50);
     late.guards = vec![Guard::Fence(fence.0)];

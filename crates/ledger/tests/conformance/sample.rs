@@ -171,7 +171,7 @@ pub(crate) fn started(ms: i64, input: &Blob, fence: u64) -> Fact {
 }
 
 pub(crate) fn submitted(ms: i64) -> Fact {
-    fact(ms, Event::Submitted(Submitted { attempt: 1 }))
+    fact(ms, Event::Submitted(Submitted { attempt: 1, until: None }))
 }
 
 pub(crate) fn attempt_ended(ms: i64, effect: EffectState) -> Fact {

@@ -1,14 +1,15 @@
 //! Attempts at one permitted call: another one only where the effect of the last allows it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use haft_driver::{BoxFuture, Failure, Output};
 use haft_model::{
-    AttemptEnded, Call, Code, DriverId, EffectState, Envelope, Event, InvocationId, Plan,
-    ResultStatus, Stop,
+    AttemptEnded, Call, Code, Digest, DriverId, DualTime, EffectState, Envelope, Event,
+    InvocationId, Plan, ResultStatus, Stop,
 };
 use haft_notation::{Condition, fill};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::gate::Cleared;
 use crate::intent::backend_key;
@@ -22,8 +23,10 @@ use crate::{Manner, Patience, Runtime};
 pub(crate) enum Became {
     /// It happened, with this output.
     Committed(Output),
-    /// It did not happen.
+    /// It did not happen, and will not.
     Absent,
+    /// The backend knows nothing of it, and until then it may still happen.
+    Possible(DualTime),
 }
 
 impl Walk<'_> {
@@ -55,13 +58,21 @@ impl Walk<'_> {
                     Some(Became::Absent) if is_of_people(&failure) => {
                         return Err(Failure { effect: EffectState::NotCommitted, ..failure });
                     }
+                    Some(Became::Possible(until)) if is_of_people(&failure) => {
+                        return Err(possible(failure, &until));
+                    }
                     None if is_of_people(&failure) => return Err(failure),
                     Some(Became::Absent) => {
                         lost = false;
                         failure = absent(failure);
                         next = Next::Again;
                     }
-                    // Nobody can say. Only what does no harm twice may be done again.
+                    // It may still happen. Only what does no harm twice may be done again.
+                    Some(Became::Possible(until)) => {
+                        failure = possible(failure, &until);
+                        next = if kind == Kind::Idempotent { Next::Again } else { Next::Stop };
+                    }
+                    // Nobody can say, which leaves the same.
                     None if kind == Kind::Idempotent => next = Next::Again,
                     None => next = Next::Stop,
                 }
@@ -73,7 +84,7 @@ impl Walk<'_> {
             if next != Next::Again {
                 return Err(failure);
             }
-            let pause = retry::pause(policy, made + 1, &failure, jitter());
+            let pause = retry::pause(policy, made + 1, &failure, self.jitter());
             // A backend may wish for any time; the call has only its own.
             if Instant::now().checked_add(pause).is_none_or(|again| again >= until) {
                 return Err(failure);
@@ -103,7 +114,9 @@ impl Walk<'_> {
     /// there is no such operation, or where it does not say.
     pub(crate) async fn became(&mut self, understood: &Understood) -> Option<Became> {
         let (id, key, runtime) = (self.journal.id().clone(), self.key(), self.runtime);
-        let (became, answer) = self.holding_on(runtime.became(&id, &key, understood)).await?;
+        let until = self.possible_until.clone();
+        let asked = runtime.became(&id, &key, understood, until.as_ref());
+        let (became, answer) = self.holding_on(asked).await?;
         self.told(&became, &answer);
         Some(became)
     }
@@ -113,13 +126,27 @@ impl Walk<'_> {
         let effect = match became {
             Became::Committed(_) => EffectState::Committed,
             Became::Absent => EffectState::NotCommitted,
+            Became::Possible(_) => EffectState::Unknown,
         };
+        let mut query = json!({ "source": "haft", "status_query": answer.invocation_id });
+        if let (Became::Possible(until), Some(fields)) = (became, query.as_object_mut()) {
+            fields.insert("absent_until".to_owned(), json!(until.at));
+        }
         self.journal.note(Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: self.attempt,
             effect,
             code: None,
-            native: vec![json!({ "source": "haft", "status_query": answer.invocation_id })],
+            native: vec![query],
         })));
+    }
+
+    /// Something from 0 to 1, so that those who failed together do not come back together. It follows
+    /// from the id, which is as random, so that a call can be played again.
+    fn jitter(&self) -> f64 {
+        let digest =
+            Digest::of_parts(&[self.journal.id().as_str().as_bytes(), &self.attempt.to_be_bytes()]);
+        let bits = digest.half().unwrap_or_default() as u32;
+        f64::from(bits) / f64::from(u32::MAX)
     }
 
     /// The key that the call is known by at the backend, the same in every attempt.
@@ -133,11 +160,13 @@ impl Walk<'_> {
 
 impl Runtime {
     /// What the backend says became of a call that it knows by this key, and the answer that says so.
+    /// That it knows nothing of the call counts only where it was asked when the call was over for it.
     pub(crate) async fn became(
         &self,
         id: &InvocationId,
         key: &str,
         understood: &Understood,
+        until: Option<&DualTime>,
     ) -> Option<(Became, Envelope)> {
         let status = understood.status.clone()?;
         let plan = &understood.plan;
@@ -149,6 +178,9 @@ impl Runtime {
         let mut question = Call::new(haft_model::Actor::clone(&plan.actor), status.tool, input);
         question.parent = Some(id.clone());
         question.pinned = self.witness(id, plan, &question.tool).await;
+        let asked = self.clock.time();
+        #[cfg(feature = "sabotage")]
+        let until = until.filter(|_| !haft_ledger::sabotage::Mechanism::AbsentDeadline.is_off());
         let answer = self.ask_status(question).await;
         if answer.status != ResultStatus::Succeeded || answer.is_error {
             return None;
@@ -165,7 +197,10 @@ impl Runtime {
                 let adopted = fill(&status.output, &told).ok()?;
                 Became::Committed(Output::committed(adopted))
             }
-            (None | Some(false), Some(true)) => Became::Absent,
+            (None | Some(false), Some(true)) => match until {
+                Some(until) if !until.is_past(&asked) => Became::Possible(until.clone()),
+                Some(_) | None => Became::Absent,
+            },
             // Both or neither is no answer.
             (_, _) => return None,
         };
@@ -227,6 +262,26 @@ fn absent(failure: Failure) -> Failure {
     Failure { stop: stop.because(failure.stop.cause), effect: EffectState::NotCommitted, ..failure }
 }
 
+/// The failure of a call that may still happen.
+fn possible(failure: Failure, until: &DualTime) -> Failure {
+    let stop = still_possible(failure.stop, until);
+    Failure { stop, effect: EffectState::Unknown, ..failure }
+}
+
+/// What is said of a call of which its backend knows nothing so far.
+pub(crate) fn still_possible(mut stop: Stop, until: &DualTime) -> Stop {
+    stop.message = format!(
+        "{}; the backend knows nothing of it, and it may still take effect until {}",
+        stop.message, until.at
+    );
+    let said = json!(until.at);
+    match &mut stop.cause {
+        Value::Object(fields) => drop(fields.insert("until".to_owned(), said)),
+        _ => stop.cause = json!({ "until": said }),
+    }
+    stop.help("the same call, sent again after that, finds out what became of it")
+}
+
 /// The failure of an attempt after one of which nobody knows what became of it: what this one did not
 /// do, that one may have done.
 fn after_a_lost_one(failure: Failure) -> Failure {
@@ -239,10 +294,4 @@ fn after_a_lost_one(failure: Failure) -> Failure {
         stop.code = Code::TimeoutUnknownCommit;
     }
     Failure { stop, effect: EffectState::Unknown, ..failure }
-}
-
-/// Something from 0 to 1, so that those who failed together do not come back together.
-fn jitter() -> f64 {
-    let bits = uuid::Uuid::now_v7().as_u128() as u32;
-    f64::from(bits) / f64::from(u32::MAX)
 }

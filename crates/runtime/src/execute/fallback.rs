@@ -1,12 +1,13 @@
 //! Another driver for a call that its own could not carry out: only where nothing was sent, or for a
 //! read, and only where the rules allow that one too.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use haft_catalog::Avoided;
 use haft_driver::{Failure, Output};
 use haft_model::{Call, Code, Decided, DriverId, EffectState, Event, HookPoint, Verdict};
 use haft_policy::Permit;
+use tokio::time::Instant;
 
 use crate::Manner;
 use crate::gate::Cleared;

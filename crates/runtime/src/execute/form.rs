@@ -176,7 +176,7 @@ impl Walk<'_> {
         };
         self.keep(&plan.input);
         self.journal.note(Event::InputRequested(Box::new(question.clone())));
-        self.journal.claim(&self.runtime.options.node, self.runtime.lease_end());
+        self.journal.claim(&self.runtime.options);
         if let Err(stop) = self.journal.save().await {
             // Nobody can answer what is not on record.
             let (question, state) = (question.id, QuestionState::Withdrawn);

@@ -1,10 +1,13 @@
 //! One attempt under way: what it brings next, and what is known of its effect.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use haft_driver::{Allowance, BoxFuture, Caller, Cancel, Failure, Listener, Output, Said};
+use haft_driver::{
+    Allowance, BoxFuture, Caller, Cancel, Clearance, Failure, Listener, Output, Said,
+};
 use haft_model::{AbortReason, CancelFact, Code, DriverId, EffectState, Stop};
+use tokio::time::Instant;
 
 use super::form::Asked;
 use crate::gate::Cleared;
@@ -41,6 +44,8 @@ pub(super) struct Running<'m> {
     pub(super) mutates: bool,
     pub(super) stopping: Option<AbortReason>,
     pub(super) effect: EffectState,
+    /// Leave to send what is on record as submitted.
+    pub(super) clearance: Option<Clearance>,
     look_at: Instant,
     pulse: Pulse,
 }
@@ -75,7 +80,7 @@ impl<'m> Running<'m> {
             manner,
             began,
             deadline,
-            time: Allowance::until(deadline),
+            time: Allowance::until(deadline.into_std()),
             give_up: deadline,
             cancel: Cancel::new(),
             wish,
@@ -88,6 +93,7 @@ impl<'m> Running<'m> {
             mutates: false,
             stopping: None,
             effect: EffectState::None,
+            clearance: None,
             look_at: began + QUIET,
             pulse,
         }
@@ -107,10 +113,10 @@ impl<'m> Running<'m> {
             () = self.wish.cancelled(), if !self.wished => News::Wished,
             reply = self.asked.prompted() => News::Prompted(reply),
             () = self.time.over(), if self.stopping.is_none() => News::OutOfTime,
-            () = tokio::time::sleep_until(self.give_up.into()), if self.stopping.is_some() => {
+            () = tokio::time::sleep_until(self.give_up), if self.stopping.is_some() => {
                 News::OutOfTime
             }
-            () = self.pulse.past(self.look_at.into()) => {
+            () = self.pulse.past(self.look_at) => {
                 self.look_at = Instant::now() + QUIET;
                 News::Quiet
             }

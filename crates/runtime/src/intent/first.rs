@@ -2,8 +2,8 @@
 
 use haft_ledger::{Draft, IntentRecord, QuestionFilter, RunFilter, Wait};
 use haft_model::{
-    Actor, Call, Code, Content, EffectState, Envelope, Event, Fact, InvocationId, QuestionState,
-    ResultStatus, SentAgain, Status, Stop, ToolError,
+    Actor, Call, Code, Content, Envelope, Event, Fact, InvocationId, QuestionState, ResultStatus,
+    SentAgain, Status, Stop, ToolError,
 };
 
 use super::no_longer_wanted;
@@ -104,7 +104,7 @@ impl Walk<'_> {
         };
         let mut envelope = self.runtime.reader().result(id).await?.ok_or_else(gone)?;
         let known = record.run.effect_state;
-        if envelope.effect_state == EffectState::Unknown && known.is_done() {
+        if !envelope.effect_state.is_done() && known.is_done() {
             let words = format!("`{id}` took effect, as was found out later; its answer is lost");
             let help = format!("do not call it again for the answer; `haft trace {id}` tells more");
             let stop = Stop::new(Code::OutputInvalid, words.clone()).help(help);

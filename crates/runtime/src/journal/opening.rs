@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_ledger::Fence;
-use haft_model::{Actor, CallPhase, InvocationId, Status};
+use haft_model::{Actor, CallPhase, DualTime, InvocationId, Status};
 
 /// What a journal begins with.
 pub(crate) struct Opening {
@@ -21,6 +21,8 @@ pub(crate) struct TakenUp {
     pub(crate) subject: String,
     /// The right to write about it.
     pub(crate) fence: Fence,
+    /// When it was taken.
+    pub(crate) leased: DualTime,
     /// Its status.
     pub(crate) status: Status,
     /// How many reports of progress there are.

@@ -1,11 +1,12 @@
 //! How long a call waits for the ledger: never longer than the call itself may take.
 
 use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use haft_ledger::{Error, Outage};
 use haft_model::{Code, Stop};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::Runtime;
 
@@ -55,7 +56,7 @@ impl Patience {
         self,
         asked: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        match tokio::time::timeout_at(self.end().into(), asked).await {
+        match tokio::time::timeout_at(self.end(), asked).await {
             Ok(answer) => answer,
             Err(_) => Err(Error::Unwritable { cause: "it does not answer in time".to_owned() }),
         }

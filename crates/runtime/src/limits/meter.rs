@@ -4,10 +4,11 @@
 mod tests;
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use haft_ledger::Use;
 use haft_model::{InvocationId, Timestamp};
+use tokio::time::Instant;
 
 use super::cap::{Cap, Counted};
 use super::window::{NoRoom, Tally};

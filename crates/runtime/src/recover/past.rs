@@ -2,21 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use haft_model::{Code, Decided, Digest, Event, Fact, Intent, InvocationId, Planned, Status, Stop};
+use haft_model::{
+    Code, Decided, Digest, DualTime, Event, Fact, Intent, InvocationId, Planned, Status, Stop,
+};
 
 use crate::journal::unrecorded;
 use crate::understand::Understood;
 use crate::{Reader, Runtime};
 
 /// What the ledger tells about an open call.
-pub(super) struct Past {
+pub(crate) struct Past {
     pub(super) planned: Planned,
     pub(super) facts: Vec<Fact>,
 }
 
 impl Runtime {
     /// What the ledger tells about a call.
-    pub(super) async fn past(&self, id: &InvocationId) -> Result<Past, Stop> {
+    pub(crate) async fn past(&self, id: &InvocationId) -> Result<Past, Stop> {
         let entries = self.store.story(id).await.map_err(unrecorded)?;
         let mut facts = Vec::new();
         for entry in &entries {
@@ -50,6 +52,15 @@ impl Past {
             }
         }
         !open.is_empty()
+    }
+
+    /// How long what was sent may still take effect, where that is on record.
+    pub(crate) fn until(&self) -> Option<DualTime> {
+        let sent = self.facts.iter().filter_map(|fact| match &fact.event {
+            Event::Submitted(submitted) => submitted.until.clone(),
+            _ => None,
+        });
+        sent.reduce(DualTime::max)
     }
 
     pub(super) fn attempts(&self) -> u32 {

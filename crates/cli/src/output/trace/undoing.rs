@@ -9,7 +9,7 @@ impl Page<'_> {
     /// Who settled its effect, and which calls were to undo it.
     pub(super) fn since(&self) -> Result<()> {
         let story = self.story;
-        if story.settlements.is_empty() && story.undoings.is_empty() {
+        if story.settlements.is_empty() && story.undoings.is_empty() && story.observed.is_empty() {
             return Ok(());
         }
         heading("since then")?;
@@ -17,6 +17,13 @@ impl Page<'_> {
             let effect = effect_words(settled.effect);
             let reason = visible(&settled.reason);
             line(format!("  settled by {} at {}: {effect}; {reason}", settled.by, clock(*at)))?;
+        }
+        for (at, seen) in &story.observed {
+            let effect = effect_words(seen.effect);
+            line(format!(
+                "  seen at {} by the process that had lost the call: {effect}",
+                clock(*at)
+            ))?;
         }
         for undoing in &story.undoings {
             let became = undoing.effect.map_or("not over yet", effect_words);

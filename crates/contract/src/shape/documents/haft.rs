@@ -140,6 +140,12 @@ static STATUS: Shape = Shape {
         optional("input", "", Names(None, &Any), "Its input."),
         optional("committed", "", Formed(&FILLED), "The condition that says it happened."),
         optional("absent", "", Formed(&FILLED), "The condition that says it did not."),
+        optional(
+            "final_after",
+            "",
+            Formed(&DURATION),
+            "How long after the time of an attempt `absent` is final; five seconds at least.",
+        ),
         optional("output", "", Names(None, &Any), "The result to adopt when it happened."),
     ],
     moved: &[],

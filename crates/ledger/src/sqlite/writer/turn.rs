@@ -41,11 +41,11 @@ impl Turn<'_> {
             // A lease that is given up waiting for would keep a call from everyone for nothing.
             Task::Lease { answer, .. } if answer.is_closed() => Ok(Done::Nothing),
             Task::Lease { id, owner, times: [now, until], .. } => {
-                let token = apply::lease(self.db, id.as_str(), owner, *now, *until)?;
+                let token = apply::lease(self.db, id.as_str(), owner, now, until)?;
                 Ok(Done::Leased(token.map(Fence)))
             }
             Task::Renew { id, fence, until, .. } => {
-                apply::renew(self.db, id.as_str(), fence.0, *until).map(|()| Done::Nothing)
+                apply::renew(self.db, id.as_str(), fence.0, until).map(Done::Renewed)
             }
             Task::Release { leases, .. } => {
                 let mut each = leases.iter();
@@ -76,7 +76,7 @@ impl Turn<'_> {
         let fence = match (&ready.claim, id) {
             (Some(claim), Some(id)) => {
                 let Claim { owner, now, until } = claim;
-                match apply::lease(self.db, id.as_str(), owner, *now, *until)? {
+                match apply::lease(self.db, id.as_str(), owner, now, until)? {
                     Some(token) => Some(Fence(token)),
                     None => return Ok(Err(Error::Forbidden(Guard::Free))),
                 }

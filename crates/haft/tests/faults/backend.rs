@@ -1,0 +1,187 @@
+//! The backend: what it does with a request is up to the dice, and its book has every effect.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use haft_driver::{Attempt, Failure, Output};
+use haft_model::{Code, EffectState, InvocationId, Stop};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::history::Scene;
+use crate::workspace::{TIMEOUT, Tool};
+
+/// One effect that took place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Effect {
+    /// Of which intent.
+    pub(crate) intent: u64,
+    /// By which call.
+    pub(crate) id: InvocationId,
+    pub(crate) key: String,
+}
+
+pub(crate) struct Backend {
+    scene: Arc<Scene>,
+    book: Mutex<Vec<Effect>>,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Done,
+    /// It takes long, perhaps longer than anybody waits.
+    Slow,
+    /// It is done, and the answer is lost.
+    AnswerLost,
+    /// It never arrives.
+    RequestLost,
+    /// The connection breaks at once, and the request goes on.
+    Broken,
+    Declined,
+}
+
+/// A request on its way.
+struct Request {
+    effect: Effect,
+    fate: Fate,
+    holds_keys: bool,
+}
+
+impl Backend {
+    pub(crate) fn new(scene: &Arc<Scene>) -> Arc<Backend> {
+        Arc::new(Backend { scene: scene.clone(), book: Mutex::default() })
+    }
+
+    pub(crate) fn book(&self) -> Vec<Effect> {
+        self.book.lock().unwrap().clone()
+    }
+
+    fn is_done(&self, key: &str) -> bool {
+        self.book.lock().unwrap().iter().any(|effect| effect.key == key)
+    }
+
+    pub(crate) async fn serve(
+        self: &Arc<Backend>,
+        attempt: Attempt<'_>,
+    ) -> Result<Output, Failure> {
+        if attempt.plan.tool.id.as_str() == Tool::Look.name() {
+            return self.look(&attempt.input).await;
+        }
+        let scene = &self.scene;
+        let reports = attempt.plan.tool.id.as_str() != Tool::Plain.name();
+        if reports {
+            tokio::time::sleep(Duration::from_millis(scene.below(40))).await;
+            if scene.faults() && scene.chance(40) {
+                let stop = Stop::new(Code::DependencyUnavailable, "nothing listens");
+                return Err(Failure::new(stop, EffectState::NotSubmitted));
+            }
+            attempt.link.submit().await?;
+        }
+        // From here to the first byte nothing waits: a process that stops here is beyond everybody.
+        let request = self.request(&attempt);
+        let (fate, id) = (request.fate, request.effect.id.clone());
+        scene.note(&format!("{id}: attempt {} is sent, {fate:?}", attempt.number));
+        let (answer, mut answered) = oneshot::channel();
+        let backend = self.clone();
+        tokio::spawn(async move { backend.receive(request, answer).await });
+        if fate == Fate::Broken {
+            tokio::time::sleep(Duration::from_millis(scene.below(30))).await;
+            let stop = Stop::new(Code::DependencyUnavailable, "the connection broke");
+            return Err(Failure::new(stop, EffectState::Unknown));
+        }
+        tokio::select! {
+            biased;
+            told = &mut answered => match told {
+                Ok(outcome) => outcome,
+                Err(_) => {
+                    attempt.cancel.cancelled().await;
+                    Err(timed_out())
+                }
+            },
+            () = attempt.cancel.cancelled() => Err(timed_out()),
+        }
+    }
+
+    fn request(&self, attempt: &Attempt<'_>) -> Request {
+        let usual = [Fate::Done, Fate::Done, Fate::Done, Fate::Done];
+        let unusual = [
+            Fate::Slow,
+            Fate::Slow,
+            Fate::AnswerLost,
+            Fate::RequestLost,
+            Fate::Broken,
+            Fate::Declined,
+        ];
+        let fate = match self.scene.faults() && self.scene.chance(450) {
+            true => self.scene.of(&unusual),
+            false => self.scene.of(&usual),
+        };
+        let effect = Effect {
+            intent: attempt.input.get("n").and_then(Value::as_u64).unwrap_or(u64::MAX),
+            id: attempt.permit().invocation().clone(),
+            key: attempt.key.clone().unwrap_or_default(),
+        };
+        Request { effect, fate, holds_keys: attempt.plan.tool.id.as_str() == Tool::Put.name() }
+    }
+
+    /// What happens at the other end, whatever became of the process that sent it.
+    async fn receive(
+        self: Arc<Backend>,
+        request: Request,
+        answer: oneshot::Sender<Result<Output, Failure>>,
+    ) {
+        let scene = &self.scene;
+        let Request { effect, fate, holds_keys } = request;
+        let takes = match fate {
+            Fate::Slow | Fate::Broken | Fate::AnswerLost => scene.below(TIMEOUT),
+            Fate::Done | Fate::Declined | Fate::RequestLost => scene.below(60),
+        };
+        if fate != Fate::Done {
+            scene.strike(
+                match fate {
+                    Fate::Slow => "delayed answer",
+                    Fate::AnswerLost | Fate::RequestLost => "lost answer",
+                    Fate::Broken => "delayed request",
+                    Fate::Done | Fate::Declined => "refusal",
+                },
+                "",
+            );
+        }
+        tokio::time::sleep(Duration::from_millis(takes)).await;
+        match fate {
+            Fate::RequestLost => return,
+            Fate::Declined => {
+                let stop = Stop::new(Code::ExecutionFailed, "declined");
+                let _ = answer.send(Err(Failure::new(stop, EffectState::NotCommitted)));
+                return;
+            }
+            Fate::Done | Fate::Slow | Fate::AnswerLost | Fate::Broken => {}
+        }
+        if !holds_keys || !self.is_done(&effect.key) {
+            scene.note(&format!("{}: takes effect", effect.id));
+            self.book.lock().unwrap().push(effect);
+        }
+        if matches!(fate, Fate::Done | Fate::Slow) {
+            tokio::time::sleep(Duration::from_millis(scene.below(20))).await;
+            let _ = answer.send(Ok(Output::committed(json!({ "id": "receipt" }))));
+        }
+    }
+
+    async fn look(&self, input: &Value) -> Result<Output, Failure> {
+        let scene = &self.scene;
+        tokio::time::sleep(Duration::from_millis(scene.below(30))).await;
+        let key = input.get("key").and_then(Value::as_str).unwrap_or_default();
+        let state = if self.is_done(key) { "done" } else { "none" };
+        tokio::time::sleep(Duration::from_millis(scene.below(30))).await;
+        if scene.faults() && scene.chance(150) {
+            let stop = Stop::new(Code::DependencyUnavailable, "nothing listens");
+            return Err(Failure::new(stop, EffectState::None));
+        }
+        Ok(Output::read(json!({ "state": state, "id": "receipt" })))
+    }
+}
+
+fn timed_out() -> Failure {
+    Failure::new(Stop::new(Code::TimeoutUnknownCommit, "no answer"), EffectState::Unknown)
+}
