@@ -26,6 +26,7 @@ mod keys;
 mod limits;
 #[path = "../support/meddled.rs"]
 mod meddled;
+mod numbers;
 #[path = "../../../drivers/tests/support/office.rs"]
 mod office;
 mod overtaken;
