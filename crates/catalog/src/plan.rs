@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use haft_contract::did_you_mean;
-use haft_model::{Call, Code, Date, Digest, Limits, Plan, Route, Stop, canonical};
+use haft_model::{
+    Call, Code, Date, Digest, JsonFlaw, Limits, Plan, Route, Stop, canonical, settle_numbers,
+};
 use haft_notation::Schema;
 use serde_json::{Value, json};
 
@@ -86,7 +88,11 @@ impl Snapshot {
     ) -> Result<Explanation, Stop> {
         let entry = self.find(&call.tool).ok_or_else(|| self.unknown(&call.tool))?;
         let given = input.clone();
-        let checked = input.map(|input| entry.parse(input, Sender::Caller));
+        let flawed = call.flaw();
+        let checked = input.map(|input| match &flawed {
+            Some(flaw) => Err(flaw.stop()),
+            None => entry.parse(input, Sender::Caller),
+        });
         let used = match &checked {
             Some(Ok(input)) => input.clone(),
             Some(Err(_)) => given.unwrap_or_default(),
@@ -148,7 +154,8 @@ pub enum Sender {
 }
 
 impl Entry {
-    /// The input with its defaults filled in, if it fits what its sender may send.
+    /// The input with its defaults filled in and its numbers in their one form, if it fits what its
+    /// sender may send. A number that would not arrive as it is is refused, whoever hands it in.
     pub fn parse(&self, mut input: Value, sender: Sender) -> Result<Value, Stop> {
         let internal = self.contract.internal.iter().filter(|_| sender == Sender::Caller);
         let sent = internal.into_iter().find(|path| input.pointer(&format!("/{path}")).is_some());
@@ -166,6 +173,7 @@ impl Entry {
             Sender::Host => &schemas.whole_input,
         };
         schema.fill(&mut input);
+        settle_numbers(&mut input).map_err(|flaw| flaw.stop())?;
         if schema.fits(&input) {
             return Ok(input);
         }
@@ -190,6 +198,9 @@ impl Entry {
 }
 
 fn check_context(entry: &Entry, context: &Value) -> Result<(), Stop> {
+    if let Some(flaw) = JsonFlaw::in_value(context) {
+        return Err(flaw.inside("context").stop().at("context"));
+    }
     let Ok(schemas) = entry.schemas() else { return Ok(()) };
     match &schemas.context {
         Some(schema) if !schema.fits(context) => {

@@ -1,9 +1,10 @@
 //! `key=value` words and `--input` into one JSON object.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::fs;
 
-use haft_model::{Call, DriverId};
+use haft_model::{Call, DriverId, JsonFlaw, JsonFlawKind};
 use serde_json::{Map, Value};
 
 /// A word of the command line that does not say what it should.
@@ -17,6 +18,13 @@ impl fmt::Display for Misuse {
 }
 
 impl std::error::Error for Misuse {}
+
+impl From<JsonFlaw> for Misuse {
+    fn from(flaw: JsonFlaw) -> Misuse {
+        let help = flaw.stop().help.unwrap_or_default();
+        Misuse(format!("{flaw}; {help}"))
+    }
+}
 
 /// What a caller may ask of a call beside its input.
 #[derive(clap::Args)]
@@ -38,7 +46,7 @@ impl Wishes {
         call.pinned = self.pin.as_deref().map(DriverId::from);
         call.region.clone_from(&self.region);
         if let Some(given) = &self.context {
-            call.context = json_or_file(given)?;
+            call.context = exact_json_or_file(given)?;
         }
         Ok(())
     }
@@ -59,6 +67,22 @@ impl Input {
     /// The text of `--input`, byte for byte, if it was given.
     pub(crate) fn sent(&self) -> Result<Option<String>, Misuse> {
         self.input.as_deref().map(text_or_file).transpose()
+    }
+
+    /// What is wrong with the text of the input, as a value no longer tells.
+    pub(crate) fn flaw(&self, schema: &Value) -> Result<Option<JsonFlaw>, Misuse> {
+        if let Some(text) = self.sent()? {
+            return Ok(JsonFlaw::in_text(text));
+        }
+        let mut keys = HashSet::new();
+        Ok(self.words.iter().filter_map(|word| word.split_once('=')).find_map(|(key, value)| {
+            if !keys.insert(key) {
+                let kind = JsonFlawKind::DuplicateKey(key.to_owned());
+                return Some(JsonFlaw { pointer: String::new(), kind }.inside(key));
+            }
+            let property = schema.pointer(&format!("/properties/{key}"));
+            Some(typed_flaw(value, property)?.inside(key))
+        }))
     }
 
     /// The input as JSON, if one was given. The contract's schema says whether `5` is a number.
@@ -84,8 +108,16 @@ impl Input {
     }
 }
 
-/// JSON given on the command line, or the file behind an `@`.
-pub(crate) fn json_or_file(text: &str) -> Result<Value, Misuse> {
+/// JSON given on the command line, or the file behind an `@`, in which every number and every key arrives
+/// as it was written.
+pub(crate) fn exact_json_or_file(text: &str) -> Result<Value, Misuse> {
+    match JsonFlaw::in_text(text_or_file(text)?) {
+        Some(flaw) => Err(Misuse::from(flaw)),
+        None => json_or_file(text),
+    }
+}
+
+fn json_or_file(text: &str) -> Result<Value, Misuse> {
     let text = text_or_file(text)?;
     serde_json::from_str(&text)
         .map_err(|cause| Misuse(format!("`{}` is not JSON: {cause}", text.trim())))
@@ -99,11 +131,20 @@ fn text_or_file(text: &str) -> Result<String, Misuse> {
     }
 }
 
+/// What is wrong with a text that is read as JSON; a text that stays text may say anything.
+pub(crate) fn typed_flaw(value: &str, property: Option<&Value>) -> Option<JsonFlaw> {
+    let is_json = !wants_text(property) && serde_json::from_str::<Value>(value).is_ok();
+    is_json.then(|| JsonFlaw::in_text(value)).flatten()
+}
+
+fn wants_text(property: Option<&Value>) -> bool {
+    let kind = property.and_then(|property| property.get("type"));
+    kind.and_then(Value::as_str) == Some("string")
+}
+
 /// Text stays text where the schema wants text; elsewhere JSON is tried first.
 pub(crate) fn typed(value: &str, property: Option<&Value>) -> Value {
-    let wants_text = property.and_then(|property| property.get("type")).and_then(Value::as_str)
-        == Some("string");
-    if wants_text {
+    if wants_text(property) {
         return Value::String(value.to_owned());
     }
     serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()))

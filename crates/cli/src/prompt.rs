@@ -13,12 +13,13 @@ use std::io::Write as _;
 
 use haft::Host;
 use haft_driver::BoxFuture;
-use haft_model::{Actor, Question};
+use haft_model::{Actor, JsonFlaw, Question};
 use haft_runtime::{Prompt, Reply};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use self::choice::Choice;
+use crate::arguments::Misuse;
 use crate::output;
 
 /// A person at a terminal. What they say is put on record as theirs, whoever made the call.
@@ -120,8 +121,11 @@ impl<'h> Terminal<'h> {
             Some(editor) => elsewhere(move || edit::in_editor(&editor, &shown)).await?,
             None => Ok(line("the whole input as JSON: ").await?),
         };
-        let parsed = written.and_then(|text| {
-            serde_json::from_str(&text).map_err(|cause| format!("that is not JSON: {cause}"))
+        let parsed = written.and_then(|text| match JsonFlaw::in_text(&text) {
+            Some(flaw) => Err(Misuse::from(flaw).0),
+            None => {
+                serde_json::from_str(&text).map_err(|cause| format!("that is not JSON: {cause}"))
+            }
         });
         match parsed {
             Ok(edited) => match self.host.runtime().restored(question, edited).await {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Actor, DriverId, InvocationId, SchedulerPolicy};
+use crate::{Actor, DriverId, InvocationId, JsonFlaw, SchedulerPolicy};
 
 /// One wish to use a tool: who, what and with which input. Nothing in it has been checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,8 @@ pub struct Call {
     pub input: Value,
     /// The input byte for byte, where it came as text.
     pub sent: Option<String>,
+    /// What is wrong with the text that the input came in, where the edge that read it has `input` alone.
+    pub flaw: Option<JsonFlaw>,
     /// What the host adds beside the input; never mixed into it.
     pub context: Value,
     /// The driver the caller insists on.
@@ -61,6 +63,12 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Call {
+    /// What is wrong with the text that the input came in.
+    pub fn flaw(&self) -> Option<JsonFlaw> {
+        let sent = self.sent.as_ref();
+        self.flaw.clone().or_else(|| sent.and_then(JsonFlaw::in_text))
+    }
+
     /// A call with nothing but an input.
     pub fn new(actor: impl Into<Actor>, tool: impl Into<String>, input: Value) -> Call {
         Call::by(Arc::new(actor.into()), tool, input)
@@ -73,6 +81,7 @@ impl Call {
             tool: tool.into(),
             input,
             sent: None,
+            flaw: None,
             context: Value::Object(Default::default()),
             pinned: None,
             region: Vec::new(),

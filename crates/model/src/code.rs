@@ -81,6 +81,8 @@ codes! {
         "The input does not fit the contract's schema.";
     InputValue "input.value" "invalid_arguments" "input_invalid" "input.invalid" After("the arguments change"),
         "The input fits the schema and still cannot be right.";
+    InputNumberNotExact "input.number_not_exact" "invalid_arguments" "input_invalid" "input.invalid" After("the number is sent as a string"),
+        "A number of the input cannot be kept exactly, so nothing was done with it.";
     InputContext "input.context" "setup_required" "input_invalid" "input.invalid" No,
         "The host's context does not fit what the contract requires of it.";
     InputUnsupported "input.unsupported" "capability_gap" "input_unsupported" "input.invalid" After("the arguments or the driver change"),

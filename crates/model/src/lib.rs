@@ -25,6 +25,7 @@ mod grant;
 pub mod host;
 mod id;
 mod intent;
+mod json_flaw;
 mod kind;
 mod lifecycle;
 mod limits;
@@ -78,6 +79,7 @@ pub use grant::{
 };
 pub use id::{ActionId, ActorId, DriverId, InvocationId, QuestionId, TokenId, ToolId, ToolKey};
 pub use intent::{Intent, IntentState, KeySource, SentAgain};
+pub use json_flaw::{JsonFlaw, JsonFlawKind, JsonScope, is_exact_number, settle_numbers};
 pub use kind::DriverKind;
 pub use lifecycle::{Lifecycle, LifecycleDates};
 pub use limits::{Backoff, CallRate, Charge, CostClass, Limits, Period, RateScope, RetryPolicy};

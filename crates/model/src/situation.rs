@@ -74,6 +74,7 @@ impl Code {
             Code::ToolUnknown => Situation::UnknownTool,
             Code::ToolSchemaNotLoaded
             | Code::InputSchema
+            | Code::InputNumberNotExact
             | Code::InputValue
             | Code::InputContext
             | Code::InputUnsupported => Situation::Invalid,

@@ -82,7 +82,10 @@ impl ToolError {
                 safe: retry(code, effect) == Retry::Yes,
                 change_arguments: matches!(
                     code,
-                    Code::InputSchema | Code::InputValue | Code::InputUnsupported
+                    Code::InputSchema
+                        | Code::InputValue
+                        | Code::InputNumberNotExact
+                        | Code::InputUnsupported
                 ),
                 discover_first: code == Code::ToolSchemaNotLoaded,
                 reapprove: matches!(code, Code::ApprovalRequired | Code::ApprovalExpired),
@@ -143,7 +146,7 @@ impl ToolError {
 fn final_status(code: Code, met: Option<&str>) -> Status {
     let running = met == Some("run");
     match code {
-        Code::InputSchema if !running => Status::SchemaParseFailed,
+        Code::InputSchema | Code::InputNumberNotExact if !running => Status::SchemaParseFailed,
         Code::InputValue if !running => Status::ValidationFailed,
         Code::SandboxViolation | Code::EffectUndeclared if !running => Status::ValidationFailed,
         Code::ToolBlocked
@@ -170,6 +173,7 @@ fn final_status(code: Code, met: Option<&str>) -> Status {
         | Code::ToolBlocked
         | Code::ToolSchemaNotLoaded
         | Code::InputSchema
+        | Code::InputNumberNotExact
         | Code::InputValue
         | Code::InputContext
         | Code::InputUnsupported

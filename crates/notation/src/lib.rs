@@ -6,6 +6,7 @@
 //! Must never know which manifest a text came from. Start with [`Schema`].
 
 mod condition;
+mod cost;
 mod fault;
 pub mod keywords;
 mod path;

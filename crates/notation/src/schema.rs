@@ -3,13 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use haft_model::JsonFlaw;
 use jsonschema::{Draft, PatternOptions, Registry, Validator};
 use serde_json::{Map, Value, json};
 
 use crate::Fault;
+use crate::cost::{Cost, MOST_STEPS, Weight, on_large_stack};
 
 /// The dialect every schema is read in.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// How many ways in which a value does not fit are told.
+const MOST_VIOLATIONS: usize = 100;
 
 /// How large a compiled `pattern` may be; a pattern that explodes stops here.
 const LARGEST_PATTERN: usize = 1 << 20;
@@ -41,6 +46,7 @@ static REFERENCES: LazyLock<Option<Registry<'static>>> = LazyLock::new(|| {
 #[derive(Debug)]
 pub struct Schema {
     validator: Validator,
+    cost: Cost,
     defaults: Vec<(String, Value)>,
 }
 
@@ -108,15 +114,43 @@ impl Schema {
         }
     }
 
-    /// Whether a value fits; the quick question.
-    pub fn fits(&self, value: &Value) -> bool {
-        self.validator.is_valid(value)
+    /// Whether it takes long to hold a value against the schema, so that nobody should wait for it on a
+    /// thread that others need.
+    pub fn takes_long(&self, value: &Value) -> bool {
+        self.cost.weigh(value) == Weight::Heavy
     }
 
-    /// Every way in which a value does not fit.
+    /// Whether a value fits; the quick question. One that would take too long to be held against the schema
+    /// does not.
+    pub fn fits(&self, value: &Value) -> bool {
+        match self.cost.weigh(value) {
+            Weight::Light => self.validator.is_valid(value),
+            Weight::Heavy => on_large_stack(|| self.validator.is_valid(value)).unwrap_or(false),
+            Weight::Excessive => false,
+        }
+    }
+
+    /// The ways in which a value does not fit, a hundred at most. Of a value that takes long to check only
+    /// whether it fits is told, since each place would cost as much again.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
+        let whole = |message: String| {
+            let (pointer, rule) = (String::new(), "cost".to_owned());
+            vec![Violation { pointer, rule, message, value: shortened(value) }]
+        };
+        match self.cost.weigh(value) {
+            Weight::Light => self.all_violations(value),
+            Weight::Heavy if self.fits(value) => Vec::new(),
+            Weight::Heavy => whole("it is too large for the places to be told".to_owned()),
+            Weight::Excessive => whole(format!(
+                "checking it takes more than {MOST_STEPS} steps; make it smaller, or the schema simpler"
+            )),
+        }
+    }
+
+    fn all_violations(&self, value: &Value) -> Vec<Violation> {
         self.validator
             .iter_errors(value)
+            .take(MOST_VIOLATIONS)
             .map(|error| Violation {
                 pointer: error.instance_path().to_string(),
                 rule: error.kind().keyword().to_owned(),
@@ -135,11 +169,12 @@ fn compile(schema: &Value, registry: Option<&Registry<'static>>) -> Result<Schem
     if let Some(registry) = registry {
         options = options.with_registry(registry);
     }
+    let cost = Cost::of(schema)?;
     let validator = options.build(schema).map_err(|cause| {
         Fault::new(format!("the schema does not compile: {cause}"))
             .at(cause.instance_path().to_string())
     })?;
-    Ok(Schema { validator, defaults: top_level_defaults(schema) })
+    Ok(Schema { validator, cost, defaults: top_level_defaults(schema) })
 }
 
 /// Everything that is wrong with a schema before it is used: dialect, shape, references, patterns.
@@ -168,7 +203,18 @@ pub fn inspect(schema: &Value) -> Vec<Fault> {
     let mut anchors = BTreeSet::new();
     collect_anchors(schema, &mut anchors);
     walk(schema, schema, "", &anchors, &mut faults);
+    faults.extend(Cost::of(schema).err());
+    faults.extend(inexact_default(schema));
     faults
+}
+
+/// A default that no call could be made with: it is filled in, and then refused.
+fn inexact_default(schema: &Value) -> Option<Fault> {
+    top_level_defaults(schema).into_iter().find_map(|(name, default)| {
+        let flaw = JsonFlaw::in_value(&default)?;
+        let place = crate::keywords::below("/properties", &name) + "/default";
+        Some(Fault::new(flaw.to_string()).at(place).help("write it as a string"))
+    })
 }
 
 fn top_level_defaults(schema: &Value) -> Vec<(String, Value)> {

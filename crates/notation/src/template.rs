@@ -10,6 +10,8 @@
 //!
 //! `optional` and `flag` may also be written as filters, as the published examples do.
 
+use haft_model::JsonFlaw;
+
 use crate::Fault;
 
 /// A text with its placeholders found.
@@ -140,7 +142,13 @@ fn parse_filter(text: &str) -> Result<Filter, Fault> {
     let Some((name, arguments)) = call(text) else { return Err(unknown(text)) };
     let first = arguments.first().copied().unwrap_or_default();
     match name {
-        "default" => literal(first).map(Filter::Default),
+        "default" => {
+            let default = literal(first)?;
+            match JsonFlaw::in_text(&default) {
+                Some(flaw) => Err(Fault::new(flaw.to_string()).help("write it in single quotes")),
+                None => Ok(Filter::Default(default)),
+            }
+        }
         "optional" => quoted(first).map(Filter::Optional).ok_or_else(|| not_quoted(first)),
         "flag" => quoted(first).map(Filter::Flag).ok_or_else(|| not_quoted(first)),
         _ => Err(unknown(name)),

@@ -8,8 +8,8 @@ use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
     Audience, Call, CallPhase, Code, Digest, DualTime, EffectState, Envelope, Event, Intent,
-    InvocationId,
-    Kept, Plan, Planned, Question, SchedulerPolicy, Selected, Stop, Tier, ToolKey, Trace, utc_day,
+    InvocationId, Kept, Plan, Planned, Question, SchedulerPolicy, Selected, Stop, Tier, ToolKey,
+    Trace, settle_numbers, utc_day,
 };
 use serde_json::{Value, json};
 
@@ -248,12 +248,14 @@ impl<'r> Walk<'r> {
 
     /// The first fact of all: a call came in.
     fn plan_noted(&mut self, call: &Call, ground: &Ground) {
-        let (value, bytes) = match &call.sent {
+        let (mut value, bytes) = match &call.sent {
             Some(text) => {
                 (serde_json::from_str(text).unwrap_or_default(), text.clone().into_bytes())
             }
             None => (call.input.clone(), serde_json::to_vec(&call.input).unwrap_or_default()),
         };
+        // A number that has no exact form stays as it is: the call is refused for it.
+        let _ = settle_numbers(&mut value);
         self.redactor.learn(&value);
         let model_input = self.keep_bytes(self.discretion.keep(&value, bytes));
         self.sent = Some((value, model_input.digest.clone()));
@@ -282,9 +284,10 @@ impl<'r> Walk<'r> {
 
     /// Phase 2: the input, held against the schema.
     fn parse(&mut self, call: &Call, entry: &Entry) -> Result<Value, Halt> {
-        let input = match &call.sent {
-            None => Ok(call.input.clone()),
-            Some(text) => serde_json::from_str(text).map_err(|fault| {
+        let input = match (call.flaw(), &call.sent) {
+            (Some(flaw), _) => Err(flaw.stop()),
+            (None, None) => Ok(call.input.clone()),
+            (None, Some(text)) => serde_json::from_str(text).map_err(|fault| {
                 Stop::new(Code::InputSchema, format!("the input is not JSON: {fault}"))
                     .help("send one JSON object")
             }),

@@ -12,7 +12,7 @@ use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use haft_catalog::Viewer;
-use haft_model::{Call, Envelope, Stop, ToolKey};
+use haft_model::{Call, Envelope, JsonFlaw, JsonScope, Stop, ToolKey};
 use haft_runtime::CancelAnswer;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -71,9 +71,13 @@ async fn answer(
     };
     // A page in a browser can send other types without asking.
     let value = is_json(&headers).then(|| serde_json::from_slice::<Value>(&body).ok()).flatten();
+    let flaw = JsonFlaw::within(&body, JsonScope::Below(&["params", "message"]));
     let Some(value) = value else {
-        let fault = Fault(Fault::UNREADABLE, "the body is no `application/json`".to_owned());
-        return Json(told(Value::Null, fault));
+        let words = match flaw {
+            Some(flaw) => flaw.to_string(),
+            None => "the body is no `application/json`".to_owned(),
+        };
+        return Json(told(Value::Null, Fault(Fault::UNREADABLE, words)));
     };
     let request = match serde_json::from_value::<Request>(value) {
         Ok(request) if request.jsonrpc == "2.0" => request,
@@ -85,7 +89,7 @@ async fn answer(
     let wire = Wire { desk, actor, headers };
     let params = request.params;
     let result = match request.method.as_str() {
-        "message/send" => wire.send(params, &request.id).await,
+        "message/send" => wire.send(params, flaw, &request.id).await,
         "tasks/get" => wire.get(params).await,
         "tasks/cancel" => wire.cancel(params).await,
         "message/stream" | "tasks/resubscribe" => {
@@ -108,15 +112,22 @@ struct Wire {
 
 impl Wire {
     /// `message/send`: a message that names a skill is a call.
-    async fn send(&self, params: Value, request: &Value) -> Result<Value, Fault> {
+    async fn send(
+        &self,
+        params: Value,
+        flaw: Option<JsonFlaw>,
+        request: &Value,
+    ) -> Result<Value, Fault> {
         let message = params.get("message").ok_or_else(|| Fault::params("there is no message"))?;
         let (skill, input) = wanted(message)?;
+        let flaw = flaw.map(flaw_of_input).transpose()?;
         let context = task::context(message);
         if let Some(own) = self.own(&skill) {
             return self.found(own, input, &context).await;
         }
         let mut call = Call::new(self.actor.as_ref().clone(), skill.clone(), input);
         call.channel = "a2a";
+        call.flaw = flaw;
         call.native = refs(&self.headers, "POST", "/a2a");
         call.native.insert(0, task::known_by(message, &skill, &context, request));
         let errand = Errand::begin(&self.desk, call, Session(None));
@@ -213,6 +224,20 @@ fn wanted(message: &Value) -> Result<(String, Value), Fault> {
             Ok((skill.to_owned(), data.get("input").cloned().unwrap_or_else(|| json!({}))))
         }
         (None, None) => Err(unnamed()),
+    }
+}
+
+/// A flaw of a message as its input has it; one that stands elsewhere is the message's.
+fn flaw_of_input(flaw: JsonFlaw) -> Result<JsonFlaw, Fault> {
+    let mut steps = flaw.pointer.splitn(6, '/').skip(3);
+    let (parts, index, data) = (steps.next(), steps.next(), steps.next());
+    match (parts, index, data.and_then(|data| data.strip_prefix("data"))) {
+        (Some("parts"), Some(_), Some(rest)) => {
+            let rest =
+                rest.strip_prefix("/input").filter(|rest| rest.starts_with('/')).unwrap_or(rest);
+            Ok(JsonFlaw { pointer: rest.to_owned(), kind: flaw.kind.clone() })
+        }
+        _ => Err(Fault::params(flaw.to_string())),
     }
 }
 

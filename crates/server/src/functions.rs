@@ -14,7 +14,7 @@ use axum::http::HeaderMap;
 use haft_catalog::export::{Export, Format, Offer, export};
 use haft_catalog::{Row, Shown, Viewer};
 use haft_driver::UPSTREAM_REQUEST;
-use haft_model::{Actor, Call, Content, Envelope, Tier, ToolKey};
+use haft_model::{Actor, Call, Content, Envelope, JsonFlaw, JsonScope, Tier, ToolKey};
 use haft_runtime::{Batch, Vista};
 use serde_json::{Map, Value, json};
 
@@ -48,6 +48,8 @@ struct Provider {
     format: Format,
     /// The calls in a reply, in a message of it, or in a list.
     asked: fn(&Value) -> Vec<Asked>,
+    /// What a call keeps its arguments under.
+    arguments: &'static str,
     /// What follows the reply in the conversation.
     messages: fn(&[(Asked, Said)]) -> Vec<Value>,
     /// A tool of our own, as the provider has functions.
@@ -178,9 +180,13 @@ pub(crate) async fn call(
     By(actor): By,
     Named(provider): Named<String>,
     headers: HeaderMap,
-    AnyBody(reply): AnyBody,
+    AnyBody(reply, text): AnyBody,
 ) -> Result<Json<Value>, Problem> {
     let provider = Provider::named(&provider)?;
+    // What else a provider tells is not ours: a time in nanoseconds need not be exact.
+    if let Some(flaw) = JsonFlaw::within(&text, JsonScope::Member(provider.arguments)) {
+        return Err(flaw.stop().into());
+    }
     let session = Session::of(&headers).0;
     let viewer = Viewer { actor: &actor, within: session.as_slice() };
     let offered = provider.offered(&desk, &viewer);
@@ -191,9 +197,13 @@ pub(crate) async fn call(
     let mut wanted: BTreeMap<Option<Tier>, Vec<(usize, Call)>> = BTreeMap::new();
     for (index, mut asked) in (provider.asked)(&reply).into_iter().enumerate() {
         let known_by = known_by(provider.format, &asked);
+        let mut flaw = asked.arguments.flaw();
         let meant = match Own::named(&asked.name).filter(|_| offered.partial) {
             None => Ok((None, asked.name.clone(), asked.arguments.clone())),
-            Some(Own::Call(tier)) => meant(tier, &asked.arguments),
+            Some(Own::Call(tier)) => {
+                flaw = flaw.and_then(|flaw| flaw.below("/arguments"));
+                meant(tier, &asked.arguments)
+            }
             // What is found or loaded can be called by the same reply.
             Some(own) => Err(provider.found(own, &asked.arguments, &desk, &viewer).await),
         };
@@ -203,6 +213,7 @@ pub(crate) async fn call(
                 asked.arguments = arguments;
                 let tool = names.get(&name).unwrap_or(&name);
                 let mut call = made(&actor, tool, &asked, &desk);
+                call.flaw = flaw;
                 call.native = native.clone();
                 call.native.insert(0, known_by);
                 wanted.entry(tier).or_default().push((index, call));
@@ -267,6 +278,14 @@ impl Provider {
 }
 
 impl Arguments {
+    /// What is wrong with their text; values were looked at with the reply that holds them.
+    fn flaw(&self) -> Option<JsonFlaw> {
+        match self {
+            Arguments::Text(text) => JsonFlaw::in_text(text),
+            Arguments::Value(_) => None,
+        }
+    }
+
     /// Those that are an object, and none otherwise.
     fn fields(&self) -> Map<String, Value> {
         let read = match self {

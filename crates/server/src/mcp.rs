@@ -8,6 +8,7 @@ mod asking;
 mod calling;
 mod conversation;
 mod deferred;
+mod flaws;
 mod handler;
 mod heading;
 mod inquiries;
@@ -42,6 +43,7 @@ use rmcp::{RoleServer, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Desk;
+use flaws::{Flaws, Lines};
 use handler::Wire;
 pub(crate) use inquiries::Inquiries;
 pub(crate) use listing::Listings;
@@ -77,9 +79,12 @@ pub(crate) fn service(desk: Arc<Desk>, soon: Duration, stop: &Cancel) -> (Router
 /// Reads a request whole before anybody looks at it: one that breaks off is its sender's fault, and the
 /// library would take it for ours.
 async fn read_whole(request: Request, next: Next) -> Response {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     match to_bytes(body, LARGEST_REQUEST).await {
         Ok(bytes) => {
+            if let Some(flaw) = flaws::of_arguments(&bytes) {
+                head.extensions.insert(flaw);
+            }
             let knows_priming = priming::is_known_to(&head, &bytes);
             let is_json = misread::is_json(&head);
             let answer = next.run(Request::from_parts(head, bytes.clone().into())).await;
@@ -123,7 +128,9 @@ pub async fn lines(
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), String> {
-    let wire = Wire::of(desk, Arc::new(actor));
-    let running = wire.serve((input, output)).await.map_err(|fault| fault.to_string())?;
+    let flaws = Flaws::default();
+    let wire = Wire::of(desk, Arc::new(actor), flaws.clone());
+    let running =
+        wire.serve((Lines::new(input, flaws), output)).await.map_err(|fault| fault.to_string())?;
     running.waiting().await.map(|_| ()).map_err(|fault| fault.to_string())
 }

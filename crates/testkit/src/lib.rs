@@ -5,6 +5,7 @@
 
 mod backend;
 mod bell;
+mod decimal;
 mod eventually;
 mod filter;
 mod folder;
@@ -18,6 +19,7 @@ pub mod spellings;
 
 pub use backend::{Act, Backend, Heard, Keys, Then};
 pub use bell::Bell;
+pub use decimal::{NumberTexts, decimal};
 pub use eventually::eventually;
 pub use folder::Folder;
 pub use keyring::Keyring;

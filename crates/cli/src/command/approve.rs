@@ -11,7 +11,7 @@ use haft_runtime::{Led, Reply};
 use serde_json::{Value, json};
 
 use super::call;
-use crate::arguments::Input;
+use crate::arguments::{Input, Misuse};
 use crate::exit::Exit;
 use crate::who::As;
 use crate::{Context, arguments, command, find, output, telling};
@@ -54,7 +54,7 @@ pub(crate) struct Reject {
 }
 
 pub(crate) async fn approve(context: &Context, arguments: Approve) -> Result<Exit> {
-    let edit = arguments.edit.as_deref().map(arguments::json_or_file).transpose()?;
+    let edit = arguments.edit.as_deref().map(arguments::exact_json_or_file).transpose()?;
     // Read before anything is opened, so that a slip of the pen is told at once.
     let fields = Input { words: arguments.field.clone(), input: arguments.fields.clone() };
     fields.read(&Value::Null)?;
@@ -100,8 +100,11 @@ async fn yes(
     let by = arguments.by.actor(context, host);
     let record = find::question(host, &by, &arguments.id).await?;
     let schema = record.question.form.as_ref().map(|form| form.schema.clone()).unwrap_or_default();
-    let content = given.fields.read(&schema);
-    let content = content.map_err(|misuse| Stop::new(Code::InputValue, misuse.to_string()))?;
+    let misused = |misuse: Misuse| Stop::new(Code::InputValue, misuse.to_string());
+    let content = given.fields.read(&schema).map_err(misused)?;
+    if let Some(flaw) = given.fields.flaw(&schema).map_err(misused)? {
+        return Err(flaw.stop());
+    }
     let reply = Reply {
         by,
         approves: true,

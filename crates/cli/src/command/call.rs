@@ -99,6 +99,7 @@ fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> 
             if let Some(input) = arguments.input.read(&schema)? {
                 call.input = input;
             }
+            call.flaw = arguments.input.flaw(&schema)?;
         }
     }
     arguments.wishes.apply(&mut call)?;

@@ -32,7 +32,8 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         return output::stop(&command::unknown(&workspace, &arguments.tool), context.json);
     };
     let input = arguments.input.read(&entry.contract.model_schema())?;
-    let call = build(context, &host, &arguments)?;
+    let mut call = build(context, &host, &arguments)?;
+    call.flaw = arguments.input.flaw(&entry.contract.model_schema())?;
     match host.runtime().why(&call, input).await {
         Err(stop) => output::stop(&stop, context.json),
         Ok(why) => {

@@ -5,7 +5,7 @@ use haft_runtime::Reply;
 use serde_json::{Map, Value};
 
 use super::{Terminal, line};
-use crate::arguments::typed;
+use crate::arguments::{typed, typed_flaw};
 use crate::output;
 
 impl Terminal<'_> {
@@ -44,10 +44,17 @@ async fn fields(form: &Form) -> Option<Value> {
     let mut filled = Map::new();
     for (name, field, _) in form.fields() {
         let words = format!("{} ({}): ", output::visible(name), output::takes(field));
-        let typed_in = line(&words).await?;
-        let text = typed_in.trim_end_matches(['\r', '\n']);
-        if !text.is_empty() {
-            filled.insert(name.to_owned(), typed(text, Some(field)));
+        loop {
+            let typed_in = line(&words).await?;
+            let text = typed_in.trim_end_matches(['\r', '\n']);
+            if let Some(flaw) = typed_flaw(text, Some(field)) {
+                output::remark(output::visible(&flaw.to_string()));
+                continue;
+            }
+            if !text.is_empty() {
+                filled.insert(name.to_owned(), typed(text, Some(field)));
+            }
+            break;
         }
     }
     Some(Value::Object(filled))

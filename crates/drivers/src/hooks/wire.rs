@@ -1,7 +1,7 @@
 //! What a hook reads and what it may say, as JSON; programs and addresses speak the same.
 
 use haft_driver::{Heard, HookAnswer};
-use haft_model::{Content, Decision, Envelope, HookPoint, Progress, Says};
+use haft_model::{Content, Decision, Envelope, HookPoint, JsonFlaw, JsonScope, Progress, Says};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -118,6 +118,9 @@ pub(super) fn answer(point: HookPoint, text: &[u8]) -> Result<HookAnswer, String
     let nonsense = |why: String| nonsense(point, text, &why);
     if text.trim_ascii_start().first() != Some(&b'{') {
         return Err(nonsense("it is not a JSON object".to_owned()));
+    }
+    if let Some(flaw) = JsonFlaw::within(text, JsonScope::Below(&["updated_input"])) {
+        return Err(nonsense(flaw.to_string()));
     }
     let said: Said = serde_json::from_slice(text).map_err(|fault| nonsense(fault.to_string()))?;
     fitting(point, &said).map_err(nonsense)?;

@@ -27,6 +27,7 @@ mod lapses;
 mod limits;
 #[path = "../support/meddled.rs"]
 mod meddled;
+mod numbers;
 #[path = "../../../drivers/tests/support/office.rs"]
 mod office;
 mod outage;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Form, capped};
-use crate::{Code, Stop, parse_date, parse_timestamp};
+use crate::{Code, Stop, parse_date, parse_timestamp, settle_numbers};
 
 /// How many bytes a person may fill in.
 const LARGEST: usize = 64 * 1024;
@@ -50,7 +50,8 @@ impl Form {
             }
             filled.insert(name.to_owned(), value.clone());
         }
-        let filled = Value::Object(filled);
+        let mut filled = Value::Object(filled);
+        settle_numbers(&mut filled).map_err(|flaw| flaw.stop())?;
         if filled.to_string().len() > LARGEST {
             let words = format!("what was filled in takes more than {LARGEST} bytes");
             return Err(Stop::new(Code::InputValue, words).help("write less"));

@@ -7,7 +7,7 @@ use super::{Arguments, Asked, Provider, Said, each, text};
 use crate::deferred::Own;
 
 pub(super) const PROVIDER: Provider =
-    Provider { format: Format::Anthropic, asked, messages, declared };
+    Provider { format: Format::Anthropic, asked, arguments: "input", messages, declared };
 
 fn asked(reply: &Value) -> Vec<Asked> {
     let blocks = each(reply.get("content").unwrap_or(reply));

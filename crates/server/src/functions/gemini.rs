@@ -7,7 +7,7 @@ use super::{Arguments, Asked, Provider, Said, each, text};
 use crate::deferred::Own;
 
 pub(super) const PROVIDER: Provider =
-    Provider { format: Format::Gemini, asked, messages, declared };
+    Provider { format: Format::Gemini, asked, arguments: "args", messages, declared };
 
 fn asked(reply: &Value) -> Vec<Asked> {
     let inside = ["/candidates/0/content/parts", "/content/parts", "/parts"];

@@ -7,7 +7,7 @@ use super::{Arguments, Asked, Provider, Said, each, text};
 use crate::deferred::Own;
 
 pub(super) const PROVIDER: Provider =
-    Provider { format: Format::OpenAi, asked, messages, declared };
+    Provider { format: Format::OpenAi, asked, arguments: "arguments", messages, declared };
 
 const CHAT: &str = "chat";
 const RESPONSES: &str = "responses";

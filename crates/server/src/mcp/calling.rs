@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft_catalog::Viewer;
 use haft_driver::Abilities;
-use haft_model::{Actor, Envelope};
+use haft_model::{Actor, Call, Envelope, JsonFlaw};
 use haft_runtime::{Background, Manner};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
@@ -26,6 +26,8 @@ pub(super) struct Client<'r> {
     pub(super) abilities: Abilities,
     /// What becomes of it while a call takes long.
     pub(super) background: Background,
+    /// What is wrong with the text of the arguments.
+    pub(super) flaw: Option<JsonFlaw>,
 }
 
 /// What came of the request at once.
@@ -86,7 +88,7 @@ impl Desk {
         client: Client<'_>,
         listing: &Listing,
     ) -> Result<Begun, ErrorData> {
-        let Client { heading, actor, abilities, background } = client;
+        let Client { heading, actor, abilities, background, mut flaw } = client;
         let session = heading.session();
         let is_asked = !abilities.kinds.is_empty() || request.request_state.is_some();
         let bound = is_asked.then(|| {
@@ -101,6 +103,7 @@ impl Desk {
                     Ok(meant) => {
                         request.name = meant.name.into();
                         request.arguments = Some(meant.arguments);
+                        flaw = flaw.and_then(|flaw| flaw.below("/arguments"));
                         tier = Some(most);
                     }
                     Err(wrong) => return Ok(Begun::Answered(Box::new(refused(&wrong).into()))),
@@ -122,6 +125,7 @@ impl Desk {
             _ => {
                 let input = Value::Object(request.arguments.unwrap_or_default());
                 let call = heading.call(&actor, listing.tool(&request.name), input);
+                let call = Call { flaw, ..call };
                 let manner = Manner { background, surface: session, tier, ..Manner::default() };
                 Conversation::begin(self, call, abilities, manner)
             }

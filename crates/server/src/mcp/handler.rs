@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use haft_catalog::Viewer;
 use haft_driver::BackendNews;
-use haft_model::Actor;
+use haft_model::{Actor, JsonFlaw};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
     CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 
 use super::calling::{Begun, Called, Client};
 use super::conversation::Heard;
+use super::flaws::Flaws;
 use super::heading::{Heading, transport_session};
 use super::listing::{FRESH_MS, Seen};
 use super::news::Watched;
@@ -44,15 +45,18 @@ pub(crate) struct Wire {
     actor: Option<Arc<Actor>>,
     pub(super) level: Level,
     watched: Watched,
+    /// What is wrong with requests that came line by line.
+    flaws: Flaws,
 }
 
 impl Wire {
     pub(super) fn new(desk: Arc<Desk>) -> Wire {
-        Wire { desk, actor: None, level: Level::default(), watched: Watched::default() }
+        let (level, watched) = (Level::default(), Watched::default());
+        Wire { desk, actor: None, level, watched, flaws: Flaws::default() }
     }
 
-    pub(super) fn of(desk: Arc<Desk>, actor: Arc<Actor>) -> Wire {
-        Wire { actor: Some(actor), ..Wire::new(desk) }
+    pub(super) fn of(desk: Arc<Desk>, actor: Arc<Actor>, flaws: Flaws) -> Wire {
+        Wire { actor: Some(actor), flaws, ..Wire::new(desk) }
     }
 
     /// Hands a wish to hear of a resource to whoever has it.
@@ -82,7 +86,15 @@ impl Wire {
                 self.wants_remarks(context),
             ),
             background: tasks::background_of(context),
+            flaw: self.flaw(context),
         }
+    }
+
+    /// What is wrong with the text that a request came in: found where its bytes were still there.
+    fn flaw(&self, context: &RequestContext<RoleServer>) -> Option<JsonFlaw> {
+        let parts = context.extensions.get::<Parts>();
+        let seen = parts.and_then(|parts| parts.extensions.get::<JsonFlaw>());
+        seen.cloned().or_else(|| self.flaws.take(&context.id))
     }
 
     /// Whom a request shows, or who is at the other end.

@@ -5,6 +5,7 @@ use axum::Json;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use haft_model::JsonFlaw;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
@@ -21,7 +22,10 @@ pub(super) fn is_json(head: &Parts) -> bool {
 /// The answer to a body that the library could not read.
 pub(super) fn answer(body: &[u8]) -> Response {
     let (code, message) = match serde_json::from_slice::<IgnoredAny>(body) {
-        Err(fault) => (NO_JSON, format!("the body is not JSON: {fault}")),
+        Err(fault) => match JsonFlaw::in_text(body) {
+            Some(flaw) => (NO_JSON, flaw.to_string()),
+            None => (NO_JSON, format!("the body is not JSON: {fault}")),
+        },
         Ok(_) => (NO_MESSAGE, "the body is no single message of JSON-RPC 2.0".to_owned()),
     };
     let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});

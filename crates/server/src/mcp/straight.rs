@@ -74,7 +74,7 @@ impl Straight {
         }
         let (abilities, background) = way.abilities(&frame);
         let remarks = abilities.remarks.clone();
-        let client = Client { heading, actor, abilities, background };
+        let client = Client { heading, actor, abilities, background, flaw: frame.flaw.clone() };
         let begun = self.desk.begin_call(frame.params, client, &listing).await;
         let (modern, visit) = match way {
             Way::Whole(_) => (true, None),

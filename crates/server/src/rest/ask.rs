@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use haft_model::Actor;
+use haft_model::{Actor, JsonFlaw};
 use serde::de::DeserializeOwned;
 
 use super::problem::Problem;
@@ -14,33 +14,49 @@ use super::problem::Problem;
 /// The most that the body of one request takes.
 pub(crate) const LARGEST_BODY: usize = 4 * 1024 * 1024;
 
-/// The body of a request, as JSON.
+/// The body of a request, as JSON in which every number and every key arrives as it was written.
 pub(crate) struct Body<T>(pub(crate) T);
+
+/// The body of a request, and what is wrong with its text: for requests that are answered all the same.
+pub(crate) struct FlawedBody<T>(pub(crate) T, pub(crate) Option<JsonFlaw>);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Body<T>, Problem> {
+        match FlawedBody::from_request(request, state).await? {
+            FlawedBody(_, Some(flaw)) => Err(flaw.stop().into()),
+            FlawedBody(read, None) => Ok(Body(read)),
+        }
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for FlawedBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<FlawedBody<T>, Problem> {
         let bytes = json(request, state).await?;
         // A list would be read as the fields of an object, one after the other.
         let opens = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         if opens.is_some_and(|byte| *byte != b'{') {
             return Err(Problem::malformed("the body is no JSON object"));
         }
-        read(&bytes).map(Body)
+        let flaw = JsonFlaw::in_text(&bytes);
+        read(&bytes).map(|read| FlawedBody(read, flaw))
     }
 }
 
-/// The body of a request, whatever JSON it is.
-pub(crate) struct AnyBody(pub(crate) serde_json::Value);
+/// The body of a request, whatever JSON it is, and its text.
+pub(crate) struct AnyBody(pub(crate) serde_json::Value, pub(crate) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for AnyBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<AnyBody, Problem> {
-        let value: serde_json::Value = read(&json(request, state).await?)?;
+        let bytes = json(request, state).await?;
+        let value: serde_json::Value = read(&bytes)?;
         match value.is_object() || value.is_array() {
-            true => Ok(AnyBody(value)),
+            true => Ok(AnyBody(value, bytes)),
             false => Err(Problem::malformed("the body is neither an object nor a list")),
         }
     }
@@ -62,7 +78,11 @@ async fn json<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Prob
 }
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|fault| Problem::malformed(format!("the body: {fault}")))
+    serde_json::from_slice(bytes).map_err(|fault| match JsonFlaw::in_text(bytes) {
+        // The parser takes some of them for no JSON at all, and tells neither place nor help.
+        Some(flaw) => flaw.stop().into(),
+        None => Problem::malformed(format!("the body: {fault}")),
+    })
 }
 
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {

@@ -8,11 +8,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use haft_ledger::Run;
-use haft_model::{Call, Code, DriverId, Envelope, InvocationId, Stop, TRACEPARENT, Trace};
+use haft_model::{
+    Call, Code, DriverId, Envelope, InvocationId, JsonFlaw, Stop, TRACEPARENT, Trace,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::{Body, By, Named};
+use super::ask::{By, FlawedBody, Named};
 use super::errand::Errand;
 use super::native;
 use super::problem::Problem;
@@ -45,6 +47,15 @@ pub(super) struct Wanted {
     detached: bool,
 }
 
+/// The flaw that the input of a call has; one that stands elsewhere is the request's.
+pub(super) fn flaw_of_input(flaw: Option<JsonFlaw>) -> Result<Option<JsonFlaw>, Problem> {
+    match flaw.map(|flaw| flaw.below("/input").ok_or(flaw)) {
+        None => Ok(None),
+        Some(Ok(inside)) => Ok(Some(inside)),
+        Some(Err(outside)) => Err(outside.stop().into()),
+    }
+}
+
 pub(super) fn nothing() -> Value {
     json!({})
 }
@@ -54,10 +65,11 @@ pub(super) async fn make(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
     headers: HeaderMap,
-    Body(wanted): Body<Wanted>,
+    FlawedBody(wanted, flaw): FlawedBody<Wanted>,
 ) -> Result<Response, Problem> {
     let key = key(&headers, wanted.key)?;
     let mut call = Call::new(actor.as_ref().clone(), wanted.tool, wanted.input);
+    call.flaw = flaw_of_input(flaw)?;
     call.key = key;
     call.pinned = wanted.pin.as_deref().map(DriverId::from);
     call.region = wanted.region;

@@ -12,7 +12,8 @@ use haft_runtime::{Vista, World};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::{Asked, Body, By, Named};
+use super::ask::{Asked, Body, By, FlawedBody, Named};
+use super::call::flaw_of_input;
 use super::invocations::tagged;
 use super::problem::Problem;
 use crate::Desk;
@@ -185,9 +186,10 @@ pub(super) struct Supposed {
 pub(super) async fn why(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
-    Body(supposed): Body<Supposed>,
+    FlawedBody(supposed, flaw): FlawedBody<Supposed>,
 ) -> Result<Json<Value>, Problem> {
     let mut call = Call::new(actor.as_ref().clone(), supposed.tool, Value::Null);
+    call.flaw = flaw_of_input(flaw)?;
     call.pinned = supposed.pin.as_deref().map(DriverId::from);
     call.region = supposed.region;
     if let Some(context) = supposed.context {

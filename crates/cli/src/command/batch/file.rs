@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 
+use haft_model::JsonFlaw;
 use haft_runtime::{BatchDocument, WrittenCall};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -16,6 +17,9 @@ pub(super) fn read(file: &str) -> Result<BatchDocument, Misuse> {
         path => std::fs::read_to_string(path).map(|found| text = found),
     };
     came.map_err(|cause| Misuse(format!("cannot read `{file}`: {cause}")))?;
+    if let Some(flaw) = JsonFlaw::in_text(&text) {
+        return Err(Misuse(format!("`{file}` is no batch: {}", Misuse::from(flaw))));
+    }
     parse(&text).map_err(|cause| Misuse(format!("`{file}` is no batch: {cause}")))
 }
 

@@ -1,8 +1,11 @@
 //! A call of a tool, as it stands in the body of a request.
 
+use haft_model::JsonFlaw;
 use rmcp::model::{CallToolRequestParams, RequestId, RequestMetaObject};
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::mcp::flaws;
 
 pub(super) const METHOD: &str = "tools/call";
 
@@ -14,6 +17,8 @@ pub(super) struct Frame {
     pub(super) id: RequestId,
     pub(super) meta: RequestMetaObject,
     pub(super) params: CallToolRequestParams,
+    /// What is wrong with the text of its arguments.
+    pub(super) flaw: Option<JsonFlaw>,
 }
 
 #[derive(Deserialize)]
@@ -33,7 +38,7 @@ impl Frame {
             return None;
         };
         let meta = params.meta.take().unwrap_or_default();
-        Some(Frame { id, meta, params })
+        Some(Frame { id, meta, params, flaw: flaws::of_arguments(body) })
     }
 
     /// The version that the request says it is of.

@@ -1,0 +1,255 @@
+//! The walk over a JSON text: strings, numbers and structure, and no values.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::decimal::is_exact_number;
+use super::{JsonFlaw, JsonFlawKind, JsonScope};
+
+/// Deeper than the parser goes, which refuses what this does not follow.
+const DEEPEST: u32 = 256;
+
+/// How many keys of an object are compared one by one before they are put into a table.
+const FEW: usize = 12;
+
+/// Why the walk ended early.
+enum Halt {
+    /// The text is no JSON, or too deep to be read.
+    NotJson,
+    Flaw(JsonFlaw),
+}
+
+type Step = Result<(), Halt>;
+
+/// What is done with what is passed.
+#[derive(Clone, Copy)]
+enum Mode<'s> {
+    /// Held to the rules.
+    Check,
+    /// Passed over until the path leads in.
+    Follow(&'s [&'s str]),
+    /// Passed over until a key of this name.
+    Seek(&'s str),
+    /// Passed over.
+    Skip,
+}
+
+pub(super) fn first_flaw(text: &[u8], scope: JsonScope<'_>) -> Option<JsonFlaw> {
+    let mode = match scope {
+        JsonScope::Whole | JsonScope::Below([]) => Mode::Check,
+        JsonScope::Below(path) => Mode::Follow(path),
+        JsonScope::Member(name) => Mode::Seek(name),
+    };
+    let mut scan = Scan { text, at: 0 };
+    loop {
+        match scan.value(mode, 0) {
+            Err(Halt::Flaw(flaw)) => return Some(flaw),
+            Err(Halt::NotJson) => return None,
+            Ok(()) => {}
+        }
+        // Texts may hold one value after the other.
+        scan.space();
+        if scan.at >= text.len() {
+            return None;
+        }
+    }
+}
+
+struct Scan<'t> {
+    text: &'t [u8],
+    at: usize,
+}
+
+impl<'t> Scan<'t> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn take(&mut self, byte: u8) -> Step {
+        match self.peek() {
+            Some(found) if found == byte => {
+                self.at += 1;
+                Ok(())
+            }
+            _ => Err(Halt::NotJson),
+        }
+    }
+
+    fn value(&mut self, mode: Mode<'_>, depth: u32) -> Step {
+        if depth > DEEPEST {
+            return Err(Halt::NotJson);
+        }
+        self.space();
+        match self.peek().ok_or(Halt::NotJson)? {
+            b'{' => self.object(mode, depth),
+            b'[' => self.array(mode, depth),
+            b'"' => self.string().map(|_| ()),
+            b'-' | b'0'..=b'9' => self.number(mode),
+            b'a'..=b'z' => {
+                while self.peek().is_some_and(|byte| byte.is_ascii_lowercase()) {
+                    self.at += 1;
+                }
+                Ok(())
+            }
+            _ => Err(Halt::NotJson),
+        }
+    }
+
+    fn number(&mut self, mode: Mode<'_>) -> Step {
+        let start = self.at;
+        while let Some(b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        let text = self.text.get(start..self.at).unwrap_or_default();
+        match mode {
+            Mode::Check if !is_exact_number(text) => {
+                let text = String::from_utf8_lossy(text).into_owned();
+                let kind = JsonFlawKind::InexactNumber(text);
+                Err(Halt::Flaw(JsonFlaw { pointer: String::new(), kind }))
+            }
+            Mode::Check | Mode::Follow(_) | Mode::Seek(_) | Mode::Skip => Ok(()),
+        }
+    }
+
+    /// A string, without its quotes and as it is written.
+    fn string(&mut self) -> Result<&'t [u8], Halt> {
+        self.take(b'"')?;
+        let start = self.at;
+        loop {
+            match self.peek().ok_or(Halt::NotJson)? {
+                b'"' => {
+                    let text = self.text.get(start..self.at).unwrap_or_default();
+                    self.at += 1;
+                    return Ok(text);
+                }
+                b'\\' => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn array(&mut self, mode: Mode<'_>, depth: u32) -> Step {
+        self.take(b'[')?;
+        self.space();
+        if self.peek() == Some(b']') {
+            return self.take(b']');
+        }
+        // A path of keys leads through objects alone.
+        let mode = if let Mode::Follow(_) = mode { Mode::Skip } else { mode };
+        let mut index = 0_usize;
+        loop {
+            self.value(mode, depth + 1).map_err(|halt| halt.inside(|| index.to_string()))?;
+            self.space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                _ => return self.take(b']'),
+            }
+            index += 1;
+        }
+    }
+
+    fn object(&mut self, mode: Mode<'_>, depth: u32) -> Step {
+        self.take(b'{')?;
+        self.space();
+        if self.peek() == Some(b'}') {
+            return self.take(b'}');
+        }
+        let mut keys = Keys::default();
+        loop {
+            self.space();
+            let written = self.string()?;
+            let checks = matches!(mode, Mode::Check | Mode::Follow(_));
+            if checks && !keys.add(written)? {
+                let key = decoded(written)?.into_owned();
+                let kind = JsonFlawKind::DuplicateKey(key.clone());
+                let flaw = JsonFlaw { pointer: String::new(), kind };
+                return Err(Halt::Flaw(flaw.inside(&key)));
+            }
+            self.space();
+            self.take(b':')?;
+            let inner = mode.below(written)?;
+            self.value(inner, depth + 1).map_err(|halt| {
+                halt.inside(|| decoded(written).map(Cow::into_owned).unwrap_or_default())
+            })?;
+            self.space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                _ => return self.take(b'}'),
+            }
+        }
+    }
+}
+
+impl Halt {
+    fn inside(self, key: impl FnOnce() -> String) -> Halt {
+        match self {
+            Halt::NotJson => Halt::NotJson,
+            Halt::Flaw(flaw) => Halt::Flaw(flaw.inside(&key())),
+        }
+    }
+}
+
+impl Mode<'_> {
+    /// What is done below a key.
+    fn below(self, written: &[u8]) -> Result<Self, Halt> {
+        Ok(match self {
+            Mode::Follow([next, rest @ ..]) if *decoded(written)? == **next => match rest {
+                [] => Mode::Check,
+                rest => Mode::Follow(rest),
+            },
+            Mode::Follow(_) => Mode::Skip,
+            Mode::Seek(name) if *decoded(written)? == *name => Mode::Check,
+            same @ (Mode::Check | Mode::Seek(_) | Mode::Skip) => same,
+        })
+    }
+}
+
+/// The keys of one object, few of them without a table.
+#[derive(Default)]
+struct Keys<'t> {
+    few: [&'t [u8]; FEW],
+    count: usize,
+    /// Whether a key was written with escapes, so that bytes no longer tell keys apart.
+    is_escaped: bool,
+    many: HashSet<Cow<'t, str>>,
+}
+
+impl<'t> Keys<'t> {
+    /// Whether a key is new here.
+    fn add(&mut self, written: &'t [u8]) -> Result<bool, Halt> {
+        self.is_escaped |= written.contains(&b'\\');
+        if self.many.is_empty() && !self.is_escaped && self.count < FEW {
+            let before = self.few.get(..self.count).unwrap_or_default();
+            if before.contains(&written) {
+                return Ok(false);
+            }
+            if let Some(place) = self.few.get_mut(self.count) {
+                *place = written;
+            }
+            self.count += 1;
+            return Ok(true);
+        }
+        if self.many.is_empty() {
+            for key in self.few.get(..self.count).unwrap_or_default() {
+                self.many.insert(decoded(key)?);
+            }
+        }
+        Ok(self.many.insert(decoded(written)?))
+    }
+}
+
+/// A key as it reads: two spellings of one key are the same key.
+fn decoded(written: &[u8]) -> Result<Cow<'_, str>, Halt> {
+    let text = std::str::from_utf8(written).map_err(|_| Halt::NotJson)?;
+    if !text.contains('\\') {
+        return Ok(Cow::Borrowed(text));
+    }
+    let read = serde_json::from_str(&format!("\"{text}\""));
+    read.map(Cow::Owned).map_err(|_| Halt::NotJson)
+}

@@ -1,0 +1,212 @@
+//! Counting: what a schema expands to, and how many steps a value takes through it.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::graph::{Graph, Node, Part};
+use crate::Fault;
+
+/// How many states of a pattern cost as much as one step of the validator.
+const STATES: u64 = 16;
+
+/// How many pairs of a part and a value are remembered while steps are counted.
+const MOST_PAIRS: usize = 1 << 20;
+
+/// What applies to one place, at the part where it is the most.
+pub(super) struct InPlace {
+    pub(super) steps: u64,
+    pub(super) depth: u32,
+    pub(super) pointer: String,
+}
+
+/// Where a walk over the graph is.
+#[derive(Clone, Copy, PartialEq)]
+enum Mark<T> {
+    Unseen,
+    Open,
+    Done(T),
+}
+
+/// An edge leads back to where the walk came from.
+struct GoesRound(Part);
+
+impl Graph {
+    /// What applies to one place, all references expanded.
+    pub(super) fn in_place(&self) -> Result<InPlace, Fault> {
+        let join = |node: &Node, below: &[(u64, u32)]| {
+            let again = if node.asks_again { 3 } else { 1 };
+            let steps = below.iter().fold(0_u64, |sum, (steps, _)| sum.saturating_add(*steps));
+            let depth = below.iter().map(|(_, depth)| depth.saturating_add(1)).max().unwrap_or(0);
+            (steps.saturating_mul(again).saturating_add(1), depth)
+        };
+        let found = self.folded(|node| node.same.clone(), join).map_err(|GoesRound(part)| {
+            let pointer = self.nodes.get(part).map(|node| node.pointer.clone()).unwrap_or_default();
+            Fault::new("the schema refers to itself without going deeper, so it never ends")
+                .at(pointer)
+                .help("put the reference below `properties` or `items`")
+        })?;
+        let most = found.iter().zip(&self.nodes).max_by_key(|((steps, _), _)| *steps);
+        let depth = found.iter().map(|(_, depth)| *depth).max().unwrap_or(0);
+        Ok(InPlace {
+            steps: most.map_or(0, |((steps, _), _)| *steps),
+            pointer: most.map(|(_, node)| node.pointer.clone()).unwrap_or_default(),
+            depth,
+        })
+    }
+
+    /// The weight of all paths through the schema: what one place of a value can cost at most. None where
+    /// it goes round, or depends on how many members a value has.
+    pub(super) fn paths(&self) -> Option<u64> {
+        if self.nodes.iter().any(|node| node.asks_again) {
+            return None;
+        }
+        let join = |node: &Node, below: &[u64]| {
+            let own = node.weight.saturating_add((node.per_byte + node.per_name_byte) / STATES);
+            below.iter().fold(own, |sum, one| sum.saturating_add(*one))
+        };
+        self.folded(Node::parts, join).ok()?.first().copied()
+    }
+
+    /// Works something out for every part from what it is for the parts that it leads to.
+    fn folded<T: Copy + PartialEq>(
+        &self,
+        edges: impl Fn(&Node) -> Vec<Part>,
+        join: impl Fn(&Node, &[T]) -> T,
+    ) -> Result<Vec<T>, GoesRound> {
+        let mut marks = vec![Mark::Unseen; self.nodes.len()];
+        // Parts that are open, each with the edges that are still to be followed.
+        let mut open: Vec<(Part, Vec<Part>)> = Vec::new();
+        let mut done = Vec::with_capacity(self.nodes.len());
+        for start in 0..self.nodes.len() {
+            if marks.get(start) == Some(&Mark::Unseen) {
+                self.enter(start, &mut marks, &mut open, &edges);
+            }
+            while let Some((part, rest)) = open.last_mut() {
+                let part = *part;
+                match rest.pop() {
+                    Some(next) => match marks.get(next) {
+                        Some(Mark::Open) => return Err(GoesRound(next)),
+                        Some(Mark::Unseen) => self.enter(next, &mut marks, &mut open, &edges),
+                        Some(Mark::Done(_)) | None => {}
+                    },
+                    None => {
+                        open.pop();
+                        let Some(node) = self.nodes.get(part) else { continue };
+                        let below: Vec<T> = edges(node)
+                            .into_iter()
+                            .filter_map(|next| match marks.get(next) {
+                                Some(Mark::Done(found)) => Some(*found),
+                                Some(Mark::Unseen | Mark::Open) | None => None,
+                            })
+                            .collect();
+                        if let Some(mark) = marks.get_mut(part) {
+                            *mark = Mark::Done(join(node, &below));
+                        }
+                    }
+                }
+            }
+        }
+        for mark in marks {
+            if let Mark::Done(found) = mark {
+                done.push(found);
+            }
+        }
+        Ok(done)
+    }
+
+    fn enter<T: Copy>(
+        &self,
+        part: Part,
+        marks: &mut [Mark<T>],
+        open: &mut Vec<(Part, Vec<Part>)>,
+        edges: &impl Fn(&Node) -> Vec<Part>,
+    ) {
+        if let (Some(mark), Some(node)) = (marks.get_mut(part), self.nodes.get(part)) {
+            *mark = Mark::Open;
+            open.push((part, edges(node)));
+        }
+    }
+
+    /// How many steps a value takes, at most; none where counting itself would take too long.
+    pub(super) fn steps(&self, value: &Value, most: u64) -> Option<u64> {
+        let mut steps = Steps { graph: self, most, known: HashMap::new() };
+        steps.of(0, value)
+    }
+}
+
+impl Node {
+    /// Every part that it leads to.
+    fn parts(&self) -> Vec<Part> {
+        let lists =
+            [&self.same, &self.patterns, &self.others, &self.names, &self.prefix, &self.items];
+        lists.into_iter().flatten().chain(self.named.values()).copied().collect()
+    }
+}
+
+/// Steps of one value, each pair of a part and a place counted once however often it is reached.
+struct Steps<'g> {
+    graph: &'g Graph,
+    most: u64,
+    known: HashMap<(Part, *const Value), u64>,
+}
+
+impl Steps<'_> {
+    fn of(&mut self, part: Part, value: &Value) -> Option<u64> {
+        let key = (part, std::ptr::from_ref(value));
+        if let Some(known) = self.known.get(&key) {
+            return Some(*known);
+        }
+        let graph = self.graph;
+        let node = graph.nodes.get(part)?;
+        let mut total = node.weight;
+        let mut members = 0;
+        match value {
+            Value::String(text) => {
+                total = total.saturating_add(text.len() as u64 * node.per_byte / STATES);
+            }
+            Value::Array(items) => {
+                members = items.len() as u64;
+                for (index, item) in items.iter().enumerate() {
+                    for part in node.prefix.get(index).into_iter().chain(&node.items) {
+                        total = total.saturating_add(self.of(*part, item)?);
+                    }
+                }
+            }
+            Value::Object(fields) => {
+                members = fields.len() as u64;
+                for (name, item) in fields {
+                    let named = node.named.get(name);
+                    let others = node.others.iter().filter(|_| named.is_none());
+                    for part in named.into_iter().chain(others).chain(&node.patterns) {
+                        total = total.saturating_add(self.of(*part, item)?);
+                    }
+                    let bytes = name.len() as u64 * node.per_name_byte / STATES;
+                    total = total.saturating_add(bytes + node.patterns.len() as u64);
+                    for part in &node.names {
+                        total = total.saturating_add(self.of_name(*part, name)?);
+                    }
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+        let again = if node.asks_again { members.saturating_add(2) } else { 1 };
+        for part in &node.same {
+            total = total.saturating_add(self.of(*part, value)?.saturating_mul(again));
+        }
+        let total = total.saturating_add(members);
+        let is_too_much = total > self.most || self.known.len() > MOST_PAIRS;
+        self.known.insert(key, total);
+        (!is_too_much).then_some(total)
+    }
+
+    /// The steps of a name, which is no value of its own.
+    fn of_name(&mut self, part: Part, name: &str) -> Option<u64> {
+        let node = self.graph.nodes.get(part)?;
+        let mut total = node.weight + name.len() as u64 * node.per_byte / STATES;
+        for part in &node.same {
+            total = total.saturating_add(self.of_name(*part, name)?);
+        }
+        (total <= self.most).then_some(total)
+    }
+}

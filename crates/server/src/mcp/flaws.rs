@@ -1,0 +1,169 @@
+//! What is wrong with the text of a request: found in its bytes, before the library makes values of them.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use haft_model::{JsonFlaw, JsonScope};
+use rmcp::model::RequestId;
+use serde::Deserialize;
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// How many flaws wait for their requests: those that the library refuses never ask for theirs.
+const MOST_WAITING: usize = 1024;
+
+/// How much is read at a time.
+const PIECE: usize = 16 * 1024;
+
+/// The flaw of a call's arguments, as they have it.
+pub(super) fn of_arguments(message: &[u8]) -> Option<JsonFlaw> {
+    let flaw = JsonFlaw::within(message, JsonScope::Below(&["params", "arguments"]))?;
+    // A key that comes twice above the arguments leaves open which arguments are meant.
+    Some(flaw.below("/params/arguments").unwrap_or(flaw))
+}
+
+/// The flaws of requests that came line by line, by the ids of the requests.
+#[derive(Clone, Default)]
+pub(super) struct Flaws(Arc<Mutex<HashMap<RequestId, JsonFlaw>>>);
+
+impl Flaws {
+    /// The flaw of a request, told once.
+    pub(super) fn take(&self, id: &RequestId) -> Option<JsonFlaw> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+    }
+
+    /// Whether the line may be handed on: one whose flaw cannot be kept may not.
+    fn look_at(&self, line: &[u8]) -> bool {
+        #[derive(Deserialize)]
+        struct Named {
+            id: RequestId,
+        }
+        let Some(flaw) = of_arguments(line) else { return true };
+        let Ok(Named { id }) = serde_json::from_slice(line) else { return true };
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = waiting.len() < MOST_WAITING;
+        if has_room {
+            waiting.insert(id, flaw);
+        }
+        has_room
+    }
+}
+
+/// An input that hands on whole lines, each of them looked at.
+pub(super) struct Lines<I> {
+    input: I,
+    flaws: Flaws,
+    held: Vec<u8>,
+    /// How much of it was handed on, looked at, and searched for the end of a line.
+    given: usize,
+    ready: usize,
+    searched: usize,
+}
+
+impl<I> Lines<I> {
+    pub(super) fn new(input: I, flaws: Flaws) -> Lines<I> {
+        Lines { input, flaws, held: Vec::new(), given: 0, ready: 0, searched: 0 }
+    }
+
+    /// Looks at the lines that ended.
+    fn advance(&mut self) {
+        while let Some(rest) = self.held.get(self.searched..) {
+            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { break };
+            let end = self.searched + end + 1;
+            let line = self.held.get(self.ready..end).unwrap_or_default();
+            if self.flaws.look_at(line) {
+                self.ready = end;
+            } else {
+                self.held.drain(self.ready..end);
+            }
+            self.searched = self.ready;
+        }
+        self.searched = self.held.len();
+    }
+
+    fn forget_given(&mut self) {
+        self.held.drain(..self.given);
+        self.ready -= self.given;
+        self.searched -= self.given;
+        self.given = 0;
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Lines<I> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let this = self.get_mut();
+        while this.given == this.ready {
+            this.forget_given();
+            let mut piece = [0; PIECE];
+            let mut read = ReadBuf::new(&mut piece);
+            match Pin::new(&mut this.input).poll_read(context, &mut read) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(fault)) => return Poll::Ready(Err(fault)),
+                Poll::Ready(Ok(())) => {}
+            }
+            if read.filled().is_empty() {
+                // The last line may lack its end.
+                let rest = this.held.get(this.ready..).unwrap_or_default();
+                match this.flaws.look_at(rest) {
+                    true => this.ready = this.held.len(),
+                    false => this.held.truncate(this.ready),
+                }
+                this.searched = this.held.len();
+                break;
+            }
+            this.held.extend_from_slice(read.filled());
+            this.advance();
+        }
+        let ready = this.held.get(this.given..this.ready).unwrap_or_default();
+        let part = ready.get(..out.remaining().min(ready.len())).unwrap_or_default();
+        out.put_slice(part);
+        this.given += part.len();
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    fn request(id: u32, arguments: &str) -> String {
+        let params = format!("{{\"name\":\"x\",\"arguments\":{arguments}}}");
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}")
+    }
+
+    #[tokio::test]
+    async fn lines_pass_whole_and_their_flaws_are_kept() {
+        let long = request(3, &format!("{{\"text\":\"{}\"}}", "x".repeat(40_000)));
+        let lines = [
+            request(1, "{\"n\":1}"),
+            request(2, "{\"n\":9007199254740993}"),
+            long,
+            request(4, "{\"a\":1,\"a\":2}"),
+        ];
+        let text = lines.join("\n");
+        // However the bytes are cut.
+        for size in [1, 7, 4096, 100_000] {
+            let flaws = Flaws::default();
+            let (mut writer, reader) = tokio::io::duplex(size);
+            let bytes = text.clone().into_bytes();
+            let written = tokio::spawn(async move {
+                tokio::io::AsyncWriteExt::write_all(&mut writer, &bytes).await
+            });
+            let mut out = String::new();
+            Lines::new(reader, flaws.clone()).read_to_string(&mut out).await.unwrap();
+            written.await.unwrap().unwrap();
+            assert_eq!(out, text);
+            let pointer = |id| flaws.take(&RequestId::Number(id)).map(|flaw| flaw.pointer);
+            let found = [pointer(1), pointer(2), pointer(3), pointer(4), pointer(2)];
+            let expected = [None, Some("/n".to_owned()), None, Some("/a".to_owned()), None];
+            assert_eq!(found, expected);
+        }
+    }
+}
