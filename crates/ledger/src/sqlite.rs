@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use haft_model::{Digest, DualTime, InvocationId, KeySource, StandingAnswer, Timestamp, Token};
+use haft_model::{Digest, DualTime, InvocationId, KeySource, StandingAnswer, Token};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 

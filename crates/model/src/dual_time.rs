@@ -85,7 +85,7 @@ impl From<Timestamp> for DualTime {
 mod tests {
     use super::*;
 
-    fn time(second: i64, boot: Option<(&str, u64)>) -> DualTime {
+    fn moment(second: i64, boot: Option<(&str, u64)>) -> DualTime {
         let boot =
             boot.map(|(id, seconds)| BootTime { id: id.into(), micros: seconds * 1_000_000 });
         DualTime { at: Timestamp::from_second(second).unwrap(), boot }

@@ -214,14 +214,14 @@ impl Journal {
     /// Puts everything noted so far on the disk, and waits for it.
     pub(crate) async fn save(&mut self) -> Result<(), Stop> {
         self.durable = true;
-        self.send(Wait::Until(self.patience.end())).await
+        self.send(Wait::Until(self.patience.end().into_std())).await
     }
 
     /// Shows what was noted so far to others while the call goes on. Whoever is shown takes a lease,
     /// or the next process would take the call for one that nobody has.
     pub(crate) async fn show(&mut self, options: &crate::Options) -> Result<(), Stop> {
         self.claim(options);
-        self.send(Wait::Until(self.patience.short())).await
+        self.send(Wait::Until(self.patience.short().into_std())).await
     }
 
     /// Forgets a condition under which nothing was written yet, with what was noted under it.

@@ -6,8 +6,8 @@
 mod address;
 mod confined;
 mod gate;
-mod integrity;
 mod group;
+mod integrity;
 mod launcher;
 mod protection;
 mod ranges;
@@ -18,7 +18,7 @@ pub use confined::{
     Spawn, Tried, Walls,
 };
 pub use gate::{Gate, Reached};
-pub use integrity::{Change, Custody, Intrusion, Loading, Suspects, violation};
 pub use group::TotalMemory;
+pub use integrity::{Change, Custody, Intrusion, Loading, Suspects, violation};
 pub use launcher::{Launcher, PROGRAMS, launcher};
 pub use protection::Protection;

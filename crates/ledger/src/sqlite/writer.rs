@@ -231,8 +231,7 @@ impl Writer {
 
     /// Tells whoever waits that nothing was written, and holds on to what was accepted already.
     fn put_off(&mut self, batch: &mut Vec<Task>, cause: &str) {
-        let (accepted, heard): (Vec<Task>, Vec<Task>) =
-            batch.drain(..).partition(Task::is_unheard);
+        let (accepted, heard): (Vec<Task>, Vec<Task>) = batch.drain(..).partition(Task::is_unheard);
         self.backlog.extend(accepted);
         // Whoever hears that it failed finds the store down, and everything counted.
         self.health.set_pending(self.backlog.len());

@@ -181,7 +181,7 @@ async fn steps(store: &SqliteStore, round: u64) -> Result<(), Error> {
     };
     told(1, store.append(whole(1 + round, 0), Wait::Disk).await.map(|_| ()));
     let owner = "node_1".to_owned();
-    let claim = Some(Claim { owner, now: at(0), until: at(1000) });
+    let claim = Some(Claim { owner, now: at(0).into(), until: at(1000).into() });
     let begun = beginning(2 + round, 20);
     let begun = store.append(haft_ledger::Draft { claim, ..begun }, Wait::Disk).await;
     let fence = begun.as_ref().ok().and_then(|receipt| receipt.fence);
@@ -195,7 +195,7 @@ async fn steps(store: &SqliteStore, round: u64) -> Result<(), Error> {
     }
     if let Some(Fence(token)) = fence {
         let until = at(3000);
-        let _ = store.renew(&id(2 + round), Fence(token), until).await;
+        let _ = store.renew(&id(2 + round), Fence(token), until.into()).await;
         let mut end = end(2 + round, 60);
         end.guards = vec![Guard::Fence(token)];
         end.release = fence;
