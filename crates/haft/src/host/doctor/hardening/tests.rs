@@ -10,14 +10,14 @@ use super::*;
 fn folders_lie_on_their_nearest_latest_mount() {
     let mounts = "1 0 8:1 / / rw - ext4 /dev/a rw\n\
                   2 1 0:2 / /tmp rw - tmpfs tmpfs rw\n\
-                  3 1 0:3 / /home/ana rw - nfs4 server:/home rw\n\
+                  3 1 0:3 / /shared/ana rw - nfs4 server:/shared rw\n\
                   4 1 0:4 / /tmp rw - xfs /dev/b rw\n\
                   broken line\n";
     for (folder, expected) in [
         ("/", "ext4"),
         ("/tmp/a", "xfs"),
-        ("/home/ana/work/.haft", "nfs4"),
-        ("/home/anabel", "ext4"),
+        ("/shared/ana/work/.haft", "nfs4"),
+        ("/shared/analysis", "ext4"),
     ] {
         assert_eq!(file_system(mounts, Path::new(folder)), Some(expected), "{folder}");
     }
