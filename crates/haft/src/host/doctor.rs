@@ -66,7 +66,7 @@ impl Host {
     pub async fn examine(&self, actor: &Actor) -> Vec<Examined> {
         let mut found = self.manifests();
         found.extend(self.store_examined().await);
-        found.extend(self.memory_examined());
+        found.extend(self.remembered_store_examined());
         found.push(self.sandbox_examined().await);
         found.extend(self.keys_examined());
         found.push(self.clock_examined().await);

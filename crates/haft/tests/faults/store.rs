@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft_ledger::{
     BoxFuture, Draft, Entry, Error, Fence, IntentRecord, MemoryStore, OpenUndoing, QuestionFilter,
-    QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
+    QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter, Wait,
 };
 use haft_model::{Digest, DualTime, Event, InvocationId, KeySource, StandingAnswer, Token};
 
@@ -78,6 +78,10 @@ impl FaultyStore {
 }
 
 impl Store for FaultyStore {
+    fn health(&self) -> &StoreHealth {
+        self.disk.health()
+    }
+
     fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>> {
         Box::pin(async move {
             let (kind, scene) = (kind(&draft), &self.process.scene);

@@ -11,7 +11,7 @@ use haft_model::{
     Layer, Limit, Limits, Needs, Opinion, Plan, Policy, PolicyRule, Principal, Requires, Risk,
     Route, Rule, RuleDecision, Says, Timestamp, ToolKey, Tri, Verdict,
 };
-use haft_policy::{Circumstances, Matter, Rulebook, Usage, decide};
+use haft_policy::{Circumstances, Matter, Rulebook, Targets, Usage, decide};
 use serde_json::{Value, json};
 
 /// Numbers that look random and are the same each time.
@@ -244,6 +244,7 @@ fn judged(book: &Book, case: &Case) -> Decision {
     let usage = Usage { limits: counted.into(), ..Usage::default() };
     let matter = Matter {
         plan: &case.plan,
+        targets: &Targets::default(),
         grant: &grant,
         action: None,
         cost: CostClass::Trivial,

@@ -39,7 +39,7 @@ impl Host {
     }
 
     /// Whether a missing store would be noticed.
-    pub(super) fn memory_examined(&self) -> Option<Examined> {
+    pub(super) fn remembered_store_examined(&self) -> Option<Examined> {
         let why = self.unremembered.as_ref()?;
         let words =
             format!("nothing remembers it, so a deleted store is taken for a new one: {why}");
