@@ -91,7 +91,7 @@ fn driver_or_major_that_is_new_is_refused_until_accepted() {
     let (_, told) = json(&folder, "call a.b@1 --json --pin other");
     assert_eq!(told["error"]["error_code"], "route.pin_unavailable", "{told:#}");
     let (_, told) = json(&folder, "call time.now --json");
-    assert_eq!(told["provenance"]["driver"], "haft-builtin", "{told:#}");
+    assert_eq!(told["driver"], "haft-builtin", "{told:#}");
     done(&folder, "accept --all");
     let said = String::from_utf8(run(&folder, "check").stderr).unwrap();
     assert!(!said.contains("[L0"), "{said}");

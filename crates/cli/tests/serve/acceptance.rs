@@ -104,7 +104,7 @@ fn contract_that_widens_live_goes_on_as_accepted() {
         .file(".drivers/shop/DRIVER.md", driver("shop", &[("shop.look", "^1")]));
     let server = Server::of(&folder);
     let is_wide = || {
-        let answer = server.get("/v1/tools/shop.look");
+        let answer = server.get("/v1/catalog/shop.look");
         assert_eq!(answer.status, 200);
         answer.json().to_string().contains("workspace:*")
     };
