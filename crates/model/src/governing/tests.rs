@@ -1,3 +1,5 @@
+//! What governs, by table and in every spelling.
+
 use super::*;
 
 fn kind(base: Base, path: &str) -> Option<GoverningKind> {
