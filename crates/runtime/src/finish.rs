@@ -281,6 +281,9 @@ impl Walk<'_> {
         if self.journal.is_shut_out() && !envelope.effect_state.may_have_happened() {
             envelope = self.carried_on_elsewhere();
         }
+        if closed.is_err() && self.may_run_later(&envelope) {
+            envelope = self.left_open();
+        }
         if !self.journal.is_shut_out() && !self.journal.is_refused() {
             self.runtime.ended(self.journal.id());
         }

@@ -51,6 +51,8 @@ pub(crate) struct Journal {
     durable: bool,
     /// Whether anything about it was handed to the ledger.
     written: bool,
+    /// The same, whatever came of it: what could not be written may be there all the same.
+    tried: bool,
     status: Status,
     progress: u64,
     /// Who else of its batch hears how far it is.
@@ -81,6 +83,7 @@ impl Journal {
             leased: taken_up.map(|taken| taken.leased.clone()),
             durable: taken_up.is_some(),
             written: taken_up.is_some(),
+            tried: taken_up.is_some(),
             status: taken_up.map_or(Status::Planned, |taken| taken.status),
             progress: taken_up.map_or(0, |taken| taken.progress),
             seat: None,
@@ -111,6 +114,11 @@ impl Journal {
     /// Whether others can know of the call already.
     pub(crate) fn is_on_record(&self) -> bool {
         self.written
+    }
+
+    /// Whether others may know of the call, even if this process could not write about it.
+    pub(crate) fn may_be_on_record(&self) -> bool {
+        self.tried
     }
 
     pub(crate) fn fence(&self) -> Option<Fence> {
@@ -263,6 +271,7 @@ impl Journal {
         if self.facts.is_empty() {
             return Ok(());
         }
+        self.tried = true;
         let draft = self.draft();
         let kept = (draft.facts.clone(), draft.blobs.clone());
         match self.store.append(draft, wait).await {

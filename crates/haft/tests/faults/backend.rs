@@ -19,6 +19,10 @@ pub(crate) struct Effect {
     /// By which call.
     pub(crate) id: InvocationId,
     pub(crate) key: String,
+    /// Whether its caller gave a key.
+    pub(crate) keyed: bool,
+    /// When it was sent, in milliseconds.
+    pub(crate) sent: u64,
 }
 
 pub(crate) struct Backend {
@@ -121,6 +125,10 @@ impl Backend {
             intent: attempt.input.get("n").and_then(Value::as_u64).unwrap_or(u64::MAX),
             id: attempt.permit().invocation().clone(),
             key: attempt.key.clone().unwrap_or_default(),
+            keyed: [Tool::Pay, Tool::Put]
+                .iter()
+                .any(|tool| tool.name() == attempt.plan.tool.id.as_str()),
+            sent: self.scene.machine.millis(),
         };
         Request { effect, fate, holds_keys: attempt.plan.tool.id.as_str() == Tool::Put.name() }
     }

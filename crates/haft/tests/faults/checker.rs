@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use haft_model::EffectState;
 
-use crate::history::History;
+use crate::backend::Effect;
+use crate::history::{History, Told};
 use crate::workspace::Tool;
 
 /// A promise that a history breaks.
@@ -34,10 +35,22 @@ fn is_none(effect: EffectState) -> bool {
     !effect.may_have_happened()
 }
 
+/// Whether a caller had the answer when an effect was sent. Without a key that makes it another intent:
+/// a call that was still under way somewhere is one more equal call.
+fn is_another(history: &History, effect: &Effect) -> bool {
+    let answered = |told: &Told| {
+        told.intent == effect.intent && told.effect.is_done() && told.at <= effect.sent
+    };
+    !effect.keyed && history.told.iter().any(answered)
+}
+
 fn twice(history: &History) -> Option<String> {
     let mut seen = BTreeMap::new();
     history.book.iter().find_map(|effect| {
         let before = seen.insert(effect.intent, effect.id.clone())?;
+        if is_another(history, effect) {
+            return None;
+        }
         Some(format!("intent {} took effect by {before} and by {}", effect.intent, effect.id))
     })
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use haft_driver::Cancel;
 use haft_ledger::{MemoryStore, RunFilter, Store};
 use haft_model::{Call, EffectState, Envelope, InvocationId};
 use haft_runtime::{Manner, Options, Receipt, Rest, Runtime, Unsent};
@@ -56,6 +57,8 @@ pub(crate) struct Told {
     pub(crate) intent: u64,
     pub(crate) id: InvocationId,
     pub(crate) effect: EffectState,
+    /// When, in milliseconds.
+    pub(crate) at: u64,
     /// Whether the answer says of itself that it is not on record.
     pub(crate) unrecorded: bool,
 }
@@ -279,6 +282,7 @@ impl Play {
                         intent,
                         id: envelope.invocation_id.clone(),
                         effect: envelope.effect_state,
+                        at: scene.machine.millis(),
                         unrecorded: envelope.unrecorded.is_some(),
                     };
                     let flag = if told.unrecorded { ", unrecorded" } else { "" };
@@ -311,8 +315,10 @@ impl Play {
         let (answer, answered) = oneshot::channel();
         scene.open.lock().unwrap().insert(id.clone(), process.clone());
         let (runtime, shared) = (process.runtime(), scene.clone());
+        let cancel = Cancel::new();
+        let gives_up = cancel.clone();
         process.spawn(async move {
-            let manner = Manner { receipt: Receipt::Acknowledged, ..Manner::default() };
+            let manner = Manner { receipt: Receipt::Acknowledged, cancel, ..Manner::default() };
             let envelope = runtime.call_under(id.clone(), call, manner).await;
             let answer_of = envelope.invocation_id.clone();
             shared.open.lock().unwrap().remove(&id);
@@ -321,7 +327,12 @@ impl Play {
             }
         });
         let patience = Duration::from_millis(scene.of(&[2000, 12_000, 40_000, 100_000]));
-        tokio::time::timeout(patience, answered).await.ok()?.ok()
+        let told = tokio::time::timeout(patience, answered).await;
+        if told.is_err() {
+            // A client that leaves calls its call off, where that can still be.
+            gives_up.cancel();
+        }
+        told.ok()?.ok()
     }
 
     /// No fault strikes any more, and everybody has the time to find out what is left.

@@ -1,9 +1,12 @@
-//! What a process saw of a call that another one had taken over: a fact all the same.
+//! The end of a call that this process cannot write, or no longer may: what it knows is told all the
+//! same, and no more than that.
 
 use haft_ledger::{Draft, Wait};
-use haft_model::{Actor, EffectObserved, Envelope, Event, Fact, Stop};
+use haft_model::{Actor, Code, EffectObserved, EffectState, Envelope, Event, Fact, Stop};
 use serde_json::Value;
 
+use super::Came;
+use crate::Unsent;
 use crate::journal::unrecorded;
 use crate::walk::Walk;
 
@@ -28,5 +31,26 @@ impl Walk<'_> {
             ..Draft::default()
         };
         self.runtime.store.append(draft, Wait::Disk).await.map(|_| ()).map_err(unrecorded)
+    }
+
+    /// Whether a process that finds the call open carries it out: its end is not on record, and nothing
+    /// was sent.
+    pub(super) fn may_run_later(&self, envelope: &Envelope) -> bool {
+        let writes = self.entry.as_ref().is_some_and(|entry| entry.contract.effects.may_mutate());
+        let unsent = !envelope.effect_state.may_have_happened();
+        let runs = self.runtime.options.unsent == Unsent::Run;
+        writes && unsent && runs && self.journal.may_be_on_record()
+    }
+
+    /// The answer of a call that came to nothing here, and which the next process may carry out.
+    pub(super) fn left_open(&self) -> Envelope {
+        let id = self.journal.id();
+        let words = format!("nothing was sent for `{id}`, and that cannot be put on record");
+        let help =
+            "make the same call again for its answer: the workspace carries out what was not sent";
+        let effect = EffectState::Unknown;
+        let error = self.error(Stop::new(Code::Internal, words).help(help), effect);
+        let came = Came { output: None, error: Some(error), effect };
+        self.composed(&came, self.looked_at(None))
     }
 }
