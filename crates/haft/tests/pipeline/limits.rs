@@ -284,7 +284,7 @@ async fn a_call_whose_driver_is_not_reached_gives_back_what_it_took() {
         .options(|options| options.look = Duration::ZERO)
         .open();
     let failed = stage.call("note.keep", fresh()).await;
-    assert_eq!(failed.error.unwrap().error_code, Code::Internal);
+    assert_eq!(failed.error.unwrap().error_code, Code::StoreUnavailable);
     assert!(ran(&stage.call("note.keep", fresh()).await));
     assert!(!ran(&stage.call("note.keep", fresh()).await));
     assert_eq!(stage.canary.count(), 1);
