@@ -118,8 +118,8 @@ pub struct Bounds {
     pub cpu_seconds: u64,
     /// Bytes of memory, for each process.
     pub memory: u64,
-    /// Bytes of memory for all processes together, with what lies in the private `/tmp`. Where there
-    /// are no control groups ([`TotalMemory`](crate::TotalMemory)), only each process is limited.
+    /// Bytes of memory for all processes together, with what lies in the private `/tmp`; `u64::MAX`
+    /// is any number. Where there are no control groups ([`TotalMemory`](crate::TotalMemory)), only each process is limited.
     pub total_memory: u64,
     /// Open files, for each process.
     pub files: u64,

@@ -152,9 +152,12 @@ pub(crate) struct Entrance {
 }
 
 impl Group {
-    /// A group whose processes use no more than this together; none where there are no groups, or
-    /// where the one of this process is gone.
+    /// A group whose processes use no more than this together; none where they may use anything, where
+    /// there are no groups, or where the one of this process is gone.
     pub(crate) fn new(most: u64) -> Option<(Group, Entrance)> {
+        if most == u64::MAX {
+            return None;
+        }
         Group::below(&HERE.memory, &HERE.home, most).ok().flatten()
     }
 

@@ -133,3 +133,53 @@ fn a_contract_that_changed_and_a_manifest_with_errors_are_told() {
     assert_eq!(of(&said, "lock")[0][2], json!("haft accept demo.run@1"), "{said:#}");
     assert_eq!(of(&said, "workspace")[0][2], json!("haft check"), "{said:#}");
 }
+
+#[test]
+fn misconfigurations_are_told_with_what_mends_them() {
+    let settings = "default_actor = \"user:ana\"\n[server]\nlisten = \"0.0.0.0:7311\"\n\
+                    [[hook]]\nevent = \"pre_tool_use\"\ntool = \"*\"\nrun = [\"hooks/none\"]\n";
+    let rests = r#"{"demo": {"circuits": [
+        {"tool": "demo.run@1", "failures": 5, "until": "2999-01-01T00:00:00Z"},
+        {"tool": "demo.run@1", "host": "a.example:443", "failures": 5, "until": "2999-01-01T00:00:00Z"},
+        {"tool": "demo.run@1", "host": "b.example:443", "failures": 5, "until": "2000-01-01T00:00:00Z"}]}}"#;
+    let folder = workspace(settings, demo("bin: env")).file(".haft/health.json", rests);
+    let at = |path: &str| folder.path().join(path);
+    fs::set_permissions(at("haft.toml"), fs::Permissions::from_mode(0o666)).unwrap();
+    fs::hard_link(at(".drivers/demo/DRIVER.md"), at("another")).unwrap();
+    let (exit, said) = answer(&folder, "doctor --json");
+    assert_eq!(exit, 1, "{said:#}");
+    let told = |what: &str| of(&said, what).to_string();
+    let files = told("files");
+    for words in [
+        "`[folder]/haft.toml` can be changed by every user of this machine",
+        "chmod o-w [folder]/haft.toml",
+        "`[folder]/.drivers/demo/DRIVER.md` has 2 names",
+    ] {
+        assert!(files.contains(words), "{words}: {files}");
+    }
+    let server = "other machines can reach `0.0.0.0:7311`, and there is neither a token";
+    assert!(told("server").contains(server), "{said:#}");
+    assert!(told("server").contains("haft token new agent:NAME"), "{said:#}");
+    let person = "`user:ana`, who callers without a token are, is a person";
+    assert!(told("actor").contains(person), "{said:#}");
+    let hook = "hook `hooks/none` cannot be heard: `hooks/none` is no program that can be run";
+    assert!(told("hooks").contains(hook), "{said:#}");
+    let driver = told("driver demo");
+    for words in [
+        "`demo.run@1` is left alone: it failed 5 times in a row",
+        "`demo.run@1` at `a.example:443` is left alone",
+        "haft call demo.run@1 --driver demo",
+    ] {
+        assert!(driver.contains(words), "{words}: {driver}");
+    }
+    assert!(!driver.contains("b.example"), "what is over is not told: {driver}");
+}
+
+#[test]
+fn a_sound_workspace_is_told_of_no_misconfiguration() {
+    let folder = workspace("", demo("bin: env"));
+    let (_, said) = answer(&folder, "doctor --json");
+    for what in ["files", "server", "actor", "hooks"] {
+        assert_eq!(of(&said, what), json!([]), "{said:#}");
+    }
+}

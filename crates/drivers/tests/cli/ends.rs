@@ -4,6 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use haft_model::{Code, EffectState};
+use haft_sandbox::TotalMemory;
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -71,6 +72,21 @@ fn a_program_that_a_signal_ends_is_told_from_one_that_ends_itself() {
         (Code::DependencyUnavailable, UNKNOWN, "`sh` was ended by signal 11")
     );
     assert_eq!(failure.native[0]["signal"], json!(11));
+}
+
+/// Each process stays below its own limit; together they take more than the call may.
+#[test]
+fn a_tree_that_takes_too_much_memory_is_a_violation() {
+    if let TotalMemory::EachProcess(why) = TotalMemory::here() {
+        return eprintln!("each process is limited by itself here: {why}");
+    }
+    let each = "(x=0123456789abcdef; while [ ${#x} -lt 8000000 ]; do x=$x$x; done; sleep 1000) & ";
+    let stage = Stage::writing_script(&format!("{} wait", each.repeat(60)))
+        .with("runner", json!({"engine": "subprocess", "limits": {"memory_mb": 40}}));
+    let failure = stage.run(json!({})).failure();
+    let message = "`sh` was ended: its processes together took more memory than they may";
+    assert_eq!((failure.stop.code, failure.effect), (Code::SandboxViolation, UNKNOWN));
+    assert!(failure.stop.message.starts_with(message), "{}", failure.stop.message);
 }
 
 #[test]
