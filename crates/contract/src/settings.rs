@@ -163,11 +163,21 @@ pub struct Server {
     pub hosts: BTreeSet<String>,
     /// Whose access tokens are taken; nobody's when absent.
     pub oauth: Option<OAuth>,
+    /// How many sessions of MCP there may be, of all actors.
+    pub max_sessions: usize,
+    /// How many one actor may have.
+    pub max_sessions_per_actor: usize,
 }
 
 impl Default for Server {
     fn default() -> Server {
-        Server { listen: "127.0.0.1:7311".into(), hosts: BTreeSet::new(), oauth: None }
+        Server {
+            listen: "127.0.0.1:7311".into(),
+            hosts: BTreeSet::new(),
+            oauth: None,
+            max_sessions: 10_000,
+            max_sessions_per_actor: 1_000,
+        }
     }
 }
 

@@ -12,6 +12,22 @@ const FOR_PEOPLE: &str = "a person who runs this workspace has to see to it";
 /// How a command of ours begins where one is quoted.
 const QUOTED: &str = "`haft ";
 
+/// Commands that only look. They decide nothing, so that a clause with one is left out and no person is
+/// called for; any other word after `haft` is taken for a command that decides.
+const LOOKING: [&str; 11] = [
+    "approvals",
+    "audit",
+    "check",
+    "doctor",
+    "events",
+    "explain",
+    "runs",
+    "show",
+    "tools",
+    "trace",
+    "why",
+];
+
 /// Who reads what we say. A model that is shown the command by which people decide could run it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
@@ -52,7 +68,7 @@ impl Stop {
             return self;
         }
         self.message = in_place(self.message);
-        self.help = self.help.map(in_place);
+        self.help = self.help.map(in_place).filter(|help| !help.is_empty());
         clean(&mut self.cause);
         for rejected in &mut self.rejected {
             if names_command(&rejected.reason) {
@@ -73,7 +89,7 @@ impl Envelope {
         self.ui_facing_summary = in_place(self.ui_facing_summary);
         let Some(error) = &mut self.error else { return self };
         error.message = in_place(std::mem::take(&mut error.message));
-        error.help = error.help.take().map(in_place);
+        error.help = error.help.take().map(in_place).filter(|help| !help.is_empty());
         clean(&mut error.cause);
         error.rejected.iter_mut().for_each(clean);
         // The first piece of bad news is ours.
@@ -121,11 +137,23 @@ fn without_commands(text: &str) -> String {
             return line.to_owned();
         }
         let clauses = line.split("; ").flat_map(|clause| clause.split(", or "));
-        let kept: Vec<&str> = clauses.filter(|clause| !names_command(clause)).collect();
-        let kept = kept.into_iter().chain([FOR_PEOPLE]);
-        kept.collect::<Vec<_>>().join("; ")
+        let (gone, mut kept): (Vec<&str>, Vec<&str>) =
+            clauses.partition(|clause| names_command(clause));
+        if !gone.into_iter().all(only_looks) {
+            kept.push(FOR_PEOPLE);
+        }
+        kept.join("; ")
     });
-    lines.collect::<Vec<_>>().join("\n")
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether every command in a clause only looks.
+fn only_looks(clause: &str) -> bool {
+    let mut named = clause.split("haft ").skip(1);
+    named.all(|rest| {
+        let end = rest.find(|letter: char| !letter.is_ascii_lowercase()).unwrap_or(rest.len());
+        rest.get(..end).is_some_and(|verb| LOOKING.contains(&verb))
+    })
 }
 
 #[cfg(test)]
@@ -149,8 +177,14 @@ mod tests {
         }
         assert_eq!(
             Audience::Agent.words("do not call it again; `haft trace inv_1` tells more"),
-            format!("do not call it again; {FOR_PEOPLE}")
+            "do not call it again"
         );
+        assert_eq!(
+            Audience::Agent
+                .words("find out, and tell with `haft settle inv_1`; `haft runs` lists them"),
+            FOR_PEOPLE
+        );
+        assert_eq!(Audience::Agent.words("`haft tools` lists those that there are"), "");
         assert_eq!(
             Audience::Agent.words("no login (credential.missing)\nrun `haft login bank`"),
             format!("no login (credential.missing)\n{FOR_PEOPLE}")

@@ -164,7 +164,8 @@ impl Walk<'_> {
             (true, false) => EffectState::Submitted,
         };
         let wish = self.enlisted.wish.clone();
-        let mut running = Running::new(cleared, manner, wish, until, self.runtime.pulse.clone());
+        let (closing, pulse) = (&self.runtime.closing, self.runtime.pulse.clone());
+        let mut running = Running::new(cleared, manner, wish, closing, until, pulse);
         (running.mutates, running.effect) = (mutates, effect);
         running.clearance = submitted.map(|at| self.journal.clearance(&self.runtime.options, &at));
         if self.people_fill_in(&running) {
@@ -231,6 +232,8 @@ impl Walk<'_> {
                 News::Said(said) => self.heard_from(running, said).await,
                 News::Prompted(reply) => Box::pin(self.replied(running, reply)).await,
                 News::Wished => self.wish(running, self.whose_wish()),
+                // No person fills in a form of a process that ends, and time stands still meanwhile.
+                News::Closing => self.withdraw_forms(running, "haft is about to stop"),
                 News::Quiet => self.look_around(running).await,
                 News::OutOfTime if running.stopping.is_none() => {
                     running.stop(AbortReason::Timeout, self.runtime.options.grace);

@@ -1,14 +1,14 @@
 //! What every wire stands at.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use haft_model::{Actor, Audience, Digest, InvocationId, Stop};
 use haft_runtime::{Runtime, World};
 use tokio::sync::watch;
 
 use crate::Exported;
-use crate::mcp::{Inquiries, Listings, Suspended};
+use crate::mcp::{Inquiries, Listings, SessionCounts, SharedLives, Suspended};
 use crate::metrics::Tally;
 use crate::rest::{Bulletin, Errands};
 
@@ -29,6 +29,8 @@ pub struct Desk {
     /// What tasks want to know from their clients.
     pub(crate) inquiries: Inquiries,
     pub(crate) listings: Listings,
+    /// Who is in which session of MCP.
+    pub(crate) sessions: SharedLives,
     /// Calls whose callers did not wait for them.
     pub(crate) errands: Errands,
     /// Those who follow what is recorded.
@@ -49,6 +51,7 @@ impl Desk {
             suspended,
             inquiries: Inquiries::default(),
             listings,
+            sessions: SharedLives::default(),
             errands,
             bulletin: Bulletin::default(),
             tally,
@@ -74,6 +77,11 @@ impl Desk {
             Some(kept) => self.runtime.reader().payload(id, &kept.digest).await,
             None => Ok(None),
         }
+    }
+
+    /// What there is of sessions of MCP.
+    pub(crate) fn session_counts(&self) -> SessionCounts {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).counts()
     }
 
     pub(crate) fn world(&self) -> Arc<World> {

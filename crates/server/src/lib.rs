@@ -17,6 +17,6 @@ mod telemetry;
 
 pub use auth::{Fetch, OAuth};
 pub use desk::Desk;
-pub use listen::{Entrance, Error, Limits, Server};
+pub use listen::{Entrance, Error, Limits, Server, SessionLimits};
 pub use mcp::{lines, stdio};
 pub use telemetry::{Collector, Exported, Exporter, Parcel, Post, Posted, Wanted};

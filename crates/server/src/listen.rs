@@ -72,6 +72,27 @@ pub struct Limits {
     pub document: Duration,
     /// How long calls that are under way may take once the server is to stop.
     pub patience: Duration,
+    /// How many sessions of MCP there may be.
+    pub sessions: SessionLimits,
+}
+
+/// How many sessions of MCP there may be, and how long an idle one keeps its worker.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionLimits {
+    /// Of all actors together.
+    pub most: usize,
+    /// Of one actor.
+    pub per_actor: usize,
+    /// How many idle ones keep their worker; the oldest of others are put to sleep.
+    pub awake: usize,
+    /// How long an idle one keeps its worker, and with it what was not delivered of a stream that broke.
+    pub rest: Duration,
+}
+
+impl Default for SessionLimits {
+    fn default() -> SessionLimits {
+        SessionLimits { most: 10_000, per_actor: 1_000, awake: 64, rest: Duration::from_secs(60) }
+    }
 }
 
 impl Default for Limits {
@@ -83,6 +104,7 @@ impl Default for Limits {
             unread: Duration::from_secs(30),
             document: Duration::from_secs(5),
             patience: Duration::from_secs(20),
+            sessions: SessionLimits::default(),
         }
     }
 }
@@ -214,7 +236,7 @@ fn serve(
 
 fn front(desk: Arc<Desk>, keeper: Doorkeeper, limits: &Limits, stop: &Cancel) -> Front {
     let keeper = Arc::new(keeper);
-    let (mcp, straight) = mcp::service(desk.clone(), limits.document, stop);
+    let (mcp, straight) = mcp::service(desk.clone(), limits, stop);
     let known = Router::new()
         .nest_service("/mcp", mcp)
         .nest("/v1", rest::router())

@@ -25,13 +25,12 @@ mod tasks;
 mod upstream;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::to_bytes;
-use axum::extract::Request;
-use axum::http::{Method, StatusCode};
-use axum::middleware::{Next, from_fn};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use haft_driver::Cancel;
 use haft_model::Actor;
@@ -42,11 +41,13 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{RoleServer, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::Desk;
+use crate::{Desk, Limits};
 use flaws::{Flaws, Lines};
 use handler::Wire;
 pub(crate) use inquiries::Inquiries;
 pub(crate) use listing::Listings;
+use sessions::{Records, Sessions};
+pub(crate) use sessions::{SessionCounts, SharedLives};
 pub(crate) use straight::Straight;
 pub(crate) use suspended::Suspended;
 
@@ -60,25 +61,32 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// What answers at `/mcp`, and what answers calls before they come there.
-pub(crate) fn service(desk: Arc<Desk>, soon: Duration, stop: &Cancel) -> (Router, Straight) {
-    let config = StreamableHttpServerConfig::default()
+pub(crate) fn service(desk: Arc<Desk>, limits: &Limits, stop: &Cancel) -> (Router, Straight) {
+    let mut config = StreamableHttpServerConfig::default();
+    config.session_store = Some(Arc::new(Records(desk.sessions.clone())));
+    let config = config
         // Names and pages are looked at before anything comes here, for every wire alike.
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_json_response(true)
         .with_max_request_body_bytes(LARGEST_REQUEST)
         .with_cancellation_token(stop.child_token());
-    let sessions = Arc::<sessions::Sessions>::default();
-    let pulse = Pulse::new(soon);
+    let sessions = Sessions::new(desk.sessions.clone(), limits.sessions, stop);
+    let (soon, pulse) = (limits.document, Pulse::new(limits.document));
     let straight = Straight { desk: desk.clone(), sessions: sessions.clone(), soon, pulse };
-    let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), sessions, config);
+    let manager = sessions.clone();
+    let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), manager, config);
     let router = Router::new().fallback_service(service);
-    (router.layer(from_fn(end_plainly)).layer(from_fn(read_whole)), straight)
+    (router.layer(from_fn_with_state(sessions, read_whole)), straight)
 }
 
 /// Reads a request whole before anybody looks at it: one that breaks off is its sender's fault, and the
 /// library would take it for ours.
-async fn read_whole(request: Request, next: Next) -> Response {
+async fn read_whole(
+    State(sessions): State<Arc<Sessions>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (mut head, body) = request.into_parts();
     match to_bytes(body, LARGEST_REQUEST).await {
         Ok(bytes) => {
@@ -87,7 +95,11 @@ async fn read_whole(request: Request, next: Next) -> Response {
             }
             let knows_priming = priming::is_known_to(&head, &bytes);
             let is_json = misread::is_json(&head);
-            let answer = next.run(Request::from_parts(head, bytes.clone().into())).await;
+            let entered = match sessions.entered(&head, &bytes).await {
+                Ok(entered) => entered,
+                Err(refusal) => return *refusal,
+            };
+            let answer = entered.go_on(&sessions, head, bytes.clone(), next).await;
             match answer.status() {
                 // The library says so of every body that it cannot read.
                 StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => misread::answer(&bytes),
@@ -103,17 +115,6 @@ async fn read_whole(request: Request, next: Next) -> Response {
 pub(crate) fn unreadable(fault: &axum::Error) -> Response {
     let words = format!("the request cannot be read: {fault}");
     (StatusCode::BAD_REQUEST, words).into_response()
-}
-
-/// Says of a session that it is over, where the library says that it will be: clients in Python take
-/// that for a failure and complain.
-async fn end_plainly(request: Request, next: Next) -> Response {
-    let ends = request.method() == Method::DELETE;
-    let mut answer = next.run(request).await;
-    if ends && answer.status() == StatusCode::ACCEPTED {
-        *answer.status_mut() = StatusCode::NO_CONTENT;
-    }
-    answer
 }
 
 /// Answers on standard input and output until the other side closes.

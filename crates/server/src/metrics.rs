@@ -109,6 +109,19 @@ async fn text(desk: &Desk) -> Result<String, Stop> {
         "Records of answered calls that were given up.",
     );
     line(&mut text, format!("haft_records_lost_total {}", health.lost()));
+    let sessions = desk.session_counts();
+    for (name, about, count) in [
+        ("haft_mcp_sessions_awake", "Sessions of MCP with a worker.", sessions.awake),
+        ("haft_mcp_sessions_asleep", "Idle sessions of MCP, kept as records.", sessions.asleep),
+        ("haft_mcp_sessions_bytes", "Bytes that the records of sessions take.", sessions.bytes),
+    ] {
+        gauge(&mut text, name, about, count as u64);
+    }
+    let bulletin = desk.bulletin.counts().await;
+    let readers = bulletin.readers as u64;
+    gauge(&mut text, "haft_event_readers", "Clients that follow `/v1/events`.", readers);
+    let bytes = bulletin.bytes as u64;
+    gauge(&mut text, "haft_event_bytes", "Bytes of events that wait for them, each once.", bytes);
     if let Some(exported) = &desk.exported {
         spans(&mut text, &exported.borrow());
     }

@@ -22,6 +22,12 @@ pub(crate) fn scope(name: &str) -> String {
     }
 }
 
+/// The scope of a session of a transport. Who knows the id of one may speak in it, so that it is written
+/// down nowhere.
+pub(crate) fn transport_scope(id: &str) -> String {
+    format!("session:{}", Digest::of_bytes(id.as_bytes()))
+}
+
 /// The session of a request over REST, where it names one.
 pub(crate) struct Session(pub(crate) Option<String>);
 

@@ -72,6 +72,8 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let clients_log_in = written.oauth.is_some();
     let mut limits = Limits::default();
     limits.connections = room::for_connections(limits.connections);
+    limits.sessions.most = written.max_sessions;
+    limits.sessions.per_actor = written.max_sessions_per_actor;
     let entrance = Entrance {
         hosts: written.hosts.into_iter().collect(),
         oauth: written.oauth.map(oauth),

@@ -48,8 +48,8 @@ fn test_03_unknown_blocked_excluded_and_another_tenants_over_mcp() {
     }
     let unknown = |name: &str| {
         let words = format!("there is no tool `{name}`");
-        let help = "`haft tools` lists those that there are";
-        json!([name, -32602, null, "unknown_tool", words, help])
+        // A person would be told the command that lists them.
+        json!([name, -32602, null, "unknown_tool", words, null])
     };
     assert_eq!(answers[0], unknown("nothing.here"));
     assert_eq!(

@@ -33,6 +33,7 @@ identity_file = "/var/lib/bakery/store.json"
 [server]
 listen = "0.0.0.0:8443"
 hosts = ["tools.bakery.example"]
+max_sessions = 500
 
 [server.oauth]
 issuer = "https://login.bakery.example"
@@ -151,6 +152,8 @@ fn full() -> Settings {
                     ("owners".into(), set([Role::Approver, Role::Admin])),
                 ]),
             }),
+            max_sessions: 500,
+            max_sessions_per_actor: 1_000,
         },
         actors: vec![
             Actor {

@@ -191,6 +191,25 @@ async fn only_who_may_answer_does_and_what_does_not_fit_leaves_the_form_open() {
 }
 
 #[tokio::test]
+async fn stop_with_an_open_form_waits_for_no_person() {
+    let stage = hotel().open();
+    let stopping = async {
+        let record = stage.form().await;
+        // Much longer than anybody waits: what ends it is that the form is withdrawn.
+        let stopped = stage.host.runtime().stop(Duration::from_secs(3600));
+        let left = tokio::time::timeout(Duration::from_secs(30), stopped).await.unwrap();
+        (record, left)
+    };
+    let (envelope, (record, left)) = tokio::join!(stage.call("buy", json!({})), stopping);
+    assert_eq!((left, stage.state(&record).await), (0, QuestionState::Withdrawn));
+    assert_eq!(
+        envelope.error.as_ref().map(|error| error.message.as_str()),
+        Some("no room was booked (cancel)")
+    );
+    checked(&stage, &envelope).await;
+}
+
+#[tokio::test]
 async fn a_no_is_told_to_the_backend_and_to_whoever_called() {
     let stage = hotel().open();
     let person = async {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use haft_driver::{Abilities, Caller, Inquiry, InquiryKind, Remark};
+use haft_driver::{Abilities, Caller, Cancel, Inquiry, InquiryKind, Remark};
 use haft_model::{Code, Progress, Reported, Stop};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -71,8 +71,9 @@ impl Walk<'_> {
         let message = Some("the backend asks whoever called".to_owned());
         self.progressed(running, Progress { message, ..Progress::default() }, None).await;
         if forms.is_empty() {
+            let closing = running.closing.clone();
             tokio::spawn(async move {
-                let answers = caller.ask(others).await;
+                let answers = asked_until(&closing, caller.ask(others)).await;
                 drop(aside);
                 let _ = reply.send(answers);
             });
@@ -80,7 +81,8 @@ impl Walk<'_> {
         }
         // The caller first: whoever does not wait for the inbox is gone once people are asked.
         let (sender, others_answered) = oneshot::channel();
-        tokio::spawn(async move { sender.send(caller.ask(others).await) });
+        let closing = running.closing.clone();
+        tokio::spawn(async move { sender.send(asked_until(&closing, caller.ask(others)).await) });
         let (answers, others) = (BTreeMap::new(), Some(others_answered));
         running.asked.add(Forms { left: forms, others, answers, reply, aside });
     }
@@ -89,6 +91,18 @@ impl Walk<'_> {
         if let Some(caller) = &running.caller {
             self.redactor.everywhere(&mut remark.data);
             caller.remark(remark);
+        }
+    }
+}
+
+/// What a caller answers, unless Haft is about to stop: a client may take as long as it likes.
+async fn asked_until(closing: &Cancel, asking: impl Future<Output = Answers>) -> Answers {
+    tokio::select! {
+        biased;
+        answers = asking => answers,
+        () = closing.cancelled() => {
+            Err(Stop::new(Code::CanceledCaller, "haft is about to stop")
+                .help("call again once it is back"))
         }
     }
 }

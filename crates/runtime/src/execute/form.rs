@@ -57,6 +57,11 @@ impl Asked<'_> {
         self.waiting.push_back(forms);
     }
 
+    /// Whether people are asked, or will be.
+    pub(super) fn waits(&self) -> bool {
+        self.open.is_some() || !self.waiting.is_empty()
+    }
+
     /// What somebody at hand says; never where nobody is asked.
     pub(super) async fn prompted(&mut self) -> Option<Reply> {
         let Some(prompting) = &mut self.prompting else { return std::future::pending().await };

@@ -33,6 +33,8 @@ pub(super) struct Running<'m> {
     wish: Cancel,
     /// The caller's own wish.
     caller_wish: Cancel,
+    /// Fires when Haft is about to stop.
+    pub(super) closing: &'m Cancel,
     /// Whoever called, where they can be turned to.
     pub(super) caller: Option<Arc<dyn Caller>>,
     /// Whether people fill in forms in the caller's place.
@@ -56,6 +58,8 @@ pub(super) enum News {
     Said(Said),
     Prompted(Option<Reply>),
     Wished,
+    /// Haft is about to stop, and a person is asked who cannot be waited for.
+    Closing,
     Quiet,
     OutOfTime,
 }
@@ -65,6 +69,7 @@ impl<'m> Running<'m> {
         cleared: &'m Cleared,
         manner: &'m Manner<'m>,
         wish: Cancel,
+        closing: &'m Cancel,
         deadline: Instant,
         pulse: Pulse,
     ) -> Running<'m> {
@@ -85,6 +90,7 @@ impl<'m> Running<'m> {
             cancel: Cancel::new(),
             wish,
             caller_wish: manner.cancel.clone(),
+            closing,
             caller: manner.caller.clone(),
             people: false,
             asked: Asked::default(),
@@ -111,6 +117,7 @@ impl<'m> Running<'m> {
             said = said.next() => News::Said(said),
             () = self.caller_wish.cancelled(), if !self.wished => News::Wished,
             () = self.wish.cancelled(), if !self.wished => News::Wished,
+            () = self.closing.cancelled(), if self.asked.waits() => News::Closing,
             reply = self.asked.prompted() => News::Prompted(reply),
             () = self.time.over(), if self.stopping.is_none() => News::OutOfTime,
             () = tokio::time::sleep_until(self.give_up), if self.stopping.is_some() => {

@@ -13,9 +13,9 @@ use rmcp::model::{
     CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
     Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::calling::{Begun, Called, Client};
 use super::conversation::Heard;
 use super::flaws::Flaws;
-use super::heading::{Heading, transport_session};
+use super::heading::{Heading, session_id, transport_session};
 use super::listing::{FRESH_MS, Seen};
 use super::news::Watched;
 use super::remarks::Level;
@@ -44,7 +44,7 @@ pub(crate) struct Wire {
     /// Who is at the other end, where the requests do not say.
     actor: Option<Arc<Actor>>,
     pub(super) level: Level,
-    watched: Watched,
+    pub(super) watched: Watched,
     /// What is wrong with requests that came line by line.
     flaws: Flaws,
 }
@@ -159,6 +159,8 @@ impl ServerHandler for Wire {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        // A call goes on where its client lost the stream, and its session with it.
+        let _presence = self.presence(&context);
         let client = self.client(&context);
         let session = client.heading.session();
         let viewer = Viewer { actor: &client.actor, within: session.as_slice() };
@@ -282,7 +284,10 @@ impl ServerHandler for Wire {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.watched.add(&request.uri);
+        if !self.watched.add(&request.uri) {
+            let words = "this session watches as many resources as it may";
+            return Err(ErrorData::invalid_params(words, None));
+        }
         self.subscription("resources/subscribe", &request.uri, &context).await
     }
 
@@ -326,24 +331,7 @@ impl ServerHandler for Wire {
         let shown = parts.and_then(|parts| parts.extensions.get::<Arc<Actor>>());
         let within = headers.and_then(transport_session);
         let seen = Seen::new(&self.desk, self.actor(shown), within);
-        let (mut news, peer, watched) = (self.news(seen), context.peer, self.watched.clone());
-        tokio::spawn(async move {
-            while let Some(changed) = news.next().await {
-                let told = match changed {
-                    BackendNews::Tools => peer.notify_tool_list_changed().await,
-                    BackendNews::Prompts => peer.notify_prompt_list_changed().await,
-                    BackendNews::Resources => peer.notify_resource_list_changed().await,
-                    BackendNews::Resource(uri) if watched.has(&uri) => {
-                        peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri))
-                            .await
-                    }
-                    BackendNews::Resource(_) => Ok(()),
-                };
-                if told.is_err() {
-                    break;
-                }
-            }
-        });
+        self.tell_news(headers.and_then(session_id), seen, context.peer);
     }
 
     fn accepted_subscription_filter(

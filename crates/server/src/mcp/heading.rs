@@ -8,6 +8,7 @@ use haft_model::{Actor, Call, TRACEPARENT, TRACESTATE, Trace};
 use rmcp::RoleServer;
 use rmcp::model::{JsonObject, RequestId};
 use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::SessionId;
 use serde_json::{Value, json};
 
 use crate::rest;
@@ -67,7 +68,12 @@ impl<'r> Heading<'r> {
     }
 }
 
+/// The session that a request of a transport names.
+pub(super) fn session_id(headers: &HeaderMap) -> Option<SessionId> {
+    headers.get("mcp-session-id")?.to_str().ok().map(SessionId::from)
+}
+
 /// The session of a transport, as a scope.
 pub(super) fn transport_session(headers: &HeaderMap) -> Option<String> {
-    headers.get("mcp-session-id")?.to_str().ok().map(crate::session::scope)
+    headers.get("mcp-session-id")?.to_str().ok().map(crate::session::transport_scope)
 }

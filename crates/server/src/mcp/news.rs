@@ -3,29 +3,56 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use haft_driver::{BackendNews, Driver};
+use axum::http::request::Parts;
+use haft_driver::{BackendNews, Cancel, Driver};
 use haft_model::DriverId;
 use haft_runtime::World;
+use rmcp::RoleServer;
+use rmcp::model::ResourceUpdatedNotificationParam;
+use rmcp::service::{Peer, RequestContext};
+use rmcp::transport::streamable_http_server::SessionId;
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
 
 use super::handler::Wire;
+use super::heading::session_id;
 use super::listing::Seen;
+use super::sessions::{Memory, Presence};
 
 /// How many changes wait to be told to one client.
 const MOST_NEWS: usize = 64;
+
+/// How many bytes the names of all resources that a session wants to hear of may take.
+const MOST_WATCHED_BYTES: usize = 1024;
 
 /// The resources that a session wants to hear of.
 #[derive(Clone, Default)]
 pub(crate) struct Watched(Arc<Mutex<HashSet<String>>>);
 
 impl Watched {
-    pub(super) fn add(&self, uri: &str) {
+    /// Adds a name, unless there are so many that an idle session would not be small.
+    pub(super) fn add(&self, uri: &str) -> bool {
+        if self.bytes() + uri.len() > MOST_WATCHED_BYTES {
+            return false;
+        }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(uri.to_owned());
+        true
     }
 
     pub(super) fn remove(&self, uri: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
+    }
+
+    /// Takes over what another watched.
+    pub(super) fn copy(&self, other: &Watched) {
+        let watched = other.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = watched;
+    }
+
+    /// How many bytes the names of all take.
+    pub(super) fn bytes(&self) -> usize {
+        let watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.iter().map(|uri| uri.len() + size_of::<String>()).sum()
     }
 
     pub(super) fn has(&self, uri: &str) -> bool {
@@ -87,6 +114,47 @@ async fn hand_on(mut news: broadcast::Receiver<BackendNews>, tell: mpsc::Sender<
 }
 
 impl Wire {
+    /// Keeps the session of a request from falling asleep.
+    pub(super) fn presence(&self, context: &RequestContext<RoleServer>) -> Option<Presence> {
+        let headers = context.extensions.get::<Parts>().map(|parts| &parts.headers);
+        Some(Presence::new(&self.desk.sessions, &headers.and_then(session_id)?))
+    }
+
+    /// Tells a client of what changes, until its session ends or falls asleep.
+    pub(super) fn tell_news(&self, session: Option<SessionId>, seen: Seen, peer: Peer<RoleServer>) {
+        let over = Cancel::new();
+        if let Some(id) = session {
+            let (level, watched) = (self.level.clone(), self.watched.clone());
+            let memory = Memory { level, watched, over: over.clone() };
+            let mut sessions = self.desk.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            sessions.worker_begins(&id, memory);
+        }
+        let (mut news, watched) = (self.news(seen), self.watched.clone());
+        tokio::spawn(async move {
+            loop {
+                let changed = tokio::select! {
+                    changed = news.next() => changed,
+                    // A worker that ended is noticed by what it is told next, which may be never.
+                    () = over.cancelled() => None,
+                };
+                let told = match changed {
+                    None => break,
+                    Some(BackendNews::Tools) => peer.notify_tool_list_changed().await,
+                    Some(BackendNews::Prompts) => peer.notify_prompt_list_changed().await,
+                    Some(BackendNews::Resources) => peer.notify_resource_list_changed().await,
+                    Some(BackendNews::Resource(uri)) if watched.has(&uri) => {
+                        peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri))
+                            .await
+                    }
+                    Some(BackendNews::Resource(_)) => Ok(()),
+                };
+                if told.is_err() {
+                    break;
+                }
+            }
+        });
+    }
+
     /// Hears of everything that changes: what somebody sees, and what backends tell.
     pub(super) fn news(&self, mut seen: Seen) -> News {
         let (tell, heard) = mpsc::channel(MOST_NEWS);

@@ -22,6 +22,12 @@ impl Level {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
+    /// Takes over what another was set to.
+    pub(super) fn copy(&self, other: &Level) {
+        let level = other.get();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    }
+
     fn get(&self) -> Option<LoggingLevel> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

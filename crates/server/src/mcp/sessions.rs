@@ -1,67 +1,129 @@
-//! Sessions of clients of 2025, which end when nobody is there any more.
+//! Sessions of clients of 2025: whose they are, how many there may be, and what an idle one costs.
 //!
-//! The library ends a session in which nothing was said for a while, also where its client waits for news
-//! or for a call that takes long. Here a session lasts for as long as somebody waits in it.
+//! A session belongs to the actor and tenant that opened it. One in which no request waits is put to
+//! sleep: the library's worker ends and a small record stays, from which the library restores the session
+//! when its client comes back. The library would end it, also where its client waits for news.
 
+mod entrance;
 mod lives;
+mod presence;
+mod record;
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 use haft_driver::Cancel;
+use haft_model::Actor;
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::common::server_side_http::ServerSseMessage;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::RestoreOutcome;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError,
+};
 use rmcp::transport::streamable_http_server::{SessionId, SessionManager};
 
-pub(super) use lives::Habits;
-use lives::Lives;
+use lives::Full;
+pub(crate) use lives::Lives;
+pub(crate) use lives::SessionCounts;
+pub(super) use lives::{Habits, Memory, Owner};
+pub(super) use presence::Presence;
+pub(super) use record::Records;
 
-/// How long a session is kept in which nobody waits.
+use crate::listen::SessionLimits;
+
+/// How long a session is kept in which no request waits.
 const KEPT: Duration = Duration::from_secs(30 * 60);
+
+/// How often idle sessions are looked for.
+const SWEEP: Duration = Duration::from_secs(5);
+
+tokio::task_local! {
+    /// Whose request the library answers, and whether it may open a session. Its session manager hears
+    /// of neither, and works in the task of the request.
+    static CALLER: Caller;
+}
+
+#[derive(Clone)]
+struct Caller {
+    owner: Owner,
+    may_open: bool,
+}
+
+/// What is known of sessions, for whoever needs no library.
+pub(crate) type SharedLives = Arc<Mutex<Lives>>;
 
 /// The sessions of a server.
 pub(super) struct Sessions {
     library: LocalSessionManager,
-    lives: Arc<Mutex<Lives>>,
-}
-
-impl Default for Sessions {
-    fn default() -> Sessions {
-        let mut library = LocalSessionManager::default();
-        library.session_config.keep_alive = None;
-        Sessions { library, lives: Arc::default() }
-    }
+    lives: SharedLives,
+    limits: SessionLimits,
 }
 
 impl Sessions {
-    /// Keeps the session of a stream for as long as somebody waits at the other end.
-    fn held<S>(&self, id: &SessionId, stream: S) -> Held<S> {
-        locked(&self.lives).joined(id);
-        Held { stream: Box::pin(stream), id: id.clone(), lives: self.lives.clone() }
+    /// None yet. Idle ones are seen to until the server stops.
+    pub(super) fn new(lives: SharedLives, limits: SessionLimits, stop: &Cancel) -> Arc<Sessions> {
+        let mut library = LocalSessionManager::default();
+        library.session_config.keep_alive = None;
+        library.session_config.completed_cache_ttl = limits.rest;
+        let sessions = Arc::new(Sessions { library, lives, limits });
+        tokio::spawn(sweep(Arc::downgrade(&sessions), limits.rest.min(SWEEP), stop.child_token()));
+        sessions
     }
 
-    /// Enters a session with a request that the library does not hear of. Nobody can where there is no
-    /// such session, or its client has not said that it is ready.
-    pub(super) fn enter(&self, id: &str, request: &RequestId) -> Option<Visit> {
+    /// Keeps the session of a stream for as long as a client waits at the other end.
+    fn held<S>(&self, id: &SessionId, stream: S) -> Held<S> {
+        Held { stream: Box::pin(stream), _presence: Presence::new(&self.lives, id) }
+    }
+
+    /// Enters a session of an actor with a request that the library does not hear of. There is no way in
+    /// where there is no such session of theirs, or its client has not said that it is ready.
+    pub(super) fn enter(&self, id: &str, actor: &Actor, request: &RequestId) -> Option<Visit> {
         let id = SessionId::from(id);
         let mut lives = locked(&self.lives);
-        let habits = lives.habits(&id)?.clone();
+        let habits = lives.habits(&id, &Owner::of(actor))?.clone();
         let cancel = Cancel::new();
         lives.calls(&id, request, cancel.clone());
         drop(lives);
         Some(Visit { habits, cancel, id, request: request.clone(), lives: self.lives.clone() })
     }
 
-    /// Ends what nobody is in; whoever comes next clears up after those who left.
-    async fn clear_up(&self) {
-        let left = locked(&self.lives).left_before(Instant::now().checked_sub(KEPT));
-        for id in left {
+    /// Ends what has been idle for long, and puts to sleep what has been for a while, or is too many.
+    async fn see_to_idle(&self) {
+        let now = Instant::now();
+        let over = locked(&self.lives).left_before(now.checked_sub(KEPT));
+        for id in over {
             let _ = self.library.close_session(&id).await;
         }
+        let resting = now.checked_sub(self.limits.rest);
+        let drowsy = locked(&self.lives).drowsy(resting, self.limits.awake);
+        for (id, _asleep) in drowsy {
+            // The record stays locked meanwhile, so that a client who comes back waits for the end.
+            let _ = self.library.close_session(&id).await;
+        }
+    }
+
+    /// Ends a session that cannot go on.
+    async fn give_up(&self, id: &SessionId) {
+        locked(&self.lives).ended(id, true);
+        let _ = self.library.close_session(id).await;
+    }
+
+    fn owned(&self, id: &SessionId) -> bool {
+        CALLER.try_with(|caller| locked(&self.lives).is_of(id, &caller.owner)).unwrap_or(false)
+    }
+}
+
+async fn sweep(sessions: Weak<Sessions>, every: Duration, stop: Cancel) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(every) => {}
+        }
+        let Some(sessions) = sessions.upgrade() else { return };
+        sessions.see_to_idle().await;
     }
 }
 
@@ -70,16 +132,19 @@ fn locked(lives: &Mutex<Lives>) -> std::sync::MutexGuard<'_, Lives> {
 }
 
 type Library = LocalSessionManager;
-type Error = <Library as SessionManager>::Error;
+type Error = LocalSessionManagerError;
 
 impl SessionManager for Sessions {
     type Error = Error;
     type Transport = <Library as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Error> {
-        self.clear_up().await;
+        let caller = CALLER.try_with(Clone::clone).ok().filter(|caller| caller.may_open);
+        let nobody = || Error::SessionNotFound(SessionId::from("not opened"));
+        let Caller { owner, .. } = caller.ok_or_else(nobody)?;
+        self.see_to_idle().await;
         let (id, transport) = self.library.create_session().await?;
-        locked(&self.lives).touched(&id);
+        locked(&self.lives).opened(&id, owner);
         Ok((id, transport))
     }
 
@@ -93,12 +158,18 @@ impl SessionManager for Sessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Error> {
-        self.library.has_session(id).await
+        Ok(self.owned(id) && self.library.has_session(id).await?)
     }
 
+    /// Ends a session: by the wish of its client, or since its worker ended. A worker that was put to
+    /// sleep ends as well, and leaves the session as it is.
     async fn close_session(&self, id: &SessionId) -> Result<(), Error> {
-        locked(&self.lives).ended(id);
-        self.library.close_session(id).await
+        let by_client = CALLER.try_with(|_| ()).is_ok();
+        if by_client && !self.owned(id) {
+            return Ok(());
+        }
+        let over = locked(&self.lives).ended(id, by_client);
+        if over { self.library.close_session(id).await } else { Ok(()) }
     }
 
     async fn create_stream(
@@ -133,13 +204,23 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Error> {
         Ok(self.held(id, self.library.resume(id, last_event_id).await?))
     }
+
+    async fn restore_session(
+        &self,
+        id: SessionId,
+    ) -> Result<RestoreOutcome<Self::Transport>, Error> {
+        let wakes = self.owned(&id) && locked(&self.lives).woken(&id);
+        match wakes {
+            true => self.library.restore_session(id).await,
+            false => Ok(RestoreOutcome::NotSupported),
+        }
+    }
 }
 
-/// A stream at whose end somebody waits.
+/// A stream at whose end a client waits.
 struct Held<S> {
     stream: Pin<Box<S>>,
-    id: SessionId,
-    lives: Arc<Mutex<Lives>>,
+    _presence: Presence,
 }
 
 impl<S: Stream> Stream for Held<S> {
@@ -150,12 +231,6 @@ impl<S: Stream> Stream for Held<S> {
     }
 }
 
-impl<S> Drop for Held<S> {
-    fn drop(&mut self) {
-        locked(&self.lives).went(&self.id);
-    }
-}
-
 /// A request in a session that the library does not hear of.
 pub(super) struct Visit {
     pub(super) habits: Habits,
@@ -163,7 +238,7 @@ pub(super) struct Visit {
     pub(super) cancel: Cancel,
     id: SessionId,
     request: RequestId,
-    lives: Arc<Mutex<Lives>>,
+    lives: SharedLives,
 }
 
 impl Drop for Visit {

@@ -62,8 +62,8 @@ impl Straight {
             return None;
         }
         let frame = Frame::read(body)?;
-        let way = self.way(&head.headers, &frame)?;
         let actor = head.extensions.get::<Arc<Actor>>()?.clone();
+        let way = self.way(&head.headers, &frame, &actor)?;
         let heading =
             Heading { id: &frame.id, meta: &frame.meta.0.0, headers: Some(&head.headers) };
         let session = heading.session();
@@ -106,7 +106,7 @@ impl Straight {
     }
 
     /// How the sender of a request speaks, where it is a way that leads here.
-    fn way(&self, headers: &HeaderMap, frame: &Frame) -> Option<Way> {
+    fn way(&self, headers: &HeaderMap, frame: &Frame, actor: &Actor) -> Option<Way> {
         let version = one(headers, &VERSION)?;
         if version == ProtocolVersion::V_2026_07_28.as_str() {
             let repeats = headers.keys().any(|name| name.as_str().starts_with("mcp-param-"));
@@ -123,7 +123,7 @@ impl Straight {
             && frame.params.request_state.is_none()
             && frame.meta.get_progress_token().is_none();
         let session = one(headers, &SESSION).filter(|_| plain)?;
-        let visit = self.sessions.enter(session, &frame.id)?;
+        let visit = self.sessions.enter(session, actor, &frame.id)?;
         // Whom the library can ask, it asks by the stream of the request.
         (!visit.habits.can_be_asked).then_some(Way::Session(visit))
     }

@@ -106,6 +106,7 @@ impl Wire {
         brought: Brought,
         context: &RequestContext<RoleServer>,
     ) -> Result<Told<Value>, ErrorData> {
+        let _presence = self.presence(context);
         let actor = self.who(context);
         let bound = Bound::new(&actor, method, params.clone());
         let conversation = match &brought.state {

@@ -1,36 +1,32 @@
-//! One reader of the ledger for everybody who follows it, so that a thousand who wait cost what one does.
+//! One reader of the ledger and one buffer for everyone who follows it: a thousand who wait cost what one
+//! does, and a thousand who do not read hold nothing of their own.
+
+mod pages;
+mod ring;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
 
-use haft_ledger::{RunFilter, events};
-use haft_model::{Actor, Code, InvocationId, Stop};
+use axum::body::Bytes;
+use haft_model::{Actor, InvocationId, Stop};
 use haft_runtime::Reader;
-use serde_json::Value;
-use tokio::sync::{Mutex, broadcast};
+use tokio::sync::{Mutex, watch};
 
 use super::place::Place;
+pub(super) use pages::Pages;
+use pages::Shelf;
+use ring::Ring;
+pub(super) use ring::Turn;
 
-/// How many entries are fetched at once, and how many events wait for those who are told last.
-const AT_ONCE: usize = 256;
-const MOST_WAITING: usize = 256;
-
-/// How long one look for news lasts.
-const LOOK: Duration = Duration::from_secs(1);
-
-/// How many calls' owners are remembered.
-const MOST_KNOWN: usize = 4096;
-
-/// An event as everybody hears it.
+/// An event as everyone hears it: the bytes that go over the wire, shared by all to whom they go.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) place: Place,
-    pub(super) class: String,
-    pub(super) record: String,
+    pub(super) frame: Bytes,
 }
 
-/// What somebody may hear of: of their tenant all, or only what they called themselves.
+/// What a follower may hear of: of their tenant all, or only what they called themselves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ear {
     tenant: String,
@@ -44,136 +40,130 @@ impl Ear {
     }
 
     fn hears(&self, of: &About) -> bool {
-        let theirs = of.tenant.as_ref().is_none_or(|tenant| *tenant == self.tenant);
-        // What is nobody's call is the business of those who see all.
-        theirs && self.caller.as_ref().is_none_or(|caller| of.caller.as_ref() == Some(caller))
+        let theirs = of.tenant.as_ref().is_none_or(|tenant| **tenant == *self.tenant);
+        // What is no one's call is the business of those who see all.
+        theirs && self.caller.as_deref().is_none_or(|caller| of.caller.as_deref() == Some(caller))
     }
 }
 
 /// Whose business an event is.
 #[derive(Clone, Debug, Default)]
 struct About {
-    tenant: Option<String>,
-    caller: Option<String>,
+    tenant: Option<Arc<str>>,
+    caller: Option<Arc<str>>,
 }
 
-/// Those who follow, by what they may hear.
+/// Where what is recorded is read out.
 #[derive(Default)]
-pub(crate) struct Bulletin(Arc<Mutex<Followers>>);
+pub(crate) struct Bulletin {
+    board: Mutex<Option<Arc<Board>>>,
+    shelf: Arc<Shelf>,
+}
 
-#[derive(Default)]
-struct Followers {
-    ears: HashMap<Ear, broadcast::Sender<Arc<Told>>>,
-    is_read: bool,
+/// What is read out to those who follow now.
+pub(super) struct Board {
+    ring: Lock<Ring>,
+    /// Rings when there is more, or no more.
+    bell: watch::Sender<()>,
+}
+
+/// How much the buffer holds, and for how many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BulletinCounts {
+    pub(crate) readers: usize,
+    /// The bytes of all events that wait for anyone, each counted once.
+    pub(crate) bytes: usize,
 }
 
 impl Bulletin {
     /// What comes from now on: an entry that is not in the ledger yet will be heard.
-    pub(super) async fn join(
-        &self,
-        ear: Ear,
-        reader: &Reader,
-    ) -> Result<broadcast::Receiver<Arc<Told>>, Stop> {
-        let mut followers = self.0.lock().await;
-        if !followers.is_read {
-            let last = reader.wait_past(None, Duration::ZERO).await?;
-            tokio::spawn(read_out(self.0.clone(), Pages::new(reader.clone(), last)));
-            followers.is_read = true;
-        }
-        let told = followers.ears.entry(ear);
-        Ok(told.or_insert_with(|| broadcast::channel(MOST_WAITING).0).subscribe())
+    pub(super) async fn join(&self, reader: &Reader) -> Result<Follower, Stop> {
+        let mut board = self.board.lock().await;
+        // Subscribed before it is asked whether it is over: it ends where no one is.
+        let current = board.take().map(|board| (board.bell.subscribe(), board));
+        let current = current.filter(|(_, board)| !board.ring().is_over());
+        let (bell, current) = match current {
+            Some(current) => current,
+            None => {
+                let last = reader.wait_past(None, Duration::ZERO).await?;
+                let fresh = Arc::new(Board { ring: Lock::default(), bell: watch::Sender::new(()) });
+                let pages = Pages::new(reader.clone(), last, self.shelf.clone());
+                let bell = fresh.bell.subscribe();
+                tokio::spawn(read_out(fresh.clone(), pages));
+                (bell, fresh)
+            }
+        };
+        let next = current.ring().end();
+        *board = Some(current.clone());
+        Ok(Follower { board: current, bell, next })
+    }
+
+    /// The ledger from a place on, for a follower who is behind.
+    pub(super) fn pages(&self, reader: Reader, after: Option<u64>) -> Pages {
+        Pages::new(reader, after, self.shelf.clone())
+    }
+
+    /// How much there is.
+    pub(crate) async fn counts(&self) -> BulletinCounts {
+        let board = self.board.lock().await;
+        let current = board.as_ref().filter(|board| !board.ring().is_over());
+        let readers = current.map_or(0, |board| board.bell.receiver_count());
+        let bytes = current.map_or(0, |board| board.ring().bytes()) + self.shelf.bytes();
+        BulletinCounts { readers, bytes }
     }
 }
 
-/// Tells what comes to whoever may hear it, until nobody follows or the ledger cannot be read.
-async fn read_out(followers: Arc<Mutex<Followers>>, mut pages: Pages) {
+impl Board {
+    fn ring(&self) -> std::sync::MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One who follows, by a number in the shared buffer and nothing else.
+pub(super) struct Follower {
+    board: Arc<Board>,
+    bell: watch::Receiver<()>,
+    next: u64,
+}
+
+impl Follower {
+    /// The next event that an ear may hear, if there is one.
+    pub(super) fn turn(&mut self, ear: &Ear) -> Turn {
+        self.bell.borrow_and_update();
+        self.board.ring().turn(&mut self.next, |about| ear.hears(about))
+    }
+
+    /// Waits until there is more.
+    pub(super) async fn more(&mut self) {
+        // The board keeps the other end.
+        let _ = self.bell.changed().await;
+    }
+}
+
+/// Tells what comes, until no one follows or the ledger cannot be read.
+async fn read_out(board: Arc<Board>, mut pages: Pages) {
     loop {
         let page = pages.wait().await;
-        let mut followers = followers.lock().await;
-        let Ok(page) = page else {
+        let mut ring = board.ring();
+        match page {
+            Ok(page) => page.iter().for_each(|event| ring.push(event.clone())),
             // Their streams end, and they come back with the last that they heard.
-            *followers = Followers::default();
+            Err(_) => ring.end_here(),
+        }
+        if board.bell.receiver_count() == 0 {
+            ring.end_here();
+        }
+        let over = ring.is_over();
+        drop(ring);
+        board.bell.send_replace(());
+        if over {
             return;
-        };
-        for (about, told) in page {
-            let ears = followers.ears.iter().filter(|(ear, _)| ear.hears(&about));
-            ears.for_each(|(_, ear)| drop(ear.send(told.clone())));
-        }
-        followers.ears.retain(|_, ear| ear.receiver_count() > 0);
-        if followers.ears.is_empty() {
-            followers.is_read = false;
-            return;
         }
     }
 }
 
-/// The ledger page by page, as events.
-pub(super) struct Pages {
-    reader: Reader,
-    after: Option<u64>,
-    /// Whose calls they are, as far as it was looked up.
-    owners: HashMap<InvocationId, Option<About>>,
-}
+/// Whose calls there are, as far as it was looked up.
+type Owners = HashMap<InvocationId, Option<About>>;
 
-/// Events, and whose business each is.
-type Page = Vec<(About, Arc<Told>)>;
-
-impl Pages {
-    pub(super) fn new(reader: Reader, after: Option<u64>) -> Pages {
-        Pages { reader, after, owners: HashMap::new() }
-    }
-
-    /// What an ear may hear of the next page; none where there are no more.
-    pub(super) async fn heard_by(&mut self, ear: &Ear) -> Result<Option<Vec<Arc<Told>>>, Stop> {
-        let heard = |page: Page| {
-            page.into_iter().filter(|(about, _)| ear.hears(about)).map(|(_, told)| told).collect()
-        };
-        Ok(self.turn().await?.map(heard))
-    }
-
-    /// The next page; an empty one where none came for a while.
-    async fn wait(&mut self) -> Result<Page, Stop> {
-        match self.turn().await? {
-            Some(page) => Ok(page),
-            None => self.reader.wait_past(self.after, LOOK).await.map(|_| Page::new()),
-        }
-    }
-
-    async fn turn(&mut self) -> Result<Option<Page>, Stop> {
-        let entries = self.reader.entries(self.after, AT_ONCE).await?;
-        let mut page = Page::new();
-        for entry in &entries {
-            self.after = Some(entry.seq);
-            let unread = |fault| Stop::new(Code::Internal, format!("entry {}: {fault}", entry.seq));
-            let records = events(entry).map_err(unread)?;
-            let last = records.len().saturating_sub(1);
-            for (index, record) in records.into_iter().enumerate() {
-                let Some(about) = self.about(&record).await? else { continue };
-                let place = Place { entry: entry.seq, within: (index != last).then_some(index) };
-                let class = record.get("event_type").and_then(Value::as_str).unwrap_or_default();
-                let told = Told { place, class: class.to_owned(), record: record.to_string() };
-                page.push((about, Arc::new(told)));
-            }
-        }
-        Ok((!entries.is_empty()).then_some(page))
-    }
-
-    /// Whose business a record is; nobody's where it is of a call that is not there.
-    async fn about(&mut self, record: &Value) -> Result<Option<About>, Stop> {
-        let text = |name: &str| record.get(name).and_then(Value::as_str);
-        let Some(id) = text("invocation_id").map(InvocationId::from) else {
-            return Ok(Some(About { tenant: text("tenant").map(str::to_owned), caller: None }));
-        };
-        if let Some(owner) = self.owners.get(&id) {
-            return Ok(owner.clone());
-        }
-        let filter = RunFilter { id: Some(id.clone()), ..RunFilter::default() };
-        let run = self.reader.runs(&filter).await?.into_iter().next();
-        let owner = run.map(|run| About { tenant: Some(run.tenant), caller: Some(run.actor) });
-        if self.owners.len() >= MOST_KNOWN {
-            self.owners.clear();
-        }
-        self.owners.insert(id, owner.clone());
-        Ok(owner)
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName};
-use axum::response::IntoResponse;
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::http::{HeaderMap, HeaderName, header};
+use axum::response::sse::Event;
+use axum::response::{IntoResponse as _, Response};
 use futures_core::Stream;
 use haft_runtime::Reader;
 use serde::Deserialize;
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::ask::{Asked, By};
-use super::bulletin::{Ear, Pages, Told};
+use super::bulletin::{Ear, Follower, Told, Turn};
 use super::native::text;
 use super::place::Place;
 use super::problem::Problem;
@@ -25,14 +26,14 @@ use crate::Desk;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How many events wait for a client.
-const MOST_WAITING: usize = 64;
-
 /// How long a client may take for one event.
 const SLOWEST: Duration = Duration::from_secs(30);
 
 /// How often a silent connection is told that we are there.
 pub(crate) const ALIVE: Duration = Duration::from_secs(15);
+
+/// What a silent connection is told.
+const STILL_THERE: Bytes = Bytes::from_static(b":\n\n");
 
 /// From where on.
 #[derive(Deserialize)]
@@ -47,13 +48,13 @@ pub(super) async fn follow(
     By(actor): By,
     headers: HeaderMap,
     Asked(from): Asked<From>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<Response, Problem> {
     let seen = text(&headers, LAST_EVENT_ID).filter(|seen| !seen.is_empty());
     let said = seen.map(str::to_owned).or(from.after);
     let reader = desk.runtime.reader();
     let ear = Ear::of(&actor);
     // Joined before anything is read, so that nothing falls between what is read and what is told.
-    let news = desk.bulletin.join(ear.clone(), &reader).await?;
+    let news = desk.bulletin.join(&reader).await?;
     let seen = match said.as_deref() {
         Some(text) => {
             let unread = || Problem::malformed(format!("`{text}` is no event's id"));
@@ -65,10 +66,22 @@ pub(super) async fn follow(
             last.map(|entry| Place { entry, within: None })
         }
     };
-    let (sender, receiver) = mpsc::channel(MOST_WAITING);
-    tokio::spawn(Teller { reader, ear, seen, sender }.tell(news));
-    let alive = KeepAlive::new().interval(ALIVE);
-    Ok(Sse::new(Events(receiver)).keep_alive(alive))
+    // One event waits for a client, and it is the one that waits for all.
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(Teller { desk, reader, ear, seen, sender }.tell(news));
+    let head = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    Ok((head, Body::from_stream(Frames(receiver))).into_response())
+}
+
+/// The events of one connection, as they go over the wire.
+struct Frames(mpsc::Receiver<Bytes>);
+
+impl Stream for Frames {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context).map(|frame| frame.map(Ok))
+    }
 }
 
 /// The events of one connection.
@@ -88,42 +101,52 @@ impl Stream for Events {
     }
 }
 
-/// Tells one client, at its own pace and from its own place, so that nobody waits for another.
+/// Tells one client, at its own pace and from its own place, so that none waits for another.
 struct Teller {
+    desk: Arc<Desk>,
     reader: Reader,
     ear: Ear,
     /// What the client has; none where the ledger was empty.
     seen: Option<Place>,
-    sender: mpsc::Sender<Event>,
+    sender: mpsc::Sender<Bytes>,
 }
 
 /// The client is gone, or too slow: it comes back and goes on where it was.
 struct Gone;
 
 impl Teller {
-    async fn tell(mut self, mut news: broadcast::Receiver<Arc<Told>>) {
-        // Whoever is behind reads the ledger, and so does whoever was told more than could wait.
+    async fn tell(mut self, mut news: Follower) {
+        // A client that is behind reads the ledger, and so does one that fell behind what is held.
         while self.catch_up().await.is_ok() {
             loop {
-                let told = tokio::select! {
-                    told = news.recv() => told,
-                    () = self.sender.closed() => return,
+                let told = match news.turn(&self.ear) {
+                    Turn::Told(told) => self.say(&told).await,
+                    Turn::Wait => self.wait(&mut news).await,
+                    Turn::Behind => break,
+                    Turn::Over => return,
                 };
-                match told {
-                    Ok(told) => {
-                        if self.say(&told).await.is_err() {
-                            return;
-                        }
-                    }
-                    Err(RecvError::Lagged(_)) => break,
-                    Err(RecvError::Closed) => return,
+                if told.is_err() {
+                    return;
                 }
             }
         }
     }
 
+    /// Waits for more, and says that we are there meanwhile.
+    async fn wait(&self, news: &mut Follower) -> Result<(), Gone> {
+        let more = tokio::select! {
+            more = timeout(ALIVE, news.more()) => more,
+            () = self.sender.closed() => return Err(Gone),
+        };
+        match more {
+            Ok(()) => Ok(()),
+            Err(_) => self.sender.send_timeout(STILL_THERE, SLOWEST).await.map_err(|_| Gone),
+        }
+    }
+
     async fn catch_up(&mut self) -> Result<(), Gone> {
-        let mut pages = Pages::new(self.reader.clone(), self.seen.and_then(Place::last_whole));
+        let after = self.seen.and_then(Place::last_whole);
+        let mut pages = self.desk.bulletin.pages(self.reader.clone(), after);
         while let Some(page) = pages.heard_by(&self.ear).await.map_err(|_| Gone)? {
             for told in page {
                 self.say(&told).await?;
@@ -136,9 +159,7 @@ impl Teller {
         if self.seen.is_some_and(|seen| !told.place.is_after(seen)) {
             return Ok(());
         }
-        let event =
-            Event::default().id(told.place.to_string()).event(&told.class).data(&told.record);
-        self.sender.send_timeout(event, SLOWEST).await.map_err(|_| Gone)?;
+        self.sender.send_timeout(told.frame.clone(), SLOWEST).await.map_err(|_| Gone)?;
         self.seen = Some(told.place);
         Ok(())
     }

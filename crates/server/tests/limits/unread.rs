@@ -107,3 +107,35 @@ async fn whoever_does_not_read_progress_is_left_and_the_next_is_served() {
     let request = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     assert!(sent(address, request).await.starts_with("HTTP/1.1 200"));
 }
+
+/// A figure of `/metrics`.
+async fn figure(address: SocketAddr, name: &str) -> usize {
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let answer = sent(address, request).await;
+    let line = answer.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+    line.unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_that_never_read_share_what_waits() {
+    const READERS: usize = 40;
+    // Long enough that none is cut while it is looked at.
+    let limits = Limits { unread: PATIENCE, ..Limits::default() };
+    let (_folder, address, _stop) = serving_with(limits, walker()).await;
+    let mut readers = Vec::new();
+    for place in ["after=0", "after=1"] {
+        let request = format!("GET /v1/events?{place} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        for _ in 0..READERS / 2 {
+            readers.push(opened(address, &request).await);
+        }
+    }
+    let call = "{\"tool\":\"walk\"}";
+    let answer = sent(address, &(post("/v1/call", call.len()) + call)).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(figure(address, "haft_event_readers").await, READERS);
+    // 25 MB were told to each of 40. What is held is one buffer, and a page for each place at which any
+    // of them are, of which there are few.
+    let held = figure(address, "haft_event_bytes").await;
+    assert!(held <= 16 * 1024 * 1024, "{held}");
+    drop(readers);
+}

@@ -11,6 +11,7 @@
 mod asked;
 mod long;
 mod malformed;
+mod sessions;
 mod stage;
 mod straight;
 mod tasks;

@@ -71,7 +71,7 @@ impl Stage {
         Folder::new().file("haft.toml", "[workspace]\nname = \"stage\"\n")
     }
 
-    async fn over(folder: Arc<Folder>, store: StoreChoice, limits: Limits) -> Stage {
+    pub(crate) async fn over(folder: Arc<Folder>, store: StoreChoice, limits: Limits) -> Stage {
         let (began, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let curious =
             reading("curious").extra("concurrency", json!({ "safe": true })).define().unwrap();

@@ -149,6 +149,20 @@ static SERVER: Shape = table(
         )
         .or("[]"),
         optional("oauth", "W016", Map(&OAUTH), "Whose access tokens are taken."),
+        optional(
+            "max_sessions",
+            "",
+            Integer(1, 1_000_000),
+            "How many sessions of MCP there may be, of all actors.",
+        )
+        .or("10000"),
+        optional(
+            "max_sessions_per_actor",
+            "",
+            Integer(1, 1_000_000),
+            "How many sessions of MCP one actor may have; its oldest idle one makes room.",
+        )
+        .or("1000"),
     ],
 );
 

@@ -1,21 +1,68 @@
-//! Who is in which session, and how they want to be spoken to.
+//! Who is in which session, whose it is, and how its client wants to be spoken to.
 #![expect(deprecated, reason = "clients of 2025 still use levels")]
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use haft_driver::Cancel;
+use haft_model::{Actor, ActorId};
 use rmcp::model::{
     ClientCapabilities, ClientJsonRpcMessage, ClientNotification, ClientRequest, LoggingLevel,
     RequestId,
 };
 use rmcp::transport::streamable_http_server::SessionId;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use crate::listen::SessionLimits;
+use crate::mcp::news::Watched;
+use crate::mcp::remarks::Level;
+
+/// Whose a session is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::mcp) struct Owner {
+    actor: ActorId,
+    tenant: Arc<str>,
+}
+
+impl Owner {
+    pub(in crate::mcp) fn of(actor: &Actor) -> Owner {
+        Owner { actor: actor.id.clone(), tenant: actor.tenant.clone() }
+    }
+}
 
 /// Who is in which session.
 #[derive(Default)]
-pub(super) struct Lives(HashMap<SessionId, Life>);
+pub(crate) struct Lives {
+    lives: HashMap<SessionId, Life>,
+    /// How many sessions each has, with those that are about to be opened.
+    owned: HashMap<Owner, usize>,
+    /// How many are about to be opened.
+    opening: usize,
+}
+
+/// What there is of sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SessionCounts {
+    /// Those that the library has a worker for.
+    pub(crate) awake: usize,
+    /// Those of which a record is kept.
+    pub(crate) asleep: usize,
+    /// How many bytes the records of all take.
+    pub(crate) bytes: usize,
+}
+
+/// Why there is no room for another session.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    /// An actor has as many as it may, and each is in use.
+    Actor(usize),
+    /// There are as many as there may be, and each is in use.
+    All(usize),
+}
 
 pub(super) struct Life {
+    owner: Owner,
     waiting: usize,
     since: Instant,
     /// None before the client has opened the session.
@@ -24,6 +71,22 @@ pub(super) struct Life {
     ready: bool,
     /// The calls that the library does not know of.
     calls: HashMap<RequestId, Cancel>,
+    /// What the client said when it opened the session; none where that is too much to be kept.
+    opening: Option<Box<[u8]>>,
+    asleep: bool,
+    /// Held while it is put to sleep or woken.
+    turn: Option<Arc<Mutex<()>>>,
+    /// How many workers were put to sleep and have not come to their end.
+    ending: u32,
+    memory: Option<Memory>,
+}
+
+/// What the library's worker of a session learned from its client, and the next one has to know.
+pub(in crate::mcp) struct Memory {
+    pub(in crate::mcp) level: Level,
+    pub(in crate::mcp) watched: Watched,
+    /// Fires when the worker ends.
+    pub(in crate::mcp) over: Cancel,
 }
 
 /// How a client wants to be spoken to.
@@ -43,14 +106,63 @@ impl Habits {
     }
 }
 
+impl Life {
+    fn is_idle(&self) -> bool {
+        self.waiting == 0 && self.calls.is_empty()
+    }
+
+    /// Lets go of what the worker of the session holds.
+    fn worker_ends(&mut self) {
+        if let Some(memory) = &self.memory {
+            memory.over.cancel();
+        }
+    }
+
+    /// How many bytes it takes here.
+    fn bytes(&self, id: &SessionId) -> usize {
+        let watched = self.memory.as_ref().map_or(0, |memory| memory.watched.bytes());
+        let opening = self.opening.as_ref().map_or(0, |opening| opening.len());
+        // A turn, a level and what cancels are allocated on their own.
+        size_of::<(SessionId, Life)>() + id.len() + opening + watched + 256
+    }
+}
+
 impl Lives {
+    /// A session that its owner has opened.
+    pub(super) fn opened(&mut self, id: &SessionId, owner: Owner) {
+        let life = Life {
+            owner: owner.clone(),
+            waiting: 0,
+            since: Instant::now(),
+            habits: None,
+            ready: false,
+            calls: HashMap::new(),
+            opening: None,
+            asleep: false,
+            turn: None,
+            ending: 0,
+            memory: None,
+        };
+        if self.lives.insert(id.clone(), life).is_none() {
+            *self.owned.entry(owner).or_default() += 1;
+        }
+    }
+
+    /// Whether there is such a session, and it is theirs.
+    pub(super) fn is_of(&self, id: &SessionId, owner: &Owner) -> bool {
+        self.lives.get(id).is_some_and(|life| life.owner == *owner)
+    }
+
     /// A client said something that the library answers.
     pub(super) fn heard(&mut self, id: &SessionId, message: &ClientJsonRpcMessage) {
-        let life = self.touched(id);
+        let Some(life) = self.touched(id) else { return };
         match message {
             ClientJsonRpcMessage::Request(request) => match &request.request {
                 ClientRequest::InitializeRequest(begins) => {
-                    life.habits = Some(Habits::of(&begins.params.capabilities));
+                    // A session that is woken is opened again, and its client said more since.
+                    let level = life.habits.as_ref().and_then(|habits| habits.level);
+                    let habits = Habits::of(&begins.params.capabilities);
+                    life.habits = Some(Habits { level, ..habits });
                 }
                 ClientRequest::SetLevelRequest(set) => {
                     if let Some(habits) = &mut life.habits {
@@ -74,112 +186,191 @@ impl Lives {
     }
 
     /// How the client of a session wants to be spoken to, once it is ready.
-    pub(super) fn habits(&self, id: &SessionId) -> Option<&Habits> {
-        self.0.get(id).filter(|life| life.ready)?.habits.as_ref()
+    pub(super) fn habits(&self, id: &SessionId, owner: &Owner) -> Option<&Habits> {
+        let life = self.lives.get(id).filter(|life| life.owner == *owner && life.ready)?;
+        life.habits.as_ref()
     }
 
     /// A call that the library does not know of begins.
     pub(super) fn calls(&mut self, id: &SessionId, request: &RequestId, cancel: Cancel) {
-        let life = self.joined(id);
-        life.calls.insert(request.clone(), cancel);
+        if let Some(life) = self.joined(id) {
+            life.calls.insert(request.clone(), cancel);
+        }
     }
 
     pub(super) fn answered(&mut self, id: &SessionId, request: &RequestId) {
-        if let Some(life) = self.0.get_mut(id) {
+        if let Some(life) = self.lives.get_mut(id) {
             life.calls.remove(request);
         }
         self.went(id);
     }
 
-    pub(super) fn touched(&mut self, id: &SessionId) -> &mut Life {
-        let now = Instant::now();
-        let fresh =
-            || Life { waiting: 0, since: now, habits: None, ready: false, calls: HashMap::new() };
-        let life = self.0.entry(id.clone()).or_insert_with(fresh);
-        life.since = now;
-        life
+    fn touched(&mut self, id: &SessionId) -> Option<&mut Life> {
+        let life = self.lives.get_mut(id)?;
+        life.since = Instant::now();
+        Some(life)
     }
 
-    pub(super) fn joined(&mut self, id: &SessionId) -> &mut Life {
-        let life = self.touched(id);
+    pub(super) fn joined(&mut self, id: &SessionId) -> Option<&mut Life> {
+        let life = self.touched(id)?;
         life.waiting += 1;
-        life
+        Some(life)
     }
 
     pub(super) fn went(&mut self, id: &SessionId) {
         // One that was ended meanwhile does not come back.
-        if let Some(life) = self.0.get_mut(id) {
+        if let Some(life) = self.touched(id) {
             life.waiting = life.waiting.saturating_sub(1);
-            life.since = Instant::now();
         }
     }
 
-    pub(super) fn ended(&mut self, id: &SessionId) {
-        self.0.remove(id);
+    /// Ends a session, unless it is only a worker that was put to sleep; says whether it did.
+    pub(super) fn ended(&mut self, id: &SessionId, by_client: bool) -> bool {
+        if let Some(life) = self.lives.get_mut(id)
+            && !by_client
+            && life.ending > 0
+        {
+            life.ending -= 1;
+            return false;
+        }
+        self.remove(id);
+        true
     }
 
-    /// Takes out those in which nobody has waited since then.
+    fn remove(&mut self, id: &SessionId) {
+        let Some(mut life) = self.lives.remove(id) else { return };
+        life.worker_ends();
+        self.gives_back(&life.owner);
+    }
+
+    fn gives_back(&mut self, owner: &Owner) {
+        if let Some(count) = self.owned.get_mut(owner) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.owned.remove(owner);
+            }
+        }
+    }
+
+    /// Takes out those in which no request has waited since then.
     pub(super) fn left_before(&mut self, then: Option<Instant>) -> Vec<SessionId> {
         let Some(then) = then else { return Vec::new() };
-        let left = |life: &Life| life.waiting == 0 && life.since < then;
-        self.0.extract_if(|_, life| left(life)).map(|(id, _)| id).collect()
+        let left = self.lives.iter().filter(|(_, life)| life.is_idle() && life.since < then);
+        let left: Vec<SessionId> = left.map(|(id, _)| id.clone()).collect();
+        left.iter().for_each(|id| self.remove(id));
+        left
+    }
+
+    /// Puts to sleep what has been idle since then, and the oldest of the rest where more than some are
+    /// awake and idle. Each stays locked until its worker is told to end.
+    pub(super) fn drowsy(
+        &mut self,
+        then: Option<Instant>,
+        most: usize,
+    ) -> Vec<(SessionId, Option<OwnedMutexGuard<()>>)> {
+        let idle = self.lives.iter().filter(|(_, life)| !life.asleep && life.is_idle());
+        let mut idle: Vec<(Instant, SessionId)> =
+            idle.map(|(id, life)| (life.since, id.clone())).collect();
+        idle.sort_unstable();
+        let surplus = idle.len().saturating_sub(most);
+        let rested = |since: Instant| then.is_some_and(|then| since <= then);
+        let drowsy = idle.into_iter().enumerate();
+        let drowsy = drowsy.filter(|(place, (since, _))| *place < surplus || rested(*since));
+        let drowsy: Vec<SessionId> = drowsy.map(|(_, (_, id))| id).collect();
+        drowsy.into_iter().filter_map(|id| self.falls_asleep(id)).collect()
+    }
+
+    fn falls_asleep(&mut self, id: SessionId) -> Option<(SessionId, Option<OwnedMutexGuard<()>>)> {
+        let life = self.lives.get_mut(&id)?;
+        if life.opening.is_none() {
+            // Nothing could wake it.
+            self.remove(&id);
+            return Some((id, None));
+        }
+        let turn = life.turn.get_or_insert_default().clone().try_lock_owned().ok()?;
+        life.asleep = true;
+        life.ending += 1;
+        life.worker_ends();
+        Some((id, Some(turn)))
+    }
+
+    /// What has to be held to wake a session; none where it is awake.
+    pub(super) fn asleep(&mut self, id: &SessionId) -> Option<Arc<Mutex<()>>> {
+        let life = self.lives.get_mut(id).filter(|life| life.asleep)?;
+        Some(life.turn.get_or_insert_default().clone())
+    }
+
+    /// Wakes a session; says whether it slept.
+    pub(super) fn woken(&mut self, id: &SessionId) -> bool {
+        let life = self.touched(id);
+        life.is_some_and(|life| std::mem::take(&mut life.asleep))
+    }
+
+    /// Keeps what a client said when it opened a session.
+    pub(super) fn keep(&mut self, id: &SessionId, opening: Option<Box<[u8]>>) {
+        if let Some(life) = self.lives.get_mut(id) {
+            life.opening = opening;
+        }
+    }
+
+    /// What the client of a session that sleeps said when it opened it.
+    pub(super) fn record(&self, id: &SessionId, owner: &Owner) -> Option<Box<[u8]>> {
+        let life = self.lives.get(id).filter(|life| life.owner == *owner && life.asleep)?;
+        life.opening.clone()
+    }
+
+    /// A worker of a session begins, and learns what the one before it knew.
+    pub(in crate::mcp) fn worker_begins(&mut self, id: &SessionId, memory: Memory) {
+        let Some(life) = self.lives.get_mut(id) else { return };
+        if let Some(before) = life.memory.take() {
+            before.over.cancel();
+            memory.level.copy(&before.level);
+            memory.watched.copy(&before.watched);
+        }
+        life.memory = Some(memory);
+    }
+
+    /// What there is.
+    pub(crate) fn counts(&self) -> SessionCounts {
+        let asleep = self.lives.values().filter(|life| life.asleep).count();
+        let bytes = self.lives.iter().map(|(id, life)| life.bytes(id)).sum();
+        SessionCounts { awake: self.lives.len() - asleep, asleep, bytes }
+    }
+
+    /// Makes room for one more session of an actor; gives those that make it.
+    pub(super) fn admit(
+        &mut self,
+        owner: &Owner,
+        limits: &SessionLimits,
+    ) -> Result<Vec<SessionId>, Full> {
+        let mut left = Vec::new();
+        if self.owned.get(owner).copied().unwrap_or_default() >= limits.per_actor {
+            let oldest = self.oldest_idle(|life| life.owner == *owner);
+            let oldest = oldest.ok_or(Full::Actor(limits.per_actor))?;
+            self.remove(&oldest);
+            left.push(oldest);
+        }
+        if self.lives.len() + self.opening >= limits.most {
+            let oldest = self.oldest_idle(|_| true).ok_or(Full::All(limits.most))?;
+            self.remove(&oldest);
+            left.push(oldest);
+        }
+        *self.owned.entry(owner.clone()).or_default() += 1;
+        self.opening += 1;
+        Ok(left)
+    }
+
+    /// A place that was kept is given back; the session counts by itself by now, where there is one.
+    pub(super) fn place_given_back(&mut self, owner: &Owner) {
+        self.opening = self.opening.saturating_sub(1);
+        self.gives_back(owner);
+    }
+
+    fn oldest_idle(&self, among: impl Fn(&Life) -> bool) -> Option<SessionId> {
+        let idle = self.lives.iter().filter(|(_, life)| life.is_idle() && among(life));
+        idle.min_by_key(|(_, life)| life.since).map(|(id, _)| id.clone())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::mcp::sessions::KEPT;
-
-    #[test]
-    fn a_session_lasts_while_somebody_waits_in_it() {
-        let mut lives = Lives::default();
-        let [waits, idle, gone] = ["waits", "idle", "gone"].map(SessionId::from);
-        lives.joined(&waits);
-        lives.touched(&idle);
-        lives.joined(&gone);
-        lives.ended(&gone);
-        lives.went(&gone);
-        let later = Some(Instant::now() + Duration::from_secs(1));
-        assert_eq!(lives.left_before(Instant::now().checked_sub(KEPT)), []);
-        assert_eq!(lives.left_before(later), [idle]);
-        lives.went(&waits);
-        assert_eq!(lives.left_before(later), [waits]);
-        assert!(lives.0.is_empty());
-    }
-    #[test]
-    fn a_call_is_found_by_its_request_until_it_is_answered() -> serde_json::Result<()> {
-        let mut lives = Lives::default();
-        let (session, request) = (SessionId::from("s"), RequestId::Number(1));
-        let says = |method: &str, params: serde_json::Value| {
-            let mut message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-            if !method.starts_with("notifications/") {
-                message["id"] = json!(0);
-            }
-            serde_json::from_value::<ClientJsonRpcMessage>(message)
-        };
-        let hello = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        });
-        lives.heard(&session, &says("initialize", hello)?);
-        assert!(lives.habits(&session).is_none(), "before the client is ready");
-        lives.heard(&session, &says("notifications/initialized", json!({}))?);
-        assert!(lives.habits(&session).is_some_and(|habits| !habits.can_be_asked));
-        let cancel = Cancel::new();
-        lives.calls(&session, &request, cancel.clone());
-        lives.heard(&session, &says("notifications/cancelled", json!({"requestId": 2}))?);
-        assert!(!cancel.is_cancelled());
-        lives.heard(&session, &says("notifications/cancelled", json!({"requestId": 1}))?);
-        assert!(cancel.is_cancelled());
-        lives.answered(&session, &request);
-        assert!(
-            lives.0.get(&session).is_some_and(|life| life.calls.is_empty() && life.waiting == 0)
-        );
-        Ok(())
-    }
-}
+mod tests;

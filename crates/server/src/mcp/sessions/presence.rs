@@ -1,0 +1,50 @@
+//! Requests in sessions, and places for sessions that are about to be opened.
+
+use rmcp::transport::streamable_http_server::SessionId;
+
+use super::lives::{Full, Owner};
+use super::{SharedLives, locked};
+use crate::listen::SessionLimits;
+
+/// A request in a session; while it lasts the session is not idle.
+pub(in crate::mcp) struct Presence {
+    id: SessionId,
+    lives: SharedLives,
+}
+
+impl Presence {
+    pub(in crate::mcp) fn new(lives: &SharedLives, id: &SessionId) -> Presence {
+        locked(lives).joined(id);
+        Presence { id: id.clone(), lives: lives.clone() }
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        locked(&self.lives).went(&self.id);
+    }
+}
+
+/// A place that is kept for a session which is about to be opened.
+pub(super) struct Opening {
+    owner: Owner,
+    lives: SharedLives,
+}
+
+impl Opening {
+    /// A place, and the sessions that ended for it.
+    pub(super) fn new(
+        lives: &SharedLives,
+        owner: &Owner,
+        limits: &SessionLimits,
+    ) -> Result<(Opening, Vec<SessionId>), Full> {
+        let left = locked(lives).admit(owner, limits)?;
+        Ok((Opening { owner: owner.clone(), lives: lives.clone() }, left))
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        locked(&self.lives).place_given_back(&self.owner);
+    }
+}
