@@ -5,7 +5,7 @@
 
 use haft::Host;
 use haft_model::Code;
-use haft_testkit::spellings::{self, Dice};
+use haft_testkit::{SeededRandom, spellings};
 use serde_json::{Value, json};
 
 use crate::stage::{REACHED, SECRET, Server, call, code, open, shown, words, workspace};
@@ -65,7 +65,7 @@ async fn any_address_that_the_client_reaches_was_judged() {
     let (free, ruled) = (open(&free, port), open(&ruled, port));
     let mut tally = Tally { reached: 0, tried: 400 };
     for seed in 0..400 {
-        let url = spellings::url(&mut Dice::new(seed), "localhost", port, &["keys", "a"]);
+        let url = spellings::url(&mut SeededRandom::new(seed), "localhost", port, &["keys", "a"]);
         let input = json!({ "url": url });
         call(&free, "http.fetch", input.clone()).await;
         let reached = server.asked().iter().any(|asked| meant(asked).starts_with("keys/"));
@@ -90,13 +90,13 @@ async fn any_file_that_is_opened_was_judged() {
     let aliases = ["keys", "link", "docs/up", "chain", "docs/sub/../up"];
     let mut tally = Tally { reached: 0, tried: 300 };
     for seed in 0..300 {
-        let mut dice = Dice::new(seed);
-        let rest = dice.pick(&["a", "deep/b", "deep/../a", "none"]);
-        let path = match dice.once_in(8) {
+        let mut random = SeededRandom::new(seed);
+        let rest = random.choose(&["a", "deep/b", "deep/../a", "none"]);
+        let path = match random.one_in(8) {
             true => "direct".to_owned(),
-            false => spellings::path(&mut dice, &aliases, rest, "docs/sub/.."),
+            false => spellings::path(&mut random, &aliases, rest, "docs/sub/.."),
         };
-        let (tool, input) = match dice.below(4) {
+        let (tool, input) = match random.below(4) {
             0 => ("fs.read", json!({ "path": path })),
             1 => ("text.search", json!({ "path": path, "pattern": "vault" })),
             2 => ("run.cat", json!({ "path": path })),
@@ -126,11 +126,11 @@ async fn any_program_that_is_started_was_judged() {
     let programs = ["./danger", "./harmless", "./docs/../danger", "././/danger"];
     let mut tally = Tally { reached: 0, tried: 160 };
     for seed in 0..160 {
-        let mut dice = Dice::new(seed);
-        let (tool, input) = match dice.once_in(2) {
-            true => words(&spellings::words(&mut dice, &programs, "x")),
+        let mut random = SeededRandom::new(seed);
+        let (tool, input) = match random.one_in(2) {
+            true => words(&spellings::words(&mut random, &programs, "x")),
             false => {
-                let command = spellings::line(&mut dice, &programs, "x");
+                let command = spellings::line(&mut random, &programs, "x");
                 ("run.line".to_owned(), json!({ "command": command }))
             }
         };

@@ -141,6 +141,10 @@ fn patterns(pattern: &str) -> Vec<Glob> {
     if !base(program).is_empty() && base(program) != "*" {
         sources.push(named);
     }
+    // What is held with any arguments is held without.
+    let bare = sources.iter().filter_map(|source| source.strip_suffix(" *").map(str::to_owned));
+    let bare: Vec<String> = bare.collect();
+    sources.extend(bare);
     sources.dedup();
     sources.iter().map(|source| Glob::new(source)).collect()
 }

@@ -19,6 +19,8 @@ fn line(text: &str) -> CommandLine {
 fn every_spelling_of_a_denied_command_is_held() {
     for text in [
         "rm x",
+        "rm",
+        "bash -ec /bin/rm x",
         "/bin/rm x",
         "/usr/bin/../bin/rm x",
         "./harmless x",
