@@ -233,7 +233,7 @@ impl Walk<'_> {
                 News::Said(said) => self.heard_from(running, said).await,
                 News::Prompted(reply) => Box::pin(self.replied(running, reply)).await,
                 News::Wished => self.wish(running, self.whose_wish()),
-                // Nobody fills in a form of a process that ends, and time stands still meanwhile.
+                // No person fills in a form of a process that ends, and time stands still meanwhile.
                 News::Closing => self.withdraw_forms(running, "haft is about to stop"),
                 News::Quiet => self.look_around(running).await,
                 News::OutOfTime if running.stopping.is_none() => {

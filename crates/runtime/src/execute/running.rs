@@ -58,7 +58,7 @@ pub(super) enum News {
     Said(Said),
     Prompted(Option<Reply>),
     Wished,
-    /// Haft is about to stop, and somebody is asked who cannot be waited for.
+    /// Haft is about to stop, and a person is asked who cannot be waited for.
     Closing,
     Quiet,
     OutOfTime,

@@ -123,7 +123,7 @@ impl Entered {
             sessions.give_up(&id).await;
         }
         match ends && answer.status() == StatusCode::ACCEPTED {
-            // What another opened is answered like what nobody did.
+            // What another opened is answered like what was never opened.
             true if !known => not_found(),
             // Clients in Python take what the library says for a failure, and complain.
             true => StatusCode::NO_CONTENT.into_response(),
