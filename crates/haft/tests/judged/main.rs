@@ -4,6 +4,8 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 
+#[path = "../support/accepted.rs"]
+mod accepted;
 mod fuzzed;
 mod moment;
 mod stage;

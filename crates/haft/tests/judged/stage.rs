@@ -118,6 +118,7 @@ pub(crate) fn workspace(rules: &str) -> Folder {
 
 /// A host over a workspace, which may reach one address of this machine by two names.
 pub(crate) fn open(folder: &Folder, port: u16) -> Host {
+    crate::accepted::accept(folder);
     let addresses = AddressGuard::public().allowing("localhost", port).allowing("127.0.0.1", port);
     let options = HostOptions {
         store: StoreChoice::Memory,
