@@ -180,6 +180,19 @@ impl Entry {
         Err(misfit(Code::InputSchema, "the input", schema, &input))
     }
 
+    /// Whether it takes long to hold an input against the contract.
+    pub fn input_takes_long(&self, input: &Value, sender: Sender) -> bool {
+        self.schemas().is_ok_and(|schemas| match sender {
+            Sender::Caller => schemas.input.takes_long(input),
+            Sender::Host => schemas.whole_input.takes_long(input),
+        })
+    }
+
+    /// The same for an output.
+    pub fn output_takes_long(&self, output: &Value) -> bool {
+        self.schemas().is_ok_and(|schemas| schemas.output.takes_long(output))
+    }
+
     /// Whether an output is what the contract promises.
     pub fn check_output(&self, output: &Value) -> Result<(), Stop> {
         let schemas = self.compiled()?;

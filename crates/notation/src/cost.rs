@@ -73,6 +73,9 @@ impl Cost {
     /// What holding a value against the schema comes to.
     pub(crate) fn weigh(&self, value: &Value) -> Weight {
         let size = Size::of(value);
+        if size.depth >= Size::DEEPEST {
+            return Weight::Excessive;
+        }
         let frames = size.depth.saturating_mul(u64::from(self.in_place_depth) + 2);
         let is_shallow = frames <= FEW_FRAMES;
         let most = self.paths.map(|paths| {
@@ -109,23 +112,33 @@ struct Size {
 }
 
 impl Size {
+    /// Nothing that is read from a text is deeper; what is, counts as if it were endless.
+    const DEEPEST: u64 = 1000;
+
     fn of(value: &Value) -> Size {
         let mut size = Size { nodes: 0, bytes: 0, depth: 0 };
-        let mut open = vec![(value, 1_u64)];
-        while let Some((value, depth)) = open.pop() {
-            size.nodes += 1;
-            size.depth = size.depth.max(depth);
-            match value {
-                Value::String(text) => size.bytes += text.len() as u64,
-                Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
-                Value::Object(fields) => {
-                    size.bytes += fields.keys().map(|name| name.len() as u64).sum::<u64>();
-                    open.extend(fields.values().map(|item| (item, depth + 1)));
-                }
-                Value::Null | Value::Bool(_) | Value::Number(_) => {}
-            }
-        }
+        size.add(value, 1);
         size
+    }
+
+    fn add(&mut self, value: &Value, depth: u64) {
+        self.nodes += 1;
+        self.depth = self.depth.max(depth);
+        if depth >= Size::DEEPEST {
+            self.nodes = u64::MAX / 2;
+            return;
+        }
+        match value {
+            Value::String(text) => self.bytes += text.len() as u64,
+            Value::Array(items) => items.iter().for_each(|item| self.add(item, depth + 1)),
+            Value::Object(fields) => {
+                for (name, item) in fields {
+                    self.bytes += name.len() as u64;
+                    self.add(item, depth + 1);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 }
 

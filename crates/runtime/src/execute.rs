@@ -24,6 +24,7 @@ use tokio::time::Instant;
 use crate::Manner;
 use crate::background;
 use crate::batch::Turns;
+use crate::checking;
 use crate::gate::Cleared;
 use crate::guarded::{Guarded, caught};
 use crate::judge;
@@ -103,7 +104,7 @@ impl Walk<'_> {
         if Digest::of_bytes(&haft_model::canonical(&plan.input)) != cleared.call_input.digest {
             return Err(Stop::new(Code::InputMutation, "the input changed after it was judged"));
         }
-        let again = cleared.understood.entry.parse(plan.input.clone(), Sender::Host)?;
+        let again = checking::parse(&cleared.understood.entry, plan.input.clone(), Sender::Host)?;
         match again == plan.input {
             true => Ok(()),
             false => Err(Stop::new(Code::InputMutation, "the input changed after it was judged")),

@@ -12,6 +12,7 @@ use haft_model::{
 };
 use serde_json::Value;
 
+use crate::checking;
 use crate::render;
 use crate::walk::{Halt, Walk};
 use held::Held;
@@ -131,7 +132,7 @@ impl Walk<'_> {
     fn promised(&self, output: &Output) -> Result<(), Stop> {
         let Some(entry) = &self.entry else { return Ok(()) };
         match &output.structured {
-            Some(value) => entry.check_output(value),
+            Some(value) => checking::check_output(entry, value),
             None => entry.check_output(&Value::Object(Default::default())),
         }
     }

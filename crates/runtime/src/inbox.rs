@@ -9,6 +9,7 @@ use haft_model::{
 use haft_policy::may_answer;
 use serde_json::Value;
 
+use crate::checking;
 use crate::journal::unrecorded;
 use crate::redact::put_back;
 use crate::{Recovered, Runtime};
@@ -156,7 +157,7 @@ impl Runtime {
         let world = self.world();
         let (tool, _) = tool_and_major(&question.bound.tool);
         let entry = world.snapshot.select(&tool, utc_day(self.clock.now()))?;
-        entry.parse(input.clone(), Sender::Host).map(|_| ())
+        checking::parse(entry, input.clone(), Sender::Host).map(|_| ())
     }
 
     fn draft(&self, question: &Question, reply: Reply) -> Result<(Draft, Answer), Stop> {
@@ -170,7 +171,7 @@ impl Runtime {
                 let value = serde_json::from_slice(&bytes).unwrap_or_default();
                 let world = self.world();
                 let entry = world.snapshot.select(&tool, utc_day(at))?;
-                let whole = haft_model::canonical(&entry.parse(value, Sender::Host)?);
+                let whole = haft_model::canonical(&checking::parse(entry, value, Sender::Host)?);
                 Some(Blob { digest: Digest::of_bytes(&whole), bytes: whole, sensitive: true })
             }
         };

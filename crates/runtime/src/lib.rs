@@ -6,6 +6,7 @@
 mod background;
 mod batch;
 mod cancel;
+mod checking;
 mod clock;
 mod declare;
 mod delivery;

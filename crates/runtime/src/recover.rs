@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::batch::Crew;
+use crate::checking;
 use crate::enlisted::Enlisted;
 use crate::gate::{Cleared, Ending};
 use crate::journal::{Journal, Opening, TakenUp, unrecorded};
@@ -320,7 +321,7 @@ impl Walk<'_> {
         self.redactor.learn(&input);
         let today = utc_day(self.journal.now());
         let entry = self.world.snapshot.select(&past.planned.requested, today)?.clone();
-        let input = entry.parse(input, Sender::Host)?;
+        let input = checking::parse(&entry, input, Sender::Host)?;
         self.look(&call, &entry).await;
         let understood = self.bind(&call, &entry, input)?;
         Ok((call, understood))

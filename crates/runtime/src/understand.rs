@@ -12,6 +12,7 @@ use haft_notation::Condition;
 use serde_json::{Value, json};
 
 use crate::World;
+use crate::checking;
 use crate::guarded::caught;
 use crate::inputs;
 use crate::walk::{Halt, Walk};
@@ -95,7 +96,7 @@ impl Walk<'_> {
         entry: &Arc<Entry>,
         input: Value,
     ) -> Result<Understood, Stop> {
-        let input = entry.parse(input, Sender::Host)?;
+        let input = checking::parse(entry, input, Sender::Host)?;
         self.bind(call, entry, input)
     }
 }

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::background;
 use crate::batch::Seat;
+use crate::checking;
 use crate::enlisted::Enlisted;
 use crate::inputs::Discretion;
 use crate::intent::Carrying;
@@ -292,7 +293,7 @@ impl<'r> Walk<'r> {
                     .help("send one JSON object")
             }),
         };
-        let parsed = input.and_then(|input| entry.parse(input, Sender::Caller));
+        let parsed = input.and_then(|input| checking::parse(entry, input, Sender::Caller));
         Ok(self.journal.phase_of(CallPhase::ParseSchema, parsed)?)
     }
 

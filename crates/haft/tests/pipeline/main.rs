@@ -40,6 +40,7 @@ mod rebuild;
 mod recovery;
 mod refusals;
 mod results;
+mod schemas;
 mod secrets;
 mod server_login;
 mod smoke;

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::course::{Course, Lane, Rules};
 use super::order::{self, Order};
 use super::{Batch, BatchCall};
+use crate::checking;
 use crate::redact::Redactor;
 use crate::understand::facts;
 use crate::walk::new_id;
@@ -132,7 +133,8 @@ fn foresee(world: &World, call: &Call) -> Foreseen {
         Some(text) => serde_json::from_str(text).ok(),
         None => Some(call.input.clone()),
     };
-    let Some(input) = input.and_then(|input| entry.parse(input, Sender::Caller).ok()) else {
+    let Some(input) = input.and_then(|input| checking::parse(entry, input, Sender::Caller).ok())
+    else {
         return harmless;
     };
     let safe = facts(entry, &input).is_concurrency_safe;
