@@ -24,6 +24,13 @@ pub(crate) fn called_off() -> Stop {
 /// Why a program was ended that took too much, as part of a sentence.
 pub(crate) const OUT_OF_MEMORY: &str = "its processes together took more memory than they may";
 
+/// Time ran out after the request was sent, or the program or function was begun. Of something that only
+/// looks, nothing can have changed.
+pub(crate) fn late_after_sending(what: impl Into<String>) -> Stop {
+    running(Code::TimeoutUnknownCommit, what)
+}
+
+/// Time ran out before anything was sent.
 pub(crate) fn late() -> Stop {
     running(Code::TimeoutBeforeSubmit, "time ran out")
 }

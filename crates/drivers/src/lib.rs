@@ -20,6 +20,7 @@ mod place;
 mod post;
 mod provision;
 mod sdk;
+mod unreadable;
 mod upstream;
 mod vault;
 mod watch;

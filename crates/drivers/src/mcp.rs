@@ -23,6 +23,7 @@ mod remote;
 mod stdio;
 mod stream;
 mod tools;
+mod unreadable;
 mod wire;
 
 use std::collections::HashMap;

@@ -230,7 +230,9 @@ fn aruntime(code: Code, effect: EffectState) -> &'static str {
 fn retry(code: Code, effect: EffectState) -> Retry {
     let happened = effect.may_have_happened();
     match code {
-        Code::OutputInvalid if effect == EffectState::None => Retry::Yes,
+        Code::OutputInvalid | Code::TimeoutUnknownCommit if effect == EffectState::None => {
+            Retry::Yes
+        }
         Code::OutputInvalid => Retry::No,
         Code::DependencyUnavailable | Code::CanceledCaller if !happened => Retry::Yes,
         Code::DependencyUnavailable | Code::CanceledCaller => Retry::After("its status was asked"),

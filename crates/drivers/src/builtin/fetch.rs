@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::shown::{End, show};
 use super::{called_off, running, text, unsent, while_running};
+use crate::ending::late_after_sending;
 use crate::web::{
     Answer, Lookup, MOST_BYTES, MOST_REDIRECTS, Outgoing, Sending, Stage, Submitted, Unanswered,
     Way,
@@ -69,7 +70,7 @@ fn late(stage: Stage) -> Stop {
     match stage {
         Stage::Unsent | Stage::Announced => super::late(),
         Stage::Sent | Stage::Answered(_) => {
-            running(Code::TimeoutUnknownCommit, "time ran out before the whole answer was there")
+            late_after_sending("time ran out before the whole answer was there")
         }
     }
 }

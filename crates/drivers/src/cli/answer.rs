@@ -128,10 +128,7 @@ fn failed(run: &Run<'_>, ended: &Ended, said: &Said, meaning: Meaning, root: &Pa
             message = format!("{message} (`{name}`)");
             Stop::new(Code::ExecutionFailed, message).because(json!({ "native": name }))
         }
-        (None, Meaning::TimedOut) if effect.may_have_happened() => {
-            Stop::new(Code::TimeoutUnknownCommit, message)
-        }
-        (None, Meaning::TimedOut) => Stop::new(Code::TimeoutBeforeSubmit, message),
+        (None, Meaning::TimedOut) => Stop::new(Code::TimeoutUnknownCommit, message),
         (None, Meaning::Wrong(Code::CredentialMissing)) => {
             ran_out(Stop::new(Code::CredentialMissing, message), &command.driver)
         }

@@ -14,7 +14,9 @@ use super::line::Line;
 use super::listening::{Listening, Said};
 use super::login::{self, Login};
 use super::{Cli, answer, program, targets};
-use crate::ending::{called_off, intruded, late, running, unsent, while_running};
+use crate::ending::{
+    called_off, intruded, late, late_after_sending, running, unsent, while_running,
+};
 use crate::opening::Opening;
 use crate::watch::Watch;
 
@@ -174,11 +176,7 @@ impl Run<'_> {
     fn cut_short(&self, cut: &Cut, ended: Option<&Ended>, said: &Said, most: usize) -> Failure {
         let stop = match cut {
             Cut::Caller => called_off(),
-            Cut::Time if self.mutates() => running(
-                Code::TimeoutUnknownCommit,
-                "time ran out while the program ran, and it was ended",
-            ),
-            Cut::Time => late(),
+            Cut::Time => late_after_sending("time ran out while the program ran, and it was ended"),
             Cut::Flood => answer::too_large(self.command, most),
         };
         let effect = self.effect(EffectState::Unknown);

@@ -17,7 +17,7 @@ use super::reach::{self, same_host};
 use super::request::{Asked, Draft, Given};
 use super::secrets::Secrets;
 use super::{Http, is_write, pages};
-use crate::ending::{called_off, late, running, unsent, while_running};
+use crate::ending::{called_off, late, late_after_sending, running, unsent, while_running};
 use crate::web::{Answer, MOST_REDIRECTS, Outgoing, Sending, Stage, Submitted, Unanswered, Way};
 
 /// A call on its way.
@@ -224,11 +224,10 @@ impl<'a> Exchange<'a> {
                     "it was answered with {status}, and time ran out before the whole answer was there"
                 ),
             ),
-            (EffectState::Unknown, _) => running(
-                Code::TimeoutUnknownCommit,
-                "time ran out before the whole answer was there",
-            ),
-            (_, _) => late(),
+            (_, Stage::Unsent | Stage::Announced) => late(),
+            (_, Stage::Sent | Stage::Answered(_)) => {
+                late_after_sending("time ran out before the whole answer was there")
+            }
         };
         self.cut_short(stop)
     }

@@ -19,9 +19,12 @@ use super::connection::Connection;
 use super::direct::Expected;
 use super::manifest::Entry;
 use super::tools::one_line;
+use super::unreadable::UNREADABLE;
 use super::wire::Going;
 use super::{Mcp, answer, remote};
-use crate::ending::{called_off, intruded, late, running, unsent, while_running};
+use crate::ending::{
+    called_off, intruded, late, late_after_sending, running, unsent, while_running,
+};
 use crate::web::{Sending, Stage};
 
 /// How long a server is told that nobody waits for it any more, and in which words.
@@ -238,6 +241,8 @@ impl<'a> Call<'a> {
         let said = one_line(&error.message);
         let tool = &self.entry.tool;
         let (code, effect) = match error.code {
+            // It was answered, and what it did it did.
+            UNREADABLE => (Code::OutputInvalid, EffectState::Unknown),
             ErrorCode::INVALID_PARAMS => (Code::InputValue, EffectState::NotCommitted),
             ErrorCode::METHOD_NOT_FOUND
             | ErrorCode::INVALID_REQUEST
@@ -250,7 +255,11 @@ impl<'a> Call<'a> {
             _ => (Code::ExecutionFailed, EffectState::Unknown),
         };
         let cause = json!({"phase": "run", "json_rpc": {"code": error.code.0, "data": error.data}});
-        let stop = Stop::new(code, format!("`{tool}` was refused by its server: {said}"));
+        let words = match error.code {
+            UNREADABLE => format!("`{tool}` was answered, and {said}"),
+            _ => format!("`{tool}` was refused by its server: {said}"),
+        };
+        let stop = Stop::new(code, words);
         Failure::new(stop.because(cause), self.effect(effect))
     }
 
@@ -289,13 +298,12 @@ impl<'a> Call<'a> {
     }
 
     fn out_of_time(&self) -> Failure {
-        match self.effect(self.sending.effect()) {
-            EffectState::Unknown => self.cut_short(running(
-                Code::TimeoutUnknownCommit,
-                "time ran out before the server answered",
-            )),
-            _ => self.cut_short(late()),
-        }
+        self.cut_short(match self.sending.stage() {
+            Stage::Unsent | Stage::Announced => late(),
+            Stage::Sent | Stage::Answered(_) => {
+                late_after_sending("time ran out before the server answered")
+            }
+        })
     }
 }
 

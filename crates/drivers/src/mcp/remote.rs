@@ -23,6 +23,7 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::json;
 
 use super::stream::events;
+use super::unreadable;
 use super::wire::Going;
 use crate::http::patience::wished;
 use crate::http::reach;
@@ -164,7 +165,14 @@ impl Remote {
                 None if !matches!(message, ClientJsonRpcMessage::Request(_)) => {
                     Ok(StreamableHttpPostResponse::Accepted)
                 }
-                None => Err(StreamableHttpError::UnexpectedContentType(kind)),
+                None => match message {
+                    ClientJsonRpcMessage::Request(request) if is_json(kind.as_deref()) => {
+                        let error = unreadable::error();
+                        let said = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+                        Ok(StreamableHttpPostResponse::Json(said, session))
+                    }
+                    _ => Err(StreamableHttpError::UnexpectedContentType(kind)),
+                },
             };
         }
         self.refused(message, status, said, retry_after).map(|said| {
@@ -376,4 +384,9 @@ pub(super) fn unready(fault: Unanswered) -> Stop {
         Unanswered::Stopped(stop) => stop,
         _ => Stop::new(Code::Internal, "the http client could not be set up"),
     }
+}
+
+/// Whether an answer says that it is JSON.
+fn is_json(kind: Option<&str>) -> bool {
+    kind.is_some_and(|kind| kind == "application/json")
 }

@@ -14,6 +14,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 use super::direct::Direct;
 use super::heard::{LONGEST, LastWords};
+use super::unreadable;
 
 /// What some editors put before a text.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -72,7 +73,11 @@ impl<R: AsyncRead + Unpin> Stdio<R> {
             return None;
         }
         // Read again where it was no answer to a call: it may look like one.
-        match serde_json::from_slice(line).ok()? {
+        let message = match serde_json::from_slice(line) {
+            Ok(message) => message,
+            Err(_) => JsonRpcMessage::error(unreadable::error(), Some(unreadable::answered(line)?)),
+        };
+        match message {
             JsonRpcMessage::Response(answer) => {
                 let result = self.direct.answered(&answer.id, Ok(answer.result))?;
                 result.ok().map(|result| JsonRpcMessage::response(result, answer.id))

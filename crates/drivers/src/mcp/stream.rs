@@ -10,18 +10,45 @@ use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use sse_stream::SseStream;
 
 use super::heard::LONGEST;
+use super::unreadable;
 
 pub(super) fn events(answer: Response) -> BoxedSseResponse {
-    Box::pin(SseStream::new(Capped { body: answer.into(), event: 0 }))
+    Box::pin(SseStream::new(Whole { body: answer.into(), held: Vec::new() }))
 }
 
-/// A body of which no event is longer than a message may be.
-struct Capped {
+/// A body that is handed on event by event: none is longer than a message may be, and one that cannot be
+/// read is told to whoever waits for it.
+struct Whole {
     body: Body,
-    event: usize,
+    held: Vec<u8>,
 }
 
-impl http_body::Body for Capped {
+impl Whole {
+    /// The events that are there as a whole.
+    fn events(&mut self) -> Option<Vec<u8>> {
+        let mut events = Vec::new();
+        let mut taken = 0;
+        while let Some(length) = self.held.get(taken..).and_then(end) {
+            let event = self.held.get(taken..taken + length).unwrap_or_default();
+            match unreadable::event(event) {
+                Some(mended) => events.extend(mended),
+                None => events.extend_from_slice(event),
+            }
+            taken += length;
+        }
+        self.held.drain(..taken);
+        (!events.is_empty()).then_some(events)
+    }
+}
+
+/// Where the first event of a text ends.
+fn end(text: &[u8]) -> Option<usize> {
+    let plain = text.windows(2).position(|two| two == b"\n\n").map(|at| at + 2);
+    let other = text.windows(3).position(|three| three == b"\n\r\n").map(|at| at + 3);
+    plain.into_iter().chain(other).min()
+}
+
+impl http_body::Body for Whole {
     type Data = <Body as http_body::Body>::Data;
     type Error = io::Error;
 
@@ -29,18 +56,26 @@ impl http_body::Body for Capped {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, io::Error>>> {
-        let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
-            Some(Ok(frame)) => frame,
-            Some(Err(fault)) => return Poll::Ready(Some(Err(io::Error::other(fault)))),
-            None => return Poll::Ready(None),
-        };
-        let read = frame.data_ref().map(AsRef::<[u8]>::as_ref).unwrap_or_default();
-        let ends = read.windows(2).any(|pair| pair == b"\n\n" || pair == b"\n\r");
-        self.event = if ends { read.len() } else { self.event + read.len() };
-        if self.event > LONGEST {
-            let why = format!("an event has more than {LONGEST} bytes");
-            return Poll::Ready(Some(Err(io::Error::other(why))));
+        loop {
+            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => {
+                    let read = frame.data_ref().map(AsRef::<[u8]>::as_ref).unwrap_or_default();
+                    self.held.extend_from_slice(read);
+                }
+                Some(Err(fault)) => return Poll::Ready(Some(Err(io::Error::other(fault)))),
+                None if self.held.is_empty() => return Poll::Ready(None),
+                None => {
+                    let rest = std::mem::take(&mut self.held);
+                    return Poll::Ready(Some(Ok(Frame::data(rest.into()))));
+                }
+            }
+            if let Some(events) = self.events() {
+                return Poll::Ready(Some(Ok(Frame::data(events.into()))));
+            }
+            if self.held.len() > LONGEST {
+                let why = format!("an event has more than {LONGEST} bytes");
+                return Poll::Ready(Some(Err(io::Error::other(why))));
+            }
         }
-        Poll::Ready(Some(Ok(frame)))
     }
 }

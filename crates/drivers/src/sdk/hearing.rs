@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use super::call::{Call, out_of_turn};
 use super::wire::{Ask, Word};
 use super::worker::Talk;
-use crate::ending::{called_off, late, running};
+use crate::ending::{called_off, late, late_after_sending, running};
 use crate::login::ran_out;
 use crate::web::MOST_BYTES;
 
@@ -212,9 +212,8 @@ impl<'a, 'b> Hearing<'a, 'b> {
         let stop = match self.early {
             None => otherwise,
             Some(Early::CalledOff) => called_off(),
-            Some(Early::Late) if effect == EffectState::Unknown => {
-                let words = format!("time ran out before `{}` returned", self.name());
-                running(Code::TimeoutUnknownCommit, words)
+            Some(Early::Late) if self.begun => {
+                late_after_sending(format!("time ran out before `{}` returned", self.name()))
             }
             Some(Early::Late) => late(),
         };

@@ -82,6 +82,7 @@ function sayValue(id, said, value) {
 // What JSON would leave out without a word is refused.
 function plain(_, value) {
   if (value instanceof Map || value instanceof Set) throw new TypeError('it holds a Map or a Set');
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`it holds ${value}`);
   return value;
 }
 

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 
 use super::wire::{Ask, Line, Told, Word};
 use crate::ending::{OUT_OF_MEMORY, not_started, running};
+use crate::unreadable::id_of_answer;
 use crate::web::MOST_BYTES;
 
 /// The longest line: a value as large as may be, and what stands around it.
@@ -202,7 +203,8 @@ impl Ear {
             if line.last() != Some(&b'\n') {
                 return Some("it said too much at once");
             }
-            let Ok(Told { id, word }) = serde_json::from_slice(&line) else {
+            let told = serde_json::from_slice(&line).ok().or_else(|| unreadable(&line));
+            let Some(Told { id, word }) = told else {
                 return Some("it said something that no worker says");
             };
             let listener = self.calls().get(&id).cloned();
@@ -211,6 +213,13 @@ impl Ear {
             }
         }
     }
+}
+
+/// What is told to a call whose answer cannot be decoded; the worker goes on with the others.
+fn unreadable(line: &[u8]) -> Option<Told> {
+    let id = id_of_answer(line)?.as_u64()?;
+    let why = "it is deeper than 100 levels, or has letters that are none".to_owned();
+    Some(Told { id, word: Word::Unfit { why } })
 }
 
 /// Writes what is to be said, line by line, whole.

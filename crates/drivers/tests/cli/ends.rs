@@ -24,7 +24,7 @@ fn exit_codes_mean_what_aip_29_reserves_and_leave_a_write_unknown() {
         assert_eq!(stage.run(json!({})).fate(), (expected, UNKNOWN, 1), "{code}");
     }
     let read = Stage::script("exit 124").run(json!({}));
-    assert_eq!(read.fate(), (Code::TimeoutBeforeSubmit, EffectState::None, 0));
+    assert_eq!(read.fate(), (Code::TimeoutUnknownCommit, EffectState::None, 0));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_call_that_is_called_off_ends_at_once_and_says_what_is_known() {
     assert_eq!(ended.fate(), (Code::CanceledCaller, UNKNOWN, 1));
     assert!(began.elapsed() < Duration::from_secs(3));
     let read = Stage { patience: Duration::from_millis(300), ..Stage::script("sleep 98902") };
-    assert_eq!(read.run(json!({})).fate(), (Code::TimeoutBeforeSubmit, EffectState::None, 0));
+    assert_eq!(read.run(json!({})).fate(), (Code::TimeoutUnknownCommit, EffectState::None, 0));
     assert_eq!(crate::crowd::processes_with("sleep\09890"), Vec::<String>::new());
 }
 

@@ -14,6 +14,10 @@ fn a_text_is_a_field_json_is_a_value_and_bytes_are_a_file() {
     let value = |stage: Stage| stage.run(json!({})).output().structured;
     assert_eq!(value(printing("text", "a\\nb\\n")), Some(json!({"text": "a\nb\n"})));
     assert_eq!(value(printing("json", "{\"a\": [1, null]}")), Some(json!({"a": [1, null]})));
+    let exact = Some(json!({"id": 1_234_567_890_123_456_789_u64}));
+    assert_eq!(value(printing("json", "{\"id\": 1234567890123456789}")), exact);
+    let digits = Some(json!({"text": "0.10000000000000000001"}));
+    assert_eq!(value(printing("text", "0.10000000000000000001")), digits);
     assert_eq!(value(printing("json", "\\n")), None);
     let rows = printing("json", "[1]").haft("wrap", json!("rows"));
     assert_eq!(value(rows), Some(json!({"rows": [1]})));
@@ -41,6 +45,10 @@ fn what_is_not_what_was_promised_is_an_error_of_a_program_that_ended_well() {
         told(printing("text", "caf\\0351")),
         invalid("`printf` ended well, and its output is not UTF-8")
     );
+    for text in ["{\"a\":NaN}", "{\"a\":\"\\0377\"}", &"[".repeat(100_000)] {
+        let expected = invalid("`printf` ended well, and its output is not JSON");
+        assert_eq!(told(printing("json", text)), expected);
+    }
     let written = Stage::writing("printf", &["no json"]);
     let written = written.with("output", json!({"default_format": "json"}));
     assert_eq!(written.run(json!({})).fate(), (Code::OutputInvalid, EffectState::Committed, 1));

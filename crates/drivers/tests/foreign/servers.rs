@@ -59,7 +59,10 @@ fn everything_tells_how_far_it_is_and_can_be_hurried() {
     assert_eq!(percent, [25.0, 50.0, 75.0, 100.0].map(Some));
     stage.patience = Duration::from_millis(500);
     let failure = stage.run(json!({"duration": 60, "steps": 1})).failure();
-    assert_eq!((failure.stop.code, failure.effect), (Code::TimeoutBeforeSubmit, EffectState::None));
+    assert_eq!(
+        (failure.stop.code, failure.effect),
+        (Code::TimeoutUnknownCommit, EffectState::None)
+    );
     stage.patience = Duration::from_secs(20);
     stage.run(json!({"duration": 0.1, "steps": 1})).output();
 }

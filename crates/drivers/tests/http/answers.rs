@@ -25,7 +25,7 @@ type Read = (&'static str, &'static str, &'static [u8], Result<Value, Code>);
 #[test]
 fn bodies_are_read_by_their_type_and_extracted_by_their_path() {
     let json_type = "Content-Type: application/json; charset=utf-8\r\n";
-    let cases: [Read; 10] = [
+    let cases: [Read; 14] = [
         ("$", json_type, b"{\"a\":1}", Ok(json!({"a": 1}))),
         ("$.a[*].b", json_type, b"{\"a\":[{\"b\":1},{\"b\":2}]}", Ok(json!([1, 2]))),
         ("$.a", "Content-Type: application/problem+json\r\n", b"{\"a\":1}", Ok(json!(1))),
@@ -34,6 +34,10 @@ fn bodies_are_read_by_their_type_and_extracted_by_their_path() {
         ("$.a", "Content-Type: text/plain\r\n", b"{\"a\":1}", Err(Code::OutputInvalid)),
         ("$.gone", json_type, b"{\"a\":1}", Err(Code::OutputInvalid)),
         ("$", json_type, b"{\"a\":", Err(Code::OutputInvalid)),
+        ("$", json_type, b"{\"a\":NaN}", Err(Code::OutputInvalid)),
+        ("$", json_type, b"{\"a\":-Infinity}", Err(Code::OutputInvalid)),
+        ("$", json_type, b"{\"a\":\"\xff\"}", Err(Code::OutputInvalid)),
+        ("$", json_type, b"[1234567890123456789]", Ok(json!([1_234_567_890_123_456_789_u64]))),
         ("$", "Content-Type: image/png\r\n", b"\x89PNG", Err(Code::OutputInvalid)),
         ("$", "Content-Type: text/plain\r\n", b"\xff", Err(Code::OutputInvalid)),
     ];
@@ -46,6 +50,15 @@ fn bodies_are_read_by_their_type_and_extracted_by_their_path() {
         assert_eq!(found.map_err(|failure| failure.stop.code), expected, "{extract} {headers}");
         assert_eq!(effect, EffectState::Committed, "{extract} {headers}");
     }
+}
+
+#[test]
+fn an_answer_too_deep_to_be_read_fails_at_once() {
+    let deep = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
+    let headers = "Content-Type: application/json\r\n";
+    let stage = Stage::writing(json!({}));
+    stage.backend.will(Act::commits(Then::Answer(200, headers, deep)));
+    assert_eq!(stage.run(json!({})).fate(), (Code::OutputInvalid, EffectState::Committed, 1));
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn a_write_that_is_late_is_told_by_how_far_it_got() {
     read.patience = Duration::from_millis(100);
     read.backend.will(Act::refuses(Then::Hang));
     let fate = read.run(json!({})).fate();
-    assert_eq!(fate, (Code::TimeoutBeforeSubmit, EffectState::None, 0));
+    assert_eq!(fate, (Code::TimeoutUnknownCommit, EffectState::None, 0), "it was sent");
 }
 
 #[test]

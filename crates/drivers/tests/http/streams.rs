@@ -168,5 +168,5 @@ fn a_stream_that_falls_silent_ends_at_the_deadline() {
     stage.patience = Duration::from_millis(300);
     let ended = stage.run(json!({}));
     assert_eq!(ended.partials.len(), 1);
-    assert_eq!(ended.fate(), (Code::TimeoutBeforeSubmit, EffectState::None, 0));
+    assert_eq!(ended.fate(), (Code::TimeoutUnknownCommit, EffectState::None, 0));
 }

@@ -125,6 +125,20 @@ fn an_answer_of_another_shape_is_an_error() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_decoded_fails_at_once() {
+    for how in ["nan", "bytes", "deep"] {
+        for era in ["legacy", "modern"] {
+            let mut stage = Stage::writing("unreadable", &[era]);
+            let fate = stage.run(json!({"how": how})).fate();
+            assert_eq!(fate, (Code::OutputInvalid, EffectState::Unknown, 1), "{how} {era}");
+        }
+    }
+    let mut stage = Stage::reading("echo", &[]);
+    let output = stage.run(json!({"text": 1_234_567_890_123_456_789_u64})).output();
+    assert_eq!(output.structured.unwrap()["text"], json!(1_234_567_890_123_456_789_u64));
+}
+
+#[test]
 fn an_answer_that_is_too_large_is_not_taken() {
     let mut stage = Stage::writing("flood", &[]);
     let fate = stage.run(json!({"bytes": 6_000_000})).fate();

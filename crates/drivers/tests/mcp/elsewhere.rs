@@ -234,6 +234,21 @@ fn call(id: &Value, params: &Value, out: &mut TcpStream) -> std::io::Result<()> 
         "429" => say(out, 429, "Retry-After: 3\r\n", ""),
         "503" => say(out, 503, "", ""),
         "html" => say(out, 200, "Content-Type: text/html\r\n", "<p>hello</p>"),
+        "nan" => say(out, 200, JSON, &result.replacen("\"result\":", "\"result\":NaN,\"x\":", 1)),
+        "nan event" => {
+            let spoilt = result.replacen("\"result\":", "\"result\":NaN,\"x\":", 1);
+            say(out, 200, EVENTS, &format!(": hello\n\nevent: message\ndata: {spoilt}\n\n"))
+        }
+        "deep event" => {
+            let deep = format!("\"result\":{}{},\"x\":", "[".repeat(100_000), "]".repeat(100_000));
+            let spoilt = result.replacen("\"result\":", &deep, 1);
+            begin(out, 200, EVENTS)?;
+            out.write_all(format!("data: {spoilt}\r\n\r\n").as_bytes())?;
+            // A server may leave its stream open.
+            out.set_read_timeout(Some(Duration::from_secs(20)))?;
+            let _ = out.read(&mut [0]);
+            Ok(())
+        }
         _ => say(out, 200, JSON, &result),
     }
 }

@@ -67,6 +67,9 @@ fn each_answer_that_is_none_has_its_code_and_says_what_it_says_of_the_effect() {
         ("429", Code::RateLimited, NotCommitted),
         ("503", Code::DependencyUnavailable, Unknown),
         ("html", Code::OutputInvalid, Unknown),
+        ("nan", Code::OutputInvalid, Unknown),
+        ("nan event", Code::OutputInvalid, Unknown),
+        ("deep event", Code::OutputInvalid, Unknown),
         ("flood", Code::ResultTooLarge, Unknown),
     ] {
         for modern in [true, false] {

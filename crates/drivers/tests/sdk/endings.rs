@@ -68,7 +68,7 @@ async fn a_function_that_is_late_ends_with_its_worker() {
             let expected = (Code::TimeoutUnknownCommit, EffectState::Unknown, 1);
             let write = entry(Stage::writing(language, function));
             assert_eq!(late(write).await, expected, "{language:?} {function}");
-            let expected = (Code::TimeoutBeforeSubmit, EffectState::None, 0);
+            let expected = (Code::TimeoutUnknownCommit, EffectState::None, 0);
             let read = entry(Stage::reading(language, function));
             assert_eq!(late(read).await, expected, "{language:?} {function}");
         }

@@ -106,10 +106,14 @@ async fn an_answer_that_is_too_large_is_refused_and_its_effect_stands() {
 
 #[tokio::test]
 async fn an_answer_that_is_no_json_is_refused_and_its_effect_stands() {
-    for language in BOTH {
-        let stage = Stage::writing(language, "odd").entry("sdk", "args_template", json!({}));
+    for (language, function) in BOTH
+        .into_iter()
+        .flat_map(|language| ["odd", "nan", "deep", "broken"].map(|function| (language, function)))
+    {
+        let stage = Stage::writing(language, function).entry("sdk", "args_template", json!({}));
         let fate = stage.run(json!({})).await.fate();
-        assert_eq!(fate, (Code::OutputInvalid, EffectState::Committed, 1));
+        let expected = (Code::OutputInvalid, EffectState::Committed, 1);
+        assert_eq!(fate, expected, "{language:?} {function}");
     }
 }
 

@@ -116,8 +116,27 @@ impl Server {
         };
         let mut tools = vec![tool("echo", &self.described, json!(["text"]))];
         let others = [
-            "text", "json", "pieces", "fail", "progress", "hang", "add", "flood", "lie", "odd",
-            "ask", "elicit", "leave", "journal", "change", "env", "error", "meta", "noise", "late",
+            "text",
+            "json",
+            "pieces",
+            "fail",
+            "progress",
+            "hang",
+            "add",
+            "flood",
+            "lie",
+            "odd",
+            "unreadable",
+            "ask",
+            "elicit",
+            "leave",
+            "journal",
+            "change",
+            "env",
+            "error",
+            "meta",
+            "noise",
+            "late",
         ];
         tools.extend(others.map(|name| tool(name, "For tests.", json!([]))));
         Value::Array(tools)
@@ -145,6 +164,18 @@ impl Server {
             }
             "lie" => self.result(id, json!({"resultType": "complete", "content": 7})),
             "odd" => self.result(id, json!({"resultType": "perhaps", "content": []})),
+            "unreadable" => {
+                let how = params["arguments"]["how"].as_str().unwrap();
+                let begin = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"x":"#);
+                let rest = match how {
+                    "nan" => b"NaN}}".to_vec(),
+                    "bytes" => b"\"\xff\xfe\"}}".to_vec(),
+                    _ => [vec![b'['; 100_000], vec![b']'; 100_000], b"}}".to_vec()].concat(),
+                };
+                let mut out = self.out.lock().unwrap();
+                out.write_all(&[begin.into_bytes(), rest, b"\n".to_vec()].concat()).unwrap();
+                out.flush().unwrap();
+            }
             "ask" => self.result(id, json!({
                 "resultType": "input_required", "requestState": "s",
                 "inputRequests": {"q": {"method": "elicitation/create", "params": {

@@ -117,7 +117,7 @@ fn dropped(plan: &Plan, end: End, may_mutate: bool) -> Failure {
             format!("`{tool}` ran out of time, and may have changed something"),
         ),
         (End::OutOfTime, false) => {
-            Stop::new(Code::TimeoutBeforeSubmit, format!("`{tool}` ran out of time"))
+            Stop::new(Code::TimeoutUnknownCommit, format!("`{tool}` ran out of time"))
         }
     };
     ToolFailure::from(stop).of_attempt(may_mutate)

@@ -102,6 +102,22 @@ async fn a_read_and_a_write_reach_the_backend_that_the_manifests_name() {
 }
 
 #[tokio::test]
+async fn a_result_keeps_its_whole_numbers_on_every_way_out() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = shop(&backend);
+    let host = open(&folder);
+    let body = "{\"id\":1234567890123456789,\"low\":-9223372036854775808,\"n\":1.0}";
+    backend.will(Act::refuses(Then::json(200, body)));
+    let read = call(&host, "order.get", json!({"order": "o1"})).await;
+    assert_eq!(read.structured_content.as_ref().unwrap().to_string(), body);
+    let shown = serde_json::to_string(&read.model_facing_content).unwrap();
+    assert!(shown.contains("1234567890123456789"), "{shown}");
+    host.flush().await.unwrap();
+    let kept = host.runtime().reader().result(&read.invocation_id).await.unwrap().unwrap();
+    assert_eq!(kept.structured_content, read.structured_content);
+}
+
+#[tokio::test]
 async fn a_write_is_made_again_only_where_it_surely_did_not_happen() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);

@@ -243,7 +243,7 @@ async fn after_a_driver_was_reached() {
             (None, Status::Succeeded, Good, Nothing, 0),
             (None, Status::Succeeded, Good, Committed, 0),
             (
-                Some(Code::TimeoutBeforeSubmit),
+                Some(Code::TimeoutUnknownCommit),
                 Status::TimedOut,
                 ResultStatus::TimedOut,
                 Nothing,

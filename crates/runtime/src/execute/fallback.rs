@@ -101,6 +101,8 @@ fn may_go_elsewhere(call: &Call, cleared: &Cleared, failure: &Failure) -> bool {
         failure.stop.code,
         Code::DependencyUnavailable
             | Code::TimeoutBeforeSubmit
+            // Of a write this is never unsent.
+            | Code::TimeoutUnknownCommit
             | Code::RateLimited
             | Code::SetupRequired
             | Code::CredentialMissing

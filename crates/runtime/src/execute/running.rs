@@ -141,7 +141,7 @@ impl<'m> Running<'m> {
     pub(super) fn given_up(&self) -> Failure {
         let effect = self.last_known();
         let stop = match self.stopping {
-            Some(AbortReason::Timeout) | None => late(effect),
+            Some(AbortReason::Timeout) | None => late(effect, effect),
             Some(_) => called_off("and stopped by force, since it did not stop by itself"),
         };
         Failure::new(stop, effect)
@@ -171,7 +171,7 @@ impl<'m> Running<'m> {
                 let timed_out = self.stopping == Some(AbortReason::Timeout);
                 let stop = match failure.stop.code {
                     // It stopped because it was told to, and it was told to because time ran out.
-                    Code::CanceledCaller if timed_out => late(effect),
+                    Code::CanceledCaller if timed_out => late(effect, failure.effect),
                     _ => failure.stop,
                 };
                 Err(Failure { effect, stop, ..failure })
@@ -216,9 +216,14 @@ impl<'m> Running<'m> {
     }
 }
 
-/// The failure of an attempt whose time ran out.
-fn late(effect: EffectState) -> Stop {
+/// The failure of an attempt whose time ran out. A read has no effect to know of, so that only its driver
+/// can say that nothing was sent.
+fn late(effect: EffectState, said: EffectState) -> Stop {
     match effect {
+        EffectState::None if said != EffectState::NotSubmitted => Stop::new(
+            Code::TimeoutUnknownCommit,
+            "time ran out before the answer was there; it only reads, so nothing has changed",
+        ),
         EffectState::None | EffectState::NotSubmitted => {
             Stop::new(Code::TimeoutBeforeSubmit, "time ran out before anything was sent")
         }

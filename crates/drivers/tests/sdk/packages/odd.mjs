@@ -78,6 +78,13 @@ export const drip = function* () {
   for (;;) yield 'x'.repeat(1e6);
 };
 export const odd = () => ({ big: 1n });
+export const nan = () => ({ n: NaN });
+export const deep = () => {
+  let value = 1;
+  for (let level = 0; level < 400; level++) value = [value];
+  return value;
+};
+export const broken = () => ({ n: -Infinity });
 export const lie = () => {
   for (let file = 3; file < 64; file++) {
     try {

@@ -133,6 +133,21 @@ def odd():
     return {"big": object()}
 
 
+def nan():
+    return {"n": float("nan")}
+
+
+def deep():
+    value = 1
+    for _ in range(400):
+        value = [value]
+    return value
+
+
+def broken():
+    return "\ud800"
+
+
 def lie():
     for file in range(3, 64):
         try:
