@@ -182,7 +182,8 @@ async fn hostile_schemas_are_refused_or_bounded_while_others_are_answered() {
         match is_refused {
             true => {
                 refused += 1;
-                assert_eq!(code, Some(Code::ToolUnknown), "{name}: {hostile:?}");
+                let is_out = matches!(code, Some(Code::ToolUnknown | Code::ToolBlocked));
+                assert!(is_out, "{name}: {hostile:?}");
             }
             false => {
                 asked += 1;
@@ -202,5 +203,5 @@ async fn the_schema_that_froze_a_server_is_refused_by_its_place() {
         Setting::default().tool("frozen", &format!("{READ}inputs: {schema}\n")).lenient().open();
     let workspace = stage.host.workspace();
     let found: Vec<_> = workspace.diagnostics().iter().map(|found| found.message.clone()).collect();
-    assert!(found.iter().any(|words| words.starts_with("the schema is too costly")), "{found:#?}");
+    assert!(found.iter().any(|words| words.contains("the schema is too costly")), "{found:#?}");
 }
