@@ -1,10 +1,10 @@
-//! Messages that cannot be decoded: whose they are is found out all the same, so that whoever waits for
-//! one is told at once and does not wait for ever.
+//! Messages that cannot be decoded: whose they are is found out all the same, so that the
+//! call that waits for one is told at once and does not wait for ever.
 
 use serde_json::Value;
 
 /// The id of a message that is no JSON as a whole: bytes that are no text, numbers that are none, or
-/// deeper than anybody reads. None where it has none, or is not an answer.
+/// deeper than the parser reads. None where it has none, or is not an answer.
 pub(crate) fn id_of_answer(message: &[u8]) -> Option<Value> {
     let mut rest = message.trim_ascii_start().strip_prefix(b"{")?;
     let mut id = None;

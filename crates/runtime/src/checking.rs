@@ -1,4 +1,4 @@
-//! Holding values against contracts, so that a check that takes long holds nobody else up.
+//! Holding values against contracts, so that a check that takes long holds no other call up.
 
 use haft_catalog::{Entry, Sender};
 use haft_model::Stop;

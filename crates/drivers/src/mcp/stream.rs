@@ -17,7 +17,7 @@ pub(super) fn events(answer: Response) -> BoxedSseResponse {
 }
 
 /// A body that is handed on event by event: none is longer than a message may be, and one that cannot be
-/// read is told to whoever waits for it.
+/// read is told to the call that waits for it.
 struct Whole {
     body: Body,
     held: Vec<u8>,

@@ -12,7 +12,7 @@ pub(super) fn error() -> ErrorData {
     ErrorData::new(UNREADABLE, "its answer cannot be decoded", None)
 }
 
-/// The request that a message answers which nobody can read.
+/// The request that is answered by a message which cannot be read.
 pub(super) fn answered(message: &[u8]) -> Option<RequestId> {
     serde_json::from_value(id_of_answer(message)?).ok()
 }
@@ -51,7 +51,7 @@ mod tests {
     fn an_event_that_cannot_be_read_is_an_error_to_its_request() {
         assert_eq!(event(b"id: 4\ndata: {\"id\":1,\"result\":{}}\n\n"), None);
         assert_eq!(event(b": alive\n\n"), None);
-        assert_eq!(event(b"data: hello\n\n"), None, "nobody waits for it");
+        assert_eq!(event(b"data: hello\n\n"), None, "it answers no request");
         let mended = event(b"id: 4\ndata: {\"id\":1,\"result\":NaN}\r\n\r\n").unwrap();
         let mended = String::from_utf8(mended).unwrap();
         assert!(mended.starts_with("id: 4\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,"), "{mended}");

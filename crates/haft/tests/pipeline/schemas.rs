@@ -1,4 +1,4 @@
-//! Schemas that ask for too much are refused when they are read, or bounded by the value; nobody waits.
+//! Schemas that ask for too much are refused when they are read, or bounded by the value; other calls go on.
 
 use std::time::Duration;
 
