@@ -3,14 +3,20 @@
 //! `fuzz/targets` hands them to libFuzzer (`scripts/show fuzz`), `fuzz/tests` runs each over its corpus and
 //! over random mutations of good documents. A finding becomes a file of the corpus.
 
+mod json_rpc;
 mod ledger;
 mod manifest;
 mod notation;
+mod numbers;
+mod rules;
 mod sandbox_profile;
 
+pub use json_rpc::json_rpc;
 pub use ledger::ledger_recovery;
 pub use manifest::manifest;
 pub use notation::notation;
+pub use numbers::numbers;
+pub use rules::rules;
 pub use sandbox_profile::sandbox_profile;
 
 /// A fuzz target: any bytes in, a panic where a promise breaks.
@@ -18,9 +24,12 @@ pub type Target = fn(&[u8]);
 
 /// Every target under the name of its corpus and of its file in `fuzz/targets/fuzz_targets`.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("json_rpc", json_rpc),
     ("ledger_recovery", ledger_recovery),
     ("manifest", manifest),
     ("notation", notation),
+    ("numbers", numbers),
+    ("rules", rules),
     ("sandbox_profile", sandbox_profile),
 ];
 

@@ -231,7 +231,7 @@ fn refused(file: &str, rule: &haft_contract::Rule, message: String) -> Known {
 #[cfg(test)]
 mod tests {
     use haft_model::governing::{Base, GoverningKind, governing};
-    use haft_testkit::Folder;
+    use haft_testkit::{Folder, SeededRandom};
 
     use super::*;
     use crate::workspace::SIDE_FILES;
@@ -256,19 +256,13 @@ mod tests {
             "x.md",
         ];
         let others = ["", "docs", "src/.tools", ".github", ".haft", "config", ".hooks", ".git"];
-        let mut seed = 0x5eed_0003_u64;
-        let mut below = |end: usize| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            usize::try_from(seed % end as u64).unwrap()
-        };
+        let mut random = SeededRandom::new(3);
         let mut folder = Folder::new();
         for _ in 0..400 {
             let tops: Vec<&str> = FOLDERS.into_iter().chain(others).collect();
-            let top = tops.get(below(tops.len())).unwrap();
-            let between = "d/".repeat(below(4));
-            let name = names.get(below(names.len())).unwrap();
+            let top = tops.get(random.below(tops.len())).unwrap();
+            let between = "d/".repeat(random.below(4));
+            let name = names.get(random.below(names.len())).unwrap();
             let path = format!("{top}/{between}{name}");
             folder = folder.file(path.trim_start_matches('/'), "");
         }

@@ -18,5 +18,7 @@ mod telemetry;
 pub use auth::{Fetch, OAuth};
 pub use desk::Desk;
 pub use listen::{Entrance, Error, Limits, Server, SessionLimits};
+#[doc(hidden)]
+pub use mcp::tool_call;
 pub use mcp::{lines, stdio};
 pub use telemetry::{Collector, Exported, Exporter, Parcel, Post, Posted, Wanted};

@@ -49,6 +49,8 @@ pub(crate) use listing::Listings;
 use sessions::{Records, Sessions};
 pub(crate) use sessions::{SessionCounts, SharedLives};
 pub(crate) use straight::Straight;
+#[doc(hidden)]
+pub use straight::tool_call;
 pub(crate) use suspended::Suspended;
 
 /// The most that one request says.

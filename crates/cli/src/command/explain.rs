@@ -28,7 +28,7 @@ macro_rules! pages {
 
 pages! {
     "tool.unknown" "tool.blocked" "tool.schema_not_loaded" "input.schema" "input.value"
-    "input.context" "input.unsupported" "input.mutation" "route.none" "route.pin_unavailable"
+    "input.number_not_exact" "input.context" "input.unsupported" "input.mutation" "route.none" "route.pin_unavailable"
     "route.policy" "route.region" "setup.required" "credential.missing" "hook.blocked"
     "hook.failed" "hook.post_failed" "permission.denied" "policy.blocked" "approval.required"
     "approval.rejected" "approval.expired" "sandbox.violation" "effect.undeclared" "rate.limited"

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::installed::{Python, node, npm};
 use crate::notes::Shown;
-use crate::stage::unvaried;
+use crate::stage::{done, unvaried};
 use crate::wire::Server;
 
 /// Which wire a client is told to speak.
@@ -65,6 +65,8 @@ impl Over {
                 Some(server)
             }
             Over::Stdio => {
+                // The client starts the server by itself, in a workspace that people accepted before.
+                done(folder, "accept --all");
                 told["command"] =
                     json!([env!("CARGO_BIN_EXE_haft"), "-C", folder.path(), "serve", "--stdio"]);
                 told["env"] = json!({ "XDG_CONFIG_HOME": folder.path().join(".config") });

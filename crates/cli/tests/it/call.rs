@@ -42,6 +42,7 @@ fn the_time_and_a_list_are_answers_too() {
         (
             0,
             &json!([
+                {"name": ".config", "kind": "folder"},
                 {"name": "a.txt", "kind": "file", "size": 6},
                 {"name": "haft.lock", "kind": "file", "size": 0},
                 {"name": "haft.toml", "kind": "file", "size": 26}

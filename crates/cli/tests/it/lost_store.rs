@@ -105,9 +105,9 @@ fn older_copy_of_a_store_is_told_by_verify() {
     done(&folder, "audit verify");
 
     // Whoever holds an end and a key from before finds it anywhere.
-    done(&folder, "audit export --output out");
     let key = whole["keys"][0].as_str().unwrap();
     let out = folder.path().join("out").display().to_string();
+    done(&folder, &format!("audit export --output {out}"));
     done(&folder, &format!("audit verify {out} --key {key}"));
     let head = format!("999:{}", "0".repeat(64));
     for pin in [format!("--head {head}"), format!("--key {}", "0".repeat(64))] {

@@ -284,7 +284,7 @@ fn an_interface_never_loosens_what_the_tool_says() {
     };
     let loose = json!({
         "schema_version": "0.2.0", "interface_id": "if-1", "tool_id": "weather.forecast",
-        "model_input_schema": { "type": "object" , "$ref": "#" }, "is_enabled": true,
+        "model_input_schema": { "type": "object", "properties": { "next": { "$ref": "#" } } }, "is_enabled": true,
         "is_read_only": true, "is_destructive": false, "is_open_world": false,
         "timeout_ms": 90000, "interrupt_behavior": "cancel", "max_inline_chars": 99,
         "requires_user_interaction": false,
@@ -293,7 +293,7 @@ fn an_interface_never_loosens_what_the_tool_says() {
     let expected = Tool {
         inputs: json!({
             "type": "object", "additionalProperties": false,
-            "allOf": [{ "type": "object", "$ref": "#" }],
+            "allOf": [{ "type": "object", "properties": { "next": { "$ref": "#" } } }],
         }),
         metadata: json!({ "agent-tool-interface": loose.clone() }),
         ..strict.clone()

@@ -62,7 +62,7 @@ fn nonsense_is_refused_by_its_reason() {
         ),
         (
             r#"{"stop": "a", "stop": "b"}"#,
-            "its answer is not what a hook can say: duplicate field `stop` at line 1 column 20",
+            "its answer is not what a hook can say: the key `stop` comes twice, at `/stop`",
         ),
         ("[]", "its answer is not what a hook can say: it is not a JSON object"),
         (

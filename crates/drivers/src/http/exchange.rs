@@ -162,7 +162,11 @@ impl<'a> Exchange<'a> {
         let manifest = &*self.http.manifest;
         let own = manifest.base().is_ok_and(|base| same_host(base, &request.url));
         match own {
-            true => self.http.reads.send(&manifest.guard, self.http.lookup, request).await,
+            true => {
+                // A kept connection does not tell when the first byte goes out: from here on it may have.
+                self.sending.begin().await.map_err(|_| Unanswered::Gone)?;
+                self.http.reads.send(&manifest.guard, self.http.lookup, request).await
+            }
             false => Box::pin(self.way(Submitted::OnWrite).send(&request)).await,
         }
     }

@@ -166,11 +166,11 @@ impl Server {
             "odd" => self.result(id, json!({"resultType": "perhaps", "content": []})),
             "unreadable" => {
                 let how = params["arguments"]["how"].as_str().unwrap();
-                let begin = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"x":"#);
+                let begin = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"structuredContent":{{"x":"#);
                 let rest = match how {
-                    "nan" => b"NaN}}".to_vec(),
-                    "bytes" => b"\"\xff\xfe\"}}".to_vec(),
-                    _ => [vec![b'['; 100_000], vec![b']'; 100_000], b"}}".to_vec()].concat(),
+                    "nan" => b"NaN}}}".to_vec(),
+                    "bytes" => b"\"\xff\xfe\"}}}".to_vec(),
+                    _ => [vec![b'['; 100_000], vec![b']'; 100_000], b"}}}".to_vec()].concat(),
                 };
                 let mut out = self.out.lock().unwrap();
                 out.write_all(&[begin.into_bytes(), rest, b"\n".to_vec()].concat()).unwrap();

@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may fail")]
 
+#[path = "../support/accepted.rs"]
+mod accepted;
 mod backend;
 mod checker;
 mod history;

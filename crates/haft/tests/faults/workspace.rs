@@ -118,6 +118,7 @@ impl Workspace {
              ---\n\nFor the simulation.\n"
         );
         let folder = folder.file(".drivers/exchange/DRIVER.md", driver);
+        crate::accepted::accept(&folder);
         let exchange = Arc::<Exchange>::default();
         let code: Arc<dyn Driver> = exchange.clone();
         let options = HostOptions {

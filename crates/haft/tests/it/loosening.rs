@@ -12,27 +12,8 @@ use haft_model::{
     Route, Rule, RuleDecision, Says, Timestamp, ToolKey, Tri, Verdict,
 };
 use haft_policy::{Circumstances, Matter, Rulebook, Targets, Usage, decide};
+use haft_testkit::SeededRandom;
 use serde_json::{Value, json};
-
-/// Numbers that look random and are the same each time.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % most as u64) as usize
-    }
-
-    fn once_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
-    }
-}
 
 const TOOLS: [&str; 3] = ["fs.read", "fs.write", "pay"];
 const PATHS: [&str; 3] = ["docs/a", "keys/b", "notes"];
@@ -70,43 +51,45 @@ impl Book {
     }
 }
 
-fn risk(dice: &mut Dice) -> Risk {
-    dice.of(&[Risk::READ, Risk::IRREVERSIBLE, Risk::new(1).unwrap(), Risk::new(2).unwrap()])
+fn risk(dice: &mut SeededRandom) -> Risk {
+    dice.choose(&[Risk::READ, Risk::IRREVERSIBLE, Risk::new(1).unwrap(), Risk::new(2).unwrap()])
 }
 
-fn rule(dice: &mut Dice) -> Rule {
+fn rule(dice: &mut SeededRandom) -> Rule {
     let some = |text: &str| Some(text.to_owned());
     Rule {
-        verdict: dice.of(&[Verdict::Allow, Verdict::Ask, Verdict::Deny]),
-        tool: some(dice.of(&["*", "fs.*", "fs.read", "pay"])),
-        action: dice.once_in(6).then(|| "tool:*".to_owned()),
-        class: dice.once_in(6).then(|| "read-only".to_owned()),
-        path: dice.once_in(3).then(|| dice.of(&["docs/*", "keys/*", "*"]).to_owned()),
+        verdict: dice.choose(&[Verdict::Allow, Verdict::Ask, Verdict::Deny]),
+        tool: some(dice.choose(&["*", "fs.*", "fs.read", "pay"])),
+        action: dice.one_in(6).then(|| "tool:*".to_owned()),
+        class: dice.one_in(6).then(|| "read-only".to_owned()),
+        path: dice.one_in(3).then(|| dice.choose(&["docs/*", "keys/*", "*"]).to_owned()),
         url: None,
         command: None,
-        actor: dice.once_in(4).then(|| "agent:*".to_owned()),
-        reason: dice.once_in(2).then(|| "a reason".to_owned()),
+        actor: dice.one_in(4).then(|| "agent:*".to_owned()),
+        reason: dice.one_in(2).then(|| "a reason".to_owned()),
         matches: Vec::new(),
         not_matches: Vec::new(),
     }
 }
 
-fn grant(dice: &mut Dice) -> Grant {
-    let action = dice.of(&["tool:*", "tool:fs.read", "tool:pay", "*"]).to_owned();
-    let scope = dice.once_in(4).then(|| dice.of(&["docs/*", "fs.*"]).to_owned());
+fn grant(dice: &mut SeededRandom) -> Grant {
+    let action = dice.choose(&["tool:*", "tool:fs.read", "tool:pay", "*"]).to_owned();
+    let scope = dice.one_in(4).then(|| dice.choose(&["docs/*", "fs.*"]).to_owned());
     let approval = Condition { kind: "approval-from".into(), parameters: json!({"role": "lead"}) };
     Grant {
-        principal: Principal::Scheme(dice.of(&["bot://*", "bot://coder", "user://*"]).to_owned()),
+        principal: Principal::Scheme(
+            dice.choose(&["bot://*", "bot://coder", "user://*"]).to_owned(),
+        ),
         actions: vec![ActionGrant { action, scope }],
-        conditions: dice.once_in(3).then_some(approval).into_iter().collect(),
+        conditions: dice.one_in(3).then_some(approval).into_iter().collect(),
         ttl_seconds: None,
         granted_at: None,
         granted_by: None,
-        revoked: dice.once_in(5),
+        revoked: dice.one_in(5),
     }
 }
 
-fn policy(dice: &mut Dice) -> Policy {
+fn policy(dice: &mut SeededRandom) -> Policy {
     let limit = Limit {
         kind: "rate-tool-calls".into(),
         value: 3.0,
@@ -115,22 +98,22 @@ fn policy(dice: &mut Dice) -> Policy {
         applies_to: Vec::new(),
     };
     Policy {
-        id: dice.of(&["one", "two"]).to_owned(),
-        default: dice.of(&[DefaultDecision::Allow, DefaultDecision::Deny]),
+        id: dice.choose(&["one", "two"]).to_owned(),
+        default: dice.choose(&[DefaultDecision::Allow, DefaultDecision::Deny]),
         grants: (0..dice.below(4)).map(|_| grant(dice)).collect(),
-        limits: dice.once_in(4).then_some(limit).into_iter().collect(),
+        limits: dice.one_in(4).then_some(limit).into_iter().collect(),
         requirements: Vec::new(),
     }
 }
 
-fn policy_rule(dice: &mut Dice) -> PolicyRule {
+fn policy_rule(dice: &mut SeededRandom) -> PolicyRule {
     use RuleDecision::{Allow, Deny, Escalate, RequireApproval};
     PolicyRule {
-        slug: dice.of(&["a", "b"]).to_owned(),
-        action: dice.of(&["tool.call", "fs.*", "pay"]).to_owned(),
+        slug: dice.choose(&["a", "b"]).to_owned(),
+        action: dice.choose(&["tool.call", "fs.*", "pay"]).to_owned(),
         subject: None,
         risk_level_min: risk(dice),
-        decision: dice.of(&[Allow, RequireApproval, Escalate, Deny]),
+        decision: dice.choose(&[Allow, RequireApproval, Escalate, Deny]),
         signers: Vec::new(),
         quorum: 1,
         autonomy: dice.below(4) as u64,
@@ -138,26 +121,26 @@ fn policy_rule(dice: &mut Dice) -> PolicyRule {
     }
 }
 
-fn book(dice: &mut Dice) -> Book {
+fn book(dice: &mut SeededRandom) -> Book {
     let mut settings = Settings::default();
     settings.workspace.autonomy = risk(dice);
     settings.rules = (0..dice.below(4)).map(|_| rule(dice)).collect();
     let policies = (0..dice.below(3)).map(|_| Arc::new(policy(dice))).collect();
-    let policy_rules = match dice.once_in(2) {
+    let policy_rules = match dice.one_in(2) {
         true => vec![Arc::new(policy_rule(dice))],
         false => Vec::new(),
     };
     Book { settings, policies, policy_rules, governance: governance(dice) }
 }
 
-fn governance(dice: &mut Dice) -> Governance {
+fn governance(dice: &mut SeededRandom) -> Governance {
     let mut governance = Governance::default();
-    governance.autonomy.level = dice.once_in(3).then(|| dice.below(4) as u64);
+    governance.autonomy.level = dice.one_in(3).then(|| dice.below(4) as u64);
     governance
 }
 
 /// A book with one thing in it changed, for better or worse.
-fn changed(book: &Book, dice: &mut Dice) -> Book {
+fn changed(book: &Book, dice: &mut SeededRandom) -> Book {
     let mut after = book.clone();
     let rules = &mut after.settings.rules;
     match dice.below(10) {
@@ -165,7 +148,7 @@ fn changed(book: &Book, dice: &mut Dice) -> Book {
         1 if !rules.is_empty() => drop(rules.remove(dice.below(rules.len()))),
         2 if !rules.is_empty() => {
             let at = dice.below(rules.len());
-            rules[at].verdict = dice.of(&[Verdict::Allow, Verdict::Ask, Verdict::Deny]);
+            rules[at].verdict = dice.choose(&[Verdict::Allow, Verdict::Ask, Verdict::Deny]);
         }
         3 => rules.reverse(),
         4 => after.settings.workspace.autonomy = risk(dice),
@@ -194,23 +177,23 @@ struct Case {
     opinions: Vec<Opinion>,
 }
 
-fn call(dice: &mut Dice) -> Case {
-    let tool = dice.of(&TOOLS);
+fn call(dice: &mut SeededRandom) -> Case {
+    let tool = dice.choose(&TOOLS);
     let level = risk(dice);
     let reads = level == Risk::READ;
     let class = if reads { EffectClass::ReadOnly } else { EffectClass::Irreversible };
-    let hook = Opinion::new(Layer::Hook, dice.of(&[Says::Allow, Says::Ask]), "a hook")
-        .by(dice.of(&["trusted:one", "two"]));
+    let hook = Opinion::new(Layer::Hook, dice.choose(&[Says::Allow, Says::Ask]), "a hook")
+        .by(dice.choose(&["trusted:one", "two"]));
     let hook = match hook.says {
-        Says::Ask => hook.firm(dice.of(&[Firmness::Default, Firmness::Rememberable])),
+        Says::Ask => hook.firm(dice.choose(&[Firmness::Default, Firmness::Rememberable])),
         Says::Allow | Says::Deny | Says::Passthrough => hook,
     };
-    let input = match dice.once_in(3) {
+    let input = match dice.one_in(3) {
         true => json!({}),
-        false => json!({ "path": dice.of(&PATHS) }),
+        false => json!({ "path": dice.choose(&PATHS) }),
     };
     let plan = Plan {
-        actor: Arc::new(Actor::from(ActorId::from(dice.of(&["agent:coder", "user:bo"])))),
+        actor: Arc::new(Actor::from(ActorId::from(dice.choose(&["agent:coder", "user:bo"])))),
         tool: ToolKey::new(tool, 1),
         version: "1.0.0".into(),
         route: Route { driver: DriverId::from("d"), reason: "the only one", rejected: Vec::new() },
@@ -223,7 +206,7 @@ fn call(dice: &mut Dice) -> Case {
             classes: [class].into(),
             risk: level,
             requires: Requires::default(),
-            approval: Approval::parse(dice.of(&["auto", "on-mutate", "always"])).unwrap(),
+            approval: Approval::parse(dice.choose(&["auto", "on-mutate", "always"])).unwrap(),
             facts: Facts {
                 read_only: if reads { Tri::Yes } else { Tri::No },
                 destructive: Tri::Unknown,
@@ -235,7 +218,7 @@ fn call(dice: &mut Dice) -> Case {
         limits: Limits { timeout_ms: 1000, retry: None },
         digest: Digest::of(&tool),
     };
-    Case { plan, opinions: dice.once_in(3).then_some(hook).into_iter().collect() }
+    Case { plan, opinions: dice.one_in(3).then_some(hook).into_iter().collect() }
 }
 
 fn judged(book: &Book, case: &Case) -> Decision {
@@ -265,12 +248,12 @@ fn asks_no_less(before: &Decision, after: &Decision) -> bool {
 
 #[test]
 fn change_that_is_not_looser_judges_no_call_looser() {
-    let mut dice = Dice(0x5eed_1e55);
+    let mut dice = SeededRandom::new(0x5eed_1e55);
     let (mut tighter, mut seen) = (0, [0; 3]);
     for _ in 0..4000 {
         let before = book(&mut dice);
         let mut after = changed(&before, &mut dice);
-        if dice.once_in(3) {
+        if dice.one_in(3) {
             after = changed(&after, &mut dice);
         }
         if !loosened(&before.governing(), &after.governing()).is_empty() {

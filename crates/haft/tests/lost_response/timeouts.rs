@@ -40,12 +40,12 @@ async fn test_17_b_it_was_done_and_is_looked_up() {
     assert_eq!((payments(&backend), backend.effects(), backend.heard().len()), (1, 1, 2));
 }
 
-/// (c) It was not committed: one look, and it is sent again under the same key.
+/// (c) It was not committed, and the backend keeps to keys: it is sent again under the same one at once.
 #[tokio::test]
 async fn test_17_c_it_was_not_done_and_is_sent_again_under_its_key() {
-    let backend = Backend::new(Keys::Ignored);
+    let backend = Backend::new(Keys::Enforced);
     backend.will(Act::refuses(Then::Reset));
-    let folder = shop(&backend, true, false, 10_000);
+    let folder = shop(&backend, true, true, 10_000);
     let host = open(&folder);
     let paid = host.call(payment(&host)).await;
     assert_eq!((paid.error, paid.effect_state), (None, EffectState::Committed));
@@ -54,8 +54,19 @@ async fn test_17_c_it_was_not_done_and_is_sent_again_under_its_key() {
     let key = |heard: &haft_testkit::Heard| heard.header("idempotency-key").map(str::to_owned);
     let keys: Vec<_> = heard.iter().filter(|heard| heard.path == "/pay").map(key).collect();
     assert!(keys.first().unwrap().is_some() && keys.first() == keys.last(), "{keys:?}");
-    let asked = heard.iter().find(|heard| heard.path.starts_with("/status/")).unwrap();
-    assert_eq!(Some(asked.path.trim_start_matches("/status/").to_owned()), *keys.first().unwrap());
+}
+
+/// (c) without keys: the backend knows nothing of it yet, which settles nothing before the deadline.
+#[tokio::test]
+async fn test_17_c_absent_before_the_deadline_is_not_sent_again() {
+    let backend = Backend::new(Keys::Ignored);
+    backend.will(Act::refuses(Then::Reset));
+    let folder = shop(&backend, true, false, 10_000);
+    let host = open(&folder);
+    let paid = host.call(payment(&host)).await;
+    let until = paid.error.and_then(|error| error.until);
+    assert_eq!((until.is_some(), paid.effect_state), (true, EffectState::Unknown));
+    assert_eq!((payments(&backend), backend.effects()), (1, 0));
 }
 
 /// (d) Nobody can be asked: one payment, and nobody knows.

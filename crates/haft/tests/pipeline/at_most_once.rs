@@ -23,9 +23,9 @@ use haft_testkit::Folder;
 use serde_json::json;
 
 use crate::meddled::{MeddledStore, Meddler};
-use crate::properties::Dice;
 use crate::stage::{READ, Setting, Stage, WRITE, extras};
 use book::Book;
+use haft_testkit::SeededRandom;
 
 /// How many games are played in memory, and how many on a disk.
 const GAMES: u64 = 16;
@@ -40,7 +40,7 @@ const TOOLS: [&str; 6] = ["plain", "says", "asks", "keyed", "natural", "none"];
 
 /// A store that fails now and then, as long as the game lasts.
 struct Failing {
-    dice: Mutex<Dice>,
+    dice: Mutex<SeededRandom>,
     over: Arc<AtomicBool>,
 }
 
@@ -51,7 +51,7 @@ impl Meddler for Failing {
         draft: Draft,
         wait: Wait,
     ) -> BoxFuture<'a, Result<Receipt, Error>> {
-        let fails = !self.over.load(Ordering::SeqCst) && self.dice.lock().unwrap().once_in(40);
+        let fails = !self.over.load(Ordering::SeqCst) && self.dice.lock().unwrap().one_in(40);
         match fails && draft.invocation.is_some() {
             true => Box::pin(async { Err(Error::Unwritable { cause: "the disk is full".into() }) }),
             false => store.append(draft, wait),
@@ -113,14 +113,14 @@ struct Game<'h> {
     hosts: [&'h Host; 3],
     book: Arc<Book>,
     clock: Arc<StoppedClock>,
-    dice: Dice,
+    dice: SeededRandom,
     works: Vec<Work<'h>>,
     told: Vec<Envelope>,
 }
 
 impl<'h> Game<'h> {
     fn host(&mut self) -> &'h Host {
-        self.dice.of(&self.hosts)
+        self.dice.choose(&self.hosts)
     }
 
     async fn make_a_move(&mut self) {
@@ -137,13 +137,16 @@ impl<'h> Game<'h> {
     }
 
     fn call(&mut self) {
-        let mut call =
-            Call::new(self.stage.agent(), self.dice.of(&TOOLS), json!({"n": self.dice.below(2)}));
+        let mut call = Call::new(
+            self.stage.agent(),
+            self.dice.choose(&TOOLS),
+            json!({"n": self.dice.below(2)}),
+        );
         call.key = match self.dice.below(3) {
             0 => None,
             number => Some(format!("k{number}")),
         };
-        let patience = self.dice.of(&[Patience::Wait, Patience::Leave]);
+        let patience = self.dice.choose(&[Patience::Wait, Patience::Leave]);
         let manner = Manner { patience, ..Manner::default() };
         let cancel = manner.cancel.clone();
         let runtime = self.host().runtime();
@@ -201,7 +204,7 @@ impl<'h> Game<'h> {
     }
 
     fn wait_past_leases(&mut self) {
-        let seconds = self.dice.of(&[4, 11]);
+        let seconds = self.dice.choose(&[4, 11]);
         self.clock.set(self.clock.now().checked_add(Span::new().seconds(seconds)).unwrap());
     }
 
@@ -212,9 +215,9 @@ impl<'h> Game<'h> {
         if asked.is_empty() {
             return;
         }
-        let id = self.dice.of(&asked).question.id;
-        let reply = if self.dice.once_in(4) { self.stage.no("no") } else { self.stage.yes() };
-        let (runtime, runs) = (self.host().runtime(), self.dice.once_in(2));
+        let id = self.dice.choose(&asked).question.id;
+        let reply = if self.dice.one_in(4) { self.stage.no("no") } else { self.stage.yes() };
+        let (runtime, runs) = (self.host().runtime(), self.dice.one_in(2));
         self.works.push(Work::unheard(async move {
             let answered = match runs {
                 true => runtime.answer_and_run(&id, reply).await.ok(),
@@ -234,7 +237,7 @@ impl<'h> Game<'h> {
         if runs.is_empty() {
             return;
         }
-        let id = self.dice.of(&runs).invocation_id;
+        let id = self.dice.choose(&runs).invocation_id;
         if self.book.is_flying(id.as_str()) {
             return;
         }
@@ -287,10 +290,10 @@ impl<'h> Game<'h> {
 async fn play(seed: u64, inner: Arc<dyn Store>, seen: Arc<dyn Store>) {
     let (book, over) = (Book::new(seed + 1), Arc::new(AtomicBool::new(false)));
     let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
-    let failing = Failing { dice: Mutex::new(Dice::new(seed + 2)), over: over.clone() };
+    let failing = Failing { dice: Mutex::new(SeededRandom::new(seed + 2)), over: over.clone() };
     let store: Arc<dyn Store> = Arc::new(MeddledStore::new(inner, failing));
-    let mut dice = Dice::new(seed + 3);
-    let unsent = dice.of(&[Unsent::Refuse, Unsent::Run]);
+    let mut dice = SeededRandom::new(seed + 3);
+    let unsent = dice.choose(&[Unsent::Refuse, Unsent::Run]);
     let stage = setting(&book, &clock, store.clone()).options(|o| o.unsent = unsent).open();
     let others = [stage.another(|_| {}), stage.another(|_| {})];
     let hosts = [&stage.host, &others[0], &others[1]];

@@ -11,10 +11,10 @@ use haft_runtime::{Batch, BatchCall, BatchNews, Manner, Patience};
 use serde_json::{Value, json};
 
 use crate::batch::call;
-use crate::properties::Dice;
 use crate::stage::{READ, Setting, Stage, WRITE, extras};
 use crate::story::checked;
 use crate::turns::story;
+use haft_testkit::SeededRandom;
 
 const TOOLS: [&str; 6] =
     ["note.show", "note.keep", "note.alone", "note.ask", "note.shut", "note.none"];
@@ -49,7 +49,7 @@ fn told(attempt: Attempt<'_>) -> BoxFuture<'_, Result<Output, Failure>> {
     })
 }
 
-fn stage(dice: &mut Dice) -> Stage {
+fn stage(dice: &mut SeededRandom) -> Stage {
     let safe =
         "{ supports_cancel: true, concurrency: { safe: true, locks: [\"file:${input.path}\"] } }";
     let mut setting = Setting::default()
@@ -70,36 +70,36 @@ fn stage(dice: &mut Dice) -> Stage {
     setting.open()
 }
 
-fn batch(stage: &Stage, dice: &mut Dice) -> Batch {
+fn batch(stage: &Stage, dice: &mut SeededRandom) -> Batch {
     let count = 1 + dice.below(7);
     let calls = (0..count).map(|index| {
-        let act = dice.of(&["go", "go", "go", "fail", "wait"]);
-        let path = dice.of(&["a", "a/b", "b"]);
+        let act = dice.choose(&["go", "go", "go", "fail", "wait"]);
+        let path = dice.choose(&["a", "a/b", "b"]);
         let input = json!({ "act": act, "path": path, "steps": dice.below(3) });
         let depends_on =
             (0..index).filter(|_| dice.below(4) == 0).map(|it| it.to_string()).collect();
-        let call = call(stage, dice.of(&TOOLS), input);
+        let call = call(stage, dice.choose(&TOOLS), input);
         BatchCall { depends_on, priority: dice.below(3) as i32, ..call }
     });
     let calls: Vec<BatchCall> = calls.collect();
-    let ordering = dice.of(BatchOrdering::ALL);
+    let ordering = dice.choose(BatchOrdering::ALL);
     let yields = match ordering {
-        BatchOrdering::PreserveTerminalOrder => dice.of(&YieldPolicy::ALL[..2]),
-        BatchOrdering::AllowUnordered | BatchOrdering::Serial => dice.of(YieldPolicy::ALL),
+        BatchOrdering::PreserveTerminalOrder => dice.choose(&YieldPolicy::ALL[..2]),
+        BatchOrdering::AllowUnordered | BatchOrdering::Serial => dice.choose(YieldPolicy::ALL),
     };
     Batch {
         ordering,
         yields: Some(yields),
-        interrupt: dice.of(InterruptBehavior::ALL),
-        on_failure: Some(dice.of(OnFailure::ALL)),
-        context: dice.of(ContextPolicy::ALL),
+        interrupt: dice.choose(InterruptBehavior::ALL),
+        on_failure: Some(dice.choose(OnFailure::ALL)),
+        context: dice.choose(ContextPolicy::ALL),
         ..Batch::new(calls)
     }
 }
 
 /// What came of one random batch: how many calls were superseded.
 async fn round(seed: u64) -> usize {
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let stage = stage(&mut dice);
     let batch = batch(&stage, &mut dice);
     let (count, yields) = (batch.calls.len(), batch.yields);

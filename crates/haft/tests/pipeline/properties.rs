@@ -10,41 +10,11 @@ use haft_model::{
     Stop,
 };
 use haft_runtime::{Manner, Patience, Reply};
+use haft_testkit::SeededRandom;
 use serde_json::{Value, json};
 
 use crate::stage::{READ, Scripted, Setting, Stage, WRITE, extras};
 use crate::story::{checked, sent};
-
-/// Numbers that look random and are the same each time.
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Dice {
-        Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// One of so many.
-    pub(crate) fn below(&mut self, most: usize) -> usize {
-        (self.next() % most as u64) as usize
-    }
-
-    /// One of these.
-    pub(crate) fn of<T: Clone>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())].clone()
-    }
-
-    /// Whether it is this one of so many times.
-    pub(crate) fn once_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-}
 
 /// Stands for what nobody may see.
 const SECRET: &str = "hush-hush-0042";
@@ -101,7 +71,7 @@ fn told(attempt: Attempt<'_>) -> Ran<'_> {
     })
 }
 
-fn stage(dice: &mut Dice) -> Stage {
+fn stage(dice: &mut SeededRandom) -> Stage {
     let common = "timeout_ms: 60\noutputs: { type: object, properties: { n: { type: integer } } }\n\
         inputs: { type: object, additionalProperties: false, properties: { act: { type: string }, \
         steps: { type: integer, default: 1 }, secret: { type: string }, hidden: { type: string } } }\n";
@@ -137,8 +107,8 @@ fn stage(dice: &mut Dice) -> Stage {
     setting.open()
 }
 
-fn hook(dice: &mut Dice) -> Scripted {
-    let point = dice.of(&[
+fn hook(dice: &mut SeededRandom) -> Scripted {
+    let point = dice.choose(&[
         HookPoint::PreToolUse,
         HookPoint::PreToolUse,
         HookPoint::PermissionRequest,
@@ -168,12 +138,12 @@ fn hook(dice: &mut Dice) -> Scripted {
         }
         Ok(answer)
     });
-    Scripted { required: dice.once_in(2), trusted: dice.once_in(2), ..hook }
+    Scripted { required: dice.one_in(2), trusted: dice.one_in(2), ..hook }
 }
 
-fn input(dice: &mut Dice) -> Value {
+fn input(dice: &mut SeededRandom) -> Value {
     let act =
-        dice.of(&["ok", "ok", "fail", "away", "part", "panic", "slow", "hang", "odd", "text"]);
+        dice.choose(&["ok", "ok", "fail", "away", "part", "panic", "slow", "hang", "odd", "text"]);
     let mut input = json!({"act": act, "steps": dice.below(25), "secret": SECRET});
     match dice.below(8) {
         0 => input["steps"] = json!(SECRET),
@@ -185,7 +155,7 @@ fn input(dice: &mut Dice) -> Value {
 }
 
 /// Answers whatever is open, one way or another, until it is told to stop.
-async fn answerer(stage: Arc<Stage>, mut dice: Dice, over: Cancel) {
+async fn answerer(stage: Arc<Stage>, mut dice: SeededRandom, over: Cancel) {
     let open = QuestionFilter { open: true, ..QuestionFilter::default() };
     while !over.is_cancelled() {
         for record in stage.store.questions(&open).await.unwrap() {
@@ -203,9 +173,9 @@ async fn answerer(stage: Arc<Stage>, mut dice: Dice, over: Cancel) {
 }
 
 async fn one(stage: Arc<Stage>, seed: u64) -> (Digest, Envelope) {
-    let mut dice = Dice::new(seed);
-    let mut call = Call::new(stage.agent(), dice.of(&TOOLS), input(&mut dice));
-    if dice.once_in(3) {
+    let mut dice = SeededRandom::new(seed);
+    let mut call = Call::new(stage.agent(), dice.choose(&TOOLS), input(&mut dice));
+    if dice.one_in(3) {
         call.sent = Some(serde_json::to_string_pretty(&call.input).unwrap());
     }
     let bytes = match &call.sent {
@@ -213,7 +183,7 @@ async fn one(stage: Arc<Stage>, seed: u64) -> (Digest, Envelope) {
         None => serde_json::to_vec(&call.input).unwrap(),
     };
     let cancel = Cancel::new();
-    if dice.once_in(4) {
+    if dice.one_in(4) {
         let (later, wait) = (cancel.clone(), dice.below(30) as u64);
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_millis(wait)).await;
@@ -226,10 +196,11 @@ async fn one(stage: Arc<Stage>, seed: u64) -> (Digest, Envelope) {
 }
 
 async fn round(seed: u64) -> usize {
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let stage = Arc::new(stage(&mut dice));
     let over = Cancel::new();
-    let answering = tokio::spawn(answerer(stage.clone(), Dice::new(seed + 1), over.clone()));
+    let answering =
+        tokio::spawn(answerer(stage.clone(), SeededRandom::new(seed + 1), over.clone()));
     let calls: Vec<_> =
         (0..12).map(|number| tokio::spawn(one(stage.clone(), seed * 1000 + number))).collect();
     let mut envelopes = Vec::new();

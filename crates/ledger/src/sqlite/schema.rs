@@ -1,5 +1,6 @@
 //! The tables, how they came to be, and how a connection to them is made.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -87,6 +88,20 @@ const MIGRATIONS: [&str; 5] = [
     ALTER TABLE leases ADD COLUMN up INTEGER;
 ",
 ];
+
+/// The text of every table and index, by its name, as a store has it.
+pub(crate) fn texts(db: &Connection) -> rusqlite::Result<BTreeMap<String, Option<String>>> {
+    // What the planner counted is its own.
+    let text = "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'";
+    db.prepare(text)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// The same, as the tables of this version are made.
+pub(crate) fn expected_texts() -> rusqlite::Result<BTreeMap<String, Option<String>>> {
+    let db = Connection::open_in_memory()?;
+    MIGRATIONS.iter().try_for_each(|text| db.execute_batch(text))?;
+    texts(&db)
+}
 
 /// The version of the tables that this code works with.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;

@@ -115,9 +115,22 @@ impl<'a> Check<'a> {
         self.walk.report(Finding::of_all("store.corrupt", what));
     }
 
+    /// The texts of the tables say how everything else is read, and no entry speaks of them.
+    fn check_texts(&mut self) {
+        match (schema::texts(self.db), schema::expected_texts()) {
+            (Ok(found), Ok(expected)) => {
+                let differs = |name: &&String| found.get(*name) != expected.get(*name);
+                if let Some(name) = found.keys().chain(expected.keys()).find(differs) {
+                    self.corrupt(format!("`{name}` is not a table of version {}", schema::VERSION));
+                }
+            }
+            (Err(fault), _) | (_, Err(fault)) => self.corrupt(fault.to_string()),
+        }
+    }
+
     fn check_pages(&mut self) {
         match schema::version(self.db) {
-            Ok(schema::VERSION) => {}
+            Ok(schema::VERSION) => self.check_texts(),
             Ok(other) => self.corrupt(format!("the tables are of version {other}")),
             Err(fault) => self.corrupt(fault.to_string()),
         }

@@ -8,6 +8,7 @@ use haft_model::{
     InvocationId, Limits, Needs, QuestionId, Quorum, Requires, Risk, Role, Route, Signer, ToolKey,
     Tri, Verdict,
 };
+use haft_testkit::SeededRandom;
 use serde_json::{Value, json};
 
 use super::*;
@@ -491,22 +492,10 @@ fn where_approvals_have_to_be_signed_none_counts() {
     assert!(may_answer(&rulebook, &question, &[], &ana, at(ASKED + 1)).is_err());
 }
 
-/// Numbers that look random and are the same in every run.
-struct Seeded(u64);
-
-impl Seeded {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % most as u64) as usize
-    }
-}
-
 #[test]
 fn quorum_counts_persons_and_never_the_caller() {
     const PEOPLE: [&str; 5] = ["ana", "bo", "cleo", "dan", "eve"];
-    let mut dice = Seeded(0x9e37_79b9_7f4a_7c15);
+    let mut dice = SeededRandom::new(1);
     let mut permitted = 0;
     for round in 0..4_000 {
         let caller = PEOPLE[dice.below(PEOPLE.len())];

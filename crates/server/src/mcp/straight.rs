@@ -47,6 +47,14 @@ pub(crate) struct Straight {
     pub(super) pulse: Pulse,
 }
 
+/// The tool and the arguments of a call that the fast path reads from a body; none where it leaves the body to
+/// the library. For fuzzing.
+pub fn tool_call(
+    body: &[u8],
+) -> Option<(String, Option<serde_json::Map<String, serde_json::Value>>)> {
+    Frame::read(body).map(|frame| (frame.params.name.into_owned(), frame.params.arguments))
+}
+
 /// How the sender of a request speaks.
 enum Way {
     /// As of 2026-07-28: a request says everything.

@@ -10,7 +10,7 @@ use haft_runtime::{Led, Reply};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::ask::{Asked, Body, By, Named};
+use super::ask::{Asked, By, FlawedBody, Named};
 use super::problem::Problem;
 use crate::Desk;
 
@@ -62,9 +62,12 @@ pub(super) async fn answer(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
     Named(id): Named<String>,
-    Body(said): Body<Said>,
+    FlawedBody(said, flaw): FlawedBody<Said>,
 ) -> Result<Json<Value>, Problem> {
     let record = one(&desk, &actor, &id).await?;
+    if let Some(flaw) = flaw {
+        return Err(Problem::conflicting(flaw.stop()));
+    }
     let approves = matches!(said.decision, Decision::Approve);
     let reply = Reply {
         by: actor.as_ref().clone(),

@@ -11,7 +11,7 @@ use haft_runtime::{Batch, BatchDocument, Manner, Patience};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::ask::{Body, By};
+use super::ask::{By, FlawedBody};
 use super::native;
 use super::problem::Problem;
 use crate::Desk;
@@ -25,13 +25,17 @@ pub(super) async fn make(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
     headers: HeaderMap,
-    Body(wanted): Body<BatchDocument>,
+    FlawedBody(wanted, flaw): FlawedBody<BatchDocument>,
 ) -> Result<Json<Value>, Problem> {
     if wanted.calls.len() > MOST_CALLS {
         return Err(Problem::malformed(format!("a batch has at most {MOST_CALLS} calls")));
     }
     let native = native::refs(&headers, "POST", "/v1/batch");
-    let batch = wanted.batch(&actor, "http", &native);
+    let mut batch = wanted.batch(&actor, "http", &native);
+    if flaw.is_some() {
+        // Only the first flaw is known, so no call of the batch is known to be without one.
+        batch.calls.iter_mut().for_each(|member| member.call.flaw.clone_from(&flaw));
+    }
     let ids: Vec<Option<String>> = batch.calls.iter().map(|call| call.id.clone()).collect();
     let (results, modifiers) =
         run(&desk, batch, Session::of(&headers).0, None).await.map_err(contradicted)?;

@@ -47,13 +47,10 @@ pub(super) struct Wanted {
     detached: bool,
 }
 
-/// The flaw that the input of a call has; one that stands elsewhere is the request's.
-pub(super) fn flaw_of_input(flaw: Option<JsonFlaw>) -> Result<Option<JsonFlaw>, Problem> {
-    match flaw.map(|flaw| flaw.below("/input").ok_or(flaw)) {
-        None => Ok(None),
-        Some(Ok(inside)) => Ok(Some(inside)),
-        Some(Err(outside)) => Err(outside.stop().into()),
-    }
+/// The flaw of a request as that of its call, so that the refusal is answered and recorded like every other.
+/// A pointer into the input begins there.
+pub(super) fn flaw_of_call(flaw: Option<JsonFlaw>) -> Option<JsonFlaw> {
+    flaw.map(|flaw| flaw.below("/input").unwrap_or(flaw))
 }
 
 pub(super) fn nothing() -> Value {
@@ -69,7 +66,7 @@ pub(super) async fn make(
 ) -> Result<Response, Problem> {
     let key = key(&headers, wanted.key)?;
     let mut call = Call::new(actor.as_ref().clone(), wanted.tool, wanted.input);
-    call.flaw = flaw_of_input(flaw)?;
+    call.flaw = flaw_of_call(flaw);
     call.key = key;
     call.pinned = wanted.pin.as_deref().map(DriverId::from);
     call.region = wanted.region;

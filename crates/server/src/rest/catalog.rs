@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ask::{Asked, Body, By, FlawedBody, Named};
-use super::call::flaw_of_input;
+use super::call::flaw_of_call;
 use super::invocations::tagged;
 use super::problem::Problem;
 use crate::Desk;
@@ -189,7 +189,7 @@ pub(super) async fn why(
     FlawedBody(supposed, flaw): FlawedBody<Supposed>,
 ) -> Result<Json<Value>, Problem> {
     let mut call = Call::new(actor.as_ref().clone(), supposed.tool, Value::Null);
-    call.flaw = flaw_of_input(flaw)?;
+    call.flaw = flaw_of_call(flaw);
     call.pinned = supposed.pin.as_deref().map(DriverId::from);
     call.region = supposed.region;
     if let Some(context) = supposed.context {

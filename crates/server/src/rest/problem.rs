@@ -37,6 +37,11 @@ impl Problem {
         }
     }
 
+    /// A body that is well formed and cannot be taken as it is, by its own code.
+    pub(crate) fn conflicting(stop: Stop) -> Problem {
+        Problem { status: StatusCode::CONFLICT, ..Problem::from(stop) }
+    }
+
     /// Something that is not there, or not for whoever asks.
     pub(crate) fn missing(what: &str, name: &str) -> Problem {
         Problem::from(Stop::new(Code::ResourceNotFound, format!("there is no {what} `{name}`")))

@@ -8,7 +8,7 @@ use haft_driver::{Attempt, BoxFuture, Failure, Output};
 use haft_model::{Code, EffectState, Envelope, InvocationId, Stop};
 use serde_json::{Value, json};
 
-use crate::properties::Dice;
+use haft_testkit::SeededRandom;
 
 /// Something that happened outside of the ledger, in the order in which it did.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ struct Pages {
 /// The backend's own book.
 pub(crate) struct Book {
     pages: Mutex<Pages>,
-    dice: Mutex<Dice>,
+    dice: Mutex<SeededRandom>,
 }
 
 /// A request that may still take effect.
@@ -85,7 +85,7 @@ pub(crate) type Ran<'a> = BoxFuture<'a, Result<Output, Failure>>;
 
 impl Book {
     pub(crate) fn new(seed: u64) -> Arc<Book> {
-        Arc::new(Book { pages: Mutex::default(), dice: Mutex::new(Dice::new(seed)) })
+        Arc::new(Book { pages: Mutex::default(), dice: Mutex::new(SeededRandom::new(seed)) })
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
@@ -155,7 +155,7 @@ impl Book {
         let book = self.clone();
         move |attempt| {
             let book = book.clone();
-            let fate = book.dice.lock().unwrap().of(&FATES);
+            let fate = book.dice.lock().unwrap().choose(&FATES);
             let early = book.dice.lock().unwrap().below(3) == 0;
             Box::pin(async move { book.carried_out(attempt, fate, reports, early).await })
         }

@@ -133,6 +133,7 @@ fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
              'none', 0);
          DROP TABLE uses; DROP TABLE intents; DROP TABLE unanswered; DROP TABLE undoings;
          DROP TABLE tokens; DROP TABLE identity;
+         ALTER TABLE leases DROP COLUMN boot; ALTER TABLE leases DROP COLUMN up;
          CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
          PRAGMA user_version = 1;",
     )
@@ -152,7 +153,11 @@ fn a_store_from_before_tokens_gets_their_list() {
     let folder = Folder::new();
     let path = folder.path().join("ledger.db");
     let db = schema::writer(&path, &Busy::default()).unwrap();
-    db.execute_batch("DROP TABLE tokens; DROP TABLE identity; PRAGMA user_version = 2;").unwrap();
+    db.execute_batch(
+        "DROP TABLE tokens; DROP TABLE identity; ALTER TABLE leases DROP COLUMN boot;
+         ALTER TABLE leases DROP COLUMN up; PRAGMA user_version = 2;",
+    )
+    .unwrap();
     drop(db);
     let db = schema::writer(&path, &Busy::default()).unwrap();
     let count: i64 = db.query_row("SELECT count(*) FROM tokens", [], |row| row.get(0)).unwrap();

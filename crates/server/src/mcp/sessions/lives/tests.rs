@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use haft_model::Role;
+use haft_testkit::SeededRandom;
 use serde_json::json;
 
 use super::*;
@@ -107,13 +108,8 @@ fn oldest_idle_session_makes_room() {
 
 #[test]
 fn random_openings_never_pass_a_cap() {
-    let mut seed = 0x1234_5678_9abc_def1_u64;
-    let mut below = |most: usize| {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        (seed % most as u64) as usize
-    };
+    let mut random = SeededRandom::new(4);
+    let mut below = |most: usize| random.below(most);
     let shared = SharedLives::default();
     let (limits, names) = (limits(12, 5), ["a", "b", "c", "d"]);
     let (mut held, mut places) = (Vec::new(), Vec::new());
