@@ -31,8 +31,8 @@ pub use memory::MemoryStore;
 pub use received::{Received, receive};
 pub use sqlite::{SqliteOptions, SqliteStore, rebuild_store};
 pub use store::{
-    BoxFuture, Entry, Fence, IntentRecord, Lease, OpenUndoing, QuestionFilter, QuestionRecord,
-    Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
+    BoxFuture, Disclosure, Entry, Fence, IntentRecord, Lease, OpenUndoing, QuestionFilter,
+    QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
 };
 pub use story::{
     Attempt, Cancel, Inputs, Judgement, Outcome, PhaseSpan, Story, Transition, Undoing, events,

@@ -13,8 +13,9 @@ use crate::chain::{Head, Loose};
 use crate::derived::{Bound, Change, Changes, State};
 use crate::draft::checked;
 use crate::{
-    BoxFuture, Draft, Entry, Error, Fence, Guard, IntentRecord, Lease, OpenUndoing, QuestionFilter,
-    QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter, Wait,
+    BoxFuture, Disclosure, Draft, Entry, Error, Fence, Guard, IntentRecord, Lease, OpenUndoing,
+    QuestionFilter, QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter,
+    Wait,
 };
 
 /// A store in memory. It keeps the same chain as the others and forgets it when it is dropped.
@@ -112,7 +113,7 @@ impl Kept {
             (Some(_) | None, _) => None,
         };
         if let (Some(fence), Some(id)) = (draft.release, id) {
-            self.release(id, fence);
+            self.release(id, fence, Disclosure::Outcome);
         }
         let seq = self.link(loose, draft.invocation.as_ref());
         self.state.apply(seq, draft.invocation.as_ref(), changes);
@@ -124,15 +125,15 @@ impl Kept {
         Ok((seq, fence))
     }
 
-    fn release(&mut self, id: &InvocationId, fence: Fence) {
+    fn release(&mut self, id: &InvocationId, fence: Fence, disclosure: Disclosure) {
         if self.leases.get(id).is_none_or(|lease| lease.fence != fence) {
             return;
         }
         self.leases.remove(id);
         // Whoever has the answer is done with the intent, unless the answer is that nobody knows.
         let run = self.state.run(id);
-        if run.is_some_and(|run| run.ended_at.is_some() && run.effect_state != EffectState::Unknown)
-        {
+        let known = |run: &Run| run.ended_at.is_some() && run.effect_state != EffectState::Unknown;
+        if disclosure == Disclosure::Outcome && run.is_some_and(known) {
             self.unanswered.retain(|_, bound| bound.invocation != *id);
         }
     }
@@ -393,8 +394,9 @@ impl Store for MemoryStore {
         &'a self,
         id: &'a InvocationId,
         fence: Fence,
+        disclosure: Disclosure,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        self.with(|kept| kept.release(id, fence));
+        self.with(|kept| kept.release(id, fence, disclosure));
         ready(Ok(()))
     }
 }

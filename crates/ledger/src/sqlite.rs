@@ -32,8 +32,9 @@ use self::task::{Ready, Task};
 use self::writer::Writer;
 use crate::chain::Loose;
 use crate::{
-    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, LogHead, OpenUndoing, QuestionFilter,
-    QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter, Wait,
+    BoxFuture, Disclosure, Draft, Entry, Error, Fence, IntentRecord, LogHead, OpenUndoing,
+    QuestionFilter, QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter,
+    Wait,
 };
 
 /// How often other processes are asked for news.
@@ -340,7 +341,10 @@ impl Store for SqliteStore {
         Box::pin(self.ask(move |answer| Task::Renew { id, fence, until, answer }))
     }
 
-    fn release_all(&self, leases: Vec<(InvocationId, Fence)>) -> BoxFuture<'_, Result<(), Error>> {
+    fn release_all(
+        &self,
+        leases: Vec<(InvocationId, Fence, Disclosure)>,
+    ) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(self.ask(move |answer| Task::Release { leases, answer }))
     }
 
@@ -348,7 +352,8 @@ impl Store for SqliteStore {
         &'a self,
         id: &'a InvocationId,
         fence: Fence,
+        disclosure: Disclosure,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        self.release_all(vec![(id.clone(), fence)])
+        self.release_all(vec![(id.clone(), fence, disclosure)])
     }
 }

@@ -117,10 +117,13 @@ pub trait Store: Send + Sync {
     ) -> BoxFuture<'a, Result<bool, Error>>;
 
     /// Gives leases back.
-    fn release_all(&self, leases: Vec<(InvocationId, Fence)>) -> BoxFuture<'_, Result<(), Error>> {
+    fn release_all(
+        &self,
+        leases: Vec<(InvocationId, Fence, Disclosure)>,
+    ) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move {
-            for (id, fence) in leases {
-                self.release(&id, fence).await?;
+            for (id, fence, disclosure) in leases {
+                self.release(&id, fence, disclosure).await?;
             }
             Ok(())
         })
@@ -131,7 +134,18 @@ pub trait Store: Send + Sync {
         &'a self,
         id: &'a InvocationId,
         fence: Fence,
+        disclosure: Disclosure,
     ) -> BoxFuture<'a, Result<(), Error>>;
+}
+
+/// What the caller knows of the effect when the lease of a call is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disclosure {
+    /// What is on record.
+    Outcome,
+    /// That it is unknown. Another process may have settled it before the answer was handed over, so an
+    /// intent without a key stays on record until a caller hears what was found out.
+    Unknown,
 }
 
 /// What an append waits for.

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use haft_ledger::{Fence, IntentRecord, Store};
-use haft_model::{InvocationId, KeySource};
+use haft_ledger::{Disclosure, Fence, IntentRecord, Store};
+use haft_model::{EffectState, InvocationId, KeySource};
 
 use crate::Runtime;
 
@@ -16,11 +16,11 @@ pub(crate) struct Delivery(Mutex<Answers>);
 #[derive(Default)]
 struct Answers {
     /// Not handed over yet.
-    unheard: HashMap<InvocationId, Fence>,
+    unheard: HashMap<InvocationId, (Fence, Disclosure)>,
     /// Handed over, while the store does not know it yet.
     heard: HashSet<InvocationId>,
     /// Handed over, and the store is to be told of it.
-    untold: Vec<(InvocationId, Fence)>,
+    untold: Vec<(InvocationId, Fence, Disclosure)>,
     /// Whether somebody is telling the store.
     telling: bool,
 }
@@ -30,15 +30,19 @@ impl Delivery {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a call is over and its answer not handed over yet.
-    pub(crate) fn expect(&self, id: &InvocationId, fence: Fence) {
-        self.answers().unheard.insert(id.clone(), fence);
+    /// Notes that a call is over and its answer, which tells this of the effect, not handed over yet.
+    pub(crate) fn expect(&self, id: &InvocationId, fence: Fence, told: EffectState) {
+        let disclosure = match told {
+            EffectState::Unknown => Disclosure::Unknown,
+            _ => Disclosure::Outcome,
+        };
+        self.answers().unheard.insert(id.clone(), (fence, disclosure));
     }
 
     /// The same for a call of another process whose answer is about to be handed over here.
     pub(crate) fn learn(&self, record: &IntentRecord) {
         if let (Some(lease), false) = (&record.lease, self.is_heard(record)) {
-            self.expect(&record.run.invocation_id, lease.fence);
+            self.expect(&record.run.invocation_id, lease.fence, record.run.effect_state);
         }
     }
 
@@ -54,9 +58,9 @@ impl Delivery {
     /// Notes that an answer was handed over, and tells whether somebody has to tell the store.
     fn hand_over(&self, id: &InvocationId) -> bool {
         let mut answers = self.answers();
-        let Some(fence) = answers.unheard.remove(id) else { return false };
+        let Some((fence, disclosure)) = answers.unheard.remove(id) else { return false };
         answers.heard.insert(id.clone());
-        answers.untold.push((id.clone(), fence));
+        answers.untold.push((id.clone(), fence, disclosure));
         !std::mem::replace(&mut answers.telling, true)
     }
 
@@ -76,7 +80,7 @@ impl Delivery {
             // contract says: too careful, and not wrong.
             if store.release_all(told.clone()).await.is_ok() {
                 let mut answers = self.answers();
-                for (id, _) in &told {
+                for (id, ..) in &told {
                     answers.heard.remove(id);
                 }
             }

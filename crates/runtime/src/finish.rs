@@ -291,7 +291,10 @@ impl Walk<'_> {
         envelope.unrecorded = closed.err().map(|stop| stop.message);
         // An end that could not be written may be there all the same, so the answer is waited for too.
         match keeps.then(|| self.journal.leave_fence()).flatten() {
-            Some(fence) => self.runtime.delivery.expect(self.journal.id(), fence),
+            Some(fence) => {
+                let told = envelope.effect_state;
+                self.runtime.delivery.expect(self.journal.id(), fence, told);
+            }
             None => self.journal.release().await,
         }
         envelope

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use haft_catalog::Sender;
 use haft_driver::BoxFuture;
-use haft_ledger::{Fence, QuestionRecord, RunFilter};
+use haft_ledger::{Disclosure, Fence, QuestionRecord, RunFilter};
 use haft_model::{
     Audience, Call, Code, Digest, DualTime, Envelope, Event, InvocationId, Opinion, PhaseLine,
     QuestionState, Status, Stop, TakenOver, Trace, Verdict, utc_day,
@@ -151,7 +151,7 @@ impl Runtime {
                 Ok(Some(Grabbed { fence, leased, enlisted }))
             }
             (Some(fence), _) => {
-                self.store.release(id, fence).await.map_err(unrecorded)?;
+                self.store.release(id, fence, Disclosure::Outcome).await.map_err(unrecorded)?;
                 Ok(None)
             }
             (None, _) => Ok(None),

@@ -85,7 +85,11 @@ fn a_tree_that_takes_too_much_memory_is_a_violation() {
         .with("runner", json!({"engine": "subprocess", "limits": {"memory_mb": 40}}));
     let failure = stage.run(json!({})).failure();
     let message = "`sh` was ended: its processes together took more memory than they may";
-    assert_eq!((failure.stop.code, failure.effect), (Code::SandboxViolation, UNKNOWN));
+    assert_eq!(
+        (failure.stop.code, failure.effect),
+        (Code::SandboxViolation, UNKNOWN),
+        "{failure:?}"
+    );
     assert!(failure.stop.message.starts_with(message), "{}", failure.stop.message);
 }
 

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use haft_ledger::{
-    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, MemoryStore, OpenUndoing, QuestionFilter,
-    QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter, Wait,
+    BoxFuture, Disclosure, Draft, Entry, Error, Fence, IntentRecord, MemoryStore, OpenUndoing,
+    QuestionFilter, QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter,
+    Wait,
 };
 use haft_model::{Digest, DualTime, Event, InvocationId, KeySource, StandingAnswer, Token};
 
@@ -227,7 +228,10 @@ impl Store for FaultyStore {
         &'a self,
         id: &'a InvocationId,
         fence: Fence,
+        disclosure: Disclosure,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.written(Box::pin(async move { self.disk.release(id, fence).await })))
+        Box::pin(
+            self.written(Box::pin(async move { self.disk.release(id, fence, disclosure).await })),
+        )
     }
 }

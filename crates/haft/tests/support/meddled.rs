@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_ledger::{
-    BoxFuture, Draft, Entry, Error, Fence, IntentRecord, OpenUndoing, QuestionFilter,
+    BoxFuture, Disclosure, Draft, Entry, Error, Fence, IntentRecord, OpenUndoing, QuestionFilter,
     QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter, Wait,
 };
 use haft_model::{Digest, DualTime, InvocationId, KeySource, StandingAnswer, Token};
@@ -163,7 +163,8 @@ impl<M: Meddler> Store for MeddledStore<M> {
         &'a self,
         id: &'a InvocationId,
         fence: Fence,
+        disclosure: Disclosure,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        self.write(self.store.release(id, fence))
+        self.write(self.store.release(id, fence, disclosure))
     }
 }

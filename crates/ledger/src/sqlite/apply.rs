@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use super::lists;
 use crate::derived::{Change, Changes, RunChange, Start, bare};
 use crate::line::Line;
-use crate::{Guard, OpenUndoing, Run};
+use crate::{Disclosure, Guard, OpenUndoing, Run};
 
 /// A time as the tables have it: nanoseconds, which last from 1677 to 2262. What is beyond counts
 /// as the end of that.
@@ -323,9 +323,10 @@ pub(crate) fn renew(db: &Connection, id: &str, token: u64, until: &DualTime) -> 
 }
 
 /// Gives a lease back, if it is still the same.
-pub(crate) fn release(db: &Connection, id: &str, token: u64) -> Result<()> {
+pub(crate) fn release(db: &Connection, id: &str, token: u64, disclosure: Disclosure) -> Result<()> {
     let text = "DELETE FROM leases WHERE invocation = ?1 AND token = ?2";
-    if db.prepare_cached(text)?.execute(params![id, token as i64])? == 0 {
+    let released = db.prepare_cached(text)?.execute(params![id, token as i64])? > 0;
+    if !released || disclosure == Disclosure::Unknown {
         return Ok(());
     }
     // Whoever has the answer is done with the intent, unless the answer is that nobody knows.

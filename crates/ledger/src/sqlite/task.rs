@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::chain::Loose;
 use crate::derived::Changes;
-use crate::{Claim, Draft, Error, Fence, Guard, Receipt};
+use crate::{Claim, Disclosure, Draft, Error, Fence, Guard, Receipt};
 
 /// Where an answer goes. Nobody may be listening any more, which is fine.
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, Error>>;
@@ -33,7 +33,7 @@ pub(crate) enum Task {
         answer: Answer<bool>,
     },
     Release {
-        leases: Vec<(InvocationId, Fence)>,
+        leases: Vec<(InvocationId, Fence, Disclosure)>,
         answer: Answer<()>,
     },
     Forget {

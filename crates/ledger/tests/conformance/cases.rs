@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft_ledger::{Draft, Entry, Error, Guard, QuestionFilter, Receipt, Store, Wait};
+use haft_ledger::{Disclosure, Draft, Entry, Error, Guard, QuestionFilter, Receipt, Store, Wait};
 use haft_model::{
     ActorId, BootTime, Declared, Digest, DualTime, EffectState, Event, InvocationId, Note,
     Reported, StandingAnswer, StandingRevoked, Status,
@@ -94,7 +94,7 @@ pub(crate) async fn a_fence_keeps_out_whoever_lost_the_lease(store: &dyn Store) 
     assert!(second.0 > first.0);
     assert_eq!(refused(store, fenced(first.0)).await, Guard::Fence(first.0));
     add(store, fenced(second.0)).await;
-    store.release(&call, second).await.unwrap();
+    store.release(&call, second, Disclosure::Outcome).await.unwrap();
     refused(store, fenced(second.0)).await;
     assert_eq!(all(store).await.len(), 3);
 }
@@ -219,9 +219,9 @@ pub(crate) async fn a_lease_is_exclusive_runs_out_and_is_given_back(store: &dyn 
     let taken = take(&one, "bob", 160, 300).await.unwrap();
     assert!(first.0 < again.0 && again.0 < taken.0);
     // A lease that was lost gives nothing back.
-    store.release(&one, again).await.unwrap();
+    store.release(&one, again, Disclosure::Outcome).await.unwrap();
     assert_eq!(take(&one, "ann", 200, 300).await, None);
-    store.release(&one, taken).await.unwrap();
+    store.release(&one, taken, Disclosure::Outcome).await.unwrap();
     let last = take(&one, "ann", 200, 300).await.unwrap();
     assert!(last.0 > taken.0);
 }

@@ -1,7 +1,9 @@
 //! Intents: one call carries each of them out, and a store knows which.
 
-use haft_ledger::{Claim, Draft, Guard, MemoryStore, Store, Story};
-use haft_model::{Digest, EffectState, Event, Intent, IntentState, KeySource, SentAgain, Status};
+use haft_ledger::{Claim, Disclosure, Draft, Guard, MemoryStore, Store, Story};
+use haft_model::{
+    Digest, EffectSettled, EffectState, Event, Intent, IntentState, KeySource, SentAgain, Status,
+};
 
 use crate::cases::{add, refused};
 use crate::sample::*;
@@ -70,7 +72,7 @@ pub(crate) async fn a_lease_outlives_the_end_of_its_call_and_is_not_taken_after_
     assert_eq!(late, None, "nobody has to write about what is over");
     let again = fact(9, Event::SentAgain(SentAgain { channel: "cli".into(), native: Vec::new() }));
     add(store, draft(1, vec![again])).await;
-    store.release(&id(1), lease.fence).await.unwrap();
+    store.release(&id(1), lease.fence, Disclosure::Outcome).await.unwrap();
     let record = store.intent(&Digest::from("sha256:1"), KeySource::Caller).await.unwrap().unwrap();
     assert_eq!(record.lease, None);
 }
@@ -115,6 +117,26 @@ fn plain(number: u64, holder: Option<u64>) -> Draft {
     draft
 }
 
+pub(crate) async fn keyless_intent_told_as_unknown_stays_although_settled_meanwhile(
+    store: &dyn Store,
+) {
+    let name = Digest::from("sha256:p");
+    add(store, plain(1, None)).await;
+    let record = store.intent(&name, KeySource::Intent).await.unwrap().unwrap();
+    let fence = record.lease.unwrap().fence;
+    add(store, draft(1, vec![ended(5, Status::Failed, EffectState::Unknown)])).await;
+    let settled = EffectSettled {
+        effect: EffectState::Committed,
+        by: ana().id,
+        reason: "another process asked the backend".to_owned(),
+    };
+    add(store, draft(1, vec![fact(6, Event::EffectSettled(settled))])).await;
+    store.release(&id(1), fence, Disclosure::Unknown).await.unwrap();
+    let record = store.intent(&name, KeySource::Intent).await.unwrap().unwrap();
+    assert_eq!((record.run.effect_state, record.lease), (EffectState::Committed, None));
+    assert!(matches!(refused(store, plain(2, None)).await, Guard::Intent { .. }));
+}
+
 pub(crate) async fn an_intent_without_a_key_is_known_until_its_answer_is_handed_over(
     store: &dyn Store,
 ) {
@@ -128,25 +150,25 @@ pub(crate) async fn an_intent_without_a_key_is_known_until_its_answer_is_handed_
     assert_eq!(holder().await, Some(id(1)));
     assert!(matches!(refused(store, plain(2, None)).await, Guard::Intent { .. }));
     // One that waits for people gives its lease back, and is still the one.
-    store.release(&id(1), fence().await).await.unwrap();
+    store.release(&id(1), fence().await, Disclosure::Outcome).await.unwrap();
     assert_eq!(holder().await, Some(id(1)));
     add(store, draft(1, vec![ended(5, Status::Failed, EffectState::NotSubmitted)])).await;
     assert_eq!(holder().await, None, "it came to nothing");
     add(store, plain(2, None)).await;
     add(store, draft(2, vec![ended(6, Status::Succeeded, EffectState::Committed)])).await;
     assert_eq!(holder().await, Some(id(2)), "nobody has the answer");
-    store.release(&id(2), fence().await).await.unwrap();
+    store.release(&id(2), fence().await, Disclosure::Outcome).await.unwrap();
     assert_eq!(holder().await, None);
     add(store, plain(3, Some(2))).await;
     add(store, draft(3, vec![ended(7, Status::Failed, EffectState::Unknown)])).await;
-    store.release(&id(3), fence().await).await.unwrap();
+    store.release(&id(3), fence().await, Disclosure::Outcome).await.unwrap();
     assert_eq!(holder().await, Some(id(3)), "nobody knows what became of it");
     assert!(matches!(refused(store, plain(4, None)).await, Guard::Intent { .. }));
     add(store, plain(4, Some(3))).await;
     assert_eq!(holder().await, Some(id(4)));
     // Nobody knows of this one either, and the first of the two is not in the way of the next.
     add(store, draft(4, vec![ended(8, Status::Failed, EffectState::Unknown)])).await;
-    store.release(&id(4), fence().await).await.unwrap();
+    store.release(&id(4), fence().await, Disclosure::Outcome).await.unwrap();
     add(store, plain(5, Some(4))).await;
     assert_eq!(holder().await, Some(id(5)));
 }

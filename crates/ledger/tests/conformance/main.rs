@@ -61,6 +61,7 @@ every_store! {
     cases::what_is_queued_is_there_after_a_flush,
     intents::an_intent_has_one_call_that_carries_it_out,
     intents::an_intent_without_a_key_is_known_until_its_answer_is_handed_over,
+    intents::keyless_intent_told_as_unknown_stays_although_settled_meanwhile,
     intents::a_lease_outlives_the_end_of_its_call_and_is_not_taken_after_it,
     lists::runs_are_listed_newest_first_and_in_pages,
     lists::runs_are_filtered,

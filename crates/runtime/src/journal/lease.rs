@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use haft_driver::Clearance;
-use haft_ledger::{Claim, Fence};
+use haft_ledger::{Claim, Disclosure, Fence};
 use haft_model::{DualTime, Stop};
 
 use super::{Journal, unrecorded};
@@ -66,7 +66,8 @@ impl Journal {
     pub(crate) async fn release(&mut self) {
         if let Some(fence) = self.fence.take() {
             // A lease that cannot be given back runs out by itself.
-            let _ = self.patience.hold(self.store.release(&self.id, fence)).await;
+            let _ =
+                self.patience.hold(self.store.release(&self.id, fence, Disclosure::Outcome)).await;
         }
     }
 }

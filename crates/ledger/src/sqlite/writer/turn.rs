@@ -9,7 +9,7 @@ use crate::line::Line;
 use crate::sqlite::payloads::{Files, fault, pack, unpack};
 use crate::sqlite::task::{Done, Ready, Task};
 use crate::sqlite::{apply, identity, lists};
-use crate::{Claim, Error, Fence, Guard, Receipt};
+use crate::{Claim, Disclosure, Error, Fence, Guard, Receipt};
 
 /// The end of the chain as the table has it.
 pub(super) fn last_link(db: &Connection) -> rusqlite::Result<Option<Head>> {
@@ -49,7 +49,9 @@ impl Turn<'_> {
             }
             Task::Release { leases, .. } => {
                 let mut each = leases.iter();
-                each.try_for_each(|(id, fence)| apply::release(self.db, id.as_str(), fence.0))?;
+                each.try_for_each(|(id, fence, disclosure)| {
+                    apply::release(self.db, id.as_str(), fence.0, *disclosure)
+                })?;
                 Ok(Done::Nothing)
             }
             Task::Forget { id, digest, loose, .. } => {
@@ -84,7 +86,7 @@ impl Turn<'_> {
             (Some(_) | None, _) => None,
         };
         if let (Some(Fence(token)), Some(id)) = (ready.release, id) {
-            apply::release(self.db, id.as_str(), token)?;
+            apply::release(self.db, id.as_str(), token, Disclosure::Outcome)?;
         }
         let seq = self.link(&ready.loose, id, ready.packed.as_deref())?;
         apply::apply(self.db, seq, id, &ready.changes)?;

@@ -32,7 +32,9 @@ impl Stage {
     async fn answer(&self, by: Actor, id: &str, said: Value) -> Result<Value, Problem> {
         let said = serde_json::from_value(said).unwrap();
         let by = By(Arc::new(by));
-        let answer = answer(State(self.desk.clone()), by, Named(id.to_owned()), Body(said)).await;
+        let answer =
+            answer(State(self.desk.clone()), by, Named(id.to_owned()), FlawedBody(said, None))
+                .await;
         answer.map(|Json(answer)| answer)
     }
 }
