@@ -80,7 +80,8 @@ fn a_tree_that_takes_too_much_memory_is_a_violation() {
     if let TotalMemory::EachProcess(why) = TotalMemory::here() {
         return eprintln!("each process is limited by itself here: {why}");
     }
-    let each = "(x=0123456789abcdef; while [ ${#x} -lt 8000000 ]; do x=$x$x; done; sleep 1000) & ";
+    let each = "(x=0123456789abcdef; for i in 1 2 3 4 5 6 7 8 9 a b c d e f g h i j; do x=$x$x; done; \
+                sleep 1000) & ";
     let stage = Stage::writing_script(&format!("{} wait", each.repeat(60)))
         .with("runner", json!({"engine": "subprocess", "limits": {"memory_mb": 40}}));
     let failure = stage.run(json!({})).failure();
