@@ -52,8 +52,7 @@ impl MemoryStore {
         MemoryStore { kept: Mutex::default(), last, health: StoreHealth::default() }
     }
 
-    /// Whatever happens under the lock cannot leave half an entry behind, so a thread that died
-    /// there spoils nothing.
+    /// Nothing done under the lock leaves half an entry, so a thread that died there spoils nothing.
     fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
         work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -131,9 +130,8 @@ impl Kept {
         }
         self.leases.remove(id);
         // Whoever has the answer is done with the intent, unless the answer is that nobody knows.
-        let run = self.state.run(id);
         let known = |run: &Run| run.ended_at.is_some() && run.effect_state != EffectState::Unknown;
-        if disclosure == Disclosure::Outcome && run.is_some_and(known) {
+        if disclosure == Disclosure::Outcome && self.state.run(id).is_some_and(known) {
             self.unanswered.retain(|_, bound| bound.invocation != *id);
         }
     }

@@ -91,8 +91,9 @@ const MIGRATIONS: [&str; 5] = [
 
 /// The text of every table and index, by its name, as a store has it.
 pub(crate) fn texts(db: &Connection) -> rusqlite::Result<BTreeMap<String, Option<String>>> {
-    // What the planner counted is its own.
-    let text = "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'";
+    // What the planner counted is its own, and a table that is renamed and named back has its name quoted.
+    let text = "SELECT name, replace(sql, '\"', '') FROM sqlite_schema
+        WHERE name NOT LIKE 'sqlite_stat%'";
     db.prepare(text)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
