@@ -41,8 +41,7 @@ impl Walk<'_> {
                 Err(other) => self.with_other(call, other, manner).await?,
             }
         };
-        let record =
-            self.runtime.store.intent(&meant.intent, meant.source).await.map_err(unrecorded)?;
+        let record = self.intent_record(&meant).await?;
         let holder = match self.stands(entry, &meant, record.as_ref()) {
             Standing::New(holder) => holder,
             Standing::Conflict => return Err(conflict(record).into()),
@@ -61,6 +60,24 @@ impl Walk<'_> {
         };
         self.carry(meant, holder, carrying);
         Ok(())
+    }
+
+    /// The dedup entry of an intent.
+    ///
+    /// INVARIANT: a result that was delivered here never answers another call. The delivery is noted in
+    /// memory until the store has it, so an entry that was read before and is looked at after that
+    /// moment seems undelivered; a second read tells the truth.
+    async fn intent_record(&self, meant: &Intent) -> Result<Option<IntentRecord>, Stop> {
+        let read = || self.runtime.store.intent(&meant.intent, meant.source);
+        let record = read().await.map_err(unrecorded)?;
+        match &record {
+            Some(found)
+                if found.run.ended_at.is_some() && !self.runtime.delivery.is_heard(found) =>
+            {
+                read().await.map_err(unrecorded)
+            }
+            Some(_) | None => Ok(record),
+        }
     }
 
     fn stands(&self, entry: &Entry, meant: &Intent, record: Option<&IntentRecord>) -> Standing {

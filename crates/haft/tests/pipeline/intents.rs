@@ -1,10 +1,11 @@
 //! One intent, one effect: by key, by contract, and by the call itself.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 
 use haft_driver::{Failure, Output};
+use haft_ledger::{BoxFuture, IntentRecord, MemoryStore};
 use haft_model::{
     Actor, Call, Code, EffectState, Envelope, Event, KeySource, ResultStatus, Role, Stop,
 };
@@ -12,6 +13,7 @@ use haft_runtime::{Batch, Manner, Patience, Receipt, Settled, StoppedClock};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use crate::meddled::{MeddledStore, Meddler};
 use crate::stage::*;
 
 const ALLOW: &str = "[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n";
@@ -139,6 +141,50 @@ async fn an_answer_that_nobody_took_is_given_to_whoever_calls_again() {
     assert_eq!((again.replayed, &again.invocation_id), (true, &first.invocation_id));
     let third = other.call(call(&stage, json!({"amount": 5}), None)).await;
     assert_eq!((third.replayed, stage.canary.count()), (false, 2));
+}
+
+/// Gives a lease back only while the dedup entry of its call is being read.
+#[derive(Default)]
+struct LateRelease {
+    armed: AtomicBool,
+    entry_read: Notify,
+    released: Notify,
+}
+
+impl Meddler for Arc<LateRelease> {
+    fn around<'a>(&'a self, write: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let armed = self.armed.swap(false, Ordering::SeqCst);
+            if armed {
+                self.entry_read.notified().await;
+            }
+            write.await;
+            if armed {
+                self.released.notify_one();
+            }
+        })
+    }
+
+    fn after_intent<'a>(&'a self, record: Option<&'a IntentRecord>) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if record.is_some() {
+                self.entry_read.notify_one();
+                self.released.notified().await;
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn delivered_result_never_answers_an_equal_call_that_races_its_release() {
+    let late = Arc::<LateRelease>::default();
+    let store = MeddledStore::new(Arc::new(MemoryStore::new()), late.clone());
+    let stage = pay("{}").store(Arc::new(store)).open();
+    let first = stage.call("pay", json!({"amount": 5})).await;
+    late.armed.store(true, Ordering::SeqCst);
+    let second = stage.call("pay", json!({"amount": 5})).await;
+    assert_ne!(first.invocation_id, second.invocation_id);
+    assert_eq!((second.replayed, stage.canary.count()), (false, 2));
 }
 
 #[tokio::test]

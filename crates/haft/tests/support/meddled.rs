@@ -25,6 +25,12 @@ pub(crate) trait Meddler: Send + Sync {
     fn around<'a>(&'a self, write: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
         write
     }
+
+    /// What happens between the read of a dedup entry and the moment when its reader has it.
+    fn after_intent<'a>(&'a self, record: Option<&'a IntentRecord>) -> BoxFuture<'a, ()> {
+        let _ = record;
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A store with a meddler before it.
@@ -133,7 +139,11 @@ impl<M: Meddler> Store for MeddledStore<M> {
         intent: &'a Digest,
         source: KeySource,
     ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>> {
-        self.store.intent(intent, source)
+        Box::pin(async move {
+            let record = self.store.intent(intent, source).await?;
+            self.meddler.after_intent(record.as_ref()).await;
+            Ok(record)
+        })
     }
 
     fn undoings(&self) -> BoxFuture<'_, Result<Vec<OpenUndoing>, Error>> {
@@ -165,6 +175,7 @@ impl<M: Meddler> Store for MeddledStore<M> {
         fence: Fence,
         disclosure: Disclosure,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        self.write(self.store.release(id, fence, disclosure))
+        // A store may write before its future is awaited.
+        self.write(Box::pin(async move { self.store.release(id, fence, disclosure).await }))
     }
 }

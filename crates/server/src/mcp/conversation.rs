@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Remark};
 use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop};
-use haft_runtime::{Leave, Manner, Patience, Prompt, Receipt, Reply};
+use haft_runtime::{Leave, Manner, Patience, Prompt, Receipt, Reply, Runtime};
 use rmcp::model::{InputRequests, InputRequiredResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -39,7 +39,11 @@ pub(super) enum News {
     Remark(Remark),
     /// It goes on without the client, who comes back for the answer.
     Left(Box<Envelope>),
-    Done(Box<Envelope>),
+    /// It ended, perhaps after its client left.
+    Done {
+        envelope: Box<Envelope>,
+        left: bool,
+    },
 }
 
 /// One call of a client.
@@ -51,6 +55,7 @@ pub(crate) struct Conversation {
     waiting: Option<(InputRequests, oneshot::Sender<Answers>)>,
     /// Calls the call off when nobody is interested any more.
     interest: Interest,
+    runtime: Arc<Runtime>,
 }
 
 /// What was heard of a call.
@@ -132,16 +137,13 @@ impl Conversation {
                 ..manner
             };
             let envelope = runtime.call(call, manner).await;
-            let id = envelope.invocation_id.clone();
-            let heard = line.sender.send(News::Done(Box::new(envelope))).await.is_ok();
-            // An answer that nobody took is there for whoever makes the same call again, and who left
-            // has not taken it.
-            if heard && !left.load(Ordering::Relaxed) {
-                runtime.hand_over(&id);
-            }
+            let left = left.load(Ordering::Relaxed);
+            // A result without a taker keeps its lease, for the client that calls again.
+            let _ = line.sender.send(News::Done { envelope: Box::new(envelope), left }).await;
         });
         let interest = Interest(Some(cancel));
-        Conversation { running: Running(Some(running)), news, waiting: None, interest }
+        let runtime = desk.runtime.clone();
+        Conversation { running: Running(Some(running)), news, waiting: None, interest, runtime }
     }
 
     /// What happens next to the call.
@@ -156,7 +158,14 @@ impl Conversation {
         })
         .await;
         match &news {
-            Some(News::Done(_)) => self.interest.satisfied(),
+            Some(News::Done { envelope, left }) => {
+                self.interest.satisfied();
+                // INVARIANT: noted before a byte of the result is sent, so that the client's next
+                // equal call is another intent. A client that left has not taken it.
+                if !left {
+                    self.runtime.hand_over(&envelope.invocation_id);
+                }
+            }
             Some(News::Left(_)) => {
                 self.interest.satisfied();
                 self.running.alone();
@@ -226,7 +235,7 @@ impl Wire {
                 Some(News::Left(envelope)) => {
                     return Ok(Heard::Left(Box::new((*envelope, conversation))));
                 }
-                Some(News::Done(envelope)) => return Ok(Heard::Done(envelope)),
+                Some(News::Done { envelope, .. }) => return Ok(Heard::Done(envelope)),
             }
         }
     }

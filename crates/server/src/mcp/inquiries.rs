@@ -44,7 +44,7 @@ pub(super) fn follow(desk: &Arc<Desk>, id: InvocationId, mut conversation: Conve
                 }
                 // It is on record how far the call is, and what came of it.
                 News::Progress(_) | News::Remark(_) | News::Left(_) => {}
-                News::Done(_) => break,
+                News::Done { .. } => break,
             }
         }
         desk.inquiries.open().remove(&id);

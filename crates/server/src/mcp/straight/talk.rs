@@ -107,7 +107,7 @@ impl Talk {
             };
             match news {
                 None => return self.last(Err(self.lost())),
-                Some(News::Done(envelope)) => {
+                Some(News::Done { envelope, .. }) => {
                     let answer = self.closing.answer(&self.desk, &envelope).await;
                     return self.last(answer);
                 }
