@@ -42,14 +42,6 @@ impl Stage {
             Stage::Sent | Stage::Answered(_) => EffectState::Unknown,
         }
     }
-
-    /// Whether the next request is a submission of its own.
-    fn begins_round(self) -> bool {
-        match self {
-            Stage::Unsent | Stage::Answered(_) | Stage::InputRequired => true,
-            Stage::Announced | Stage::Sent => false,
-        }
-    }
 }
 
 /// The sending side of a call: it says when the first request goes out, and remembers how far it got.
@@ -68,6 +60,14 @@ struct Reached {
     held: Stage,
     /// Permission to send the request that was submitted last.
     clearance: Clearance,
+}
+
+/// The submission of the next request.
+struct NextSubmission {
+    /// Whether nothing was submitted before.
+    first: bool,
+    /// The stage until it leaves.
+    held: Stage,
 }
 
 impl Sending {
@@ -128,11 +128,12 @@ impl Sending {
         self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The request is next. It is submitted once, however often it is tried until it is answered; one
-    /// that follows an answer is submitted anew.
+    /// The request is next. It is submitted once, however often it is tried until it is answered. One
+    /// that follows a question is submitted anew, and one that follows another answer where the clearance
+    /// of the first has expired.
     pub(crate) async fn begin(&self) -> Result<(), Fault> {
-        if let (true, Some(link)) = (self.stage().begins_round(), &self.link) {
-            let (first, held) = self.hold();
+        if let (Some(next), Some(link)) = (self.next_submission(), &self.link) {
+            let NextSubmission { first, held } = next;
             match link.submit().await {
                 Ok(clearance) => self.lock().clearance = clearance,
                 Err(failure) => {
@@ -185,19 +186,18 @@ impl Sending {
         reached.stage = reached.held;
     }
 
-    /// Nothing of the next request has left yet, and what the one before did stays known. Also returns
-    /// whether there was none before.
-    fn hold(&self) -> (bool, Stage) {
+    /// What is to be submitted before the next request, if anything is. Nothing of that request has left
+    /// yet, and what the one before did stays known.
+    fn next_submission(&self) -> Option<NextSubmission> {
         let mut reached = self.lock();
-        let first = reached.stage == Stage::Unsent;
-        reached.held = match reached.stage {
-            Stage::Answered(status) => Stage::Answered(status),
-            Stage::Unsent | Stage::Announced | Stage::Sent | Stage::InputRequired => {
-                Stage::Announced
-            }
+        let (is_due, held) = match reached.stage {
+            Stage::Unsent | Stage::InputRequired => (true, Stage::Announced),
+            answered @ Stage::Answered(_) => (reached.clearance.check().is_err(), answered),
+            Stage::Announced | Stage::Sent => return None,
         };
-        reached.stage = reached.held;
-        (first, reached.held)
+        let first = reached.stage == Stage::Unsent;
+        (reached.stage, reached.held) = (held, held);
+        is_due.then_some(NextSubmission { first, held })
     }
 }
 
