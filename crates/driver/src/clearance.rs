@@ -25,14 +25,15 @@ impl Clearance {
         Clearance { expiry: Some((expiry, Arc::new(now))) }
     }
 
-    /// Asked right before the first byte: an error means that nothing may be sent.
+    /// Last check before the first byte: an error means that nothing may be sent. The submission is on
+    /// record by then, so the effect of the failure is `not_committed`.
     pub fn check(&self) -> Result<(), Failure> {
         match &self.expiry {
             Some((expiry, now)) if expiry.is_past(&now()) => {
                 let words = "this process stood still for too long, and another one may have taken \
                              the call over, so nothing was sent";
                 let stop = Stop::new(Code::TimeoutBeforeSubmit, words).help("call it again");
-                Err(Failure::new(stop, EffectState::NotSubmitted))
+                Err(Failure::new(stop, EffectState::NotCommitted))
             }
             Some(_) | None => Ok(()),
         }

@@ -1,7 +1,8 @@
 //! What every driver owes to whoever runs it, as a suite that the tests of a driver call.
 //!
 //! [`check`] carries each case out several times: called off before it starts and shortly after, with
-//! its time over before it starts and shortly after, with its submission refused, and left alone.
+//! its time over before it starts and shortly after, with its submission refused or expired, and left
+//! alone. [`check_clearance`] lets the clearance expire at each check in turn.
 //! [`hardened`] carries out cases whose backends do not behave, and [`examples`] those of contracts.
 
 mod examples;
@@ -59,6 +60,7 @@ pub struct Breach {
 /// - It ends soon after it was called off, and soon after its deadline.
 /// - A driver that reports its submission does so once, before its effect, and has none where the
 ///   submission could not be recorded.
+/// - It has no effect where its clearance has expired.
 /// - What it says of the effect agrees with what it reported and with the code it failed with.
 /// - Its output is no larger than the case allows.
 pub async fn check(driver: &dyn Driver, cases: &[Case<'_>]) -> Vec<Breach> {
@@ -77,12 +79,45 @@ pub async fn check(driver: &dyn Driver, cases: &[Case<'_>]) -> Vec<Breach> {
     breaches
 }
 
-fn rounds() -> [(&'static str, Round); 6] {
+/// Most checks of a clearance that are let expire in turn.
+const MOST_CHECKS: usize = 8;
+
+/// Holds a driver of ours to its last check: a process that stood still after its submission, at whatever
+/// point, sends nothing. The clearance passes the check of [`crate::Link::submit`], and in each round one
+/// more, until the driver gets through.
+pub async fn check_clearance(driver: &dyn Driver, cases: &[Case<'_>]) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    let name = "clearance expires";
+    for case in cases {
+        for passes in 1..=MOST_CHECKS {
+            let answer = Answer::Expires(passes);
+            let round = Round { answer, cancel: None, deadline: PATIENCE };
+            let seen = round::carry_out(driver, case, round, None).await;
+            let mut found = judge(driver, case, round, &seen);
+            let withheld = seen.was_withheld(answer);
+            if passes == 1 && seen.submissions > 0 && !withheld {
+                found.push("it did not check its clearance before it sent".to_owned());
+            }
+            breaches.extend(found.into_iter().map(|what| Breach {
+                case: case.name.to_owned(),
+                round: name,
+                what,
+            }));
+            if !withheld {
+                break;
+            }
+        }
+    }
+    breaches
+}
+
+fn rounds() -> [(&'static str, Round); 7] {
     let alone = Round { answer: Answer::Recorded, cancel: None, deadline: PATIENCE };
     [
         ("called off before", Round { cancel: Some(Duration::ZERO), ..alone }),
         ("too late", Round { deadline: Duration::ZERO, ..alone }),
         ("submission refused", Round { answer: Answer::Refused, ..alone }),
+        ("clearance expired", Round { answer: Answer::Expires(0), ..alone }),
         ("called off", Round { cancel: Some(SHORTLY), ..alone }),
         ("out of time", Round { deadline: SHORTLY, ..alone }),
         ("left alone", alone),
@@ -117,6 +152,11 @@ fn judge(driver: &dyn Driver, case: &Case<'_>, round: Round, seen: &Seen) -> Vec
     breach(
         refused && (effect.may_have_happened() || seen.effects > 0 || result.is_ok()),
         format!("it went on to `{effect}` although its submission was not recorded"),
+    );
+    let withheld = seen.was_withheld(round.answer);
+    breach(
+        withheld && (effect.may_have_happened() || seen.effects > 0 || result.is_ok()),
+        format!("it went on to `{effect}` although its clearance had expired"),
     );
     let submitted = seen.submissions > 0 && !refused;
     breach(

@@ -99,8 +99,9 @@ impl Link {
     }
 
     /// Says that the effect begins now, and waits until that is on record. Where it cannot be put on
-    /// record, or this process stood still meanwhile, there must be no effect. A driver that does not
-    /// send at once asks the clearance again before it does.
+    /// record, or this process stood still meanwhile, there must be no effect. The driver checks the
+    /// clearance again right before its first byte, and submits again before each further request that
+    /// may act: the lease is renewed for it, and the deadline of the attempt moves.
     pub async fn submit(&self) -> Result<Clearance, Failure> {
         let clearance = self.recorded(Said::Submit).await?;
         clearance.check()?;

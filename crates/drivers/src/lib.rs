@@ -16,6 +16,7 @@ mod kept;
 mod login;
 pub mod mcp;
 mod opening;
+mod pipe;
 mod place;
 mod post;
 mod provision;

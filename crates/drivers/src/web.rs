@@ -4,6 +4,7 @@
 //! that nothing was sent, and nothing is ever sent twice. Where the connection was used before, the
 //! submission is on record before the request is handed to it.
 
+mod checked_body;
 mod client;
 mod download;
 pub(crate) mod form;
@@ -19,6 +20,7 @@ use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Method, Request, Response, StatusCode};
 
+pub(crate) use checked_body::checked_body;
 pub(crate) use client::{Pool, keeping, reconnecting};
 pub(crate) use download::download;
 pub(crate) use line::{Line, Lines};

@@ -6,17 +6,15 @@ mod fallback;
 mod form;
 mod reporting;
 mod running;
+mod submission;
 
 pub(crate) use attempts::{Became, still_possible};
-
-use std::time::Duration;
 
 use haft_catalog::{Circuit, Sender};
 use haft_driver::{Allowance, Attempt, Clearance, Failure, Link, Output, Said};
 use haft_model::{
-    AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Digest, DualTime,
-    EffectState, Event, PhaseOutcome, Progress, Queued, Secret, SecretUse, Started, Status, Stop,
-    Submitted, after,
+    AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Digest, EffectState,
+    Event, PhaseOutcome, Progress, Queued, Secret, SecretUse, Started, Status, Stop,
 };
 
 use tokio::time::Instant;
@@ -257,6 +255,7 @@ impl Walk<'_> {
             Said::Submit(reply) => {
                 let recorded = match running.effect {
                     EffectState::NotSubmitted => self.submit(running).await,
+                    EffectState::Submitted => Box::pin(self.submit_again(running)).await,
                     _ => Ok(()),
                 };
                 let cleared = running.clearance.clone().unwrap_or_default();
@@ -272,39 +271,6 @@ impl Walk<'_> {
             Said::Remark(remark) => self.remark(running, remark),
             Said::Backgrounded => Box::pin(self.backgrounded(running)).await,
         }
-    }
-
-    /// Puts on record that the effect begins now. From then on the driver has leave to send, for a while.
-    async fn submit(&mut self, running: &mut Running<'_>) -> Result<(), Stop> {
-        let at = self.submitted(running.cleared);
-        #[cfg(feature = "sabotage")]
-        if haft_ledger::sabotage::Mechanism::SubmittedFirst.is_off() {
-            running.effect = EffectState::Submitted;
-            running.clearance = Some(self.journal.clearance(&self.runtime.options, &at));
-            return Ok(());
-        }
-        if let Err(stop) = self.journal.save().await {
-            self.journal.retract(|event| matches!(event, Event::Submitted(_)));
-            return Err(stop);
-        }
-        running.effect = EffectState::Submitted;
-        running.clearance = Some(self.journal.clearance(&self.runtime.options, &at));
-        Ok(())
-    }
-
-    /// Notes the point of no return, and how long the backend may take from there. Gives the moment.
-    fn submitted(&mut self, cleared: &Cleared) -> DualTime {
-        let now = self.runtime.clock.time();
-        let understood = &cleared.understood;
-        let stated = understood.status.as_ref().and_then(|status| status.final_after);
-        let stated = stated.and_then(|span| after(now.at, span));
-        let stated = stated.map(|end| DualTime::from(end).remaining(&DualTime::from(now.at)));
-        let margin = self.runtime.options.final_after.max(stated.unwrap_or_default());
-        let until = now.later(Duration::from_millis(understood.plan.limits.timeout_ms) + margin);
-        let attempt = self.attempt;
-        self.journal.note(Event::Submitted(Submitted { attempt, until: Some(until.clone()) }));
-        self.possible_until = Some(until);
-        now
     }
 
     /// A driver wants a secret: on record before it has it, and hidden from then on.

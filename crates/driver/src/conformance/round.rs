@@ -2,10 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use haft_model::{Code, EffectState, Stop};
+use haft_model::{Code, DualTime, EffectState, Stop, Timestamp};
 
 use super::{Case, SOON};
 use crate::{
@@ -28,6 +29,9 @@ pub(super) struct Round {
 pub(super) enum Answer {
     Recorded,
     Refused,
+    /// With a clearance that passes so many checks and has expired then, as in a process that stood
+    /// still in between.
+    Expires(usize),
 }
 
 /// What was seen of a round.
@@ -43,6 +47,8 @@ pub(super) struct Seen {
     pub(super) submissions: usize,
     /// Whether the effect could be seen before the submission was answered.
     pub(super) before_submission: bool,
+    /// How often the clearance was checked, where it expires.
+    pub(super) checks: Arc<AtomicUsize>,
     /// How often the effect happened in this round, where that can be seen.
     pub(super) effects: usize,
 }
@@ -113,7 +119,7 @@ impl Round {
             Said::Submit(answer) => {
                 seen.submissions += 1;
                 seen.before_submission |= happened();
-                let _ = answer.send(self.answer.given().map(|()| Clearance::default()));
+                let _ = answer.send(self.answer.given(&seen.checks));
             }
             Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
             Said::Progress(progress) => seen.said.push(format!("{progress:?}")),
@@ -143,10 +149,28 @@ async fn careful(
 }
 
 impl Answer {
-    fn given(self) -> Result<(), Stop> {
+    fn given(self, checks: &Arc<AtomicUsize>) -> Result<Clearance, Stop> {
         match self {
-            Answer::Recorded => Ok(()),
+            Answer::Recorded => Ok(Clearance::default()),
+            Answer::Expires(passes) => {
+                let (checks, expiry) = (Arc::clone(checks), DualTime::from(Timestamp::UNIX_EPOCH));
+                Ok(Clearance::until(expiry, move || {
+                    let passed = checks.fetch_add(1, Ordering::SeqCst) < passes;
+                    let now = if passed { Timestamp::MIN } else { Timestamp::MAX };
+                    DualTime::from(now)
+                }))
+            }
             Answer::Refused => Err(Stop::new(Code::Internal, "the submission is not recorded")),
+        }
+    }
+}
+
+impl Seen {
+    /// Whether a check of the clearance failed.
+    pub(super) fn was_withheld(&self, answer: Answer) -> bool {
+        match answer {
+            Answer::Expires(passes) => self.checks.load(Ordering::SeqCst) > passes,
+            Answer::Recorded | Answer::Refused => false,
         }
     }
 }

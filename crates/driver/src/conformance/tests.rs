@@ -22,6 +22,8 @@ enum Habit {
     SubmitsLate,
     NeverSubmits,
     SubmitsTwice,
+    ChecksAgain,
+    ChecksInVain,
     IgnoresTheAnswer,
     Denies,
     TalksTooMuch,
@@ -56,6 +58,14 @@ impl MadeUp {
             }
             Habit::IgnoresTheAnswer => {
                 let _ = link.submit().await;
+                self.happen();
+            }
+            Habit::ChecksAgain => {
+                link.submit().await?.check()?;
+                self.happen();
+            }
+            Habit::ChecksInVain => {
+                let _ = link.submit().await?.check();
                 self.happen();
             }
             Habit::Denies => {
@@ -171,6 +181,26 @@ fn each_breach_is_found() {
         let found = breaches(habit);
         assert!(found.contains(&(round, what.to_owned())), "{what}: {found:?}");
     }
+}
+
+#[test]
+fn expired_clearance_stops_driver_or_is_breach() {
+    let found = |habit| {
+        let (plan, driver) = (plan(), MadeUp { habit, effects: AtomicUsize::new(0) });
+        let permit = permit(&plan);
+        let effects = || driver.effects.load(Ordering::SeqCst);
+        let effects: Option<&(dyn Fn() -> usize + Sync)> = Some(&effects);
+        let case = Case { name: "c", plan: &plan, permit: &permit, most_bytes: 10, effects };
+        let found = runtime().block_on(check_clearance(&driver, &[case]));
+        found.into_iter().map(|breach| breach.what).collect::<Vec<_>>()
+    };
+    assert_eq!(found(Habit::ChecksAgain), Vec::<String>::new());
+    let unchecked = "it did not check its clearance before it sent";
+    assert_eq!(found(Habit::Good), [unchecked]);
+    let ignored = "it went on to `committed` although its clearance had expired";
+    assert_eq!(found(Habit::ChecksInVain), [ignored]);
+    let expired = ("clearance expired", ignored.to_owned());
+    assert!(breaches(Habit::IgnoresTheAnswer).contains(&expired));
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn effect(stage: Stage, plan: &Plan) -> EffectState {
     let reads = plan.effects.facts.read_only == Tri::Yes;
     match stage {
         Stage::Unsent => EffectState::NotSubmitted,
-        Stage::Announced => EffectState::NotCommitted,
+        Stage::Announced | Stage::InputRequired => EffectState::NotCommitted,
         Stage::Sent | Stage::Answered(_) if reads => EffectState::None,
         Stage::Sent => EffectState::Unknown,
         Stage::Answered(_) => EffectState::Committed,
@@ -69,7 +69,7 @@ fn effect(stage: Stage, plan: &Plan) -> EffectState {
 fn late(stage: Stage) -> Stop {
     match stage {
         Stage::Unsent | Stage::Announced => super::late(),
-        Stage::Sent | Stage::Answered(_) => {
+        Stage::Sent | Stage::Answered(_) | Stage::InputRequired => {
             late_after_sending("time ran out before the whole answer was there")
         }
     }

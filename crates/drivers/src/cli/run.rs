@@ -62,7 +62,7 @@ impl Run<'_> {
         let (confined, custody) = guarded.map_err(|refused| unsent(self.not_run(refused).stop))?;
         Watch::of(self.attempt).check().map_err(unsent)?;
         if self.mutates() {
-            self.attempt.link.submit().await?;
+            self.attempt.link.submit().await?.check()?;
         }
         let process = confined.start(walls).map_err(|refused| self.not_run(refused))?;
         let heard = self.heard_out(process, stdin, &opening).await;

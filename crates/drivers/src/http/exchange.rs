@@ -215,7 +215,7 @@ impl<'a> Exchange<'a> {
     pub(super) fn cut_short(&self, stop: Stop) -> Failure {
         let native = match self.sending.stage() {
             Stage::Answered(status) => vec![json!({"source": "http", "status": status})],
-            Stage::Unsent | Stage::Announced | Stage::Sent => Vec::new(),
+            Stage::Unsent | Stage::Announced | Stage::Sent | Stage::InputRequired => Vec::new(),
         };
         Failure { native, ..Failure::new(stop, self.effect_so_far()) }
     }
@@ -229,7 +229,7 @@ impl<'a> Exchange<'a> {
                 ),
             ),
             (_, Stage::Unsent | Stage::Announced) => late(),
-            (_, Stage::Sent | Stage::Answered(_)) => {
+            (_, Stage::Sent | Stage::Answered(_) | Stage::InputRequired) => {
                 late_after_sending("time ran out before the whole answer was there")
             }
         };

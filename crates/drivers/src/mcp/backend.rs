@@ -19,6 +19,7 @@ use tokio::sync::broadcast;
 use super::connection::Connection;
 use super::era::Era;
 use super::tools::one_line;
+use super::wire::Going;
 use super::{Mcp, stopped};
 use crate::ending::{called_off, late, running};
 
@@ -60,7 +61,7 @@ impl Mcp {
         if let Some(subscribed) = self.subscribed(&connection, request) {
             return Ok(subscribed);
         }
-        let attended = connection.ear().attend(&attempt.link);
+        let attended = connection.ear().attend(&Going::read(attempt.link.clone()));
         let mut params = match &request.params {
             Value::Null => json!({}),
             params => params.clone(),

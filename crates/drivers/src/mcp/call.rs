@@ -90,7 +90,7 @@ impl<'a> Call<'a> {
         let mut arguments = self.entry.arguments(plan);
         let checked = connection.check(&self.entry.tool, &arguments, plan, witness).await;
         checked.map_err(while_running).map_err(unsent)?;
-        let _attended = connection.ear().attend(&self.attempt.link);
+        let _attended = connection.ear().attend(&self.going());
         let mut brought = Brought::default();
         let (native, answered) = loop {
             let mut asked = self.ask(connection, arguments, &brought).await?;
@@ -105,6 +105,7 @@ impl<'a> Call<'a> {
             };
             match answered {
                 Ok(ServerResult::InputRequiredResult(asks)) if self.can_be_asked() => {
+                    self.sending.input_required();
                     brought = self.inquire(asks, &brought).await?;
                     arguments = self.entry.arguments(plan);
                 }
@@ -131,7 +132,7 @@ impl<'a> Call<'a> {
         params.input_responses.clone_from(&brought.answers);
         params.request_state.clone_from(&brought.state);
         let params = params.with_arguments(arguments);
-        let going = Going { sending: self.sending.clone(), link: self.attempt.link.clone() };
+        let going = self.going();
         if let Some(direct) = connection.direct() {
             let expected = direct.expect().ok_or_else(|| self.broken(connection))?;
             let number = expected.number;
@@ -150,6 +151,15 @@ impl<'a> Call<'a> {
         let handle = connection.peer().send_request_with_option(request, options).await;
         let handle = handle.map_err(|_| self.broken(connection))?;
         Ok(self.asked(Pending::Library(Box::new(handle))))
+    }
+
+    fn going(&self) -> Going {
+        Going { sending: self.sending.clone(), link: self.attempt.link.clone() }
+    }
+
+    /// Submits again before an answer goes to a backend that works on the call.
+    pub(super) async fn renew(&self) -> Result<(), Failure> {
+        self.sending.renew().await
     }
 
     fn asked(&self, pending: Pending) -> Asked {
@@ -300,7 +310,7 @@ impl<'a> Call<'a> {
     fn out_of_time(&self) -> Failure {
         self.cut_short(match self.sending.stage() {
             Stage::Unsent | Stage::Announced => late(),
-            Stage::Sent | Stage::Answered(_) => {
+            Stage::Sent | Stage::Answered(_) | Stage::InputRequired => {
                 late_after_sending("time ran out before the server answered")
             }
         })

@@ -5,10 +5,10 @@
 //! makes it writes its line, and whoever reads the lines of the program hands it its answer.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -18,11 +18,13 @@ use rmcp::model::{
 };
 use rmcp::service::TxJsonRpcMessage;
 use serde::Serialize;
-use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::io::AsyncWrite;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::task::JoinHandle;
 
 use super::wire::{Going, Reports};
+use crate::pipe::{Unwritten, poll_write_line};
+use crate::web::Sending;
 
 /// The id of the first call. The library counts its own requests from 0 on, and will not come this far;
 /// both are numbers that every server can read.
@@ -79,7 +81,7 @@ impl Expected {
         let message: TxJsonRpcMessage<RoleClient> = JsonRpcMessage::notification(over);
         match (self.direct.hears.clone().try_lock_owned(), line(&message)) {
             // A program that does not hear it is gone.
-            (Ok(hears), Ok(line)) => drop(begin(hears, line)),
+            (Ok(hears), Ok(line)) => drop(begin(hears, line, None)),
             _ => {
                 let direct = self.direct.clone();
                 tokio::spawn(async move { direct.write(&message).await });
@@ -128,7 +130,8 @@ impl Direct {
         self.reports.listen(token, &going);
         let message = Message { jsonrpc: "2.0", id: number, method: "tools/call", params };
         going.sending.begin().await.map_err(|why| io::Error::other(why.to_string()))?;
-        self.write(&message).await
+        // The program may not have read for minutes, or others may speak to it before.
+        self.write_checked(&message, Some(going.sending)).await
     }
 
     /// Whether somebody waits for an answer.
@@ -168,8 +171,16 @@ impl Direct {
 
     /// Says something to the program. Whoever leaves in the middle leaves a whole line all the same.
     pub(super) async fn write<M: Serialize>(&self, message: &M) -> io::Result<()> {
+        self.write_checked(message, None).await
+    }
+
+    async fn write_checked<M: Serialize>(
+        &self,
+        message: &M,
+        sending: Option<Arc<Sending>>,
+    ) -> io::Result<()> {
         let line = line(message)?;
-        match begin(self.hears.clone().lock_owned().await, line)? {
+        match begin(self.hears.clone().lock_owned().await, line, sending)? {
             Some(rest) => rest.await.map_err(io::Error::other)?,
             None => Ok(()),
         }
@@ -190,21 +201,41 @@ fn line<M: Serialize>(message: &M) -> io::Result<Vec<u8>> {
 fn begin(
     mut hears: OwnedMutexGuard<Option<End>>,
     line: Vec<u8>,
+    sending: Option<Arc<Sending>>,
 ) -> io::Result<Option<JoinHandle<io::Result<()>>>> {
-    let mut context = Context::from_waker(Waker::noop());
-    let end = hears.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-    let taken = match Pin::new(&mut *end).poll_write(&mut context, &line) {
-        Poll::Ready(taken) => taken?,
-        Poll::Pending => 0,
-    };
-    if taken == line.len()
-        && let Poll::Ready(flushed) = Pin::new(end).poll_flush(&mut context)
+    let (mut written, mut context) = (0, Context::from_waker(Waker::noop()));
+    if let Poll::Ready(done) =
+        poll_write(&mut hears, &line, &mut written, sending.as_deref(), &mut context)
     {
-        return flushed.map(|()| None);
+        return done.map(|()| None);
     }
     Ok(Some(tokio::spawn(async move {
-        let end = hears.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-        end.write_all(line.get(taken..).unwrap_or_default()).await?;
-        end.flush().await
+        let write = |context: &mut Context<'_>| {
+            poll_write(&mut hears, &line, &mut written, sending.as_deref(), context)
+        };
+        poll_fn(write).await
     })))
+}
+
+/// Writes more of a line. The line of a call is withheld once its clearance has expired; where half of it
+/// is written by then, nothing more is said to the program.
+fn poll_write(
+    hears: &mut Option<End>,
+    line: &[u8],
+    written: &mut usize,
+    sending: Option<&Sending>,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    let Some(end) = hears else { return Poll::Ready(Err(io::ErrorKind::NotConnected.into())) };
+    let may_leave = |written| match (sending, written) {
+        (None, _) => true,
+        (Some(sending), 0) => sending.check().is_ok(),
+        // A caller that has left leaves a whole line behind.
+        (Some(sending), _) => sending.check_clearance().is_ok(),
+    };
+    let done = ready!(poll_write_line(end, line, written, may_leave, context));
+    if let Err(Unwritten::Torn) = done {
+        *hears = None;
+    }
+    Poll::Ready(done.map_err(io::Error::from))
 }

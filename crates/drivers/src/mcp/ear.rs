@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use haft_driver::{Abilities, BackendNews, Inquiry, InquiryKind, Link, Remark};
+use haft_driver::{Abilities, BackendNews, Inquiry, InquiryKind, Remark};
 use rmcp::ClientHandler;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -26,6 +26,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{Notify, broadcast};
 
 use super::tools::one_line;
+use super::wire::Going;
 
 /// How long other calls are waited for where a server does not say which one it asks about.
 const ALONE: Duration = Duration::from_secs(30);
@@ -40,7 +41,7 @@ pub(super) struct Ear {
     declared: ClientCapabilities,
     able: Abilities,
     /// The calls under way; a server that asks means the last, since all are by one caller.
-    calls: Mutex<Vec<(u64, Link)>>,
+    calls: Mutex<Vec<(u64, Going)>>,
     count: AtomicU64,
     /// Rings whenever a call is no longer under way.
     left: Notify,
@@ -89,24 +90,24 @@ impl Ear {
         }
     }
 
-    /// From now on questions are for the caller at the other end of a link.
-    pub(super) fn attend(self: &Arc<Ear>, link: &Link) -> Attended {
+    /// From now on questions are for the caller of this call.
+    pub(super) fn attend(self: &Arc<Ear>, call: &Going) -> Attended {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        self.calls().push((number, link.clone()));
+        self.calls().push((number, call.clone()));
         Attended { ear: self.clone(), number }
     }
 
-    fn calls(&self) -> MutexGuard<'_, Vec<(u64, Link)>> {
+    fn calls(&self) -> MutexGuard<'_, Vec<(u64, Going)>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn caller(&self) -> Option<Link> {
-        self.calls().last().map(|(_, link)| link.clone())
+    fn caller(&self) -> Option<Going> {
+        self.calls().last().map(|(_, call)| call.clone())
     }
 
     /// The call that a server asks about. One of 2025 does not say which it means: where people answer,
     /// who must know what they are asked about, the others are waited for until one is left.
-    async fn asking(&self, kind: InquiryKind) -> Option<Link> {
+    async fn asking(&self, kind: InquiryKind) -> Option<Going> {
         if !(self.able.people && kind == InquiryKind::Form) {
             return self.caller();
         }
@@ -159,10 +160,12 @@ impl Ear {
         if !self.able.kinds.contains(&kind) {
             return None;
         }
-        let link = self.asking(kind).await?;
+        let Going { sending, link } = self.asking(kind).await?;
         let params = serde_json::to_value(params).ok()?;
         let inquiry = Inquiry { kind, params };
         let mut answers = link.ask([("asked".to_owned(), inquiry)].into()).await.ok()?;
+        // The answer may have taken minutes, and the server acts on it.
+        sending.renew().await.ok()?;
         serde_json::from_value(answers.remove("asked")?).ok()
     }
 }
@@ -218,7 +221,7 @@ impl ClientHandler for Ear {
     ) {
         let level = serde_json::to_value(params.level).ok();
         let level = level.and_then(|level| level.as_str().map(str::to_owned));
-        if let (Some(link), Some(level)) = (self.caller(), level) {
+        if let (Some(Going { link, .. }), Some(level)) = (self.caller(), level) {
             link.remark(Remark { level, logger: params.logger, data: params.data }).await;
         }
     }

@@ -126,6 +126,7 @@ impl Call<'_> {
             return Err(begun(Failure::new(stop, EffectState::Unknown)));
         }
         let answers = answers(self.attempt, &asks).await.map_err(begun)?;
+        self.renew().await.map_err(begun)?;
         match task.update(answers).await {
             Ok(()) => Ok(()),
             Err(ServiceError::McpError(error)) => Err(self.unknown(&error)),

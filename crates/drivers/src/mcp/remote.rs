@@ -27,7 +27,7 @@ use super::unreadable;
 use super::wire::Going;
 use crate::http::patience::wished;
 use crate::http::reach;
-use crate::web::{self, Answer, MOST_BYTES, Unanswered, forbidden};
+use crate::web::{self, Answer, MOST_BYTES, Sending, Unanswered, checked_body, forbidden};
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -231,7 +231,10 @@ impl StreamableHttpClient for Remote {
         custom: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let body = serde_json::to_vec(&message)?;
-        let client = if is_write(&message) { &self.writes } else { &self.client };
+        let (client, body) = match write_of(&message) {
+            Some(sending) => (&self.writes, checked_body(body, sending)),
+            None => (&self.client, body.into()),
+        };
         let request = client.post(uri.as_ref()).header(CONTENT_TYPE, JSON).body(body);
         let answer = self.sent(self.dressed(request, session.as_deref(), custom)).await?;
         self.answered(&message, answer, session.is_some()).await
@@ -272,11 +275,12 @@ impl StreamableHttpClient for Remote {
     }
 }
 
-/// Whether a message is a call that may change something.
-fn is_write(message: &ClientJsonRpcMessage) -> bool {
-    let ClientJsonRpcMessage::Request(request) = message else { return false };
-    let ClientRequest::CallToolRequest(call) = &request.request else { return false };
-    call.extensions.get::<Going>().is_some_and(|going| going.sending.is_announced())
+/// The call in a message, where it may change something.
+fn write_of(message: &ClientJsonRpcMessage) -> Option<Arc<Sending>> {
+    let ClientJsonRpcMessage::Request(request) = message else { return None };
+    let ClientRequest::CallToolRequest(call) = &request.request else { return None };
+    let going = call.extensions.get::<Going>()?;
+    going.sending.is_announced().then(|| going.sending.clone())
 }
 
 /// What a server says that it wants of whoever logs in to it.

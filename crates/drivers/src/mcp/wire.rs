@@ -20,10 +20,17 @@ use rmcp::transport::Transport;
 use crate::web::Sending;
 
 /// A call, for whoever carries its request.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Going {
     pub(super) sending: Arc<Sending>,
     pub(super) link: Link,
+}
+
+impl Going {
+    /// A request that has no effect to submit.
+    pub(super) fn read(link: Link) -> Going {
+        Going { sending: Arc::new(Sending::silent()), link }
+    }
 }
 
 /// A transport that knows which of its messages are calls.

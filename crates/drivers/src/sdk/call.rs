@@ -1,6 +1,6 @@
 //! One call: its function found, and the call on record before it is made.
 
-use haft_driver::{Attempt, Failure, Output};
+use haft_driver::{Attempt, Clearance, Failure, Output};
 use haft_model::{Code, EffectState, Stop};
 use serde_json::{Value, json};
 use tokio::time::sleep_until;
@@ -49,25 +49,30 @@ impl Call<'_> {
     async fn through(&self, given: Given) -> Result<Output, Failure> {
         let mut talk = self.held.worker.talk().map_err(unsent)?;
         self.find(&mut talk, &given).await?;
-        if let Err(failure) = self.submitted().await {
-            talk.say(Ask::Cancel);
-            return Err(failure);
-        }
+        let clearance = match self.submitted().await {
+            Ok(clearance) => clearance,
+            Err(failure) => {
+                talk.say(Ask::Cancel);
+                return Err(failure);
+            }
+        };
         let trace = self.attempt.trace_fields();
         let trace = trace.map(|(name, value)| (name.to_ascii_uppercase(), value)).collect();
         let callback = self.function.calls_back;
-        talk.say(Ask::Call { args: &given.args, callback, trace: &trace });
+        talk.say_cleared(Ask::Call { args: &given.args, callback, trace: &trace }, clearance);
         Hearing::new(self, talk).end().await
     }
 
     /// Puts the call on record, right before it is made.
-    async fn submitted(&self) -> Result<(), Failure> {
-        if self.may_mutate() {
-            self.attempt.link.submit().await?;
-        }
+    async fn submitted(&self) -> Result<Clearance, Failure> {
+        let clearance = match self.may_mutate() {
+            true => self.attempt.link.submit().await?,
+            false => Clearance::default(),
+        };
         // What is on record was not sent yet.
         let unsaid = |stop: Stop| Failure::new(stop, self.effect(EffectState::NotCommitted));
-        Watch::of(self.attempt).check().map_err(unsaid)
+        Watch::of(self.attempt).check().map_err(unsaid)?;
+        Ok(clearance)
     }
 
     /// Loads the package, makes the client and finds the function. Nothing is submitted by that.

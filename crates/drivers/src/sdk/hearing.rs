@@ -117,6 +117,7 @@ impl<'a, 'b> Hearing<'a, 'b> {
                 Err(Failure::new(running(Code::OutputInvalid, words), self.returned()))
             }
             Word::TooLarge => Err(self.too_large(self.returned())),
+            Word::Withheld(failure) => Err(*failure),
             Word::Loaded { .. } | Word::Found => Err(Failure::new(out_of_turn(), known)),
         })
     }

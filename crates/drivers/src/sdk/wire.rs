@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use haft_driver::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -77,4 +78,7 @@ pub(super) enum Word {
     Unfit { why: String },
     /// The answer has too many bytes.
     TooLarge,
+    /// Ours, and no word of a worker: the call was not said to it, since its clearance had expired.
+    #[serde(skip)]
+    Withheld(Box<Failure>),
 }

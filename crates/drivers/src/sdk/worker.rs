@@ -1,22 +1,24 @@
 //! A worker: a confined process that calls the functions of one package, for many calls.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use haft_driver::Cancel;
+use haft_driver::{Cancel, Clearance};
 use haft_model::{Code, Secret, Stop};
 use haft_sandbox::{
     Confined, Custody, End, Ended, Feed, Heard, Intrusion, Refused, Running, Walls,
 };
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::sync::{OnceCell, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::wire::{Ask, Line, Told, Word};
 use crate::ending::{OUT_OF_MEMORY, not_started, running};
+use crate::pipe::{Unwritten, poll_write_line};
 use crate::unreadable::id_of_answer;
 use crate::web::MOST_BYTES;
 
@@ -37,7 +39,7 @@ const UNHEARD: usize = 64;
 
 /// A process that many calls talk with. It ends when it is dropped.
 pub(super) struct Worker {
-    lines: mpsc::UnboundedSender<Secret>,
+    lines: mpsc::UnboundedSender<Letter>,
     started: Instant,
     ear: Arc<Ear>,
     next: AtomicU64,
@@ -46,6 +48,13 @@ pub(super) struct Worker {
     installed: OnceCell<(bool, Option<String>)>,
     /// What its process is held to.
     custody: Custody,
+}
+
+/// One line for the worker, and the clearance under which it may be written.
+struct Letter {
+    line: Secret,
+    call: u64,
+    clearance: Clearance,
 }
 
 /// Where the words of a worker go.
@@ -78,7 +87,7 @@ impl Worker {
             Ok(mut process) => {
                 let feed = process.stdin.take();
                 let attending = attend(process, Arc::clone(&ear));
-                vec![tokio::spawn(tell(feed, said)), tokio::spawn(attending)]
+                vec![tokio::spawn(tell(feed, said, Arc::clone(&ear))), tokio::spawn(attending)]
             }
             Err(refused) => {
                 ear.close(not_started(&refused));
@@ -155,8 +164,15 @@ impl Drop for Worker {
 impl Talk<'_> {
     /// Says something to the worker. Whether it heard is told by its words.
     pub(super) fn say(&self, ask: Ask<'_>) {
-        let line = serde_json::to_string(&Line { id: self.id, ask }).unwrap_or_default();
-        let _ = self.worker.lines.send(Secret::new(line));
+        self.say_cleared(ask, Clearance::default());
+    }
+
+    /// The same under a clearance, which is checked when the line is written.
+    pub(super) fn say_cleared(&self, ask: Ask<'_>, clearance: Clearance) {
+        let mut line = serde_json::to_string(&Line { id: self.id, ask }).unwrap_or_default();
+        line.push('\n');
+        let letter = Letter { line: Secret::new(line), call: self.id, clearance };
+        let _ = self.worker.lines.send(letter);
     }
 
     /// The next word of the worker, or why there will be none.
@@ -222,12 +238,26 @@ fn unreadable(line: &[u8]) -> Option<Told> {
     Some(Told { id, word: Word::Unfit { why } })
 }
 
-/// Writes what is to be said, line by line, whole.
-async fn tell(feed: Option<Feed>, mut said: mpsc::UnboundedReceiver<Secret>) {
+/// Writes what is to be said, line by line, whole. A call whose clearance expired in the queue is told
+/// so; one that expired in the middle of its line ends the worker, which never reads the rest.
+async fn tell(feed: Option<Feed>, mut said: mpsc::UnboundedReceiver<Letter>, ear: Arc<Ear>) {
     let Some(mut feed) = feed else { return };
-    while let Some(line) = said.recv().await {
-        let written = feed.write_all(line.expose().as_bytes()).await;
-        if written.is_err() || feed.write_all(b"\n").await.is_err() {
+    while let Some(Letter { line, call, clearance }) = said.recv().await {
+        let (line, mut written) = (line.expose().as_bytes(), 0);
+        let may_leave = |_| clearance.check().is_ok();
+        let write =
+            poll_fn(|context| poll_write_line(&mut feed, line, &mut written, may_leave, context));
+        let torn = match write.await {
+            Ok(()) => continue,
+            Err(Unwritten::Broken(_)) => return,
+            Err(Unwritten::Withheld) => false,
+            Err(Unwritten::Torn) => true,
+        };
+        let listener = ear.calls().get(&call).cloned();
+        if let (Some(listener), Err(failure)) = (listener, clearance.check()) {
+            let _ = listener.try_send(Word::Withheld(Box::new(failure)));
+        }
+        if torn {
             return;
         }
     }

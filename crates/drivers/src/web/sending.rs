@@ -1,11 +1,14 @@
-//! The moment between connecting and sending, at which a submission is put on record.
+//! Submission and last check of a request: recorded between connecting and sending, and cleared again
+//! right before its bytes leave.
+//!
+//! INVARIANT: no request of an announced call leaves under a clearance that has expired.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use haft_driver::{Failure, Link};
+use haft_driver::{Clearance, Failure, Link};
 use haft_model::EffectState;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -25,6 +28,20 @@ pub(crate) enum Stage {
     Sent,
     /// The last request was answered with this status.
     Answered(u16),
+    /// The last request was answered with a question, and did nothing yet.
+    InputRequired,
+}
+
+impl Stage {
+    /// What is known of the effect of a call that ends here.
+    fn effect(self) -> EffectState {
+        match self {
+            Stage::Unsent => EffectState::NotSubmitted,
+            Stage::Announced | Stage::InputRequired => EffectState::NotCommitted,
+            Stage::Answered(200..=299) => EffectState::Committed,
+            Stage::Sent | Stage::Answered(_) => EffectState::Unknown,
+        }
+    }
 }
 
 /// The sending side of a call: it says when the first request goes out, and remembers how far it got.
@@ -35,10 +52,22 @@ pub(crate) struct Sending {
     unrecorded: Mutex<Option<Failure>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Reached {
     stage: Stage,
     given_up: bool,
+    /// The stage while nothing of the current request has left.
+    held: Stage,
+    /// Permission to send the request that was submitted last.
+    clearance: Clearance,
+}
+
+/// The submission of the next request.
+struct NextSubmission {
+    /// Whether nothing was submitted before.
+    first: bool,
+    /// The stage until it leaves.
+    held: Stage,
 }
 
 impl Sending {
@@ -53,7 +82,8 @@ impl Sending {
     }
 
     fn new(link: Option<Link>) -> Sending {
-        let reached = Mutex::new(Reached { stage: Stage::Unsent, given_up: false });
+        let (stage, held, clearance) = (Stage::Unsent, Stage::Announced, Clearance::default());
+        let reached = Mutex::new(Reached { stage, given_up: false, held, clearance });
         Sending { link, reached, unrecorded: Mutex::new(None) }
     }
 
@@ -68,12 +98,7 @@ impl Sending {
 
     /// What is known of the effect of a call that ends here.
     pub(crate) fn effect(&self) -> EffectState {
-        match self.stage() {
-            Stage::Unsent => EffectState::NotSubmitted,
-            Stage::Announced => EffectState::NotCommitted,
-            Stage::Answered(200..=299) => EffectState::Committed,
-            Stage::Sent | Stage::Answered(_) => EffectState::Unknown,
-        }
+        self.stage().effect()
     }
 
     /// From here on nothing is sent any more; what was sent, was.
@@ -85,6 +110,11 @@ impl Sending {
         self.reached(Stage::Answered(status));
     }
 
+    /// The backend asks before it acts: the next request is another submission.
+    pub(crate) fn input_required(&self) {
+        self.reached(Stage::InputRequired);
+    }
+
     fn reached(&self, stage: Stage) {
         self.lock().stage = stage;
     }
@@ -93,31 +123,81 @@ impl Sending {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why the submission could not be recorded, if that is why the call ended.
+    /// Why nothing was sent, if the submission was not recorded or its clearance expired.
     pub(crate) fn unrecorded(&self) -> Option<Failure> {
         self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The request is next. It is announced once, however many follow.
+    /// The request is next. It is submitted once, however often it is tried until it is answered. One
+    /// that follows a question is submitted anew, and one that follows another answer where the clearance
+    /// of the first has expired.
     pub(crate) async fn begin(&self) -> Result<(), Fault> {
-        if let (Stage::Unsent, Some(link)) = (self.stage(), &self.link) {
-            self.reached(Stage::Announced);
-            if let Err(failure) = link.submit().await {
-                *self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
-                return Err("the submission was not recorded".into());
+        if let (Some(next), Some(link)) = (self.next_submission(), &self.link) {
+            let NextSubmission { first, held } = next;
+            match link.submit().await {
+                Ok(clearance) => self.lock().clearance = clearance,
+                Err(failure) => {
+                    let effect = if first { failure.effect } else { held.effect() };
+                    return Err(self.withhold(Failure { effect, ..failure }));
+                }
             }
         }
-        let mut reached = self.lock();
-        if reached.given_up {
-            return Err("whoever wanted it sent has left".into());
-        }
-        reached.stage = Stage::Sent;
+        self.check()?;
+        self.reached(Stage::Sent);
         Ok(())
+    }
+
+    /// Last check before the first byte of a request: the caller still waits for it, and no other
+    /// process can have taken the call over.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.lock().given_up {
+            return Err("the caller has left".into());
+        }
+        self.check_clearance()
+    }
+
+    /// The same for the rest of a request that has begun to leave and cannot act before it is whole.
+    pub(crate) fn check_clearance(&self) -> Result<(), Fault> {
+        let mut reached = self.lock();
+        let Err(failure) = reached.clearance.check() else { return Ok(()) };
+        reached.stage = reached.held;
+        let effect = reached.stage.effect();
+        drop(reached);
+        Err(self.withhold(Failure { effect, ..failure }))
+    }
+
+    /// Submits again before an answer goes to a backend that works on the request: it may act on that.
+    pub(crate) async fn renew(&self) -> Result<(), Failure> {
+        let (Stage::Sent, Some(link)) = (self.stage(), &self.link) else { return Ok(()) };
+        let clearance = link.submit().await?;
+        self.lock().clearance = clearance;
+        Ok(())
+    }
+
+    fn withhold(&self, failure: Failure) -> Fault {
+        let words = failure.stop.message.clone();
+        *self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        words.into()
     }
 
     /// What was to be sent was not, and may be sent another way.
     pub(super) fn held_back(&self) {
-        self.reached(Stage::Announced);
+        let mut reached = self.lock();
+        reached.stage = reached.held;
+    }
+
+    /// What is to be submitted before the next request, if anything is. Nothing of that request has left
+    /// yet, and what the one before did stays known.
+    fn next_submission(&self) -> Option<NextSubmission> {
+        let mut reached = self.lock();
+        let (is_due, held) = match reached.stage {
+            Stage::Unsent | Stage::InputRequired => (true, Stage::Announced),
+            answered @ Stage::Answered(_) => (reached.clearance.check().is_err(), answered),
+            Stage::Announced | Stage::Sent => return None,
+        };
+        let first = reached.stage == Stage::Unsent;
+        (reached.stage, reached.held) = (held, held);
+        is_due.then_some(NextSubmission { first, held })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use haft_driver::conformance::{Case, Hostile, Ill, check, hardened, left};
+use haft_driver::conformance::{Case, Hostile, Ill, check, check_clearance, hardened, left};
 use haft_sandbox::AddressGuard;
 use haft_testkit::Folder;
 use serde_json::{Value, json};
@@ -88,4 +88,35 @@ fn fetching_keeps_its_promises_when_its_server_does_not() {
     let cases: Vec<_> = cases.collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     assert_eq!(runtime.block_on(hardened(&stage.builtin, &cases)), []);
+}
+
+#[test]
+fn expired_clearance_changes_no_file_and_fetches_nothing() {
+    let server = Server::new(|_, stream| send(stream, "200 OK", b"well"));
+    let guard = AddressGuard::public().allowing("127.0.0.1", server.port);
+    let stage = Stage::guarded(Folder::new().file("log", ""), guard);
+    let log = stage.folder.path().join("log");
+    let (size, hits) = (|| log.metadata().map_or(0, |file| file.len() as usize), || server.hits());
+    let write = plan("fs.write", json!({"path": "log", "content": "1", "mode": "append"}));
+    let fetch = plan("http.fetch", json!({"url": server.url("/")}));
+    let permits = [permit(&write), permit(&fetch)];
+    let most_bytes = 300;
+    let cases = [
+        Case {
+            name: "fs.write",
+            plan: &write,
+            permit: &permits[0],
+            most_bytes,
+            effects: Some(&size),
+        },
+        Case {
+            name: "http.fetch",
+            plan: &fetch,
+            permit: &permits[1],
+            most_bytes,
+            effects: Some(&hits),
+        },
+    ];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    assert_eq!(runtime.block_on(check_clearance(&stage.builtin, &cases)), []);
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use haft_driver::conformance::{Case, check};
+use haft_driver::conformance::{Case, check, check_clearance};
 use serde_json::json;
 
 use crate::plans::permit;
@@ -51,4 +51,16 @@ fn a_write_that_hangs_keeps_the_promises_of_a_driver() {
     hold("a write that hangs", &Stage::writing_script(script), 100);
     assert_eq!(crate::crowd::processes_with("sleep\097002"), Vec::<String>::new());
     assert_eq!(crate::crowd::processes_with("sleep\097003"), Vec::<String>::new());
+}
+
+#[test]
+fn expired_clearance_starts_no_program() {
+    let stage = Stage::writing_script("echo x >> out/done");
+    let plan = stage.plan(json!({"text": "hello"}));
+    let permit = permit(&plan);
+    let out = stage.folder.path().join("out");
+    let effects = || fs::read_to_string(out.join("done")).map_or(0, |text| text.lines().count());
+    let effects: Option<&(dyn Fn() -> usize + Sync)> = Some(&effects);
+    let case = Case { name: "a write", plan: &plan, permit: &permit, most_bytes: 100, effects };
+    assert_eq!(alone(check_clearance(&stage.driver(), &[case])), []);
 }

@@ -2,11 +2,12 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use haft_driver::Cancel;
+use haft_driver::{Cancel, Clearance};
 use haft_drivers::Http;
-use haft_model::{Code, EffectState, Stop};
+use haft_model::{Code, DualTime, EffectState, Stop, Timestamp};
 use haft_testkit::{Act, Then};
 use serde_json::json;
 
@@ -138,6 +139,63 @@ fn a_write_that_finds_its_connection_gone_is_sent_once_over_a_new_one() {
         }
     });
     assert_eq!(server.thread.join().unwrap().len(), 3);
+}
+
+/// A clearance that passes so many checks.
+fn passing(checks: usize) -> Clearance {
+    let made = AtomicUsize::new(0);
+    Clearance::until(DualTime::from(Timestamp::UNIX_EPOCH), move || {
+        let passed = made.fetch_add(1, Ordering::SeqCst) < checks;
+        DualTime::from(if passed { Timestamp::MIN } else { Timestamp::MAX })
+    })
+}
+
+/// Answers one request and closes, and gives what comes over the next connection.
+fn once_and_gone() -> (String, mpsc::Receiver<()>, std::thread::JoinHandle<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let (told, closed) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        serve(&mut listener.accept().unwrap().0);
+        told.send(()).unwrap();
+        let mut heard = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut heard).unwrap();
+        heard
+    });
+    (host, closed, thread)
+}
+
+#[test]
+fn clearance_expired_while_connecting_again_sends_nothing() {
+    let (host, closed, thread) = once_and_gone();
+    let mut stage = Stage::writing(json!({}))
+        .with("base_url", json!(format!("http://{host}")))
+        .with("network", json!({"egress": [host]}));
+    stage.network = vec![host];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let driver = stage.driver();
+    runtime.block_on(async {
+        call(&stage, &driver).await.output();
+        closed.recv().unwrap();
+        for _ in 0..500 {
+            tokio::task::yield_now().await;
+        }
+        // Those of the submission and of the connection that is gone.
+        stage.clearance = passing(2);
+        let fate = call(&stage, &driver).await.fate();
+        assert_eq!(fate, (Code::TimeoutBeforeSubmit, EffectState::NotCommitted, 1));
+    });
+    assert_eq!(thread.join().unwrap(), b"", "it connected, and sent nothing");
+}
+
+#[test]
+fn clearance_expired_during_connect_sends_nothing() {
+    let mut stage = Stage::writing(json!({})).haft(json!({"submitted": "on_connect"}));
+    // Those of the submission and before the connection.
+    stage.clearance = passing(2);
+    let fate = in_a_row(&stage, 1).pop().unwrap().fate();
+    assert_eq!(fate, (Code::TimeoutBeforeSubmit, EffectState::NotCommitted, 1));
+    assert_eq!(stage.backend.heard().len(), 0);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A driver of kind http keeps the promises of every driver.
 
-use haft_driver::conformance::{Case, Hostile, Ill, check, hardened, left};
+use haft_driver::conformance::{Case, Hostile, Ill, check, check_clearance, hardened, left};
 use haft_testkit::{Act, Then};
 use serde_json::json;
 
@@ -44,6 +44,25 @@ fn a_write_keeps_the_promises_of_a_driver_however_it_is_answered() {
 #[test]
 fn a_write_that_hangs_keeps_the_promises_of_a_driver() {
     hold("a write that hangs", &Stage::writing(json!({})), Some(Act::commits(Then::Hang)));
+}
+
+#[test]
+fn expired_clearance_sends_no_request() {
+    for (submitted, method) in
+        [("on_write", "POST"), ("on_connect", "POST"), ("on_write", "DELETE")]
+    {
+        let stage = Stage::writing(json!({"method": method})).haft(json!({"submitted": submitted}));
+        let plan = stage.plan(json!({"order": "o1"}));
+        let (permit, effects) = (permit(&plan), || stage.backend.heard().len());
+        let effects: Option<&(dyn Fn() -> usize + Sync)> = Some(&effects);
+        let case = Case { name: method, plan: &plan, permit: &permit, most_bytes: 1000, effects };
+        let (driver, runtime) = (stage.driver(), tokio::runtime::Builder::new_current_thread());
+        let runtime = { runtime }.enable_all().build().unwrap();
+        // The second time over the connection that the first one left.
+        for _ in 0..2 {
+            assert_eq!(runtime.block_on(check_clearance(&driver, &[case])), [], "{submitted}");
+        }
+    }
 }
 
 const SECRETS: [(&str, &str); 1] = [("KEY", "open-sesame")];

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_driver::{
-    Asked, Attempt, BoxFuture, Cancel, Driver, Failure, Link, Opened, Output, Said, Vault, Withheld,
+    Asked, Attempt, BoxFuture, Cancel, Clearance, Driver, Failure, Link, Opened, Output, Said,
+    Vault, Withheld,
 };
 use haft_drivers::{Declared, Http};
 use haft_model::{Code, Content, EffectState, Plan, Secret, Stop, Timestamp, ToolKey, Tri};
@@ -29,6 +30,8 @@ pub(crate) struct Stage {
     pub(crate) files: Option<PathBuf>,
     /// Is told of every part of a result.
     pub(crate) on_partial: Option<std::sync::mpsc::Sender<()>>,
+    /// What every submission is answered with.
+    pub(crate) clearance: Clearance,
 }
 
 /// What became of a call.
@@ -95,6 +98,7 @@ impl Stage {
             secrets: Vec::new(),
             files: None,
             on_partial: None,
+            clearance: Clearance::default(),
         }
     }
 
@@ -198,7 +202,7 @@ impl Ended {
         match said {
             Said::Submit(answer) => {
                 self.submissions += 1;
-                let _ = answer.send(on_submit().map(|()| haft_driver::Clearance::default()));
+                let _ = answer.send(on_submit().map(|()| stage.clearance.clone()));
             }
             Said::Wanted { slug, reply, .. } => {
                 self.wanted.push(slug);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_driver::{Abilities, Attempt, Cancel, Driver, Failure, Link, Output, Said, Vault};
+use haft_driver::{
+    Abilities, Attempt, Cancel, Driver, Failure, InquiryKind, Link, Output, Said, Vault,
+};
 use haft_drivers::{Declared, Mcp, Place};
 use haft_model::{Actor, ActorId, Code, EffectState, Plan, Progress, Stop, ToolKey, Tri};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
@@ -28,6 +30,8 @@ pub(crate) struct Stage {
     pub(crate) actor: &'static str,
     /// Whether whoever calls does not mind how long it takes.
     pub(crate) patient: bool,
+    /// Whether the caller fills in every form.
+    pub(crate) fills_in: bool,
     driver: Option<Arc<Mcp>>,
     pub(crate) runtime: Runtime,
 }
@@ -70,6 +74,7 @@ impl Stage {
             vault: None,
             actor: "agent:test",
             patient: false,
+            fills_in: false,
             driver: None,
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)
@@ -172,7 +177,11 @@ impl Stage {
         let (link, mut heard) = Link::new();
         let deadline = Instant::now() + self.patience;
         let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel.clone(), link).unwrap();
-        let able = Abilities { patient: self.patient, ..Abilities::default() };
+        let mut able = Abilities { patient: self.patient, ..Abilities::default() };
+        if self.fills_in {
+            able.kinds.insert(InquiryKind::Form);
+            able.told = json!({"elicitation": {"form": {}}});
+        }
         let attempt = attempt.known_by(self.key.clone()).with(self.vault.clone()).asking(able);
         let mut run = driver.run(attempt);
         let (mut submissions, mut progress) = (0, Vec::new());
@@ -186,7 +195,12 @@ impl Stage {
                     }
                     Said::Progress(said) => progress.push(said),
                     Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
-                    Said::Partial(_) | Said::Hide(_) | Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) | Said::Backgrounded => {}
+                    Said::Ask { asked, reply } => {
+                        let filled_in = json!({"action": "accept", "content": {}});
+                        let answers = asked.into_keys().map(|name| (name, filled_in.clone()));
+                        drop(reply.send(Ok(answers.collect())));
+                    }
+                    Said::Partial(_) | Said::Hide(_) | Said::CancelHeard | Said::Remark(_) | Said::Backgrounded => {}
                 },
             }
         };

@@ -1,6 +1,6 @@
 //! A driver of kind sdk keeps the promises of every driver, whichever runtime it has.
 
-use haft_driver::conformance::{Case, check};
+use haft_driver::conformance::{Case, check, check_clearance};
 use serde_json::{Value, json};
 
 use crate::plans::permit;
@@ -57,4 +57,17 @@ async fn a_function_of_node_that_hangs_keeps_the_promises_of_a_driver() {
 #[tokio::test]
 async fn a_function_of_python_that_hangs_keeps_the_promises_of_a_driver() {
     hold_while_it_hangs(Language::Python).await;
+}
+
+#[tokio::test]
+async fn expired_clearance_calls_no_function() {
+    for language in BOTH {
+        let stage = Stage::writing(language, "note");
+        let plan = stage.plan(json!({"text": "a", "ms": 0}));
+        let permit = permit(&plan);
+        let effects = || stage.notes().lines().count();
+        let effects: Option<&(dyn Fn() -> usize + Sync)> = Some(&effects);
+        let case = Case { name: "note", plan: &plan, permit: &permit, most_bytes: 1000, effects };
+        assert_eq!(check_clearance(&stage.driver(), &[case]).await, []);
+    }
 }

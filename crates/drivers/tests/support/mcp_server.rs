@@ -176,6 +176,7 @@ impl Server {
                 out.write_all(&[begin.into_bytes(), rest, b"\n".to_vec()].concat()).unwrap();
                 out.flush().unwrap();
             }
+            "ask" if params["inputResponses"].is_object() => self.add(id, given),
             "ask" => self.result(id, json!({
                 "resultType": "input_required", "requestState": "s",
                 "inputRequests": {"q": {"method": "elicitation/create", "params": {

@@ -68,7 +68,7 @@ fn hotel() -> Setting {
 
 impl Stage {
     /// The form that is open, once there is one.
-    async fn form(&self) -> QuestionRecord {
+    pub(crate) async fn form(&self) -> QuestionRecord {
         let filter = QuestionFilter { open: true, ..QuestionFilter::default() };
         let mut seen = None;
         loop {
@@ -85,7 +85,7 @@ impl Stage {
         self.store.questions(&filter).await.unwrap().pop().unwrap().state
     }
 
-    fn filled(&self, content: Value) -> Reply {
+    pub(crate) fn filled(&self, content: Value) -> Reply {
         Reply { content: Some(content), ..self.yes() }
     }
 }

@@ -22,7 +22,7 @@ const ALLOW: &str = "[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n";
 
 /// Both clocks of one machine: the time since boot is that of the timers, and the calendar can be set.
 #[derive(Clone)]
-struct Machine {
+pub(crate) struct Machine {
     boot: Instant,
     /// Seconds that stood still for the timers and not for the machine.
     slept: Arc<AtomicI64>,
@@ -31,7 +31,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn new() -> Machine {
+    pub(crate) fn new() -> Machine {
         Machine { boot: Instant::now(), slept: Arc::default(), ahead: 0 }
     }
 
@@ -39,7 +39,7 @@ impl Machine {
         Machine { ahead, ..self.clone() }
     }
 
-    fn sleep(&self, seconds: i64) {
+    pub(crate) fn sleep(&self, seconds: i64) {
         self.slept.fetch_add(seconds, Ordering::SeqCst);
     }
 
@@ -100,7 +100,7 @@ fn keyed(stage: &Stage) -> Call {
     Call { key: Some("k".to_owned()), ..Call::new(stage.agent(), "pay", json!({})) }
 }
 
-async fn recorded(stage: &Stage, id: &InvocationId) -> EffectState {
+pub(crate) async fn recorded(stage: &Stage, id: &InvocationId) -> EffectState {
     let filter = RunFilter { id: Some(id.clone()), ..RunFilter::default() };
     stage.store.runs(&filter).await.unwrap()[0].effect_state
 }

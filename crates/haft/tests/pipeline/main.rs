@@ -16,6 +16,7 @@ mod batches;
 mod broken;
 mod cancel;
 mod context;
+mod deadlines;
 mod ends;
 mod fallback;
 mod faults;

@@ -146,7 +146,8 @@ impl Story {
             Event::Submitted(submitted) => {
                 self.effect_state = self.effect_state.learn(EffectState::Submitted);
                 if let Some(attempt) = self.attempt(submitted.attempt) {
-                    attempt.submitted_at = Some(at);
+                    // Later records of the same attempt only move its deadline.
+                    attempt.submitted_at.get_or_insert(at);
                 }
             }
             Event::AttemptEnded(ended) => self.attempt_ended(ended, at),

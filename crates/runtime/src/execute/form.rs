@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use haft_driver::{BoxFuture, Failure, Inquiry};
 use haft_ledger::QuestionRecord;
 use haft_model::{
-    Code, Decision, Event, Form, InputEnded, Layer, Opinion, Progress, Question, QuestionState,
-    Says, Status, Stop, Verdict,
+    Code, Decision, EffectState, Event, Form, InputEnded, Layer, Opinion, Progress, Question,
+    QuestionState, Says, Status, Stop, Verdict,
 };
 use haft_policy::{Settlement, settle};
 use serde_json::{Value, json};
@@ -180,6 +180,10 @@ impl Walk<'_> {
             form: Some(form),
         };
         self.keep(&plan.input);
+        if running.effect == EffectState::Submitted {
+            // The backend waits as long as people do, and may act after that.
+            self.extend_submission(self.runtime.options.form);
+        }
         self.journal.note(Event::InputRequested(Box::new(question.clone())));
         self.journal.claim(&self.runtime.options);
         if let Err(stop) = self.journal.save().await {

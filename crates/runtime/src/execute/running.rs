@@ -227,9 +227,14 @@ fn late(effect: EffectState, said: EffectState) -> Stop {
         EffectState::None | EffectState::NotSubmitted => {
             Stop::new(Code::TimeoutBeforeSubmit, "time ran out before anything was sent")
         }
-        EffectState::NotCommitted => {
-            Stop::new(Code::TimeoutBeforeSubmit, "time ran out before anything took effect")
+        // On record as submitted; only its driver can say that nothing was sent.
+        EffectState::NotCommitted if said == EffectState::NotSubmitted => {
+            Stop::new(Code::TimeoutBeforeSubmit, "time ran out before anything was sent")
         }
+        EffectState::NotCommitted => Stop::new(
+            Code::TimeoutUnknownCommit,
+            "time ran out after it was sent, and it did not take effect",
+        ),
         _ => Stop::new(
             Code::TimeoutUnknownCommit,
             "time ran out after the effect had begun; nobody knows what became of it",

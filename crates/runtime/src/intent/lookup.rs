@@ -100,7 +100,8 @@ impl Walk<'_> {
         let entry = self.world.snapshot.find(&entry.contract.key().to_string())?;
         let understood = self.bind(call, entry, input.clone()).ok()?;
         let id = &record.run.invocation_id;
-        let until = self.runtime.past(id).await.ok()?.until();
+        let past = self.runtime.past(id).await.ok()?;
+        let until = past.until_or_after(self.runtime.possible_for(&understood));
         let time = Duration::from_millis(understood.plan.limits.timeout_ms);
         let key = &record.intent.key;
         let (became, answer) = self.runtime.became(id, key, &understood, until.as_ref()).await?;

@@ -34,7 +34,8 @@ impl Walk<'_> {
         let became = match self.as_it_was(past, id, past.ran()).await {
             Ok((_, understood)) => {
                 self.plan = Some(understood.plan.clone());
-                self.possible_until = past.until();
+                let possible_for = self.runtime.possible_for(&understood);
+                self.possible_until = past.until_or_after(possible_for);
                 self.became(&understood).await
             }
             Err(_) => None,

@@ -1,6 +1,7 @@
 //! What the ledger tells about a call that somebody else began.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use haft_model::{
     Code, Decided, Digest, DualTime, Event, Fact, Intent, InvocationId, Planned, Status, Stop,
@@ -58,6 +59,18 @@ impl Past {
     pub(crate) fn until(&self) -> Option<DualTime> {
         let sent = self.facts.iter().filter_map(|fact| match &fact.event {
             Event::Submitted(submitted) => submitted.until.clone(),
+            _ => None,
+        });
+        sent.reduce(DualTime::max)
+    }
+
+    /// The same with a deadline for submissions whose record has none: so long after they were recorded.
+    pub(crate) fn until_or_after(&self, possible_for: Duration) -> Option<DualTime> {
+        let sent = self.facts.iter().filter_map(|fact| match &fact.event {
+            Event::Submitted(submitted) => {
+                let usual = || DualTime::from(fact.at).later(possible_for);
+                Some(submitted.until.clone().unwrap_or_else(usual))
+            }
             _ => None,
         });
         sent.reduce(DualTime::max)

@@ -1,0 +1,52 @@
+//! Request body behind the last check: it is handed to the connection only while its clearance holds.
+//!
+//! A client that queues and connects by itself asks for the body last, when the connection stands. A
+//! request without its body cannot act.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http_body::{Frame, SizeHint};
+use reqwest::Body;
+
+use super::sending::{Fault, Sending};
+
+/// The bytes of a request, and the call that they are of.
+struct CheckedBody {
+    bytes: Body,
+    sending: Arc<Sending>,
+    checked: bool,
+}
+
+/// A body that is sent only if the call may still be sent when the connection asks for it.
+pub(crate) fn checked_body(bytes: Vec<u8>, sending: Arc<Sending>) -> Body {
+    Body::wrap(CheckedBody { bytes: bytes.into(), sending, checked: false })
+}
+
+impl http_body::Body for CheckedBody {
+    type Data = <Body as http_body::Body>::Data;
+    type Error = Fault;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Fault>>> {
+        if !self.checked {
+            if let Err(fault) = self.sending.check() {
+                return Poll::Ready(Some(Err(fault)));
+            }
+            self.checked = true;
+        }
+        let frame = Pin::new(&mut self.bytes).poll_frame(context);
+        frame.map(|frame| frame.map(|frame| frame.map_err(Into::into)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.bytes.size_hint()
+    }
+}

@@ -1,0 +1,80 @@
+//! Submission records of an attempt: written before each request that may act, with the time until which
+//! the backend may still carry it out.
+//!
+//! INVARIANT: the deadline on record is never earlier than the moment at which the last request of the
+//! attempt can take effect. `absent` counts from there on.
+
+use std::time::Duration;
+
+use haft_model::{DualTime, EffectState, Event, Stop, Submitted, after};
+
+use super::running::Running;
+use crate::Runtime;
+use crate::gate::Cleared;
+use crate::understand::Understood;
+use crate::walk::Walk;
+
+impl Walk<'_> {
+    /// Records that the effect begins now, and clears the driver to send for a while.
+    pub(super) async fn submit(&mut self, running: &mut Running<'_>) -> Result<(), Stop> {
+        let at = self.submitted(running.cleared);
+        #[cfg(feature = "sabotage")]
+        if haft_ledger::sabotage::Mechanism::SubmittedFirst.is_off() {
+            running.effect = EffectState::Submitted;
+            running.clearance = Some(self.journal.clearance(&self.runtime.options, &at));
+            return Ok(());
+        }
+        if let Err(stop) = self.journal.save().await {
+            self.journal.retract(|event| matches!(event, Event::Submitted(_)));
+            return Err(stop);
+        }
+        running.effect = EffectState::Submitted;
+        running.clearance = Some(self.journal.clearance(&self.runtime.options, &at));
+        Ok(())
+    }
+
+    /// Records another request of an attempt that was submitted before. The lease is renewed first: a
+    /// process that lost the call records nothing, and its driver sends nothing more.
+    pub(super) async fn submit_again(&mut self, running: &mut Running<'_>) -> Result<(), Stop> {
+        self.journal.prolong(&self.runtime.options).await?;
+        self.submit(running).await
+    }
+
+    /// Notes the submission with its deadline. Returns the moment of the submission.
+    pub(super) fn submitted(&mut self, cleared: &Cleared) -> DualTime {
+        let now = self.runtime.clock.time();
+        let until = now.later(self.runtime.possible_for(&cleared.understood));
+        self.note_submission(until);
+        now
+    }
+
+    /// Moves the deadline of a submitted attempt by the time for which its own time stands still.
+    pub(super) fn extend_submission(&mut self, by: Duration) {
+        if let Some(until) = &self.possible_until {
+            self.note_submission(until.later(by));
+        }
+    }
+
+    fn note_submission(&mut self, until: DualTime) {
+        let until = match self.possible_until.take() {
+            Some(before) => before.max(until),
+            None => until,
+        };
+        let attempt = self.attempt;
+        self.journal.note(Event::Submitted(Submitted { attempt, until: Some(until.clone()) }));
+        self.possible_until = Some(until);
+    }
+}
+
+impl Runtime {
+    /// How long after its submission a call may take effect: the timeout of an attempt, and the margin
+    /// that the contract's `final_after` raises.
+    pub(crate) fn possible_for(&self, understood: &Understood) -> Duration {
+        let now = self.clock.now();
+        let stated = understood.status.as_ref().and_then(|status| status.final_after);
+        let stated = stated.and_then(|span| after(now, span));
+        let stated = stated.map(|end| DualTime::from(end).remaining(&DualTime::from(now)));
+        let margin = self.options.final_after.max(stated.unwrap_or_default());
+        Duration::from_millis(understood.plan.limits.timeout_ms).saturating_add(margin)
+    }
+}
