@@ -174,6 +174,11 @@ impl Entry {
         self.schemas.get_or_init(compile).as_ref()
     }
 
+    /// The schemas, if a call compiled them already.
+    pub(crate) fn compiled_schemas(&self) -> Option<&Schemas> {
+        self.schemas.get()?.as_ref().ok()
+    }
+
     /// Where the contract stands on a day.
     pub fn lifecycle(&self, today: Date) -> Lifecycle {
         self.contract.tool.extras.lifecycle.on(today)

@@ -6,7 +6,7 @@ use haft_contract::did_you_mean;
 use haft_model::{
     Call, Code, Date, Digest, JsonFlaw, Limits, Plan, Route, Stop, canonical, settle_numbers,
 };
-use haft_notation::Schema;
+use haft_notation::{Violation, is_small};
 use serde_json::{Value, json};
 
 use crate::entry::Schemas;
@@ -174,32 +174,39 @@ impl Entry {
         };
         schema.fill(&mut input);
         settle_numbers(&mut input).map_err(|flaw| flaw.stop())?;
-        if schema.fits(&input) {
-            return Ok(input);
+        match schema.check(&input) {
+            Ok(()) => Ok(input),
+            Err(violations) => Err(misfit(Code::InputSchema, "the input", violations)),
         }
-        Err(misfit(Code::InputSchema, "the input", schema, &input))
     }
 
-    /// Whether it takes long to hold an input against the contract.
-    pub fn input_takes_long(&self, input: &Value, sender: Sender) -> bool {
-        self.schemas().is_ok_and(|schemas| match sender {
-            Sender::Caller => schemas.input.takes_long(input),
-            Sender::Host => schemas.whole_input.takes_long(input),
+    /// Whether parsing an input is certainly short: its schema is compiled, and few steps decide. The
+    /// answer itself is short, however large the input.
+    pub fn input_is_light(&self, input: &Value, sender: Sender) -> bool {
+        self.compiled_schemas().is_some_and(|schemas| match sender {
+            Sender::Caller => schemas.input.is_light(input),
+            Sender::Host => schemas.whole_input.is_light(input),
         })
     }
 
-    /// The same for an output.
-    pub fn output_takes_long(&self, output: &Value) -> bool {
-        self.schemas().is_ok_and(|schemas| schemas.output.takes_long(output))
+    /// The same for the check of an output.
+    pub fn output_is_light(&self, output: &Value) -> bool {
+        self.compiled_schemas().is_some_and(|schemas| schemas.output.is_light(output))
+    }
+
+    /// The same for the check of a context.
+    pub fn context_is_light(&self, context: &Value) -> bool {
+        self.compiled_schemas().is_some_and(|schemas| match &schemas.context {
+            Some(schema) => schema.is_light(context),
+            None => is_small(context),
+        })
     }
 
     /// Whether an output is what the contract promises.
     pub fn check_output(&self, output: &Value) -> Result<(), Stop> {
         let schemas = self.compiled()?;
-        if schemas.output.fits(output) {
-            return Ok(());
-        }
-        Err(misfit(Code::OutputInvalid, "the output", &schemas.output, output))
+        let checked = schemas.output.check(output);
+        checked.map_err(|violations| misfit(Code::OutputInvalid, "the output", violations))
     }
 
     fn compiled(&self) -> Result<&Schemas, Stop> {
@@ -215,17 +222,14 @@ fn check_context(entry: &Entry, context: &Value) -> Result<(), Stop> {
         return Err(flaw.inside("context").stop().at("context"));
     }
     let Ok(schemas) = entry.schemas() else { return Ok(()) };
-    match &schemas.context {
-        Some(schema) if !schema.fits(context) => {
-            Err(misfit(Code::InputContext, "the host's context", schema, context).at("context"))
-        }
-        _ => Ok(()),
-    }
+    let Some(schema) = &schemas.context else { return Ok(()) };
+    schema.check(context).map_err(|violations| {
+        misfit(Code::InputContext, "the host's context", violations).at("context")
+    })
 }
 
 /// Names the place, the rule and the value of every misfit; the first leads.
-fn misfit(code: Code, what: &str, schema: &Schema, value: &Value) -> Stop {
-    let violations = schema.violations(value);
+fn misfit(code: Code, what: &str, violations: Vec<Violation>) -> Stop {
     let first = violations.first();
     let place = first.map(|first| first.pointer.clone()).unwrap_or_default();
     let shown = if place.is_empty() { String::new() } else { format!(" at `{place}`") };

@@ -1,4 +1,4 @@
-//! What it costs to hold a value against a schema, counted before it is done.
+//! Cost limit of schema validation: the steps of a check are counted before it is made.
 //!
 //! A schema of a few kilobytes can ask for more steps than there is time: references expand, and
 //! applicators of one place multiply. The validator cannot be interrupted, so what would take too long is
@@ -6,11 +6,17 @@
 
 mod count;
 mod graph;
+mod pattern;
+mod size;
 
 use serde_json::Value;
 
 use crate::Fault;
+use count::NameCost;
 use graph::Graph;
+pub(crate) use graph::{DIALECT, Outside};
+use size::Size;
+pub use size::is_small;
 
 /// How many subschemas may apply to one place of a value, all references expanded. The largest documents
 /// that are imported by the tests need a few hundred.
@@ -46,6 +52,7 @@ pub(crate) enum Weight {
 #[derive(Debug)]
 pub(crate) struct Cost {
     graph: Graph,
+    names: Vec<NameCost>,
     /// All paths through the schema, by their weights; none where it goes round.
     paths: Option<u64>,
     in_place_depth: u32,
@@ -54,8 +61,8 @@ pub(crate) struct Cost {
 
 impl Cost {
     /// The cost of a schema, or why it can never be asked.
-    pub(crate) fn of(schema: &Value) -> Result<Cost, Fault> {
-        let graph = Graph::of(schema)?;
+    pub(crate) fn of(schema: &Value, outside: Outside) -> Result<Cost, Fault> {
+        let graph = Graph::of(schema, outside)?;
         let in_place = graph.in_place()?;
         if in_place.steps > MOST_IN_PLACE || in_place.depth > DEEPEST_IN_PLACE {
             return Err(Fault::new(format!(
@@ -66,32 +73,44 @@ impl Cost {
             .at(in_place.pointer)
             .help("refer to a definition once, and nest `allOf`, `anyOf` and `oneOf` less deep"));
         }
-        let (paths, has_patterns) = (graph.paths(), graph.has_patterns());
-        Ok(Cost { graph, paths, in_place_depth: in_place.depth, has_patterns })
+        let (names, paths, has_patterns) =
+            (graph.name_costs(), graph.paths(), graph.has_patterns());
+        Ok(Cost { graph, names, paths, in_place_depth: in_place.depth, has_patterns })
     }
 
-    /// What holding a value against the schema comes to.
+    /// Whether a check is certainly short. This takes no longer than such a check, however large the value.
+    pub(crate) fn is_light(&self, value: &Value) -> bool {
+        Size::small(value).is_some_and(|size| self.is_few(&size, value))
+    }
+
+    /// What holding a value against the schema comes to. This may take as long as the check.
     pub(crate) fn weigh(&self, value: &Value) -> Weight {
         let size = Size::of(value);
         if size.depth >= Size::DEEPEST {
             return Weight::Excessive;
         }
-        let frames = size.depth.saturating_mul(u64::from(self.in_place_depth) + 2);
-        let is_shallow = frames <= FEW_FRAMES;
-        let most = self.paths.map(|paths| {
-            let text = if self.has_patterns { size.bytes } else { size.bytes / 64 };
-            paths.saturating_mul(size.nodes.saturating_add(text))
-        });
-        if is_shallow && most.is_some_and(|most| most <= FEW_STEPS) {
+        if self.is_few(&size, value) {
             return Weight::Light;
         }
-        let count = || self.graph.steps(value, MOST_STEPS);
-        let steps = if is_shallow { count() } else { on_large_stack(count).flatten() };
+        let count = || self.graph.steps(&self.names, value, MOST_STEPS);
+        let steps = if self.is_shallow(&size) { count() } else { on_large_stack(count).flatten() };
         match steps {
-            Some(steps) if steps <= FEW_STEPS && is_shallow => Weight::Light,
-            Some(steps) if steps <= MOST_STEPS => Weight::Heavy,
-            Some(_) | None => Weight::Excessive,
+            Some(_) => Weight::Heavy,
+            None => Weight::Excessive,
         }
+    }
+
+    /// Whether a check takes few steps on a stack of ordinary size.
+    fn is_few(&self, size: &Size, value: &Value) -> bool {
+        let text = if self.has_patterns { size.bytes } else { size.bytes / 64 };
+        let most = |paths: u64| paths.saturating_mul(size.nodes.saturating_add(text));
+        self.is_shallow(size)
+            && (self.paths.is_some_and(|paths| most(paths) <= FEW_STEPS)
+                || self.graph.steps(&self.names, value, FEW_STEPS).is_some())
+    }
+
+    fn is_shallow(&self, size: &Size) -> bool {
+        size.depth.saturating_mul(u64::from(self.in_place_depth) + 2) <= FEW_FRAMES
     }
 }
 
@@ -102,44 +121,6 @@ pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option
         let thread = std::thread::Builder::new().stack_size(LARGE_STACK);
         thread.spawn_scoped(scope, work).ok()?.join().ok()
     })
-}
-
-/// How large a value is.
-struct Size {
-    nodes: u64,
-    bytes: u64,
-    depth: u64,
-}
-
-impl Size {
-    /// Nothing that is read from a text is deeper; what is, counts as if it were endless.
-    const DEEPEST: u64 = 1000;
-
-    fn of(value: &Value) -> Size {
-        let mut size = Size { nodes: 0, bytes: 0, depth: 0 };
-        size.add(value, 1);
-        size
-    }
-
-    fn add(&mut self, value: &Value, depth: u64) {
-        self.nodes += 1;
-        self.depth = self.depth.max(depth);
-        if depth >= Size::DEEPEST {
-            self.nodes = u64::MAX / 2;
-            return;
-        }
-        match value {
-            Value::String(text) => self.bytes += text.len() as u64,
-            Value::Array(items) => items.iter().for_each(|item| self.add(item, depth + 1)),
-            Value::Object(fields) => {
-                for (name, item) in fields {
-                    self.bytes += name.len() as u64;
-                    self.add(item, depth + 1);
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
 }
 
 #[cfg(test)]

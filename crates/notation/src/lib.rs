@@ -18,6 +18,7 @@ mod template;
 mod visible;
 
 pub use condition::Condition;
+pub use cost::is_small;
 pub use fault::Fault;
 pub use path::Path;
 pub use pattern::{Pattern, SearchPattern, ecma_fault, ecma_group};

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests;
+mod violation;
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -11,13 +12,8 @@ use jsonschema::{Draft, PatternOptions, Registry, Validator};
 use serde_json::{Map, Value, json};
 
 use crate::Fault;
-use crate::cost::{Cost, MOST_STEPS, Weight, on_large_stack};
-
-/// The dialect every schema is read in.
-const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-
-/// How many ways in which a value does not fit are told.
-const MOST_VIOLATIONS: usize = 100;
+use crate::cost::{Cost, DIALECT, MOST_STEPS, Outside, Weight, on_large_stack};
+pub use violation::Violation;
 
 /// How large a compiled `pattern` may be; a pattern that explodes stops here.
 const LARGEST_PATTERN: usize = 1 << 20;
@@ -29,18 +25,22 @@ const REF_ADDRESSES: [&str; 2] = [
 ];
 
 /// The schema of an AIP-27 reference, which the AIP names and does not publish.
-static REFERENCES: LazyLock<Option<Registry<'static>>> = LazyLock::new(|| {
-    let reference = json!({
+static REFERENCE: LazyLock<Value> = LazyLock::new(|| {
+    json!({
         "$schema": DIALECT,
         "oneOf": [
             { "type": "string", "pattern": "^(ws://[a-z]+/.+|[a-z][a-z0-9_]*:.+)$" },
             { "type": "object", "required": ["kind"],
               "properties": { "kind": { "type": "string", "pattern": "^[a-z][a-z0-9_]*$" } } },
         ],
-    });
+    })
+});
+
+/// That schema under its addresses.
+static REFERENCES: LazyLock<Option<Registry<'static>>> = LazyLock::new(|| {
     let mut registry = Registry::new();
     for address in REF_ADDRESSES {
-        registry = registry.add(address, reference.clone()).ok()?;
+        registry = registry.add(address, REFERENCE.clone()).ok()?;
     }
     registry.prepare().ok()
 });
@@ -71,7 +71,7 @@ impl Library {
 
     /// Compiles a schema that may refer to the documents of the library.
     pub fn compile(&self, schema: &Value) -> Result<Schema, Fault> {
-        compile(schema, Some(&self.registry))
+        compile(schema, Outside::Trusted, Some(&self.registry))
     }
 }
 
@@ -87,23 +87,10 @@ impl jsonschema::Retrieve for Absent {
     }
 }
 
-/// One way in which a value does not fit.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Violation {
-    /// JSON pointer into the value.
-    pub pointer: String,
-    /// The keyword that says no.
-    pub rule: String,
-    /// What is wrong, in one line.
-    pub message: String,
-    /// The value that does not fit, cut short if it is long.
-    pub value: Value,
-}
-
 impl Schema {
     /// Compiles a schema. Never reaches for the network or the disk.
     pub fn compile(schema: &Value) -> Result<Schema, Fault> {
-        compile(schema, REFERENCES.as_ref())
+        compile(schema, reference(), REFERENCES.as_ref())
     }
 
     /// Fills in the defaults of absent properties.
@@ -117,54 +104,63 @@ impl Schema {
         }
     }
 
-    /// Whether it takes long to hold a value against the schema, so that nobody should wait for it on a
-    /// thread that others need.
-    pub fn takes_long(&self, value: &Value) -> bool {
-        self.cost.weigh(value) == Weight::Heavy
+    /// Whether a check of a value is certainly short enough for an async worker. The answer itself is,
+    /// however large the value.
+    pub fn is_light(&self, value: &Value) -> bool {
+        self.cost.is_light(value)
     }
 
     /// Whether a value fits; the quick question. One that would take too long to be held against the schema
     /// does not.
     pub fn fits(&self, value: &Value) -> bool {
-        match self.cost.weigh(value) {
+        self.fits_by(self.cost.weigh(value), value)
+    }
+
+    fn fits_by(&self, weight: Weight, value: &Value) -> bool {
+        match weight {
             Weight::Light => self.validator.is_valid(value),
             Weight::Heavy => on_large_stack(|| self.validator.is_valid(value)).unwrap_or(false),
             Weight::Excessive => false,
         }
     }
 
+    /// Holds a value against the schema, its cost counted once.
+    pub fn check(&self, value: &Value) -> Result<(), Vec<Violation>> {
+        let weight = self.cost.weigh(value);
+        if self.fits_by(weight, value) {
+            return Ok(());
+        }
+        Err(match weight {
+            Weight::Light => violation::found(&self.validator, value),
+            Weight::Heavy => {
+                vec![Violation::of_cost("it is too large for the places to be told", value)]
+            }
+            Weight::Excessive => {
+                let message = format!(
+                    "checking it takes more than {MOST_STEPS} steps; make it smaller, or the schema simpler"
+                );
+                vec![Violation::of_cost(&message, value)]
+            }
+        })
+    }
+
     /// The ways in which a value does not fit, a hundred at most. Of a value that takes long to check only
     /// whether it fits is told, since each place would cost as much again.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
-        let whole = |message: String| {
-            let (pointer, rule) = (String::new(), "cost".to_owned());
-            vec![Violation { pointer, rule, message, value: shortened(value) }]
-        };
-        match self.cost.weigh(value) {
-            Weight::Light => self.all_violations(value),
-            Weight::Heavy if self.fits(value) => Vec::new(),
-            Weight::Heavy => whole("it is too large for the places to be told".to_owned()),
-            Weight::Excessive => whole(format!(
-                "checking it takes more than {MOST_STEPS} steps; make it smaller, or the schema simpler"
-            )),
-        }
-    }
-
-    fn all_violations(&self, value: &Value) -> Vec<Violation> {
-        self.validator
-            .iter_errors(value)
-            .take(MOST_VIOLATIONS)
-            .map(|error| Violation {
-                pointer: error.instance_path().to_string(),
-                rule: error.kind().keyword().to_owned(),
-                message: error.to_string(),
-                value: shortened(error.instance()),
-            })
-            .collect()
+        self.check(value).err().unwrap_or_default()
     }
 }
 
-fn compile(schema: &Value, registry: Option<&Registry<'static>>) -> Result<Schema, Fault> {
+/// What a contract's schema may refer to besides itself.
+fn reference() -> Outside {
+    Outside::One(&REF_ADDRESSES, &REFERENCE)
+}
+
+fn compile(
+    schema: &Value,
+    outside: Outside,
+    registry: Option<&Registry<'static>>,
+) -> Result<Schema, Fault> {
     let mut options = jsonschema::options()
         .with_draft(Draft::Draft202012)
         .with_pattern_options(PatternOptions::regex().size_limit(LARGEST_PATTERN))
@@ -172,7 +168,7 @@ fn compile(schema: &Value, registry: Option<&Registry<'static>>) -> Result<Schem
     if let Some(registry) = registry {
         options = options.with_registry(registry);
     }
-    let cost = Cost::of(schema)?;
+    let cost = Cost::of(schema, outside)?;
     let validator = options.build(schema).map_err(|cause| {
         Fault::new(format!("the schema does not compile: {cause}"))
             .at(cause.instance_path().to_string())
@@ -206,7 +202,9 @@ pub fn inspect(schema: &Value) -> Vec<Fault> {
     let mut anchors = BTreeSet::new();
     collect_anchors(schema, &mut anchors);
     walk(schema, schema, "", &anchors, &mut faults);
-    faults.extend(Cost::of(schema).err());
+    let costly = Cost::of(schema, reference()).err();
+    let is_told = |fault: &Fault| faults.iter().any(|told| told.pointer == fault.pointer);
+    faults.extend(costly.filter(|fault| !is_told(fault)));
     faults.extend(inexact_default(schema));
     faults
 }
@@ -313,29 +311,8 @@ fn pattern_fault(pattern: &str) -> Option<Fault> {
         .build(&probe)
         .err()
         .map(|_| {
-            Fault::new(format!("the pattern `{}` is refused", shorten(pattern))).help(
+            Fault::new(format!("the pattern `{}` is refused", violation::shorten(pattern))).help(
                 "patterns run in linear time: no lookaround, no backreference, no huge repetition",
             )
         })
-}
-
-fn shortened(value: &Value) -> Value {
-    const LONGEST: usize = 120;
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Array(_) | Value::Object(_) => value.to_string(),
-        _ => return value.clone(),
-    };
-    if text.len() <= LONGEST {
-        return value.clone();
-    }
-    Value::String(shorten(&text))
-}
-
-fn shorten(text: &str) -> String {
-    const LONGEST: usize = 120;
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }

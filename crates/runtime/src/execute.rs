@@ -65,7 +65,8 @@ impl Walk<'_> {
             }
             cleared = again?;
         };
-        if let Err(stop) = self.still_the_same(&cleared) {
+        let workload = checking::Workload::of_value(&cleared.understood.plan.input);
+        if let Err(stop) = workload.run(|| self.still_the_same(&cleared)) {
             self.journal.phase(CallPhase::Execute, PhaseOutcome::Failed);
             return Err(stop.into());
         }

@@ -12,7 +12,7 @@ use haft_model::{
 };
 use serde_json::Value;
 
-use crate::checking;
+use crate::checking::{self, Workload};
 use crate::render;
 use crate::walk::{Halt, Walk};
 use held::Held;
@@ -42,9 +42,12 @@ impl Walk<'_> {
     async fn conclude(&mut self, outcome: Result<Output, Failure>) -> Envelope {
         let came = self.map(outcome);
         let came = self.post_hooks(came).await;
-        let held = self.hold(came.output.as_ref());
-        let came = self.withheld(came, &held);
-        let envelope = self.envelope(&came, held);
+        let workload = Workload::of_output(came.output.as_ref());
+        let envelope = workload.run(|| {
+            let held = self.hold(came.output.as_ref());
+            let came = self.withheld(came, &held);
+            self.envelope(&came, held)
+        });
         let envelope = self.emit(envelope).await;
         self.tell_original(&envelope).await;
         envelope
@@ -133,7 +136,7 @@ impl Walk<'_> {
         let Some(entry) = &self.entry else { return Ok(()) };
         match &output.structured {
             Some(value) => checking::check_output(entry, value),
-            None => entry.check_output(&Value::Object(Default::default())),
+            None => checking::check_output(entry, &Value::Object(Default::default())),
         }
     }
 
@@ -236,8 +239,11 @@ impl Walk<'_> {
 
     /// Phase 13: the result exists before anybody is told that the call is over.
     async fn emit(&mut self, mut envelope: Envelope) -> Envelope {
-        let bytes = serde_json::to_vec(&envelope).unwrap_or_default();
-        let kept = self.discretion.keep(&Value::Null, bytes);
+        let workload = Workload::of_result(envelope.structured_content.as_ref(), &envelope.content);
+        let kept = workload.run(|| {
+            let bytes = serde_json::to_vec(&envelope).unwrap_or_default();
+            self.discretion.keep(&Value::Null, bytes)
+        });
         let result = self.journal.keep(kept);
         self.journal.note(Event::ResultCreated(ResultCreated {
             result,
@@ -335,7 +341,7 @@ impl Walk<'_> {
     pub(crate) fn came_to(&self, output: Output) -> Envelope {
         let effect = output.effect;
         let error = self.promised(&output).err().map(|stop| self.error(stop, effect));
-        let held = self.looked_at(Some(&output));
+        let held = Workload::of_output(Some(&output)).run(|| self.looked_at(Some(&output)));
         self.composed(&Came { output: Some(output), error, effect }, held)
     }
 

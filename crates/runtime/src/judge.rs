@@ -8,6 +8,7 @@ use haft_model::{
 use haft_policy::{Circumstances, Matter, TargetGuard, Targets, Usage, decide};
 use serde_json::{Value, json};
 
+use crate::checking;
 use crate::journal::unrecorded;
 use crate::redact::Redactor;
 use crate::understand::Understood;
@@ -98,13 +99,15 @@ impl Runtime {
             states: world.states(&entry, &call.actor, now).await,
             avoid: self.resting(&world, call, &entry, &input.clone().unwrap_or_default(), now),
         };
-        let explained = world.snapshot.explain(call, input, utc_day(now), &outlook)?;
+        // A preview is made for a person, who does not notice a change of threads.
+        let today = utc_day(now);
+        let explained = checking::beside(|| world.snapshot.explain(call, input, today, &outlook))?;
         let input = match &explained.input {
             Some(Ok(input)) => input.clone(),
             None => json!({}),
             Some(Err(_)) => return Ok(Why { explained, decision: None, unready: None }),
         };
-        let bind = |outlook| world.snapshot.bind(&entry, call, input.clone(), outlook);
+        let bind = |outlook| checking::bind(&world.snapshot, &entry, call, input.clone(), outlook);
         let plan = match bind(&outlook) {
             Ok((plan, _)) => plan,
             // Whether a driver is ready is another question than whether it may.

@@ -111,7 +111,7 @@ impl Understood {
         input: Value,
         outlook: &Outlook,
     ) -> Result<Understood, Stop> {
-        let (mut plan, binding) = world.snapshot.bind(entry, call, input, outlook)?;
+        let (mut plan, binding) = checking::bind(&world.snapshot, entry, call, input, outlook)?;
         let driver = world.drivers.get(&plan.route.driver).cloned().ok_or_else(|| {
             let kind = binding.driver.kind.name();
             Stop::new(

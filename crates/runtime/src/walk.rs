@@ -197,16 +197,17 @@ impl<'r> Walk<'r> {
             self.journal.refuse(stop.clone());
             return Err(stop.into());
         }
-        let entry = self.resolve(call, manner)?;
+        let workload = checking::Workload::of_call(call);
+        let entry = workload.run(|| self.resolve(call, manner))?;
         if !self.nested {
             self.runtime.is_open()?;
         }
         self.runtime.declare(&entry).await;
-        let input = self.parse(call, &entry)?;
+        let input = workload.run(|| self.parse(call, &entry))?;
         self.wait_for_siblings(manner).await?;
         self.look(call, &entry).await;
         self.recognise(call, &entry, &input, manner).await?;
-        let understood = self.understand(call, entry, input)?;
+        let understood = workload.run(|| self.understand(call, entry, input))?;
         self.journal.may_take(Duration::from_millis(understood.plan.limits.timeout_ms));
         self.begin_undoing(call).await?;
         let heard = self.hear(call, understood).await?;

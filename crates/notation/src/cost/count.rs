@@ -1,4 +1,7 @@
-//! Counting: what a schema expands to, and how many steps a value takes through it.
+//! Cost estimate: what a schema expands to, and how many steps a value takes through it.
+//!
+//! The estimate is itself bounded: it ends at the first step beyond its budget, and every pair of a part and
+//! a place is counted once.
 
 use std::collections::HashMap;
 
@@ -12,6 +15,11 @@ const STATES: u64 = 16;
 
 /// How many pairs of a part and a value are remembered while steps are counted.
 const MOST_PAIRS: usize = 1 << 20;
+
+/// How many subschemas of the meta-schema apply to one place, and how deep they stand in each other: it is
+/// made of eight vocabularies.
+const META_STEPS: u64 = 64;
+const META_DEPTH: u32 = 8;
 
 /// What applies to one place, at the part where it is the most.
 pub(super) struct InPlace {
@@ -36,9 +44,10 @@ impl Graph {
     pub(super) fn in_place(&self) -> Result<InPlace, Fault> {
         let join = |node: &Node, below: &[(u64, u32)]| {
             let again = if node.asks_again { 3 } else { 1 };
+            let own = if node.is_meta_schema { (META_STEPS, META_DEPTH) } else { (1, 0) };
             let steps = below.iter().fold(0_u64, |sum, (steps, _)| sum.saturating_add(*steps));
             let depth = below.iter().map(|(_, depth)| depth.saturating_add(1)).max().unwrap_or(0);
-            (steps.saturating_mul(again).saturating_add(1), depth)
+            (steps.saturating_mul(again).saturating_add(own.0), depth.max(own.1))
         };
         let found = self.folded(|node| node.same.clone(), join).map_err(|GoesRound(part)| {
             let pointer = self.nodes.get(part).map(|node| node.pointer.clone()).unwrap_or_default();
@@ -62,7 +71,8 @@ impl Graph {
             return None;
         }
         let join = |node: &Node, below: &[u64]| {
-            let own = node.weight.saturating_add((node.per_byte + node.per_name_byte) / STATES);
+            let per_byte = node.per_byte.saturating_add(node.per_name_byte);
+            let own = node.weight.saturating_add(per_byte / STATES);
             below.iter().fold(own, |sum, one| sum.saturating_add(*one))
         };
         self.folded(Node::parts, join).ok()?.first().copied()
@@ -128,10 +138,25 @@ impl Graph {
         }
     }
 
-    /// How many steps a value takes, at most; none where counting itself would take too long.
-    pub(super) fn steps(&self, value: &Value, most: u64) -> Option<u64> {
-        let mut steps = Steps { graph: self, most, known: HashMap::new() };
-        steps.of(0, value)
+    /// What a property's name costs at every part. A name has no members, so this depends on its length
+    /// alone, and names are charged without a walk over what the part expands to.
+    pub(super) fn name_costs(&self) -> Vec<NameCost> {
+        let join = |node: &Node, below: &[NameCost]| {
+            let own = NameCost { weight: node.weight, per_byte: node.per_byte };
+            below.iter().fold(own, |sum, one| NameCost {
+                weight: sum.weight.saturating_add(one.weight),
+                per_byte: sum.per_byte.saturating_add(one.per_byte),
+            })
+        };
+        self.folded(|node| node.same.clone(), join).unwrap_or_default()
+    }
+
+    /// How many steps a value takes; none where they are more than `most`, or where counting them takes as
+    /// long as making them.
+    pub(super) fn steps(&self, names: &[NameCost], value: &Value, most: u64) -> Option<u64> {
+        let most_pairs = usize::try_from(most).unwrap_or(MOST_PAIRS).min(MOST_PAIRS);
+        let mut steps = Steps { graph: self, names, most, most_pairs, known: HashMap::new() };
+        steps.count(0, value)
     }
 }
 
@@ -144,32 +169,47 @@ impl Node {
     }
 }
 
+/// The cost of a property's name, all references expanded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct NameCost {
+    weight: u64,
+    /// States of patterns that each byte of the name may visit.
+    per_byte: u64,
+}
+
+impl NameCost {
+    fn of(self, name: &str) -> u64 {
+        self.weight.saturating_add(per_byte(name, self.per_byte))
+    }
+}
+
 /// Steps of one value, each pair of a part and a place counted once however often it is reached.
 struct Steps<'g> {
     graph: &'g Graph,
+    names: &'g [NameCost],
     most: u64,
+    most_pairs: usize,
     known: HashMap<(Part, *const Value), u64>,
 }
 
 impl Steps<'_> {
-    fn of(&mut self, part: Part, value: &Value) -> Option<u64> {
+    fn count(&mut self, part: Part, value: &Value) -> Option<u64> {
         let key = (part, std::ptr::from_ref(value));
         if let Some(known) = self.known.get(&key) {
             return Some(*known);
         }
         let graph = self.graph;
         let node = graph.nodes.get(part)?;
-        let mut total = node.weight;
+        let mut total = self.sum(node.weight, 0)?;
         let mut members = 0;
         match value {
-            Value::String(text) => {
-                total = total.saturating_add(text.len() as u64 * node.per_byte / STATES);
-            }
+            Value::String(text) => total = self.sum(total, per_byte(text, node.per_byte))?,
             Value::Array(items) => {
                 members = items.len() as u64;
                 for (index, item) in items.iter().enumerate() {
                     for part in node.prefix.get(index).into_iter().chain(&node.items) {
-                        total = total.saturating_add(self.of(*part, item)?);
+                        let below = self.count(*part, item)?;
+                        total = self.sum(total, below)?;
                     }
                 }
             }
@@ -179,12 +219,13 @@ impl Steps<'_> {
                     let named = node.named.get(name);
                     let others = node.others.iter().filter(|_| named.is_none());
                     for part in named.into_iter().chain(others).chain(&node.patterns) {
-                        total = total.saturating_add(self.of(*part, item)?);
+                        let below = self.count(*part, item)?;
+                        total = self.sum(total, below)?;
                     }
-                    let bytes = name.len() as u64 * node.per_name_byte / STATES;
-                    total = total.saturating_add(bytes + node.patterns.len() as u64);
+                    total = self.sum(total, node.patterns.len() as u64)?;
+                    total = self.sum(total, per_byte(name, node.per_name_byte))?;
                     for part in &node.names {
-                        total = total.saturating_add(self.of_name(*part, name)?);
+                        total = self.sum(total, self.names.get(*part)?.of(name))?;
                     }
                 }
             }
@@ -192,21 +233,25 @@ impl Steps<'_> {
         }
         let again = if node.asks_again { members.saturating_add(2) } else { 1 };
         for part in &node.same {
-            total = total.saturating_add(self.of(*part, value)?.saturating_mul(again));
+            let same = self.count(*part, value)?;
+            total = self.sum(total, same.saturating_mul(again))?;
         }
-        let total = total.saturating_add(members);
-        let is_too_much = total > self.most || self.known.len() > MOST_PAIRS;
+        let total = self.sum(total, members)?;
+        if self.known.len() >= self.most_pairs {
+            return None;
+        }
         self.known.insert(key, total);
-        (!is_too_much).then_some(total)
+        Some(total)
     }
 
-    /// The steps of a name, which is no value of its own.
-    fn of_name(&mut self, part: Part, name: &str) -> Option<u64> {
-        let node = self.graph.nodes.get(part)?;
-        let mut total = node.weight + name.len() as u64 * node.per_byte / STATES;
-        for part in &node.same {
-            total = total.saturating_add(self.of_name(*part, name)?);
-        }
-        (total <= self.most).then_some(total)
+    /// A sum within the budget.
+    fn sum(&self, total: u64, more: u64) -> Option<u64> {
+        let sum = total.saturating_add(more);
+        (sum <= self.most).then_some(sum)
     }
+}
+
+/// What matching a text costs by the states that each of its bytes may visit.
+fn per_byte(text: &str, states: u64) -> u64 {
+    (text.len() as u64).saturating_mul(states) / STATES
 }

@@ -1,15 +1,36 @@
-//! A schema as a graph: its references followed, each part with those that apply to the same place of a
-//! value and those that apply below it.
+//! Schema graph: its references followed, each part with those that apply to the same place of a value and
+//! those that apply below it.
+//!
+//! What the validator would follow and the graph cannot is refused, so that nothing applies uncounted.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
+use super::pattern::states;
 use crate::Fault;
 use crate::keywords::{Holds, below, holds};
 
 /// A part of a schema, by its place in the graph.
 pub(super) type Part = usize;
+
+/// The dialect of schemas, and the address of its meta-schema.
+pub(crate) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// What a value costs per place where it is held against the meta-schema.
+const META_WEIGHT: u64 = 64;
+
+/// How many states of the meta-schema's patterns each byte of a text may visit.
+const META_STATES: u64 = 16;
+
+/// The documents that a schema may refer to besides itself.
+#[derive(Clone, Copy)]
+pub(crate) enum Outside {
+    /// This document, under these addresses. Its cost is counted as if it stood in the schema.
+    One(&'static [&'static str], &'static Value),
+    /// Documents that the operator chose. Their cost is not counted.
+    Trusted,
+}
 
 /// A schema with its references followed.
 #[derive(Debug)]
@@ -41,6 +62,8 @@ pub(super) struct Node {
     pub(super) prefix: Vec<Part>,
     /// What applies to items.
     pub(super) items: Vec<Part>,
+    /// Whether it stands for the meta-schema, which applies to every value inside a value.
+    pub(super) is_meta_schema: bool,
 }
 
 /// A schema that is still to be read, with the document that its references begin at.
@@ -53,6 +76,8 @@ struct Pending<'s> {
 
 struct Builder<'s> {
     root: &'s Value,
+    outside: Outside,
+    meta_schema: Option<Part>,
     nodes: Vec<Node>,
     known: HashMap<(*const Value, *const Value), Part>,
     pending: Vec<Pending<'s>>,
@@ -60,12 +85,19 @@ struct Builder<'s> {
 }
 
 impl Graph {
-    /// The graph of a schema. A reference that leads nowhere is left to the compiler.
-    pub(super) fn of(schema: &Value) -> Result<Graph, Fault> {
+    /// The graph of a schema, or the first reference that cannot be followed.
+    pub(super) fn of(schema: &Value, outside: Outside) -> Result<Graph, Fault> {
         let mut anchors = BTreeMap::new();
         collect_anchors(schema, &mut anchors);
-        let (nodes, known, pending) = (Vec::new(), HashMap::new(), Vec::new());
-        let mut builder = Builder { root: schema, nodes, known, pending, anchors };
+        let mut builder = Builder {
+            root: schema,
+            outside,
+            meta_schema: None,
+            nodes: Vec::new(),
+            known: HashMap::new(),
+            pending: Vec::new(),
+            anchors,
+        };
         builder.part(schema, schema, String::new());
         while let Some(next) = builder.pending.pop() {
             let (part, node) = (next.part, builder.read(next)?);
@@ -83,8 +115,7 @@ impl Graph {
 
 impl<'s> Builder<'s> {
     fn part(&mut self, schema: &'s Value, resource: &'s Value, pointer: String) -> Part {
-        let is_resource = schema.get("$id").is_some_and(Value::is_string);
-        let resource = if is_resource { schema } else { resource };
+        let resource = if is_resource(schema) { schema } else { resource };
         let key = (std::ptr::from_ref(schema), std::ptr::from_ref(resource));
         if let Some(part) = self.known.get(&key) {
             return *part;
@@ -101,6 +132,7 @@ impl<'s> Builder<'s> {
         let Value::Object(fields) = schema else {
             return Ok(Node { pointer, weight: 1, ..Node::default() });
         };
+        let is_root = std::ptr::eq(schema, self.root);
         let mut node = Node {
             weight: weight(fields),
             per_byte: fields.get("pattern").and_then(Value::as_str).map_or(0, states),
@@ -109,11 +141,19 @@ impl<'s> Builder<'s> {
         for (keyword, value) in fields {
             let here = below(&pointer, keyword);
             match (keyword.as_str(), value) {
-                ("$ref", Value::String(target)) => {
-                    node.same.extend(self.referred(target, resource));
+                ("$ref" | "$dynamicRef", Value::String(target)) => {
+                    node.same.extend(self.referred(target, resource, &here)?);
                 }
-                ("$dynamicRef", Value::String(target)) => {
-                    node.same.extend(self.dynamically(target, &here)?);
+                // The validator reads this keyword of older drafts as well.
+                ("dependencies", Value::Object(named)) => {
+                    let schemas = named.iter().filter(|(_, one)| !one.is_array());
+                    let part = |(name, one): (&String, &'s Value)| {
+                        self.part(one, resource, below(&here, name))
+                    };
+                    node.same.extend(schemas.map(part).collect::<Vec<_>>());
+                }
+                ("$schema", Value::String(dialect)) if !is_root => {
+                    check_dialect(dialect, &here)?;
                 }
                 _ => self.applied(&mut node, (keyword, value), &here, resource),
             }
@@ -148,7 +188,8 @@ impl<'s> Builder<'s> {
             }
             (Holds::NamedParts, Value::Object(named)) => {
                 node.patterns = named.iter().map(|(name, one)| part(one, name)).collect();
-                node.per_name_byte = named.keys().map(|name| states(name)).sum();
+                let each = named.keys().map(|name| states(name));
+                node.per_name_byte = each.fold(0, u64::saturating_add);
             }
             (Holds::PartList, Value::Array(list)) => {
                 let each = list.iter().enumerate();
@@ -169,30 +210,112 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// The part that a reference leads to, within the document that it stands in.
-    fn referred(&mut self, target: &str, resource: &'s Value) -> Option<Part> {
-        let fragment = percent_decoded(target.strip_prefix('#')?);
-        let pointed = resource.pointer(&fragment).map(|found| (found, resource));
-        let pointed = pointed.or_else(|| Some((self.root.pointer(&fragment)?, self.root)));
-        let anchored = self.anchors.get(fragment.as_str()).and_then(|all| all.first());
-        let (found, resource) = pointed.or_else(|| Some((*anchored?, self.root)))?;
-        let at = if fragment.starts_with('/') { fragment } else { String::new() };
-        Some(self.part(found, resource, at))
+    /// The part that a reference leads to, in this schema or in a document outside.
+    fn referred(
+        &mut self,
+        target: &str,
+        resource: &'s Value,
+        here: &str,
+    ) -> Result<Option<Part>, Fault> {
+        let Some(fragment) = target.strip_prefix('#') else {
+            return self.referred_outside(target, here);
+        };
+        if !std::ptr::eq(resource, self.root) {
+            let words = format!("`{target}` stands in a schema with an `$id` of its own");
+            return Err(Fault::new(words).at(here).help("leave that `$id` out"));
+        }
+        let fragment = percent_decoded(fragment);
+        let is_pointer = fragment.is_empty() || fragment.starts_with('/');
+        let found = match is_pointer {
+            true => pointed(resource, &fragment, here)?,
+            false => self.anchored(&fragment, here)?,
+        };
+        let Some(found) = found else {
+            return Err(Fault::new(format!("`{target}` points at nothing in this schema")).at(here));
+        };
+        let at = if is_pointer { fragment } else { String::new() };
+        Ok(Some(self.part(found, resource, at)))
     }
 
-    /// The same for one that depends on the way there. Where it may lead to several parts, what it costs
-    /// cannot be counted.
-    fn dynamically(&mut self, target: &str, here: &str) -> Result<Option<Part>, Fault> {
-        let name = target.strip_prefix('#').unwrap_or(target);
-        let count = self.anchors.get(name).map_or(0, Vec::len);
-        match count {
-            0 | 1 => Ok(self.referred(target, self.root)),
-            _ => Err(Fault::new(format!(
-                "`{target}` may mean several anchors, so what the schema costs cannot be counted"
+    /// The part with an anchor. Where several have it, the way to a reference decides between them, so that
+    /// the cost cannot be counted.
+    fn anchored(&self, name: &str, here: &str) -> Result<Option<&'s Value>, Fault> {
+        match self.anchors.get(name).map(Vec::as_slice) {
+            None | Some([]) => Ok(None),
+            Some([found]) => Ok(Some(*found)),
+            Some([_, _, ..]) => Err(Fault::new(format!(
+                "`#{name}` may mean several anchors, so what the schema costs cannot be counted"
             ))
             .at(here)
-            .help("give each `$dynamicAnchor` a name of its own, or use `$ref`")),
+            .help("give each anchor a name of its own, or refer to `#/$defs/…`")),
         }
+    }
+
+    fn referred_outside(&mut self, target: &str, here: &str) -> Result<Option<Part>, Fault> {
+        match self.outside {
+            Outside::Trusted => Ok(None),
+            Outside::One(addresses, document) if addresses.contains(&target) => {
+                Ok(Some(self.part(document, document, here.to_owned())))
+            }
+            // An anchor of this name would take the place of the meta-schema wherever that refers to itself.
+            Outside::One(..) if target == DIALECT && !self.anchors.contains_key("meta") => {
+                Ok(Some(self.meta_schema(here)))
+            }
+            Outside::One(..) => Err(Fault::new(format!(
+                "`{target}` cannot be followed, so what the schema costs cannot be counted"
+            ))
+            .at(here)
+            .help("copy what it refers to into `$defs` and refer to `#/$defs/…`")),
+        }
+    }
+
+    /// The meta-schema as one part that applies to every value inside a value.
+    fn meta_schema(&mut self, here: &str) -> Part {
+        let part = self.nodes.len();
+        if let Some(known) = self.meta_schema {
+            return known;
+        }
+        self.meta_schema = Some(part);
+        self.nodes.push(Node {
+            pointer: here.to_owned(),
+            weight: META_WEIGHT,
+            per_byte: META_STATES,
+            per_name_byte: META_STATES,
+            others: vec![part],
+            items: vec![part],
+            is_meta_schema: true,
+            ..Node::default()
+        });
+        part
+    }
+}
+
+/// What a JSON pointer leads to within a resource. A pointer into a resource inside it would change what
+/// the references there mean.
+fn pointed<'s>(resource: &'s Value, pointer: &str, here: &str) -> Result<Option<&'s Value>, Fault> {
+    let steps = pointer.match_indices('/').map(|(end, _)| end).skip(1);
+    let mut passed = steps.filter_map(|end| resource.pointer(pointer.get(..end)?));
+    match passed.any(is_resource) {
+        true => {
+            Err(Fault::new(format!("`#{pointer}` leads into a schema with an `$id` of its own"))
+                .at(here)
+                .help("leave that `$id` out"))
+        }
+        false => Ok(resource.pointer(pointer)),
+    }
+}
+
+fn is_resource(schema: &Value) -> bool {
+    schema.get("$id").is_some_and(Value::is_string)
+}
+
+/// Parts in another dialect have other keywords, which are not counted.
+fn check_dialect(dialect: &str, here: &str) -> Result<(), Fault> {
+    match dialect.trim_end_matches('#') == DIALECT {
+        true => Ok(()),
+        false => Err(Fault::new(format!("a part of the schema is written in `{dialect}`"))
+            .at(here)
+            .help("write it in draft 2020-12, and leave `$schema` out")),
     }
 }
 
@@ -224,47 +347,6 @@ fn parts_of(value: &Value) -> u64 {
         Value::Object(fields) => 1 + fields.values().map(parts_of).sum::<u64>(),
         _ => 1,
     }
-}
-
-/// About how many states a pattern has, which each byte of a text may visit; counted repetitions multiply
-/// what they repeat.
-fn states(pattern: &str) -> u64 {
-    let mut outer: Vec<u64> = Vec::new();
-    let (mut total, mut last) = (0_u64, 0_u64);
-    let mut letters = pattern.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\\' => {
-                letters.next();
-                (total, last) = (total.saturating_add(last), 1);
-            }
-            '[' => {
-                while let Some(inside) = letters.next().filter(|inside| *inside != ']') {
-                    if inside == '\\' {
-                        letters.next();
-                    }
-                }
-                (total, last) = (total.saturating_add(last), 1);
-            }
-            '(' => {
-                outer.push(total.saturating_add(last));
-                (total, last) = (0, 0);
-            }
-            ')' => (total, last) = (outer.pop().unwrap_or(0), total.saturating_add(last)),
-            '{' => {
-                let mut bounds = String::new();
-                while let Some(bound) = letters.next_if(|bound| matches!(bound, '0'..='9' | ',')) {
-                    bounds.push(bound);
-                }
-                let most = bounds.split(',').filter_map(|bound| bound.parse::<u64>().ok()).max();
-                last = last.saturating_mul(most.unwrap_or(1).max(1));
-            }
-            '}' | '*' | '+' | '?' | '^' | '$' | '|' => {}
-            _ => (total, last) = (total.saturating_add(last), 1),
-        }
-    }
-    let open: u64 = outer.iter().fold(0, |sum, one| sum.saturating_add(*one));
-    open.saturating_add(total).saturating_add(last).max(1)
 }
 
 fn percent_decoded(fragment: &str) -> String {

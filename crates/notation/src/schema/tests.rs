@@ -62,3 +62,35 @@ fn violations_name_the_pointer_the_rule_and_the_value() {
     seen.sort_by_key(|(pointer, ..)| pointer.len());
     assert_eq!(seen, [("", "required", json!({"n": 0})), ("/n", "minimum", json!(0))]);
 }
+
+#[test]
+fn violations_of_large_values_stay_short() {
+    let schema = json!({ "items": { "anyOf": [{ "type": "integer" }, { "type": "null" }] } });
+    let schema = Schema::compile(&schema).unwrap();
+    let long = schema.violations(&json!(vec!["x".repeat(2000); 300]));
+    assert!(long.len() > 30 && long.len() <= 100, "{}", long.len());
+    assert!(long.iter().all(|one| one.message.starts_with("value is not valid")), "{:?}", long[0]);
+    let text = serde_json::to_string(&long).unwrap();
+    assert!(text.len() < 50_000, "{}", text.len());
+    let schema =
+        Schema::compile(&json!({ "properties": { "a": true }, "additionalProperties": false }))
+            .unwrap();
+    let names: Map<String, Value> =
+        (0..20).map(|n| (format!("{n}{}", "é".repeat(1000)), json!(n))).collect();
+    let found = schema.violations(&names.into());
+    assert_eq!(found.len(), 1);
+    assert!(found[0].message.len() <= 1010 && found[0].message.ends_with('…'), "{found:?}");
+    assert!(found[0].message.starts_with("Additional properties are not allowed"), "{found:?}");
+}
+
+#[test]
+fn reference_to_the_meta_schema_is_accepted_once() {
+    let schema = json!({ "properties": { "schema": { "$ref": DIALECT } } });
+    assert_eq!(faults(schema.clone()), []);
+    let schema = Schema::compile(&schema).unwrap();
+    assert!(schema.fits(&json!({ "schema": { "type": "object" } })));
+    assert!(!schema.fits(&json!({ "schema": { "type": "nothing" } })));
+    // A property of this name does not hide what stands in it.
+    let hidden = json!({ "properties": { "properties": { "$ref": "http://json-schema.org/draft-07/schema#" } } });
+    assert_eq!(faults(hidden)[0].0, "/properties/properties/$ref");
+}

@@ -6,6 +6,7 @@ use haft_driver::{Heard, Hook, HookAnswer, Output};
 use haft_model::{CallPhase, Code, Event, HookPoint, HookStarted, PhaseOutcome, Stop};
 
 use super::Came;
+use crate::checking::Workload;
 use crate::guarded::caught;
 use crate::hear::ask;
 use crate::walk::Walk;
@@ -35,7 +36,9 @@ impl Walk<'_> {
             let started = HookStarted { hook: hook.name().to_owned(), point };
             self.journal.note(Event::PostHookStarted(started));
             let shown = self.shown_plan(&plan);
-            let result = self.composed(&came, self.looked_at(came.output.as_ref()));
+            let workload = Workload::of_output(came.output.as_ref());
+            let result =
+                workload.run(|| self.composed(&came, self.looked_at(came.output.as_ref())));
             let about = Heard {
                 actor: &plan.actor,
                 plan: &shown,
