@@ -25,6 +25,14 @@ pub(crate) trait Meddler: Send + Sync {
     fn around<'a>(&'a self, write: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
         write
     }
+
+    /// What becomes of waiting for the disk.
+    fn flush<'a>(
+        &'a self,
+        flush: BoxFuture<'a, Result<(), Error>>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        flush
+    }
 }
 
 /// A store with a meddler before it.
@@ -63,7 +71,7 @@ impl<M: Meddler> Store for MeddledStore<M> {
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), Error>> {
-        self.store.flush()
+        self.meddler.flush(self.store.flush())
     }
 
     fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
