@@ -94,6 +94,12 @@ pub enum Error {
         /// Where it lies.
         db: PathBuf,
     },
+    /// An auditor asked for a change.
+    #[error("`{by}` is an auditor, who changes nothing")]
+    Auditor {
+        /// The auditor.
+        by: haft_model::ActorId,
+    },
     /// Nothing remembers which store a workspace has.
     #[error("which store this is cannot be remembered: {reason}")]
     Unremembered {
@@ -131,6 +137,7 @@ impl Error {
                 "put a backup of the store back, or `haft store new --accept-loss` to begin a new one",
             ),
             Error::StorePresent { .. } => Some("move it away first, if it has to go"),
+            Error::Auditor { .. } => Some("a person who runs the workspace may"),
             Error::Unremembered { .. } => {
                 Some("set `XDG_STATE_HOME`, or `[store] identity_file` in haft.toml")
             }

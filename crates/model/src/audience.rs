@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::{Content, Envelope, Stop};
+use crate::{Actor, Content, Envelope, ResultStatus, Stop};
 
 /// What a model reads in the place of a command: who has to act, and not how.
 const FOR_PEOPLE: &str = "a person who runs this workspace has to see to it";
@@ -39,9 +39,13 @@ pub enum Audience {
 }
 
 impl Audience {
-    /// Who reads the answer to a call that came by a channel.
-    pub fn of_channel(channel: &str) -> Audience {
-        if channel == "cli" { Audience::Person } else { Audience::Agent }
+    /// Who reads the answer to a call: a person only where a person made it at a terminal. An agent that
+    /// runs the command reads what it prints.
+    pub fn of_call(channel: &str, actor: &Actor) -> Audience {
+        match channel == "cli" && actor.is_person() {
+            true => Audience::Person,
+            false => Audience::Agent,
+        }
     }
 
     /// A text of ours without the clauses that hold a command, unless a person reads it.
@@ -87,13 +91,15 @@ impl Envelope {
         }
         self.summary = in_place(self.summary);
         self.ui_facing_summary = in_place(self.ui_facing_summary);
-        let Some(error) = &mut self.error else { return self };
-        error.message = in_place(std::mem::take(&mut error.message));
-        error.help = error.help.take().map(in_place).filter(|help| !help.is_empty());
-        clean(&mut error.cause);
-        error.rejected.iter_mut().for_each(clean);
-        // The first piece of bad news is ours.
-        if let Some(Content::Text { text }) = self.model_facing_content.first_mut() {
+        if let Some(error) = &mut self.error {
+            error.message = in_place(std::mem::take(&mut error.message));
+            error.help = error.help.take().map(in_place).filter(|help| !help.is_empty());
+            clean(&mut error.cause);
+            error.rejected.iter_mut().for_each(clean);
+        }
+        // The first piece of bad news is ours, and so is that a person has to answer.
+        let is_ours = self.error.is_some() || self.status == ResultStatus::Pending;
+        if is_ours && let Some(Content::Text { text }) = self.model_facing_content.first_mut() {
             *text = in_place(std::mem::take(text));
         }
         self

@@ -30,6 +30,8 @@ pub enum JsonFlawKind {
     InexactNumber(String),
     /// The key stands in its object twice.
     DuplicateKey(String),
+    /// Nested more deeply than anything is read.
+    TooDeep,
 }
 
 /// Which part of a JSON text is looked at.
@@ -37,9 +39,10 @@ pub enum JsonFlawKind {
 pub enum JsonScope<'s> {
     /// All of it.
     Whole,
-    /// What stands below these keys, one inside the other.
-    Below(&'s [&'s str]),
-    /// What stands below every key of this name.
+    /// What stands below one of these paths, each of them keys one inside the other; at most eight. The keys
+    /// on the way come once, since a second one leaves open which of them is meant.
+    Below(&'s [&'s [&'s str]]),
+    /// What stands below every key of this name, and of the rest that no key comes twice.
     Member(&'s str),
 }
 
@@ -68,11 +71,15 @@ impl JsonFlaw {
         }
     }
 
-    /// The same flaw as seen from below a pointer; none where it stands elsewhere.
-    pub fn below(&self, pointer: &str) -> Option<JsonFlaw> {
-        let rest = self.pointer.strip_prefix(pointer)?;
-        let is_inside = rest.is_empty() || rest.starts_with('/');
-        is_inside.then(|| JsonFlaw { pointer: rest.to_owned(), kind: self.kind.clone() })
+    /// The same flaw with its pointer from a place on, where it stands below that. One that stands elsewhere
+    /// stays what it is: only the first is known, so nothing else is known to be without one.
+    #[must_use]
+    pub fn seen_from(mut self, place: &str) -> JsonFlaw {
+        let rest = self.pointer.strip_prefix(place);
+        if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+            self.pointer = rest.to_owned();
+        }
+        self
     }
 
     /// The same flaw as seen from a value that holds this one under a key.
@@ -91,6 +98,9 @@ impl JsonFlaw {
             }
             JsonFlawKind::DuplicateKey(_) => {
                 Stop::new(Code::InputSchema, self.to_string()).help("give each key once")
+            }
+            JsonFlawKind::TooDeep => {
+                Stop::new(Code::InputSchema, self.to_string()).help("nest it less deeply")
             }
         };
         stop.at(self.pointer.clone())
@@ -111,6 +121,10 @@ impl fmt::Display for JsonFlaw {
             ),
             JsonFlawKind::DuplicateKey(key) => {
                 write!(f, "the key `{key}` comes twice, at `{place}`")
+            }
+            JsonFlawKind::TooDeep => {
+                let top: String = place.chars().take(40).collect();
+                write!(f, "the JSON is nested too deeply, below `{top}…`")
             }
         }
     }

@@ -95,7 +95,7 @@ pub use schedule::{
 };
 pub use secret::{Grantee, Secret, SecretKind, SecretUse};
 pub use settled::{Compensating, CompensationEnded, EffectObserved, EffectSettled, Submitted};
-pub use shown::{cleaned, is_shown};
+pub use shown::{cleaned, cleaned_value, is_shown};
 pub use signature::Signature;
 pub use situation::Situation;
 pub use status::{EffectState, QueueState, Status};

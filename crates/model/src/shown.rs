@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::{Map, Value};
+
 /// Whether a reader sees the letter as it is: no control, no direction, no width of nothing, no tag.
 pub fn is_shown(letter: char) -> bool {
     !letter.is_control()
@@ -42,6 +44,47 @@ pub fn cleaned(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(clean)
+}
+
+/// A value of a backend as models and people read it: every text and every name in it cleaned. Programs
+/// read the value itself.
+pub fn cleaned_value(value: &Value) -> Cow<'_, Value> {
+    match is_clean(value) {
+        true => Cow::Borrowed(value),
+        false => Cow::Owned(clean_copy(value)),
+    }
+}
+
+fn is_clean(value: &Value) -> bool {
+    let is_clean_text = |text: &str| matches!(cleaned(text), Cow::Borrowed(_));
+    match value {
+        Value::String(text) => is_clean_text(text),
+        Value::Array(items) => items.iter().all(is_clean),
+        Value::Object(fields) => {
+            fields.iter().all(|(name, item)| is_clean_text(name) && is_clean(item))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
+fn clean_copy(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(cleaned(text).into_owned()),
+        Value::Array(items) => items.iter().map(clean_copy).collect(),
+        Value::Object(fields) => {
+            let mut clean = Map::new();
+            for (name, item) in fields {
+                let mut shown = cleaned(name).into_owned();
+                // A name that differs from another by what hides in it is spelled out, so that neither is lost.
+                if clean.contains_key(&shown) || (shown != *name && fields.contains_key(&shown)) {
+                    shown = name.escape_default().to_string();
+                }
+                clean.insert(shown, clean_copy(item));
+            }
+            Value::Object(clean)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
 }
 
 type Letters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
@@ -96,6 +139,18 @@ mod tests {
         ] {
             assert_eq!(cleaned(text), told, "{text:?}");
         }
+    }
+
+    #[test]
+    fn cleaned_value_keeps_every_member() {
+        let value = serde_json::json!({
+            "a\u{202e}": ["x\u{200b}y", 1, null, { "\u{9b}31mk": "\u{e0041}" }], "a": true, "b\u{feff}": 2,
+        });
+        let told = serde_json::json!({
+            "a\\u{202e}": ["xy", 1, null, { "k": "" }], "a": true, "b": 2,
+        });
+        assert_eq!(*cleaned_value(&value), told);
+        assert!(matches!(cleaned_value(&told), Cow::Borrowed(_)));
     }
 
     #[test]

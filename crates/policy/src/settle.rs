@@ -35,8 +35,8 @@ pub struct Objection {
     pub help: String,
 }
 
-/// Whether somebody may answer a question at all: never an agent, never twice, never too late, and
-/// only one of those whom policy wants.
+/// Whether somebody may answer a question at all: never an agent, never an auditor whatever the governance
+/// lists, never twice, never too late, and only one of those whom policy wants.
 ///
 /// Somebody whom the governance lists approves what it lists for them, and nothing where that list
 /// is empty; whoever runs the workspace (`admin`) approves everything else too, and so does an
@@ -57,6 +57,9 @@ pub fn may_answer(
     let who = &actor.id;
     if !actor.is_person() {
         return object(format!("`{who}` is no person, and only a person answers"), help());
+    }
+    if !actor.may_change() {
+        return object(format!("`{who}` is an auditor, who changes nothing"), help());
     }
     if *actor.tenant != *question.bound.tenant {
         return object(format!("`{who}` belongs to another tenant"), help());
@@ -105,6 +108,7 @@ pub fn settle(
         .iter()
         .filter(|answer| answer.question == question.id && answer.at <= question.expires_at)
         .filter(|answer| Voter::of_answer(answer).is_person())
+        .filter(|answer| !Voter::of_answer(answer).only_audits())
         .collect();
     if let Some(no) = answers.iter().find(|answer| !answer.approves) {
         return Settlement::Refused(rejected(no));

@@ -54,7 +54,7 @@ pub use clock::{Clock, StoppedClock, WallClock};
 pub use inbox::{Answered, Reply};
 pub use judge::Why;
 pub use manner::{Background, Leave, Manner, Patience, Prompt, Receipt};
-pub use people::People;
+pub use people::{People, may_change};
 pub use pulse::Pulse;
 pub use reader::Reader;
 pub use recover::Recovered;

@@ -3,7 +3,7 @@
 use haft_model::{Actor, ActorId, Code, Role, Stop};
 
 /// Refuses whoever only audits. Every entrance by which something is changed asks this.
-pub(crate) fn may_change(by: &Actor) -> Result<(), Stop> {
+pub fn may_change(by: &Actor) -> Result<(), Stop> {
     if by.may_change() {
         return Ok(());
     }
@@ -45,10 +45,36 @@ impl People {
     }
 
     /// A caller that shows no token. Whatever roles its id has, it can answer nothing: anybody on the
-    /// machine could be it, the agent that asked too.
+    /// machine could be it, the agent that asked too. An auditor stays one, since to have no role at all
+    /// would allow more.
     pub fn stranger(&self) -> Actor {
         let mut actor = self.actor(self.default_actor.as_str());
-        actor.roles.retain(|role| *role == Role::Agent);
+        if actor.may_change() {
+            actor.roles.retain(|role| *role == Role::Agent);
+        }
         actor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stranger_never_gains_by_losing_roles() {
+        let all = [Role::Agent, Role::Approver, Role::Admin, Role::Auditor];
+        for bits in 0_u8..16 {
+            let held = all.into_iter().enumerate().filter(|(index, _)| bits & (1 << index) != 0);
+            let known = Actor::new("user:ana", "workspace", held.map(|(_, role)| role));
+            let people = People {
+                default_actor: ActorId::from("user:ana"),
+                known: vec![known.clone()],
+                ..People::default()
+            };
+            let stranger = people.stranger();
+            assert!(!stranger.may_answer(), "{known:?}");
+            assert!(known.may_change() || !stranger.may_change(), "{known:?}");
+            assert!(known.sees_all() || !stranger.sees_all(), "{known:?}");
+        }
     }
 }

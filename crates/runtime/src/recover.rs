@@ -218,7 +218,7 @@ impl Runtime {
         let journal = Journal::open(self.clock.clone(), self.store.clone(), opening);
         let mut walk = Walk::with(self, journal, enlisted, &past.planned.requested);
         walk.trace = Trace::of_call(id, &past.planned.native);
-        walk.audience = Audience::of_channel(&past.planned.channel);
+        walk.audience = Audience::of_call(&past.planned.channel, &past.planned.actor);
         walk.executed = past.submitted();
         walk.attempt = past.attempts() + 1;
         walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();

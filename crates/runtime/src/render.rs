@@ -1,6 +1,6 @@
 //! How a result reads: for a model, for people, for the search in a transcript.
 
-use haft_model::{Content, Link};
+use haft_model::{Content, Link, cleaned_value};
 use serde_json::Value;
 
 /// What a model reads where a tool gave nothing.
@@ -22,7 +22,7 @@ fn piece(piece: &Content) -> String {
         | Content::EmbeddedResource { text, .. }
         | Content::Log { text, .. }
         | Content::Diff { text, .. } => text.clone(),
-        Content::StructuredContent { data } => data.to_string(),
+        Content::StructuredContent { data } => cleaned_value(data).to_string(),
         Content::Image(media)
         | Content::Audio(media)
         | Content::Video(media)

@@ -130,7 +130,7 @@ impl<'r> Walk<'r> {
         // Whatever was sensitive in another call may stand in the input of one that undoes it.
         walk.discretion.unknown |= call.compensates.is_some();
         walk.trace = trace;
-        walk.audience = Audience::of_channel(call.channel);
+        walk.audience = Audience::of_call(call.channel, &call.actor);
         walk
     }
 

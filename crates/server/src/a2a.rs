@@ -12,7 +12,7 @@ use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use haft_catalog::Viewer;
-use haft_model::{Call, Envelope, JsonFlaw, JsonScope, Stop, ToolKey};
+use haft_model::{Audience, Call, Envelope, JsonFlaw, JsonScope, Stop, ToolKey};
 use haft_runtime::CancelAnswer;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ async fn answer(
     };
     // A page in a browser can send other types without asking.
     let value = is_json(&headers).then(|| serde_json::from_slice::<Value>(&body).ok()).flatten();
-    let flaw = JsonFlaw::within(&body, JsonScope::Below(&["params", "message"]));
+    let flaw = JsonFlaw::within(&body, JsonScope::Below(&[&["params", "message"]]));
     let Some(value) = value else {
         let words = match flaw {
             Some(flaw) => flaw.to_string(),
@@ -123,6 +123,9 @@ impl Wire {
         let flaw = flaw.map(flaw_of_input).transpose()?;
         let context = task::context(message);
         if let Some(own) = self.own(&skill) {
+            if let Some(flaw) = flaw {
+                return Err(Fault::params(flaw.to_string()));
+            }
             return self.found(own, input, &context).await;
         }
         let mut call = Call::new(self.actor.as_ref().clone(), skill.clone(), input);
@@ -183,7 +186,8 @@ impl Wire {
             false => None,
         };
         Ok(match envelope {
-            Some(envelope) => task::of(&envelope, &context),
+            // A call from a terminal may have been told more than a model reads.
+            Some(envelope) => task::of(&envelope.told_to(Audience::Agent), &context),
             None => task::under_way(&run, &context),
         })
     }

@@ -14,7 +14,9 @@ use axum::http::HeaderMap;
 use haft_catalog::export::{Export, Format, Offer, export};
 use haft_catalog::{Row, Shown, Viewer};
 use haft_driver::UPSTREAM_REQUEST;
-use haft_model::{Actor, Call, Content, Envelope, JsonFlaw, JsonScope, Tier, ToolKey};
+use haft_model::{
+    Actor, Call, Content, Envelope, JsonFlaw, JsonScope, Tier, ToolKey, cleaned_value,
+};
 use haft_runtime::{Batch, Vista};
 use serde_json::{Map, Value, json};
 
@@ -69,7 +71,8 @@ impl From<Envelope> for Said {
     fn from(envelope: Envelope) -> Said {
         Said {
             words: words(&envelope),
-            value: envelope.structured_content.clone(),
+            // It goes into a message, which the model reads.
+            value: envelope.structured_content.as_ref().map(|it| cleaned_value(it).into_owned()),
             is_error: envelope.is_error,
             whole: json!(envelope),
         }
@@ -201,9 +204,10 @@ pub(crate) async fn call(
         let meant = match Own::named(&asked.name).filter(|_| offered.partial) {
             None => Ok((None, asked.name.clone(), asked.arguments.clone())),
             Some(Own::Call(tier)) => {
-                flaw = flaw.and_then(|flaw| flaw.below("/arguments"));
+                flaw = flaw.map(|flaw| flaw.seen_from("/arguments"));
                 meant(tier, &asked.arguments)
             }
+            Some(_) if let Some(flaw) = &flaw => Err(Refused::from(flaw.stop()).into()),
             // What is found or loaded can be called by the same reply.
             Some(own) => Err(provider.found(own, &asked.arguments, &desk, &viewer).await),
         };
@@ -324,7 +328,7 @@ fn words(envelope: &Envelope) -> String {
         Content::Text { text } | Content::Log { text, .. } | Content::Diff { text, .. } => {
             text.clone()
         }
-        Content::StructuredContent { data } => data.to_string(),
+        Content::StructuredContent { data } => cleaned_value(data).to_string(),
         Content::EmbeddedResource { text, .. } => text.clone(),
         Content::Image(media)
         | Content::Audio(media)

@@ -29,7 +29,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_LENGTH;
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use haft_driver::Cancel;
@@ -42,7 +43,7 @@ use rmcp::{RoleServer, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{Desk, Limits};
-use flaws::{Flaws, Lines};
+use flaws::{FlawedMessage, Flaws, Lines};
 use handler::Wire;
 pub(crate) use inquiries::Inquiries;
 pub(crate) use listing::Listings;
@@ -91,9 +92,18 @@ async fn read_whole(
 ) -> Response {
     let (mut head, body) = request.into_parts();
     match to_bytes(body, LARGEST_REQUEST).await {
-        Ok(bytes) => {
-            if let Some(flaw) = flaws::of_arguments(&bytes) {
-                head.extensions.insert(flaw);
+        Ok(mut bytes) => {
+            if let Some(flaw) = flaws::of_inputs(&bytes) {
+                match FlawedMessage::read(&bytes, &flaw) {
+                    FlawedMessage::Request(_) | FlawedMessage::Notification => {
+                        head.extensions.insert(flaw);
+                    }
+                    FlawedMessage::Answer(error) => {
+                        head.headers.insert(CONTENT_LENGTH, HeaderValue::from(error.len()));
+                        bytes = error.into();
+                    }
+                    FlawedMessage::Unclear => return misread::answer(&bytes),
+                }
             }
             let knows_priming = priming::is_known_to(&head, &bytes);
             let is_json = misread::is_json(&head);

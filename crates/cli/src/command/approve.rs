@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_ledger::{QuestionFilter, QuestionRecord};
-use haft_model::{Code, QuestionState, Stop};
+use haft_model::{Audience, Code, QuestionState, Stop};
 use haft_runtime::{Led, Reply};
 use serde_json::{Value, json};
 
@@ -136,7 +136,7 @@ async fn telling_of_forms(
         for record in host.runtime().questions(&filter).await.unwrap_or_default() {
             let question = record.question;
             if question.form.is_some() && !told.contains(&question.id) {
-                call::announce(&question);
+                call::announce(&question, Audience::Person);
                 told.push(question.id);
             }
         }

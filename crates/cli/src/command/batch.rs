@@ -6,9 +6,9 @@ use std::io::IsTerminal as _;
 use std::time::Instant;
 
 use anyhow::Result;
-use haft::StoreChoice;
+use haft::{Host, StoreChoice};
 use haft_driver::BoxFuture;
-use haft_model::{Question, Reported, Situation};
+use haft_model::{Audience, Question, Reported, Situation};
 use haft_runtime::{BatchNews, Manner, Patience, Prompt, Released, Reply};
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -43,12 +43,14 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     // As before a single call: what a dead process left behind is its own story.
     let _ = host.runtime().recover().await;
     let native = [json!({ "source": "cli", "id": std::process::id().to_string() })];
-    let batch = asked.batch(&arguments.by.actor(context, &host), "cli", &native);
+    let actor = arguments.by.actor(context, &host);
+    let batch = asked.batch(&actor, "cli", &native);
     let ids: Vec<Option<String>> = batch.calls.iter().map(|call| call.id.clone()).collect();
     let terminal = OneByOne::new(Terminal::new(&host, who::person(context, &host)));
     // Calls that are read from standard input leave nobody there to be asked.
     let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let tell = |question: &Question| command::call::announce(question);
+    let audience = Audience::of_call("cli", &actor);
+    let tell = |question: &Question| command::call::announce(question, audience);
     let manner = Manner {
         patience: if arguments.no_wait { Patience::Leave } else { Patience::Wait },
         prompt: (somebody && !arguments.no_wait).then_some(&terminal as &dyn Prompt),
@@ -58,7 +60,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     };
     match host.runtime().batch(batch, manner) {
         Ok(released) => {
-            let printed = print(context, released, &ids, arguments.progress);
+            let printed = print(context, &host, released, &ids, arguments.progress);
             let worst = telling::around(&host, printed).await?;
             // Reads were answered before they were on record, and nothing tells of them later.
             let Err(fault) = host.flush().await else { return Ok(worst) };
@@ -70,9 +72,10 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     }
 }
 
-/// Prints results as they are released, and ends with the worst.
+/// Prints results as they are released and on record, and ends with the worst.
 async fn print(
     context: &Context,
+    host: &Host,
     mut released: Released<'_>,
     ids: &[Option<String>],
     progress: bool,
@@ -81,7 +84,10 @@ async fn print(
     let mut worst = Exit::Done;
     while let Some(news) = released.news().await {
         let (index, envelope) = match news {
-            BatchNews::Result { index, envelope } => (index, envelope),
+            // A read is answered before it is on record, and the mark says whether it is.
+            BatchNews::Result { index, envelope } => {
+                (index, command::recorded(host, *envelope).await)
+            }
             BatchNews::Progress { index, reported } => {
                 if progress {
                     self::progress(context, ids, index, &reported)?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
-use haft_model::{Call, Code, Question, Trace};
+use haft_model::{Audience, Call, Code, Question, Trace};
 use haft_runtime::{Manner, Patience, Prompt, Receipt};
 use serde_json::{Value, json};
 
@@ -57,7 +57,8 @@ pub(super) async fn make(
 ) -> Result<Exit> {
     let terminal = Terminal::new(host, who::person(context, host));
     let at_hand = patience == Patience::Wait && somebody_is_here();
-    let tell = |question: &Question| announce(question);
+    let audience = Audience::of_call(call.channel, &call.actor);
+    let tell = |question: &Question| announce(question, audience);
     let manner = Manner {
         patience,
         prompt: at_hand.then_some(&terminal as &dyn Prompt),
@@ -117,7 +118,7 @@ pub(super) fn somebody_is_here() -> bool {
 }
 
 /// Says that a question waits, and how it is answered.
-pub(crate) fn announce(question: &Question) {
+pub(crate) fn announce(question: &Question, audience: Audience) {
     output::remark(format!("\x1b[33m?\x1b[0m {}", output::visible(&question.summary)));
     let fields = match &question.form {
         Some(form) => {
@@ -126,5 +127,9 @@ pub(crate) fn announce(question: &Question) {
         }
         None => "",
     };
-    output::remark(format!("  waiting; answer with `haft approve {}{fields}`", question.id));
+    let id = &question.id;
+    output::remark(match audience {
+        Audience::Person => format!("  waiting; answer with `haft approve {id}{fields}`"),
+        Audience::Agent => format!("  waiting; a person has to decide ({id})"),
+    });
 }

@@ -17,8 +17,11 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let (host, unopened) = opened(context)?;
     let actor = who::caller(context, &host, arguments.actor);
+    // Without its store there is nothing fine to be said of it.
+    let is_open = unopened.is_none();
     let mut found: Vec<Examined> = unopened.into_iter().collect();
-    found.extend(host.examine(&actor).await);
+    let examined = host.examine(&actor).await.into_iter();
+    found.extend(examined.filter(|one| is_open || one.what != "store"));
     found.extend(telling::examined(&host).await);
     let broken = found.iter().filter(|one| one.degree == Degree::Broken).count();
     if context.json {

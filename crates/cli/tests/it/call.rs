@@ -163,6 +163,15 @@ fn what_a_rule_denies_is_not_asked_about() {
         r"
 exit 3
 ! permission.denied: nothing is written here
+! ✘ fs.write@1 denied in [time]; nothing was sent  inv_[id]
+",
+    );
+    check(
+        &folder,
+        "call fs.write path=b.txt content=x",
+        r"
+exit 3
+! permission.denied: nothing is written here
 ! help: `haft why` shows every opinion
 ! ✘ fs.write@1 denied in [time]; nothing was sent  inv_[id]
 ",

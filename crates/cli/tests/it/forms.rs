@@ -17,8 +17,10 @@ fn waiting(folder: &Folder) -> (Child, String) {
     let mut child = started(command(folder, BOOK));
     let remarks = BufReader::new(child.stderr.take().unwrap());
     let id = remarks.lines().map(Result::unwrap).find_map(|line| {
-        let (_, rest) = line.split_once("haft approve ")?;
-        Some(rest.split(' ').next().unwrap().trim_end_matches('`').to_owned())
+        // An agent is told whom to wait for, and no command.
+        assert!(!line.contains("haft approve"), "{line}");
+        let (_, rest) = line.split_once("waiting; a person has to decide (")?;
+        Some(rest.trim_end_matches(')').to_owned())
     });
     (child, id.unwrap())
 }

@@ -24,8 +24,9 @@ fn waiting(folder: &Folder) -> (Child, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let remarks = BufReader::new(child.stderr.take().unwrap());
     let id = remarks.lines().map(Result::unwrap).find_map(|line| {
-        let (_, rest) = line.split_once("haft approve ")?;
-        Some(rest.trim_end_matches('`').to_owned())
+        assert!(!line.contains("haft approve"), "{line}");
+        let (_, rest) = line.split_once("waiting; a person has to decide (")?;
+        Some(rest.trim_end_matches(')').to_owned())
     });
     (child, id.unwrap())
 }

@@ -47,4 +47,6 @@ mod stage;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod undo;
+#[cfg(unix)]
+mod unwritable;
 mod why;

@@ -18,6 +18,7 @@ mod functions;
 #[path = "../it/hotel.rs"]
 mod hotel;
 mod inbox;
+mod letters;
 mod numbers;
 #[path = "../it/stage.rs"]
 #[allow(dead_code, reason = "the stage is shared with the other tests of the command")]

@@ -10,11 +10,13 @@ use crate::stage::{command, run};
 use crate::wire::Server;
 
 /// Inputs that would not arrive as they are, and the code that says so.
-const FLAWED: [(&str, &str); 4] = [
+const FLAWED: [(&str, &str); 6] = [
     (r#"{"id":9007199254740993}"#, "input.number_not_exact"),
     (r#"{"deep":[{"id":0.10000000000000000001}]}"#, "input.number_not_exact"),
     (r#"{"id":1e-400}"#, "input.number_not_exact"),
     (r#"{"id":1,"id":2}"#, "input.schema"),
+    (r#"{"deep":[{"order":{"id":1,"\u0069d":2}}]}"#, "input.schema"),
+    (r#"{"id":1,"id":1,"amount":0.10000000000000000001}"#, "input.schema"),
 ];
 
 fn shop(backend: &Backend) -> Folder {
@@ -30,16 +32,16 @@ fn shop(backend: &Backend) -> Folder {
 
 /// A message of MCP: the newest version is answered where it comes in, and a header that repeats an
 /// argument leaves it to the library.
-fn mcp(server: &Server, input: &str, is_straight: bool) -> String {
-    let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+fn mcp(server: &Server, tool: &str, input: &str, is_straight: bool) -> String {
+    let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"dev.haft/session":"s-1"}"#;
     let body = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"pay","_meta":{meta},"arguments":{input}}}}}"#
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","_meta":{meta},"arguments":{input}}}}}"#
     );
     let mut headers = vec![
         ("Accept", "application/json, text/event-stream"),
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "tools/call"),
-        ("Mcp-Name", "pay"),
+        ("Mcp-Name", tool),
     ];
     if !is_straight {
         headers.push(("Content-Type", "application/json; charset=utf-8"));
@@ -49,6 +51,26 @@ fn mcp(server: &Server, input: &str, is_straight: bool) -> String {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The answer to a model's reply that calls a function, in the words of its provider.
+fn functions(server: &Server, provider: &str, name: &str, input: &str) -> String {
+    let quoted = Value::from(input).to_string();
+    let reply = match provider {
+        "openai" => format!(
+            r#"[{{"id":"c","type":"function","function":{{"name":"{name}","arguments":{quoted}}}}}]"#
+        ),
+        "anthropic" => {
+            format!(r#"[{{"type":"tool_use","id":"t","name":"{name}","input":{input}}}]"#)
+        }
+        _ => format!(r#"[{{"functionCall":{{"name":"{name}","args":{input}}}}}]"#),
+    };
+    reply_of(server, provider, &reply)
+}
+
+fn reply_of(server: &Server, provider: &str, reply: &str) -> String {
+    let headers = [("Haft-Session", "s-1")];
+    text(&server.ask("POST", &format!("/v1/functions/{provider}"), &headers, Some(reply)).body)
 }
 
 /// The answer to a call over standard input and output.
@@ -87,7 +109,6 @@ fn every_edge_refuses_numbers_that_are_not_exact() {
     let server = Server::of(&folder);
     let ask = |path: &str, body: String| text(&server.ask("POST", path, &[], Some(&body)).body);
     for (input, code) in FLAWED {
-        let quoted = Value::from(input).to_string();
         let file = folder.path().join("input.json");
         std::fs::write(&file, input).unwrap();
         std::fs::write(
@@ -106,29 +127,9 @@ fn every_edge_refuses_numbers_that_are_not_exact() {
                 "batch",
                 ask("/v1/batch", format!(r#"{{"calls":[{{"tool":"pay","input":{input}}}]}}"#)),
             ),
-            (
-                "openai",
-                ask(
-                    "/v1/functions/openai",
-                    format!(
-                        r#"[{{"id":"c","type":"function","function":{{"name":"pay","arguments":{quoted}}}}}]"#
-                    ),
-                ),
-            ),
-            (
-                "anthropic",
-                ask(
-                    "/v1/functions/anthropic",
-                    format!(r#"[{{"type":"tool_use","id":"t","name":"pay","input":{input}}}]"#),
-                ),
-            ),
-            (
-                "gemini",
-                ask(
-                    "/v1/functions/gemini",
-                    format!(r#"[{{"functionCall":{{"name":"pay","args":{input}}}}}]"#),
-                ),
-            ),
+            ("openai", functions(&server, "openai", "pay", input)),
+            ("anthropic", functions(&server, "anthropic", "pay", input)),
+            ("gemini", functions(&server, "gemini", "pay", input)),
             (
                 "a2a",
                 ask(
@@ -138,8 +139,8 @@ fn every_edge_refuses_numbers_that_are_not_exact() {
                     ),
                 ),
             ),
-            ("mcp", mcp(&server, input, true)),
-            ("mcp by the library", mcp(&server, input, false)),
+            ("mcp", mcp(&server, "pay", input, true)),
+            ("mcp by the library", mcp(&server, "pay", input, false)),
             ("mcp line by line", lines(&folder, input)),
             ("haft call", cli(&format!("--json call pay --input @{}", file.display()))),
             ("haft why", cli(&format!("--json why pay --input @{}", file.display()))),
@@ -154,6 +155,118 @@ fn every_edge_refuses_numbers_that_are_not_exact() {
     assert!(text(&said.stdout).contains("input.number_not_exact"), "{}", text(&said.stdout));
     let said = run(&folder, "--json call pay id=1 id=2");
     assert!(text(&said.stdout).contains("comes twice"), "{}", text(&said.stdout));
+    assert_eq!((backend.heard().len(), backend.effects()), (0, 0));
+}
+
+/// A folder whose list leaves tools out, so that they are called by the tools that Haft adds.
+fn deferring(backend: &Backend) -> Folder {
+    let tools = (0..60).fold(Served::by(backend), |served, number| {
+        let many =
+            format!("{WRITE}inputs: {{ type: object, description: \"{}\" }}\n", "x".repeat(2000));
+        served.at(&format!("shelf{number:02}.count"), &many, "POST", "/shelf")
+    });
+    let surface = "[[surface]]\nscope = \"workspace\"\ntools = [\"*\"]\n";
+    tools.at("pay", WRITE, "POST", "/pay").with(&format!("{surface}{ALLOW}"))
+}
+
+#[test]
+fn wrapped_call_with_any_flaw_is_refused() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = deferring(&backend);
+    let server = Server::of(&folder);
+    let load = mcp(&server, "tool_load", r#"{"names":["pay"]}"#, true);
+    assert!(load.contains("call_destructive"), "{load}");
+    let cases = [
+        ("call_destructive", r#"{"name":"pay","name":"pay","arguments":{"id":1,"id":2}}"#),
+        ("call_destructive", r#"{"name":"pay","name":"pay","arguments":{"id":9007199254740993}}"#),
+        ("call_destructive", r#"{"name":"pay","arguments":{"id":1},"arguments":{"id":2}}"#),
+        ("call_destructive", r#"{"arguments":{"deep":[{"id":1,"id":2}]},"name":"pay"}"#),
+        ("call_destructive", r#"{"arguments":{"id":0.10000000000000000001},"name":"pay"}"#),
+        ("tool_search", r#"{"query":"look","query":"pay"}"#),
+        ("tool_load", r#"{"names":["look"],"names":["pay"]}"#),
+    ];
+    for (tool, input) in cases {
+        let answers = [
+            ("mcp", mcp(&server, tool, input, true)),
+            ("mcp by the library", mcp(&server, tool, input, false)),
+            ("openai", functions(&server, "openai", tool, input)),
+            ("anthropic", functions(&server, "anthropic", tool, input)),
+            ("gemini", functions(&server, "gemini", tool, input)),
+        ];
+        for (edge, answer) in answers {
+            let refused = answer.contains("comes twice") || answer.contains("is not exact");
+            assert!(refused, "{edge}: {tool} of {input}: {answer}");
+        }
+    }
+    assert_eq!((backend.heard().len(), backend.effects()), (0, 0));
+    let sound = r#"{"name":"pay","arguments":{"id":1}}"#;
+    functions(&server, "openai", "call_destructive", sound);
+    mcp(&server, "call_destructive", sound, true);
+    assert_eq!(backend.effects(), 2, "{:?}", backend.heard());
+}
+
+#[test]
+fn reply_with_two_arguments_members_is_refused() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = shop(&backend);
+    let server = Server::of(&folder);
+    for (provider, reply) in [
+        ("gemini", r#"[{"functionCall":{"name":"pay","args":{"id":1},"args":{"id":2}}}]"#),
+        ("gemini", r#"[{"functionCall":{"name":"pay","args":{"id":1},"\u0061rgs":{"id":2}}}]"#),
+        ("gemini", r#"[{"functionCall":{"name":"look","args":{}},"functionCall":{"name":"pay"}}]"#),
+        (
+            "anthropic",
+            r#"[{"type":"tool_use","id":"t","name":"pay","input":{"id":1},"input":{"id":2}}]"#,
+        ),
+        (
+            "anthropic",
+            r#"[{"type":"tool_use","id":"t","name":"look","name":"pay","input":{"id":1}}]"#,
+        ),
+        (
+            "openai",
+            r#"[{"id":"c","type":"function","function":{"name":"pay","arguments":"{}","arguments":"{}"}}]"#,
+        ),
+    ] {
+        let answer = reply_of(&server, provider, reply);
+        assert!(answer.contains("comes twice"), "{provider} of {reply}: {answer}");
+    }
+    assert_eq!((backend.heard().len(), backend.effects()), (0, 0));
+}
+
+#[test]
+fn approval_edit_with_any_flaw_is_refused() {
+    let backend = Backend::new(Keys::Ignored);
+    let people = "[[actor]]\nid = \"user:bo\"\nroles = [\"approver\"]\n";
+    let ask = "[[rule]]\ntool = \"pay\"\nverdict = \"ask\"\n";
+    let folder =
+        Served::by(&backend).at("pay", WRITE, "POST", "/pay").with(&format!("{people}{ask}"));
+    let said = run(&folder, "token new user:bo --json");
+    let token: Value = serde_json::from_slice(&said.stdout).unwrap();
+    let bearer = format!("Bearer {}", token["token"].as_str().unwrap());
+    let server = Server::of(&folder);
+    let asked = server.post("/v1/call", &json!({ "tool": "pay", "input": { "id": 1 } })).json();
+    let id = asked["approval_id"].as_str().unwrap_or_else(|| panic!("{asked:#}"));
+    let place = format!("/v1/approvals/{id}");
+    let file = folder.path().join("edit.json");
+    for (input, code) in FLAWED {
+        let headers = [("authorization", bearer.as_str())];
+        for member in ["input", "content"] {
+            let body = format!(r#"{{"decision":"approve","{member}":{input}}}"#);
+            let answer = text(&server.ask("POST", &place, &headers, Some(&body)).body);
+            assert!(answer.contains(code), "{member} {input}: {answer}");
+        }
+        std::fs::write(&file, input).unwrap();
+        for option in ["--edit", "--fields"] {
+            let ran = run(&folder, &format!("--json approve {id} {option} @{}", file.display()));
+            let answer = text(&ran.stdout) + &text(&ran.stderr);
+            let refused = answer.contains("comes twice") || answer.contains("is not exact");
+            assert!(refused && !ran.status.success(), "{option} {input}: {answer}");
+        }
+    }
+    for fields in ["--field id=1 --field id=2", "--field id=9007199254740993"] {
+        let ran = run(&folder, &format!("--json approve {id} {fields}"));
+        assert!(!ran.status.success(), "{fields}: {}", text(&ran.stdout));
+    }
     assert_eq!((backend.heard().len(), backend.effects()), (0, 0));
 }
 

@@ -1,5 +1,9 @@
 //! What a model reads holds no command by which it could decide for itself.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
 use haft_testkit::{ALLOW, Backend, Folder, Keys, READ, Served};
 use serde_json::{Value, json};
 
@@ -127,4 +131,101 @@ fn no_answer_to_an_agent_names_a_command_of_people() {
     for (what, text) in &heard {
         assert!(!names_command(text), "{what}: {text}");
     }
+}
+
+/// A shop of which one contract is blocked until people look at it.
+fn blocked_shop(backend: &Backend, settings: &str) -> Folder {
+    let folder = shop(backend);
+    let settings = folder.read("haft.toml") + settings;
+    let folder = folder.file("haft.toml", settings);
+    run(&folder, "accept --all");
+    let path = ".tools/void/TOOL.md";
+    let wider = folder.read(path).replace("external:shop", "external:*");
+    folder.file(path, wider)
+}
+
+#[test]
+fn agent_at_a_terminal_is_told_no_command() {
+    let backend = Backend::new(Keys::Ignored);
+    let folder = blocked_shop(&backend, "");
+    std::fs::write(folder.path().join("batch.json"), r#"[{"tool":"refund"},{"tool":"void"}]"#)
+        .unwrap();
+    let file = folder.path().join("batch.json");
+    let said = |line: &str| {
+        let ran = run(&folder, line);
+        format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr))
+    };
+    for line in [
+        "call refund --no-wait".to_owned(),
+        "call refund --no-wait --json".to_owned(),
+        "call void --no-wait".to_owned(),
+        "call void --no-wait --json".to_owned(),
+        format!("batch {} --no-wait", file.display()),
+        format!("batch {} --no-wait --json", file.display()),
+    ] {
+        let agent = said(&format!("{line} --as agent:coder"));
+        assert!(!names_command(&agent), "{line}: {agent}");
+        let person = said(&line);
+        assert!(names_command(&person), "a person is told: {line}: {person}");
+    }
+}
+
+#[test]
+fn records_of_people_tell_agents_no_command() {
+    let backend = Backend::new(Keys::Ignored);
+    let watcher = "[[actor]]\nid = \"agent:watcher\"\nroles = [\"agent\", \"auditor\"]\n";
+    let folder = blocked_shop(&backend, watcher);
+    let ran = run(&folder, "token new agent:watcher --json");
+    let token: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let bearer = format!("Bearer {}", token["token"].as_str().unwrap());
+    let server = Server::of(&folder);
+    let ran = run(&folder, "call void --no-wait --json");
+    let told = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(names_command(&told), "a person is told: {told}");
+    let envelope: Value = serde_json::from_str(&told).unwrap();
+    let id = envelope["invocation_id"].as_str().unwrap();
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {
+            "extensions": { "io.modelcontextprotocol/tasks": {} },
+        },
+    });
+    let a2a = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": id}});
+    let mcp = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"taskId": id, "_meta": meta},
+    });
+    let headers = [
+        ("Authorization", bearer.as_str()),
+        ("Accept", "application/json, text/event-stream"),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tasks/get"),
+        ("Mcp-Name", id),
+    ];
+    for (method, path, body) in [
+        ("GET", format!("/v1/invocations/{id}"), None),
+        ("GET", format!("/v1/invocations/{id}/trace"), None),
+        ("POST", "/a2a".to_owned(), Some(a2a.to_string())),
+        ("POST", "/mcp".to_owned(), Some(mcp.to_string())),
+    ] {
+        let used = if path == "/mcp" { &headers[..] } else { &headers[..1] };
+        let answer = server.ask(method, &path, used, body.as_deref());
+        let text = String::from_utf8_lossy(&answer.body);
+        assert!(text.contains(id), "{path}: {text}");
+        assert!(!names_command(&text), "{path}: {text}");
+    }
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let host = server.address;
+    let request = format!(
+        "GET /v1/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: {bearer}\r\nLast-Event-ID: 0\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    // The record of the result is the last of a call.
+    let (mut heard, mut piece) = (String::new(), [0; 4096]);
+    while !heard.contains("tool_result_created") && !heard.contains("result.created") {
+        let read = stream.read(&mut piece).unwrap_or_else(|fault| panic!("{fault}: {heard}"));
+        assert_ne!(read, 0, "{heard}");
+        heard.push_str(&String::from_utf8_lossy(&piece[..read]));
+    }
+    assert!(heard.contains(id) && !names_command(&heard), "{heard}");
 }

@@ -119,7 +119,7 @@ pub(super) fn answer(point: HookPoint, text: &[u8]) -> Result<HookAnswer, String
     if text.trim_ascii_start().first() != Some(&b'{') {
         return Err(nonsense("it is not a JSON object".to_owned()));
     }
-    if let Some(flaw) = JsonFlaw::within(text, JsonScope::Below(&["updated_input"])) {
+    if let Some(flaw) = JsonFlaw::within(text, JsonScope::Below(&[&["updated_input"]])) {
         return Err(nonsense(flaw.to_string()));
     }
     let said: Said = serde_json::from_slice(text).map_err(|fault| nonsense(fault.to_string()))?;

@@ -144,6 +144,9 @@ impl Workspace {
         identity: &IdentityFile,
         by: &Actor,
     ) -> Result<StoreRenewal, Error> {
+        if !by.may_change() {
+            return Err(Error::Auditor { by: by.id.clone() });
+        }
         let memory = Memory::of(self, identity);
         let files = self.store_files()?;
         let lost = memory.memo.clone();

@@ -11,6 +11,7 @@ use haft_drivers::{
     Tell, Token, mcp,
 };
 use haft_model::{Actor, ActorId, Code, DriverId, Secret, SecretKind, Stop, Timestamp};
+use haft_runtime::may_change;
 use serde_json::{Value, json};
 
 use super::{Host, hooks, uses, vault};
@@ -69,6 +70,7 @@ impl Host {
         holder: Option<&ActorId>,
         person: Option<Attending<'_>>,
     ) -> Result<(), Stop> {
+        may_change(by)?;
         let workspace = self.workspace();
         let keeper = vault::keeper(&workspace, &self.given);
         let place = hooks::place(&workspace, &self.given);
@@ -103,6 +105,7 @@ impl Host {
         holder: Option<&ActorId>,
         token: Option<(String, Secret)>,
     ) -> Result<(), Stop> {
+        may_change(by)?;
         let scopes = token.as_ref().and_then(|(_, token)| Token::parse(token));
         let scopes = scopes.map(|token| token.scopes()).unwrap_or_default();
         let slug = match token {

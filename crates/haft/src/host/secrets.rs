@@ -154,7 +154,7 @@ impl Host {
 }
 
 /// Whether somebody may change a value: a person who runs the workspace, whom the entry names, or
-/// whose own it is. An agent never may.
+/// whose own it is. An agent never may, nor an auditor.
 fn may_change(by: &Actor, listed: &Listed, holder: Option<&ActorId>) -> bool {
     let named = |grantee: &Grantee| match grantee {
         Grantee::Role(role) => by.holds(role),
@@ -162,7 +162,8 @@ fn may_change(by: &Actor, listed: &Listed, holder: Option<&ActorId>) -> bool {
         Grantee::Capability(_) | Grantee::Tool(_) | Grantee::Workflow(_) => false,
     };
     let own = holder == Some(&by.id);
-    by.is_person() && (by.roles.contains(&Role::Admin) || own || listed.rotate.iter().any(named))
+    let may_at_all = by.is_person() && by.may_change();
+    may_at_all && (by.roles.contains(&Role::Admin) || own || listed.rotate.iter().any(named))
 }
 
 /// A value that is each actor's own is somebody's.

@@ -11,6 +11,7 @@
 mod approval;
 mod at_most_once;
 mod attempts;
+mod auditor;
 mod batch;
 mod batches;
 mod broken;

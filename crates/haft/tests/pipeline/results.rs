@@ -155,3 +155,50 @@ async fn three_renderings_are_kept_apart() {
     assert_eq!(envelope.transcript_search_text, "one\ntwo\nth");
     checked(&stage, &envelope).await;
 }
+
+/// What would hide, turn or steer what stands beside it.
+const SLY: &str = "pay \u{202e}evil\u{202c} a\u{200b}b \u{e0041}\u{9b}31m \u{1b}[2Jend";
+
+#[tokio::test]
+async fn sly_letters_of_backends_reach_programs_alone() {
+    let value =
+        json!({ "said": SLY, "k\u{202e}ey": [SLY, 1.5, null], "big": 1234567890123456_u64 });
+    // A value as an HTTP backend gives it, and pieces beside one as an MCP server does.
+    let text = |text: &str| Content::Text { text: text.to_owned() };
+    let outputs = [
+        Output::read(value.clone()),
+        Output { content: vec![text(SLY)], ..Output::read(value.clone()) },
+        Output {
+            content: vec![Content::StructuredContent { data: value.clone() }],
+            ..Output::read(value.clone())
+        },
+    ];
+    for output in outputs {
+        let stage = Setting::default()
+            .tool("note.show", READ)
+            .act("note.show", move |_| {
+                let output = output.clone();
+                Box::pin(async move { Ok(output) })
+            })
+            .open();
+        let envelope = stage.call("note.show", json!({})).await;
+        assert_eq!(envelope.error, None);
+        assert_eq!(envelope.structured_content, Some(value.clone()), "programs read it exactly");
+        let texts = envelope.model_facing_content.iter().map(|piece| match piece {
+            Content::Text { text } => text.clone(),
+            other => panic!("{other:?}"),
+        });
+        let read: Vec<String> = texts
+            .chain([
+                envelope.summary.clone(),
+                envelope.ui_facing_summary.clone(),
+                envelope.transcript_search_text.clone(),
+            ])
+            .collect();
+        for read in &read {
+            let is_sly = |letter: char| !haft_model::is_shown(letter) && letter != '\n';
+            assert!(!read.contains(is_sly), "{read:?}");
+        }
+        assert!(read[0].contains("evil"), "{read:?}");
+    }
+}

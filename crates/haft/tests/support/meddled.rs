@@ -31,6 +31,14 @@ pub(crate) trait Meddler: Send + Sync {
         let _ = record;
         Box::pin(std::future::ready(()))
     }
+
+    /// What becomes of waiting for the disk.
+    fn flush<'a>(
+        &'a self,
+        flush: BoxFuture<'a, Result<(), Error>>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        flush
+    }
 }
 
 /// A store with a meddler before it.
@@ -69,7 +77,7 @@ impl<M: Meddler> Store for MeddledStore<M> {
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), Error>> {
-        self.store.flush()
+        self.meddler.flush(self.store.flush())
     }
 
     fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use super::decimal::is_exact_number;
 use super::{JsonFlaw, JsonFlawKind, JsonScope};
 
-/// Deeper than the parser goes, which refuses what this does not follow.
+/// Twice as deep as values are read. A parser passes over members that it does not want at any depth, so
+/// what lies deeper is a flaw and no end of the search.
 const DEEPEST: u32 = 256;
 
 /// How many keys of an object are compared one by one before they are put into a table.
@@ -14,7 +15,7 @@ const FEW: usize = 12;
 
 /// Why the walk ended early.
 enum Halt {
-    /// The text is no JSON, or too deep to be read.
+    /// The text is no JSON.
     NotJson,
     Flaw(JsonFlaw),
 }
@@ -26,18 +27,53 @@ type Step = Result<(), Halt>;
 enum Mode<'s> {
     /// Held to the rules.
     Check,
-    /// Passed over until the path leads in.
-    Follow(&'s [&'s str]),
-    /// Passed over until a key of this name.
+    /// Passed over until a path leads in; keys on the way come once.
+    Follow(Trail<'s>),
+    /// Passed over until a key of this name; no key comes twice anywhere.
     Seek(&'s str),
     /// Passed over.
     Skip,
 }
 
+/// Paths that lead here, and how far.
+#[derive(Clone, Copy)]
+struct Trail<'s> {
+    paths: &'s [&'s [&'s str]],
+    depth: usize,
+    /// One bit for each of the paths that lead here.
+    live: u8,
+}
+
+impl<'s> Trail<'s> {
+    fn start(paths: &'s [&'s [&'s str]]) -> Mode<'s> {
+        if paths.iter().any(|path| path.is_empty()) {
+            return Mode::Check;
+        }
+        Mode::Follow(Trail { paths, depth: 0, live: u8::MAX })
+    }
+
+    fn step(self, key: &str) -> Mode<'s> {
+        let mut live = 0;
+        for (index, path) in self.paths.iter().enumerate().take(u8::BITS as usize) {
+            let bit = 1 << index;
+            if self.live & bit != 0 && path.get(self.depth) == Some(&key) {
+                if path.len() == self.depth + 1 {
+                    return Mode::Check;
+                }
+                live |= bit;
+            }
+        }
+        match live {
+            0 => Mode::Skip,
+            live => Mode::Follow(Trail { live, depth: self.depth + 1, ..self }),
+        }
+    }
+}
+
 pub(super) fn first_flaw(text: &[u8], scope: JsonScope<'_>) -> Option<JsonFlaw> {
     let mode = match scope {
-        JsonScope::Whole | JsonScope::Below([]) => Mode::Check,
-        JsonScope::Below(path) => Mode::Follow(path),
+        JsonScope::Whole => Mode::Check,
+        JsonScope::Below(paths) => Trail::start(paths),
         JsonScope::Member(name) => Mode::Seek(name),
     };
     let mut scan = Scan { text, at: 0 };
@@ -83,7 +119,8 @@ impl<'t> Scan<'t> {
 
     fn value(&mut self, mode: Mode<'_>, depth: u32) -> Step {
         if depth > DEEPEST {
-            return Err(Halt::NotJson);
+            let kind = JsonFlawKind::TooDeep;
+            return Err(Halt::Flaw(JsonFlaw { pointer: String::new(), kind }));
         }
         self.space();
         match self.peek().ok_or(Halt::NotJson)? {
@@ -164,19 +201,17 @@ impl<'t> Scan<'t> {
         loop {
             self.space();
             let written = self.string()?;
-            let checks = matches!(mode, Mode::Check | Mode::Follow(_));
-            if checks && !keys.add(written)? {
-                let key = decoded(written)?.into_owned();
+            let checks = !matches!(mode, Mode::Skip);
+            if checks && !keys.add(written) {
+                let key = decoded(written).into_owned();
                 let kind = JsonFlawKind::DuplicateKey(key.clone());
                 let flaw = JsonFlaw { pointer: String::new(), kind };
                 return Err(Halt::Flaw(flaw.inside(&key)));
             }
             self.space();
             self.take(b':')?;
-            let inner = mode.below(written)?;
-            self.value(inner, depth + 1).map_err(|halt| {
-                halt.inside(|| decoded(written).map(Cow::into_owned).unwrap_or_default())
-            })?;
+            self.value(mode.below(written), depth + 1)
+                .map_err(|halt| halt.inside(|| decoded(written).into_owned()))?;
             self.space();
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -197,16 +232,12 @@ impl Halt {
 
 impl Mode<'_> {
     /// What is done below a key.
-    fn below(self, written: &[u8]) -> Result<Self, Halt> {
-        Ok(match self {
-            Mode::Follow([next, rest @ ..]) if *decoded(written)? == **next => match rest {
-                [] => Mode::Check,
-                rest => Mode::Follow(rest),
-            },
-            Mode::Follow(_) => Mode::Skip,
-            Mode::Seek(name) if *decoded(written)? == *name => Mode::Check,
+    fn below(self, written: &[u8]) -> Self {
+        match self {
+            Mode::Follow(trail) => trail.step(&decoded(written)),
+            Mode::Seek(name) if *decoded(written) == *name => Mode::Check,
             same @ (Mode::Check | Mode::Seek(_) | Mode::Skip) => same,
-        })
+        }
     }
 }
 
@@ -222,34 +253,34 @@ struct Keys<'t> {
 
 impl<'t> Keys<'t> {
     /// Whether a key is new here.
-    fn add(&mut self, written: &'t [u8]) -> Result<bool, Halt> {
+    fn add(&mut self, written: &'t [u8]) -> bool {
         self.is_escaped |= written.contains(&b'\\');
         if self.many.is_empty() && !self.is_escaped && self.count < FEW {
             let before = self.few.get(..self.count).unwrap_or_default();
             if before.contains(&written) {
-                return Ok(false);
+                return false;
             }
             if let Some(place) = self.few.get_mut(self.count) {
                 *place = written;
             }
             self.count += 1;
-            return Ok(true);
+            return true;
         }
         if self.many.is_empty() {
             for key in self.few.get(..self.count).unwrap_or_default() {
-                self.many.insert(decoded(key)?);
+                self.many.insert(decoded(key));
             }
         }
-        Ok(self.many.insert(decoded(written)?))
+        self.many.insert(decoded(written))
     }
 }
 
-/// A key as it reads: two spellings of one key are the same key.
-fn decoded(written: &[u8]) -> Result<Cow<'_, str>, Halt> {
-    let text = std::str::from_utf8(written).map_err(|_| Halt::NotJson)?;
+/// A key as it reads: two spellings of one key are the same key. One that cannot be read stays as it is
+/// written, since a parser that passes over it does not look into it either.
+fn decoded(written: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(written);
     if !text.contains('\\') {
-        return Ok(Cow::Borrowed(text));
+        return text;
     }
-    let read = serde_json::from_str(&format!("\"{text}\""));
-    read.map(Cow::Owned).map_err(|_| Halt::NotJson)
+    serde_json::from_str(&format!("\"{text}\"")).map_or(text, Cow::Owned)
 }

@@ -9,6 +9,7 @@ fn flaw(text: &str) -> Option<(String, String)> {
     JsonFlaw::in_text(text).map(|flaw| match flaw.kind {
         JsonFlawKind::InexactNumber(number) => (flaw.pointer, format!("number {number}")),
         JsonFlawKind::DuplicateKey(key) => (flaw.pointer, format!("key {key}")),
+        JsonFlawKind::TooDeep => (flaw.pointer, "deep".to_owned()),
     })
 }
 
@@ -85,7 +86,7 @@ fn flaws_are_named_by_place_and_text() {
             r#"[{"a":1},{"a":1}] {"a":9007199254740993}"#.to_owned(),
             some("/a", "number 9007199254740993"),
         ),
-        ("[".repeat(100_000), none.clone()),
+        ("[".repeat(100_000), some(&"/0".repeat(257), "deep")),
         ("{\"a\": NaN}".to_owned(), none.clone()),
         ("\"unfinished \\".to_owned(), none),
     ] {
@@ -98,15 +99,23 @@ fn a_scope_hides_what_stands_elsewhere() {
     let text = r#"{"id":9007199254740993,"params":{"x":{"x":1,"x":2},"arguments":{"n":1e400}}}"#;
     let within = |scope| JsonFlaw::within(text, scope).map(|flaw| flaw.pointer);
     assert_eq!(within(JsonScope::Whole).as_deref(), Some("/id"));
-    let path = JsonScope::Below(&["params", "arguments"]);
+    let path = JsonScope::Below(&[&["params", "arguments"]]);
     assert_eq!(within(path).as_deref(), Some("/params/arguments/n"));
-    assert_eq!(within(JsonScope::Member("arguments")).as_deref(), Some("/params/arguments/n"));
-    assert_eq!(within(JsonScope::Below(&["params", "other"])), None);
+    let paths = JsonScope::Below(&[&["result"], &["params", "other"], &["params", "arguments"]]);
+    assert_eq!(within(paths).as_deref(), Some("/params/arguments/n"));
+    assert_eq!(within(JsonScope::Below(&[&["id"]])).as_deref(), Some("/id"));
+    assert_eq!(within(JsonScope::Below(&[&[]])).as_deref(), Some("/id"));
+    // Which of two members is meant is open wherever they stand; a number elsewhere is not ours.
+    assert_eq!(within(JsonScope::Member("arguments")).as_deref(), Some("/params/x/x"));
+    let once = text.replace(r#""x":1,"x":2"#, r#""x":9007199254740993"#);
+    let found = JsonFlaw::within(once, JsonScope::Member("arguments")).unwrap();
+    assert_eq!(found.pointer, "/params/arguments/n");
+    assert_eq!(within(JsonScope::Below(&[&["params", "other"]])), None);
     let twice = r#"{"params":{"arguments":{},"arguments":{}}}"#;
     assert_eq!(JsonFlaw::within(twice, path).unwrap().pointer, "/params/arguments");
     let found = JsonFlaw::within(text, path).unwrap();
-    assert_eq!(found.below("/params/arguments").unwrap().pointer, "/n");
-    assert_eq!(found.below("/params/arg"), None);
+    assert_eq!(found.clone().seen_from("/params/arguments").pointer, "/n");
+    assert_eq!(found.clone().seen_from("/params/arg"), found);
 }
 
 #[test]
@@ -197,6 +206,50 @@ impl Seed {
         let digits = self.digits(22);
         let trimmed = digits.trim_start_matches('0');
         if trimmed.is_empty() { "0".to_owned() } else { trimmed.to_owned() }
+    }
+}
+
+/// Members that a parser passes over, however they look inside.
+const SIBLINGS: [&str; 7] = [
+    r#""\ud800":1"#,
+    r#""junk":{"\ud800":1,"\udfff":[]}"#,
+    r#""text":"\"arguments\":{\"id\":1}""#,
+    r#""list":[[],{},[{"a":null}],-1.5e3]"#,
+    r#""\u0078":"\\""#,
+    r#""arg\u0075ment":{"id":1}"#,
+    "\"deep\":@",
+];
+
+#[test]
+fn flaw_beside_any_sibling_is_found() {
+    let mut seed = Seed(0x5bd1_e995_9d1b_873f);
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    let flawed =
+        [r#"{"id":1,"id":2}"#, r#"{"id":0.10000000000000000001}"#, r#"{"a":{"\u0069d":1,"id":1}}"#];
+    let named = [r#""arguments""#, r#""\u0061rguments""#];
+    for round in 0..4_000 {
+        let mut around = |member: String| {
+            let mut members = vec![member];
+            let mut left: Vec<&str> = SIBLINGS.to_vec();
+            for _ in 0..seed.next(4) {
+                let sibling = left.remove(seed.next(left.len() as u64) as usize);
+                let at = seed.next(members.len() as u64 + 1) as usize;
+                members.insert(at, sibling.replace('@', &deep));
+            }
+            format!("{{{}}}", members.join(" ,\n"))
+        };
+        let name = named[round % 2];
+        let inner = around(format!("{name}:{}", flawed[round % 3]));
+        let text = around(format!("\"params\" :{inner}"));
+        let scopes = [
+            JsonScope::Whole,
+            JsonScope::Below(&[&["result"], &["params", "arguments"]]),
+            JsonScope::Below(&[&["params"]]),
+            JsonScope::Member("arguments"),
+        ];
+        for scope in scopes {
+            assert!(JsonFlaw::within(&text, scope).is_some(), "{scope:?}: {text}");
+        }
     }
 }
 

@@ -39,6 +39,11 @@ impl<'a> Voter<'a> {
         self.names().all(|id| id.as_str().starts_with("user:"))
     }
 
+    /// Whether they hold the role of an auditor and no other, so that they change nothing.
+    pub(super) fn only_audits(&self) -> bool {
+        !self.roles.is_empty() && self.roles.iter().all(|held| is_role(held, "auditor"))
+    }
+
     /// Whether one of them could be the other: no person counts twice by speaking as another, or in
     /// another role.
     pub(super) fn is_same_person(&self, other: &Voter<'_>) -> bool {

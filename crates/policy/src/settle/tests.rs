@@ -493,6 +493,26 @@ fn where_approvals_have_to_be_signed_none_counts() {
 }
 
 #[test]
+fn auditor_never_answers_whatever_governance_lists() {
+    let plan = plan();
+    let question = question(&plan, &[Needs::default()]);
+    for listed in [None, Some("approver"), Some("admin"), Some("auditor"), Some("owner")] {
+        let rulebook = governed(&[approver("user:eve", listed, &["*"], None)]);
+        let eve = Actor::new("user:eve", "shop", [Role::Auditor]);
+        let objection = may_answer(&rulebook, &question, &[], &eve, at(ASKED + 1)).unwrap_err();
+        assert!(objection.message.contains("changes nothing"), "{objection:?}");
+        // One that was recorded before counts for nothing either.
+        for approves in [true, false] {
+            let answer = Answer { approves, ..yes("user:eve", &["auditor"]) };
+            let told = settled(&rulebook, &[Needs::default()], &[answer]);
+            assert!(told.starts_with("open"), "{told}");
+        }
+        let both = Actor::new("user:eve", "shop", [Role::Auditor, Role::Approver]);
+        assert_eq!(may_answer(&rulebook, &question, &[], &both, at(ASKED + 1)), Ok(()));
+    }
+}
+
+#[test]
 fn quorum_counts_persons_and_never_the_caller() {
     const PEOPLE: [&str; 5] = ["ana", "bo", "cleo", "dan", "eve"];
     let mut dice = SeededRandom::new(1);

@@ -1,7 +1,7 @@
 //! Phase 12: what is taken out of a result, what is shown of it, and what is kept.
 
 use haft_driver::Output;
-use haft_model::{Content, Link, Persisted, Redacted};
+use haft_model::{Content, Link, Persisted, Redacted, cleaned_value};
 use serde_json::Value;
 
 use crate::redact::WITHHELD;
@@ -169,9 +169,10 @@ impl Walk<'_> {
     }
 }
 
+/// What models and people read of a result. Its value keeps every letter, since programs read it.
 fn text_of(structured: Option<&Value>, content: &[Content]) -> String {
     match (structured, content.is_empty()) {
-        (Some(value), true) => value.to_string(),
+        (Some(value), true) => cleaned_value(value).to_string(),
         (Some(_) | None, _) => render::plain(content),
     }
 }

@@ -1,6 +1,6 @@
 //! An envelope as the result of `tools/call`.
 
-use haft_model::{Code, Content, Envelope, Link, ResultStatus, Status, cleaned};
+use haft_model::{Code, Content, Envelope, Link, ResultStatus, Status, cleaned, cleaned_value};
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ErrorCode, JsonObject, MetaObject, Resource,
@@ -117,7 +117,7 @@ fn block(piece: &Content) -> ContentBlock {
         Content::Text { text } | Content::Log { text, .. } | Content::Diff { text, .. } => {
             ContentBlock::text(text.clone())
         }
-        Content::StructuredContent { data } => ContentBlock::text(data.to_string()),
+        Content::StructuredContent { data } => ContentBlock::text(cleaned_value(data).to_string()),
         Content::Image(media) => ContentBlock::image(media.data.clone(), media.mime_type.clone()),
         Content::Audio(media) => ContentBlock::audio(media.data.clone(), media.mime_type.clone()),
         Content::Video(media) | Content::File(media) => {

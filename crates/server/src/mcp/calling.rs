@@ -15,7 +15,7 @@ use super::deferred::{found, refused};
 use super::heading::Heading;
 use super::listing::Listing;
 use super::suspended::Bound;
-use super::{answer, inquiries};
+use super::{answer, flaws, inquiries};
 use crate::Desk;
 use crate::deferred::{self, Meant, Own};
 
@@ -103,11 +103,15 @@ impl Desk {
                     Ok(meant) => {
                         request.name = meant.name.into();
                         request.arguments = Some(meant.arguments);
-                        flaw = flaw.and_then(|flaw| flaw.below("/arguments"));
+                        flaw = flaw.map(|flaw| flaw.seen_from("/arguments"));
                         tier = Some(most);
                     }
                     Err(wrong) => return Ok(Begun::Answered(Box::new(refused(&wrong).into()))),
                 }
+            }
+            Some(_) if let Some(flaw) = &flaw => {
+                let refusal = refused(&flaw.stop().into());
+                return Ok(Begun::Answered(Box::new(refusal.into())));
             }
             Some(own) => {
                 let arguments = request.arguments.unwrap_or_default();
@@ -118,6 +122,8 @@ impl Desk {
         }
         let conversation = match (&request.request_state, &bound) {
             (Some(state), Some(bound)) => {
+                // The call goes on waiting, and the client may come back with answers that are sound.
+                flaws::refuse(flaw)?;
                 let mut conversation = self.suspended.take(state, bound)?;
                 conversation.answer(request.input_responses.unwrap_or_default());
                 conversation

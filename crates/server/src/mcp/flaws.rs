@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use haft_model::{JsonFlaw, JsonScope};
+use rmcp::ErrorData;
 use rmcp::model::RequestId;
 use serde::Deserialize;
+use serde_json::json;
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// How many flaws wait for their requests: those that the library refuses never ask for theirs.
@@ -16,11 +18,53 @@ const MOST_WAITING: usize = 1024;
 /// How much is read at a time.
 const PIECE: usize = 16 * 1024;
 
-/// The flaw of a call's arguments, as they have it.
-pub(super) fn of_arguments(message: &[u8]) -> Option<JsonFlaw> {
-    let flaw = JsonFlaw::within(message, JsonScope::Below(&["params", "arguments"]))?;
-    // A key that comes twice above the arguments leaves open which arguments are meant.
-    Some(flaw.below("/params/arguments").unwrap_or(flaw))
+/// What of a message goes into inputs: the arguments of a call, the answers that a request brings to what
+/// its sender was asked, and the answer to a request of ours.
+const INPUTS: [&[&str]; 3] = [&["params", "arguments"], &["params", "inputResponses"], &["result"]];
+
+/// The flaw of what a message puts into an input, with its pointer from the arguments on where it is in them.
+pub(super) fn of_inputs(message: &[u8]) -> Option<JsonFlaw> {
+    let flaw = JsonFlaw::within(message, JsonScope::Below(&INPUTS))?;
+    Some(flaw.seen_from("/params/arguments"))
+}
+
+/// The refusal of a request that is no call of a tool, so that no call stands behind it.
+pub(super) fn refuse(flaw: Option<JsonFlaw>) -> Result<(), ErrorData> {
+    let Some(flaw) = flaw else { return Ok(()) };
+    let stop = flaw.stop();
+    Err(ErrorData::invalid_params(stop.message.clone(), Some(stop.told())))
+}
+
+/// What becomes of a message with a flaw.
+pub(super) enum FlawedMessage {
+    /// A request: it is refused where it is answered.
+    Request(RequestId),
+    /// A notification, which puts nothing into an input.
+    Notification,
+    /// An answer to a request of ours: this error is taken in its place.
+    Answer(Vec<u8>),
+    /// It cannot be told what it is, so it is not handed on.
+    Unclear,
+}
+
+impl FlawedMessage {
+    pub(super) fn read(message: &[u8], flaw: &JsonFlaw) -> FlawedMessage {
+        #[derive(Deserialize)]
+        struct Shape {
+            id: Option<RequestId>,
+            method: Option<String>,
+        }
+        match serde_json::from_slice(message) {
+            Ok(Shape { id: Some(id), method: Some(_) }) => FlawedMessage::Request(id),
+            Ok(Shape { id: None, method: Some(_) }) => FlawedMessage::Notification,
+            Ok(Shape { id: Some(id), method: None }) => {
+                let error = ErrorData::invalid_params(flaw.to_string(), None);
+                let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+                FlawedMessage::Answer(answer.to_string().into_bytes())
+            }
+            Ok(Shape { id: None, method: None }) | Err(_) => FlawedMessage::Unclear,
+        }
+    }
 }
 
 /// The flaws of requests that came line by line, by the ids of the requests.
@@ -33,20 +77,25 @@ impl Flaws {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 
-    /// Whether the line may be handed on: one whose flaw cannot be kept may not.
-    fn look_at(&self, line: &[u8]) -> bool {
-        #[derive(Deserialize)]
-        struct Named {
-            id: RequestId,
+    /// What is handed on in place of a line, if not the line itself: nothing of one whose flaw cannot be kept.
+    fn replacement(&self, line: &[u8]) -> Option<Vec<u8>> {
+        let flaw = of_inputs(line)?;
+        match FlawedMessage::read(line, &flaw) {
+            FlawedMessage::Request(id) => {
+                let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let has_room = waiting.len() < MOST_WAITING;
+                if has_room {
+                    waiting.insert(id, flaw);
+                }
+                (!has_room).then(Vec::new)
+            }
+            FlawedMessage::Notification => None,
+            FlawedMessage::Answer(mut error) => {
+                error.push(b'\n');
+                Some(error)
+            }
+            FlawedMessage::Unclear => Some(Vec::new()),
         }
-        let Some(flaw) = of_arguments(line) else { return true };
-        let Ok(Named { id }) = serde_json::from_slice(line) else { return true };
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_room = waiting.len() < MOST_WAITING;
-        if has_room {
-            waiting.insert(id, flaw);
-        }
-        has_room
     }
 }
 
@@ -72,10 +121,13 @@ impl<I> Lines<I> {
             let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { break };
             let end = self.searched + end + 1;
             let line = self.held.get(self.ready..end).unwrap_or_default();
-            if self.flaws.look_at(line) {
-                self.ready = end;
-            } else {
-                self.held.drain(self.ready..end);
+            match self.flaws.replacement(line) {
+                None => self.ready = end,
+                Some(other) => {
+                    let length = other.len();
+                    self.held.splice(self.ready..end, other);
+                    self.ready += length;
+                }
             }
             self.searched = self.ready;
         }
@@ -109,10 +161,10 @@ impl<I: AsyncRead + Unpin> AsyncRead for Lines<I> {
             if read.filled().is_empty() {
                 // The last line may lack its end.
                 let rest = this.held.get(this.ready..).unwrap_or_default();
-                match this.flaws.look_at(rest) {
-                    true => this.ready = this.held.len(),
-                    false => this.held.truncate(this.ready),
+                if let Some(other) = this.flaws.replacement(rest) {
+                    this.held.splice(this.ready.., other);
                 }
+                this.ready = this.held.len();
                 this.searched = this.held.len();
                 break;
             }

@@ -30,7 +30,7 @@ use super::listing::{FRESH_MS, Seen};
 use super::news::Watched;
 use super::remarks::Level;
 use super::upstream::{Brought, Told, unique};
-use super::{asking, resources, tasks};
+use super::{asking, flaws, resources, tasks};
 use crate::Desk;
 
 /// The versions that are spoken, oldest first.
@@ -91,7 +91,7 @@ impl Wire {
     }
 
     /// What is wrong with the text that a request came in: found where its bytes were still there.
-    fn flaw(&self, context: &RequestContext<RoleServer>) -> Option<JsonFlaw> {
+    pub(super) fn flaw(&self, context: &RequestContext<RoleServer>) -> Option<JsonFlaw> {
         let parts = context.extensions.get::<Parts>();
         let seen = parts.and_then(|parts| parts.extensions.get::<JsonFlaw>());
         seen.cloned().or_else(|| self.flaws.take(&context.id))
@@ -313,6 +313,7 @@ impl ServerHandler for Wire {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        flaws::refuse(self.flaw(&context))?;
         let actor = self.who(&context);
         self.desk.update_task(&request.task_id, request.input_responses, &actor).await
     }

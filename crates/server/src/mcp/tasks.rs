@@ -1,7 +1,7 @@
 //! Calls as tasks: the ledger keeps them, so that any process can tell where one stands.
 
 use haft_ledger::Run;
-use haft_model::{Actor, Envelope, Event, InvocationId, Stop, Timestamp};
+use haft_model::{Actor, Audience, Envelope, Event, InvocationId, Stop, Timestamp};
 use haft_runtime::{Background, Reader};
 use rmcp::model::{
     ClientCapabilities, CreateTaskResult, DetailedTask, GetTaskResult, InputResponses, Task,
@@ -91,7 +91,9 @@ impl Desk {
             Some(ended) => {
                 let gone = || ErrorData::internal_error("the answer is no longer kept", None);
                 let lost = || TaskPayload::Failed { error: answer::object(gone()) };
-                let envelope = reader.result(id).await?;
+                // A call from a terminal may have been told more than a model reads.
+                let told = |envelope: Envelope| envelope.told_to(Audience::Agent);
+                let envelope = reader.result(id).await?.map(told);
                 let payload = envelope.as_ref().map_or_else(lost, answer::outcome);
                 (payload, Seen { at: ended, message: None })
             }

@@ -18,7 +18,7 @@ use super::conversation::{Conversation, Heard};
 use super::handler::Wire;
 use super::heading::Heading;
 use super::suspended::Bound;
-use super::{answer, asking};
+use super::{answer, asking, flaws};
 
 /// What a client brings back when it was asked something.
 #[derive(Default)]
@@ -79,6 +79,7 @@ impl Wire {
         brought: Brought,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<Told<T>>, ErrorData> {
+        flaws::refuse(self.flaw(context))?;
         let mut refusal = None;
         let mut brought = Some(brought);
         for (driver, params) in routes(self.backends(), params) {

@@ -50,7 +50,7 @@ pub(super) struct Wanted {
 /// The flaw of a request as that of its call, so that the refusal is answered and recorded like every other.
 /// A pointer into the input begins there.
 pub(super) fn flaw_of_call(flaw: Option<JsonFlaw>) -> Option<JsonFlaw> {
-    flaw.map(|flaw| flaw.below("/input").unwrap_or(flaw))
+    flaw.map(|flaw| flaw.seen_from("/input"))
 }
 
 pub(super) fn nothing() -> Value {

@@ -19,22 +19,28 @@ pub(super) async fn health() -> Json<Value> {
 /// How long the ledger may take to say how it is.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// What is said of a store that takes longer.
+const HANGS: &str = "the store does not answer";
+
 /// `GET /v1/ready`: whether calls are taken, and how much is wrong with the workspace. A store that
-/// nothing can be recorded in takes none.
+/// nothing can be recorded in takes none, and neither does one that hangs.
 pub(super) async fn ready(State(desk): State<Arc<Desk>>) -> Response {
     let world = desk.world();
     let of =
         |severity: &str| world.notices.iter().filter(|notice| notice.severity == severity).count();
     let reader = desk.runtime.reader();
     // It looks whether the store is still there; nothing else may have looked for a while.
-    let caught_up = tokio::time::timeout(PATIENCE, reader.caught_up()).await;
-    let last = reader.wait_past(None, Duration::ZERO).await;
-    let health = reader.health();
-    let (status, word) = match (&last, health.outage(), caught_up) {
-        (_, Some(outage), _) => (StatusCode::SERVICE_UNAVAILABLE, outage.cause),
-        (Err(stop), None, _) => (StatusCode::SERVICE_UNAVAILABLE, stop.message.clone()),
-        (Ok(_), None, Ok(Err(stop))) => (StatusCode::SERVICE_UNAVAILABLE, stop.message),
-        (Ok(_), None, Ok(Ok(())) | Err(_)) => (StatusCode::OK, "ready".to_owned()),
+    let looked = tokio::time::timeout(PATIENCE, async {
+        reader.caught_up().await?;
+        reader.wait_past(None, Duration::ZERO).await
+    });
+    let (looked, health) = (looked.await, reader.health());
+    let (status, word) = match (health.outage(), looked) {
+        (Some(outage), _) => (StatusCode::SERVICE_UNAVAILABLE, outage.cause),
+        (None, Ok(Err(stop))) => (StatusCode::SERVICE_UNAVAILABLE, stop.message),
+        // A write that hangs tells of no failure, and yet nothing is recorded.
+        (None, Err(_)) => (StatusCode::SERVICE_UNAVAILABLE, HANGS.to_owned()),
+        (None, Ok(Ok(_))) => (StatusCode::OK, "ready".to_owned()),
     };
     let body = json!({
         "status": word,

@@ -122,7 +122,8 @@ pub(super) async fn trace(
     Named(id): Named<String>,
 ) -> Result<Json<Value>, Problem> {
     let run = recorded(&desk, &id, &actor).await?;
-    Ok(Json(desk.runtime.tell(&run.invocation_id).await?.json()))
+    let told = desk.runtime.tell(&run.invocation_id).await?.json();
+    Ok(Json(audience(&actor).value(told)))
 }
 
 /// `POST /v1/invocations/{id}/cancel`.

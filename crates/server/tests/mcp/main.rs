@@ -9,6 +9,7 @@
 )]
 
 mod asked;
+mod flawed;
 mod long;
 mod malformed;
 mod sessions;

@@ -245,6 +245,11 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) async fn say(&mut self, message: Value) {
+        self.say_text(&message.to_string()).await;
+    }
+
+    /// Says something byte for byte.
+    pub(crate) async fn say_text(&mut self, message: &str) {
         self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }
 

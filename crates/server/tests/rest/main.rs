@@ -8,6 +8,10 @@
 )]
 
 mod events;
+#[path = "../../../haft/tests/support/meddled.rs"]
+#[allow(dead_code, reason = "the store is shared with the tests of the pipeline")]
+mod meddled;
+mod ready;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ pub(super) struct Frame {
     pub(super) id: RequestId,
     pub(super) meta: RequestMetaObject,
     pub(super) params: CallToolRequestParams,
-    /// What is wrong with the text of its arguments.
+    /// What is wrong with the text of its arguments and answers.
     pub(super) flaw: Option<JsonFlaw>,
 }
 
@@ -38,7 +38,7 @@ impl Frame {
             return None;
         };
         let meta = params.meta.take().unwrap_or_default();
-        Some(Frame { id, meta, params, flaw: flaws::of_arguments(body) })
+        Some(Frame { id, meta, params, flaw: flaws::of_inputs(body) })
     }
 
     /// The version that the request says it is of.

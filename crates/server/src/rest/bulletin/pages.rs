@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use haft_ledger::{RunFilter, events};
-use haft_model::{Code, InvocationId, Stop};
+use haft_model::{Audience, Code, InvocationId, Stop};
 use haft_runtime::Reader;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -161,6 +161,8 @@ impl Pages {
             let last = records.len().saturating_sub(1);
             for (index, record) in records.into_iter().enumerate() {
                 let Some(about) = self.about(&record).await? else { continue };
+                // Programs read it that hand it to models.
+                let record = Audience::Agent.value(record);
                 let place = Place { entry: entry.seq, within: (index != last).then_some(index) };
                 let class = record.get("event_type").and_then(Value::as_str).unwrap_or_default();
                 // A record in JSON is one line.
