@@ -39,6 +39,8 @@ pub struct Driver {
     pub egress: Vec<String>,
     /// Paths beyond the workspace that it opens, each with what for: an effect that people accept.
     pub opens: BTreeSet<String>,
+    /// The programs that it starts: names of the system's, or paths.
+    pub executes: Vec<String>,
     /// Regions it serves.
     pub region: Vec<String>,
     /// Tags that workspaces allow or forbid.
@@ -194,6 +196,7 @@ pub(crate) fn from_node(source: &Source, node: &Node) -> Option<Driver> {
         implements: entries.iter().enumerate().filter_map(implements).collect(),
         auth: node.get("auth").map(auth),
         opens: opens(node),
+        executes: executes(node),
         egress: node.get("network").map(|network| list(network, "egress")).unwrap_or_default(),
         region: if region.is_empty() { vec!["global".into()] } else { region },
         policy_tags: list(node, "policy_tags"),
@@ -246,6 +249,13 @@ fn cost(node: &Node) -> Cost {
         units: node.get("cost_units_per_call").and_then(Node::number),
         currency: owned(node, "currency"),
     }
+}
+
+/// The programs that a driver of kind cli or mcp starts. Arguments are no part of it: most of those
+/// that name a file name data, which the program may have to write.
+pub(crate) fn executes(node: &Node) -> Vec<String> {
+    let path = node.get("server").and_then(|server| owned(server, "path"));
+    owned(node, "bin").into_iter().chain(path).collect()
 }
 
 /// What a driver reads and writes that no contract speaks of, since it lies beyond the workspace.

@@ -80,7 +80,9 @@ pub fn loosened(before: &Governing<'_>, after: &Governing<'_>) -> Vec<Loosening>
     for (file, change) in &changed {
         let harmless = match Kind::of(file) {
             // These were compared by what they say.
-            None | Some(Kind::Policy | Kind::Governance) => true,
+            Some(Kind::Policy | Kind::Governance) => true,
+            // Beside the settings only programs of hooks have no kind.
+            None => *file == settings::FILE,
             // A contract that gains or loses its action is held against what was accepted of it.
             Some(Kind::Action) => *change != Change::Other,
             Some(

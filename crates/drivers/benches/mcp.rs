@@ -65,6 +65,7 @@ fn ours() -> Arc<Ours> {
     let place = Place {
         root: folder.path().to_owned(),
         hidden: Vec::new(),
+        programs: Vec::new(),
         walls: walls(),
         guard: AddressGuard::public(),
         variable: |_| None,

@@ -70,6 +70,12 @@ impl Builtin {
         Builtin { root: self.root.at_home(variable), ..self }
     }
 
+    /// The same tools where hooks and drivers execute files of the workspace and Haft keeps files of its
+    /// own there: neither is written.
+    pub fn protecting(self, place: &crate::Place) -> Builtin {
+        Builtin { root: self.root.protecting(place.programs.clone(), place.hidden.clone()), ..self }
+    }
+
     /// The ids of the tools it carries out.
     pub fn tools() -> &'static [&'static str] {
         NAMES

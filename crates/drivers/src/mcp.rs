@@ -43,7 +43,7 @@ use tokio::task::AbortHandle;
 pub use login::{Asked, Before, Login, Registered, Wish, is_elsewhere, log_in, opened};
 pub use tools::{Seen, Sight, Witness};
 
-use crate::ending::{unsent, while_running};
+use crate::ending::{intruded, unsent, while_running};
 use crate::http::reach;
 use crate::kept::{FIRST_PAUSE, Kept};
 use crate::opening::{Opening, looking};
@@ -183,7 +183,25 @@ impl Mcp {
             tokio::time::sleep(FIRST_PAUSE).await;
             made = self.kept.get(&key, connect).await.map_err(stopped)?;
         }
+        if made.is_stale() {
+            self.retire(&key, made).await?;
+            made = self.kept.get(&key, connect).await.map_err(stopped)?;
+        }
         Ok((key, made))
+    }
+
+    /// Ends a program that lost a read-only mount, at the latest with the last call that uses it. What
+    /// it did to the rules meanwhile is a violation.
+    async fn retire(&self, key: &str, stale: Arc<Connection>) -> Result<(), Failure> {
+        self.kept.let_go(key, &stale).await;
+        let mut intrusions = stale.inspect().await;
+        if let Some(own) = Arc::into_inner(stale) {
+            intrusions.extend(own.retire().await);
+        }
+        match intruded(&intrusions, &self.place.root) {
+            Some(stop) => Err(unsent(stop)),
+            None => Ok(()),
+        }
     }
 
     /// Where the server is, for a call that opens so much.

@@ -30,6 +30,8 @@ pub(crate) struct Opening {
     pub(crate) root: PathBuf,
     pub(crate) shown: Vec<Shown>,
     pub(crate) hidden: Vec<PathBuf>,
+    /// What of it may not be created either.
+    pub(crate) denied: Vec<PathBuf>,
     /// Hosts, as `host`, `host:port` or `*.host`.
     pub(crate) hosts: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
@@ -130,7 +132,8 @@ impl Opening {
         shown.extend(paths.write(files.write.as_deref(), effects)?);
         shown.extend(paths.existing(&written.auth.state.paths, Access::Write)?);
         let mut hidden = place.hidden_in(&root);
-        hidden.extend(paths.places(&files.deny)?);
+        let denied = paths.places(&files.deny)?;
+        hidden.extend(denied.iter().cloned());
         let egress = sandbox.network.unwrap_or(written.network).egress;
         Ok(Opening {
             hosts: common(&egress, effects),
@@ -143,6 +146,7 @@ impl Opening {
             root,
             shown,
             hidden,
+            denied,
             protection,
         })
     }
@@ -167,6 +171,7 @@ impl Opening {
             env: self.env.clone(),
             shown,
             hidden: self.hidden.clone(),
+            denied: self.denied.clone(),
             cwd: self.root.clone(),
             network: match self.hosts.is_empty() {
                 true => Network::None,
@@ -182,7 +187,7 @@ impl Opening {
 
 /// What governs in a workspace for a call of such effects.
 fn protection(root: &Path, effects: &EffectProfile, place: &Place) -> Protection {
-    let protection = Protection::of(root, place.variable);
+    let protection = place.protection(root);
     match effects.mutates.contains(GIT_CONFIG) {
         true => protection.with_git_config(),
         false => protection,
@@ -274,7 +279,18 @@ impl Paths<'_> {
     }
 
     fn existing(&self, patterns: &[String], access: Access) -> Result<Vec<Shown>, Stop> {
-        let places = self.places(patterns)?.into_iter().filter(|path| path.exists());
+        let places = self.places(patterns)?;
+        // A path of the workspace opens the workspace: what lies beyond is accepted by its own name.
+        let beyond = patterns.iter().zip(&places).find(|(pattern, path)| {
+            !pattern.starts_with(['/', '~']) && !path.starts_with(self.root)
+        });
+        if let Some((pattern, _)) = beyond {
+            let driver = self.driver;
+            let words =
+                format!("driver `{driver}` cannot open `{pattern}`: a link leads it out of here");
+            return Err(Stop::new(Code::SandboxViolation, words).help("write where it leads to"));
+        }
+        let places = places.into_iter().filter(|path| path.exists());
         Ok(places.map(|path| Shown { path, access }).collect())
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use haft_sandbox::{AddressGuard, Walls};
+use haft_sandbox::{AddressGuard, Protection, Walls};
 use serde_json::Value;
 
 /// The folder in which programs of a workspace run.
@@ -14,6 +14,8 @@ pub struct Place {
     pub root: PathBuf,
     /// What of it no program sees.
     pub hidden: Vec<PathBuf>,
+    /// Files of it that hooks and drivers execute, which no program writes.
+    pub programs: Vec<PathBuf>,
     /// What stands between a program and this machine.
     pub walls: Walls,
     /// Which addresses stay closed, whatever is declared.
@@ -27,9 +29,9 @@ pub struct Place {
 impl Place {
     /// Whether programs of both see the same and may do the same.
     pub fn is(&self, other: &Place) -> bool {
-        let Place { root, hidden, walls, guard, variable: _, secrets } = self;
-        (root, hidden, walls, guard, secrets)
-            == (&other.root, &other.hidden, &other.walls, &other.guard, &other.secrets)
+        let Place { root, hidden, programs, walls, guard, variable: _, secrets } = self;
+        let same = (root, hidden, programs) == (&other.root, &other.hidden, &other.programs);
+        same && (walls, guard, secrets) == (&other.walls, &other.guard, &other.secrets)
     }
 
     /// The workspace by its real name, since a sandbox shows places and not links.
@@ -48,6 +50,12 @@ impl Place {
     /// What of a folder no program sees.
     pub(crate) fn hidden_in(&self, root: &Path) -> Vec<PathBuf> {
         self.hidden.iter().map(|path| root.join(path)).collect()
+    }
+
+    /// What governs in a folder, with the programs that its rules name.
+    pub(crate) fn protection(&self, root: &Path) -> Protection {
+        let programs = self.programs.iter().map(|path| root.join(path)).collect();
+        Protection::of(root, self.variable).with_programs(programs)
     }
 
     /// Where a program is: a name is looked up among the system's, a path begins at the workspace.

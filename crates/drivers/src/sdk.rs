@@ -23,7 +23,7 @@ use haft_model::{Code, Digest, Plan, Secret, Stop};
 use haft_sandbox::{Access, Bounds, Confined, Shown};
 use serde_json::{Map, json};
 
-use crate::ending::{called_off, late, unsent, while_running};
+use crate::ending::{called_off, intruded, late, unsent, while_running};
 use crate::kept::Kept;
 use crate::opening::Opening;
 use crate::watch::Watch;
@@ -100,6 +100,10 @@ impl Sdk {
             self.workers.let_go(&key, &worker).await;
             worker = self.workers.get(&key, make).await?;
         }
+        if worker.is_stale() {
+            self.retire(&key, worker).await?;
+            worker = self.workers.get(&key, make).await?;
+        }
         let held = match worker.installed(load(package)).await {
             Ok((there, version)) => fitting(package, *there, version.as_deref(), &ran_by),
             Err(stop) => Err(stop),
@@ -116,6 +120,17 @@ impl Sdk {
                 Err(stop)
             }
         }
+    }
+
+    /// Ends a worker that lost a read-only mount, at the latest with the last call that uses it. What it
+    /// did to the rules meanwhile is a violation.
+    async fn retire(&self, key: &str, stale: Arc<Worker>) -> Result<(), Stop> {
+        self.workers.let_go(key, &stale).await;
+        let mut intrusions = stale.inspect().await;
+        if let Some(own) = Arc::into_inner(stale) {
+            intrusions.extend(own.retire().await);
+        }
+        intruded(&intrusions, &self.place.root).map_or(Ok(()), Err)
     }
 
     /// The process of a worker: the interpreter over our own script, which is an argument.

@@ -71,6 +71,7 @@ impl Stranger<'_> {
         Place {
             root: self.root.to_owned(),
             hidden: vec![".haft".into()],
+            programs: Vec::new(),
             walls: Walls::here(Launcher::own()),
             guard: AddressGuard::public(),
             variable: |name| std::env::var(name).ok(),

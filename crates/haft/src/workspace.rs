@@ -1,6 +1,7 @@
 //! A workspace: its files read, its manifests held against each other, ready to be asked.
 
 mod examples;
+mod executed;
 mod given;
 mod governing;
 mod lock;

@@ -68,6 +68,8 @@ pub enum GoverningKind {
     Startup,
     /// Keys and the configuration of those who use them.
     Credentials,
+    /// A file that a hook or a driver executes.
+    Program,
 }
 
 /// How much of a governing path governs.

@@ -50,6 +50,9 @@ pub struct Confined {
     pub shown: Vec<Shown>,
     /// What it does not see of that.
     pub hidden: Vec<PathBuf>,
+    /// What it may not create of that: nothing can cover what does not exist, so a run that makes it
+    /// is a violation.
+    pub denied: Vec<PathBuf>,
     /// Where it starts; below something that is shown.
     pub cwd: PathBuf,
     /// Whom it can reach.

@@ -2,13 +2,16 @@
 //!
 //! Before a program starts, everything that governs where it may write is found and mounted so that it
 //! can only be read. What is not there yet cannot be mounted, so the same places are looked through
-//! when the program is gone: what appeared is moved to quarantine, and the run is a violation.
+//! when the program is gone: what appeared is moved to quarantine, and the run is a violation. What was
+//! replaced from outside is no longer mounted; the baseline says so, and what it was.
 
+mod baseline;
 mod quarantine;
 mod register;
 mod survey;
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +23,7 @@ use quarantine::Quarantine;
 use register::Registration;
 use survey::Survey;
 
-pub use register::{Loading, Suspects};
+pub use register::{Loading, Suspects, write_rule};
 
 /// How long a program that is no longer waited for may take to be gone.
 const GRACE: Duration = Duration::from_secs(5);
@@ -48,6 +51,8 @@ pub enum Change {
     Created,
     /// It was a link, and leads elsewhere or is gone.
     Relinked,
+    /// It was replaced from outside, and the program could write it since; it is other than it was.
+    Replaced,
     /// A folder above it was moved.
     Moved,
     /// A folder cannot be read any more, and may hide anything.
@@ -71,7 +76,10 @@ struct Held {
 struct Places {
     protection: Protection,
     roots: Vec<PathBuf>,
+    /// What is covered, and so cannot be reached.
     hidden: Vec<PathBuf>,
+    /// What may not be there: nothing covers it, because it does not exist.
+    denied: Vec<PathBuf>,
 }
 
 impl Confined {
@@ -87,7 +95,8 @@ impl Confined {
         if roots.is_empty() || matches!(walls, Walls::Off | Walls::Missing) {
             return Ok((self, Custody(None)));
         }
-        let places = Places { protection, roots, hidden: self.hidden.clone() };
+        let (hidden, denied) = (self.hidden.clone(), self.denied.clone());
+        let places = Places { protection, roots, hidden, denied };
         let held = tokio::task::spawn_blocking(move || Held::take(places)).await;
         let held = held.map_err(|fault| Refused::Broken(fault.to_string()))??;
         self.shown.extend(held.mounts()?);
@@ -96,7 +105,7 @@ impl Confined {
 }
 
 impl Held {
-    fn take(places: Places) -> Result<Held, Refused> {
+    fn take(mut places: Places) -> Result<Held, Refused> {
         let governs = |root: &PathBuf| {
             let row = places.protection.governing(root)?;
             (row.extent == Extent::Whole || !root.is_dir()).then_some(row)
@@ -109,13 +118,19 @@ impl Held {
         }
         let workspace = places.protection.workspace();
         let registration = match places.roots.iter().any(|root| workspace.starts_with(root)) {
-            true => Some(Registration::new(workspace).map_err(|fault| {
+            true => Some(Registration::new(&places.protection).map_err(|fault| {
                 Refused::Unenforced(format!(
                     "the run could not be registered in `.haft/runs`: {fault}"
                 ))
             })?),
             false => None,
         };
+        // Only what exists is covered, so that only this need not be looked at.
+        places.hidden.retain(|path| path.exists());
+        let roots = places.roots.clone();
+        places.denied.retain(|path| {
+            fs::symlink_metadata(path).is_err() && roots.iter().any(|root| path.starts_with(root))
+        });
         let before = Survey::of(&places).map_err(Refused::Unenforced)?;
         Ok(Held { places, before, registration })
     }
@@ -160,6 +175,12 @@ impl Custody {
         tokio::task::spawn_blocking(move || held.inspect()).await.unwrap_or_default()
     }
 
+    /// Whether a governing path was replaced from outside since the run began. Then nothing keeps the
+    /// program from writing it, and the program has to be ended.
+    pub fn is_stale(&self) -> bool {
+        self.0.as_ref().is_some_and(|held| held.before.baseline.is_stale())
+    }
+
     /// The same for a program that is gone.
     pub async fn conclude(mut self) -> Vec<Intrusion> {
         let Some(held) = self.0.take() else { return Vec::new() };
@@ -188,6 +209,9 @@ pub fn violation(intrusions: &[Intrusion], root: &Path) -> Option<String> {
         Change::Relinked => {
             format!("the program replaced the link `{path}`, which governs: {reason}")
         }
+        Change::Replaced => format!(
+            "`{path}`, which governs, was replaced while the program could write it: {reason}"
+        ),
         Change::Moved => format!("the program moved `{path}`, which governs: {reason}"),
         Change::Unreadable => {
             format!(

@@ -19,6 +19,6 @@ pub use confined::{
 };
 pub use gate::{Gate, Reached};
 pub use group::TotalMemory;
-pub use integrity::{Change, Custody, Intrusion, Loading, Suspects, violation};
+pub use integrity::{Change, Custody, Intrusion, Loading, Suspects, violation, write_rule};
 pub use launcher::{Launcher, PROGRAMS, launcher};
-pub use protection::Protection;
+pub use protection::{LinkTarget, Protection};

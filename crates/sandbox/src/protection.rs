@@ -2,6 +2,8 @@
 
 mod links;
 
+pub use links::LinkTarget;
+
 use std::path::{Path, PathBuf};
 
 use haft_model::governing::{self, Base, Extent, Governing, GoverningKind, could_govern_anywhere};
@@ -14,8 +16,20 @@ const STATE: Governing = Governing {
     reason: "Haft keeps its state, its settings or its programs there",
 };
 
-/// Variables that say where Haft keeps something of its own.
-const VARIABLES: [&str; 3] = ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
+/// What governs because a rule names it as a program to execute.
+const PROGRAM: Governing = Governing {
+    pattern: "<program>",
+    kind: GoverningKind::Program,
+    extent: Extent::Whole,
+    reason: "a hook or a driver of this workspace executes it",
+};
+
+/// Variables that move a folder of the home elsewhere, and the names by which the table knows it.
+const MOVED: [(&str, &[&str]); 3] = [
+    ("XDG_STATE_HOME", &[".local", "state"]),
+    ("XDG_CONFIG_HOME", &[".config"]),
+    ("XDG_DATA_HOME", &[".local", "share"]),
+];
 
 /// The places that governing paths are written from, and what is open of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +37,10 @@ pub struct Protection {
     workspace: PathBuf,
     home: Option<PathBuf>,
     state: Vec<PathBuf>,
+    /// Folders that stand for one of the home, with its names there.
+    moved: Vec<(PathBuf, &'static [&'static str])>,
+    /// Files that hooks and drivers execute.
+    programs: Vec<PathBuf>,
     version_control: VersionControl,
 }
 
@@ -41,11 +59,14 @@ impl Protection {
             let path = PathBuf::from(variable(name)?);
             path.is_absolute().then(|| std::fs::canonicalize(&path).unwrap_or(path))
         };
-        let state = VARIABLES.iter().filter_map(|name| Some(folder(name)?.join("haft")));
+        let moved = MOVED.iter().filter_map(|(name, names)| Some((folder(name)?, *names)));
+        let moved: Vec<_> = moved.collect();
         Protection {
             workspace: workspace.to_owned(),
             home: folder("HOME"),
-            state: state.collect(),
+            state: moved.iter().map(|(folder, _)| folder.join("haft")).collect(),
+            moved,
+            programs: Vec::new(),
             version_control: VersionControl::Protected,
         }
     }
@@ -54,6 +75,11 @@ impl Protection {
     /// can name any other folder for them.
     pub fn with_git_config(self) -> Protection {
         Protection { version_control: VersionControl::Open, ..self }
+    }
+
+    /// The same where hooks and drivers execute these files, given by their real paths.
+    pub fn with_programs(self, programs: Vec<PathBuf>) -> Protection {
+        Protection { programs, ..self }
     }
 
     /// The workspace.
@@ -70,12 +96,23 @@ impl Protection {
                 .filter(|row| !self.leaves_open(row)),
             None => governing::governing(Base::Folder, &borrowed(&names(path))),
         };
-        near.or_else(|| {
-            let names = within(self.home.as_deref()?)?;
+        let at_home = |names: Vec<String>| {
             let row = governing::governing(Base::Home, &borrowed(&names))?;
             governing::rows(Base::Home).contains(row).then_some(row)
-        })
-        .or_else(|| self.state.iter().any(|state| path.starts_with(state)).then_some(&STATE))
+        };
+        near.or_else(|| at_home(within(self.home.as_deref()?)?))
+            .or_else(|| self.in_moved(path).into_iter().find_map(at_home))
+            .or_else(|| self.state.iter().any(|state| path.starts_with(state)).then_some(&STATE))
+            .or_else(|| self.programs.iter().any(|file| file == path).then_some(&PROGRAM))
+    }
+
+    /// The names that a path would have in the home, where a variable moved a folder of it.
+    fn in_moved(&self, path: &Path) -> Vec<Vec<String>> {
+        let inside = self.moved.iter().filter_map(|(folder, above)| {
+            let above = above.iter().map(|name| (*name).to_owned());
+            Some(above.chain(names(path.strip_prefix(folder).ok()?)).collect())
+        });
+        inside.collect()
     }
 
     /// The same for a path or any folder on the way to it, which is what a tool is held to that has no
@@ -96,9 +133,14 @@ impl Protection {
             false => leads(Base::Folder, Path::new("/")),
         };
         let holds = |place: &PathBuf| place.starts_with(path);
+        let moved =
+            |names: &Vec<String>| governing::leads_to_governing(Base::Home, &borrowed(names));
         near || self.home.as_ref().is_some_and(|home| leads(Base::Home, home) || holds(home))
             || holds(&self.workspace)
             || self.state.iter().any(holds)
+            || self.moved.iter().any(|(folder, _)| holds(folder))
+            || self.in_moved(path).iter().any(moved)
+            || self.programs.iter().any(|file| file != path && file.starts_with(path))
     }
 
     /// Whether a name could govern in a folder; most cannot, and need not be asked about by path.

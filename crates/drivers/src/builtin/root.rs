@@ -33,6 +33,10 @@ pub(crate) struct Root {
     path: PathBuf,
     /// The environment of the person whose files these are.
     variable: fn(&str) -> Option<String>,
+    /// Files that hooks and drivers execute, written from the root.
+    programs: Vec<PathBuf>,
+    /// What Haft keeps in it for itself, such as a store that lies elsewhere than usual.
+    own: Vec<PathBuf>,
 }
 
 /// The folder of Haft itself, known by more than its name: a link or a file system may give it others.
@@ -80,7 +84,12 @@ enum Step {
 
 impl Root {
     pub(crate) fn new(path: PathBuf) -> Root {
-        Root { path, variable: |_| None }
+        Root { path, variable: |_| None, programs: Vec::new(), own: Vec::new() }
+    }
+
+    /// The same where some files are executed, and some are Haft's own.
+    pub(crate) fn protecting(self, programs: Vec<PathBuf>, own: Vec<PathBuf>) -> Root {
+        Root { programs, own, ..self }
     }
 
     /// The same where a person's home is known, of which start-up files and keys govern too.
@@ -92,11 +101,14 @@ impl Root {
     /// the rules leads there, or because another name of the file may be a rule.
     pub(super) fn refuse_governing(&self, entry: &Entry) -> Result<(), Refusal> {
         let base = std::fs::canonicalize(&self.path)?;
-        let protection = Protection::of(&base, self.variable);
+        let programs = self.programs.iter().map(|path| base.join(path)).collect();
+        let protection = Protection::of(&base, self.variable).with_programs(programs);
+        let own: Vec<PathBuf> = self.own.iter().map(|path| base.join(path)).collect();
         let path = entry.trail.iter().fold(base, |path, name| path.join(name));
         let linked = protection.linked().map_err(|_| Refusal::Rules)?;
         let governs = protection.governing_above(&path).is_some()
-            || linked.iter().any(|rule| path.starts_with(rule));
+            || linked.iter().any(|linked| path.starts_with(&linked.path))
+            || own.iter().any(|own| path.starts_with(own));
         if governs { Err(Refusal::Rules) } else { Ok(()) }
     }
 

@@ -102,7 +102,9 @@ impl Run<'_> {
         let found = program::find(&command.bin, &command.driver, place, &opening.root)?;
         let mut confined = opening.confined(&found, args, place);
         let closed = self.attempt.guard.closed_paths();
-        confined.hidden.extend(closed.into_iter().map(|path| opening.root.join(path)));
+        let closed: Vec<_> = closed.into_iter().map(|path| opening.root.join(path)).collect();
+        confined.hidden.extend(closed.iter().cloned());
+        confined.denied.extend(closed);
         for (name, value) in self.attempt.trace_fields() {
             confined.env.entry(name.to_ascii_uppercase()).or_insert(value);
         }

@@ -76,7 +76,12 @@ impl<'a> Call<'a> {
         let (key, connection) = self.mcp.connection(self.attempt).await?;
         let came = self.made_over(&key, &connection).await;
         let intrusions = connection.inspect().await;
-        let Some(stop) = intruded(&intrusions, &self.mcp.place.root) else { return came };
+        let Some(stop) = intruded(&intrusions, &self.mcp.place.root) else {
+            if connection.is_stale() {
+                self.mcp.kept.let_go(&key, &connection).await;
+            }
+            return came;
+        };
         self.mcp.kept.broke(&key, &connection).await;
         let (effect, native) = match came {
             Ok(output) => (output.effect, output.native),

@@ -183,6 +183,20 @@ impl Connection {
         self.custody.inspect().await
     }
 
+    /// Whether its program may write what was mounted read-only for it.
+    pub(super) fn is_stale(&self) -> bool {
+        self.custody.is_stale()
+    }
+
+    /// Ends its program at once, and gives what it made that governs.
+    pub(super) async fn retire(mut self) -> Vec<Intrusion> {
+        if let Some(mut process) = self.process.take() {
+            process.stop();
+            let _ = process.ended().await;
+        }
+        std::mem::take(&mut self.custody).conclude().await
+    }
+
     /// What is known of why it broke, as the end of a sentence.
     pub(super) fn last_words(&self) -> String {
         self.words.last()

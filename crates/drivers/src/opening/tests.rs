@@ -34,6 +34,7 @@ fn opened(folder: &Folder, manifest: &Value, effects: &EffectProfile) -> Vec<Str
     let place = Place {
         root: folder.path().to_owned(),
         hidden: vec![".haft".into()],
+        programs: Vec::new(),
         walls: Walls::Missing,
         guard: AddressGuard::public(),
         variable: |name| matches!(name, "TERM" | "TOKEN").then(|| "dumb".to_owned()),

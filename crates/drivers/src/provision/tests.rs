@@ -36,6 +36,7 @@ fn provision(folder: &Folder, install: serde_json::Value) -> Provision {
     let place = Place {
         root: folder.path().to_owned(),
         hidden: Vec::new(),
+        programs: Vec::new(),
         walls: Walls::Missing,
         guard: AddressGuard::public(),
         // Nothing is installed where there is no path.

@@ -40,7 +40,12 @@ impl Call<'_> {
     /// What became of a call whose worker may have made something that governs.
     async fn inspected(&self, came: Result<Output, Failure>) -> Result<Output, Failure> {
         let intrusions = self.held.worker.inspect().await;
-        let Some(stop) = intruded(&intrusions, &self.sdk.place.root) else { return came };
+        let Some(stop) = intruded(&intrusions, &self.sdk.place.root) else {
+            if self.held.worker.is_stale() {
+                self.let_go().await;
+            }
+            return came;
+        };
         self.end_worker().await;
         let effect = came.map_or_else(|failure| failure.effect, |output| output.effect);
         Err(Failure::new(stop, effect))

@@ -103,6 +103,17 @@ impl Worker {
         self.custody.inspect().await
     }
 
+    /// Whether it may write what was mounted read-only for it.
+    pub(super) fn is_stale(&self) -> bool {
+        self.custody.is_stale()
+    }
+
+    /// Ends it at once, and gives what it made that governs.
+    pub(super) async fn retire(mut self) -> Vec<Intrusion> {
+        self.stop().await;
+        std::mem::take(&mut self.custody).conclude().await
+    }
+
     /// A line for one more call, unless the worker is gone.
     pub(super) fn talk(&self) -> Result<Talk<'_>, Stop> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);

@@ -6,8 +6,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use haft_drivers::Place;
 use haft_model::Code;
 use haft_model::governing::{Base, rows};
+use haft_sandbox::{AddressGuard, Walls};
 use haft_testkit::{Folder, SeededRandom};
 use serde_json::json;
 
@@ -132,4 +134,52 @@ fn start_up_files_of_a_home_are_not_written() {
         assert_eq!(failure.stop.code, Code::SandboxViolation, "{path}");
     }
     stage.run("fs.write", json!({"path": ".config/other", "content": "x"})).value();
+}
+
+#[test]
+fn targets_of_governing_links_are_not_written() {
+    let folder = Folder::new().file("haft.toml", "").file("scripts/update", "u").file(".git/x", "");
+    let folder = folder.file("dotvs/tasks.json", "t").file("gh/workflows/ci.yml", "c");
+    for (link, target) in [
+        (".git/hooks", "../scripts"),
+        (".vscode", "dotvs"),
+        (".github", "gh"),
+        (".envrc", "src/env"),
+        (".idea", "missing"),
+    ] {
+        symlink(target, folder.path().join(link)).unwrap();
+    }
+    let stage = Stage::of(folder);
+    for path in [
+        "scripts/pre-commit",
+        "dotvs/tasks.json",
+        "gh/workflows/new.yml",
+        "src/env",
+        "missing/workspace.xml",
+    ] {
+        let failure = stage.run("fs.write", json!({"path": path, "content": "x"})).failure();
+        assert_eq!(failure.stop.code, Code::SandboxViolation, "{path}");
+    }
+    stage.run("fs.write", json!({"path": "gh/CODEOWNERS", "content": "x"})).value();
+}
+
+#[test]
+fn files_that_hooks_execute_are_not_written() {
+    let folder = Folder::new().file("haft.toml", "").file("hooks/look", "h").file("data/db", "d");
+    let place = Place {
+        root: folder.path().to_owned(),
+        hidden: vec!["data/db".into()],
+        programs: vec!["hooks/look".into()],
+        walls: Walls::Missing,
+        guard: AddressGuard::public(),
+        variable: |_| None,
+        secrets: Default::default(),
+    };
+    let stage = Stage::of(folder);
+    let stage = Stage { builtin: stage.builtin.protecting(&place), ..stage };
+    for path in ["hooks/look", "data/db", "./hooks/../hooks/look"] {
+        let failure = stage.run("fs.write", json!({"path": path, "content": "x"})).failure();
+        assert_eq!(failure.stop.code, Code::SandboxViolation, "{path}");
+    }
+    stage.run("fs.write", json!({"path": "hooks/other", "content": "x"})).value();
 }

@@ -18,6 +18,7 @@ fn provision(folder: &Folder, backend: &Backend, install: Value) -> Provision {
     let place = Place {
         root: folder.path().to_owned(),
         hidden: Vec::new(),
+        programs: Vec::new(),
         walls: walls(),
         guard: AddressGuard::public().allowing("127.0.0.1", backend.port()),
         variable: |name| HOME.get().filter(|_| name == "HOME").cloned(),

@@ -106,6 +106,7 @@ impl Stage {
         Place {
             root: self.folder.path().to_owned(),
             hidden: vec![".haft".into()],
+            programs: Vec::new(),
             walls: self.walls.clone(),
             guard: AddressGuard::public(),
             variable: |name| std::env::var(name).ok(),

@@ -41,6 +41,7 @@ async fn called(root: &Path, package: Value, sdk: Value, input: Value) -> Result
     let place = Place {
         root: root.to_owned(),
         hidden: Vec::new(),
+        programs: Vec::new(),
         walls: Walls::By(Launcher::at(env!("CARGO_BIN_EXE_haft-drivers-test-launcher"))),
         guard: AddressGuard::public(),
         variable: |name| std::env::var(name).ok(),

@@ -22,6 +22,7 @@ async fn checkup(manifest: Value) -> Option<Checkup> {
     let place = Place {
         root: folder.path().to_owned(),
         hidden: Vec::new(),
+        programs: Vec::new(),
         walls: Walls::By(Launcher::at(env!("CARGO_BIN_EXE_haft-drivers-test-launcher"))),
         guard: AddressGuard::public(),
         variable: |name| std::env::var(name).ok(),

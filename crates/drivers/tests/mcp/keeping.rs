@@ -52,6 +52,49 @@ fn a_server_that_makes_a_rule_is_ended_and_the_rule_quarantined() {
     assert_eq!(stage.effects(), 3);
 }
 
+/// A person accepts between two calls: the lock stays what they wrote.
+#[test]
+fn kept_server_cannot_write_lock_after_acceptance() {
+    let mut stage = Stage::writing("add", &[]);
+    let root = std::fs::canonicalize(stage.folder.path()).unwrap();
+    std::fs::write(root.join("haft.lock"), "before").unwrap();
+    stage.run(json!({"line": 1})).output();
+    haft_sandbox::write_rule(&root, "haft.lock", b"accepted").unwrap();
+    stage.run(json!({"line": 2, "also": "haft.lock"})).failure();
+    assert_eq!(stage.folder.read("haft.lock"), "accepted");
+}
+
+/// An editor saves the settings between two calls: the next call gets a process that cannot write them.
+#[test]
+fn kept_server_is_renewed_after_settings_were_replaced() {
+    let mut stage = Stage::writing("add", &[]);
+    let root = stage.folder.path().to_owned();
+    std::fs::write(root.join("haft.toml"), "before").unwrap();
+    stage.run(json!({"line": 1})).output();
+    std::fs::write(root.join("beside"), "of a person").unwrap();
+    std::fs::rename(root.join("beside"), root.join("haft.toml")).unwrap();
+    stage.run(json!({"line": 2})).output();
+    stage.run(json!({"line": 3, "also": "haft.toml"})).failure();
+    assert_eq!(stage.folder.read("haft.toml"), "of a person");
+}
+
+/// git rewrites its configuration between two calls: what the server could write is put back.
+#[test]
+fn call_after_replaced_git_config_is_refused_once() {
+    let mut stage = Stage::writing("add", &[]);
+    let root = stage.folder.path().to_owned();
+    std::fs::create_dir(root.join(".git")).unwrap();
+    std::fs::write(root.join(".git/config"), "before").unwrap();
+    stage.run(json!({"line": 1})).output();
+    std::fs::write(root.join("beside"), "other").unwrap();
+    std::fs::rename(root.join("beside"), root.join(".git/config")).unwrap();
+    let fate = stage.run(json!({"line": 2})).fate();
+    assert_eq!(fate, (Code::SandboxViolation, EffectState::NotSubmitted, 0));
+    assert_eq!(stage.folder.read(".git/config"), "before");
+    stage.run(json!({"line": 3})).output();
+    assert_eq!(stage.effects(), 2);
+}
+
 #[test]
 fn a_server_that_ended_is_started_again() {
     let mut stage = Stage::writing("add", &[]);

@@ -100,6 +100,7 @@ impl Stage {
         Place {
             root: self.folder.path().to_owned(),
             hidden: Vec::new(),
+            programs: Vec::new(),
             walls: Walls::By(Launcher::at(SERVER)),
             guard: AddressGuard::public(),
             variable: |_| None,

@@ -102,6 +102,7 @@ pub(super) fn place(workspace: &Workspace, given: &Given) -> Place {
         }
         hidden.extend([files.db, files.payloads]);
     }
+    hidden.extend(workspace.settings().store.identity_file.as_ref().map(PathBuf::from));
     hidden.extend(vault::hidden(given));
     let inside =
         |path: PathBuf| path.strip_prefix(workspace.root()).map_or(path.clone(), Into::into);
@@ -109,6 +110,7 @@ pub(super) fn place(workspace: &Workspace, given: &Given) -> Place {
     Place {
         root: workspace.root().to_owned(),
         hidden,
+        programs: workspace.executed_files().into_iter().map(PathBuf::from).collect(),
         walls,
         guard: given.addresses.clone(),
         variable: vault::variable,

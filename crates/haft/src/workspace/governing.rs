@@ -64,6 +64,10 @@ impl Workspace {
             })
             .collect();
         files.insert(SETTINGS_FILE.to_owned(), settings::digest(&self.settings.source));
+        files.extend(self.hook_files().into_iter().filter_map(|file| {
+            let bytes = fs::read(self.root().join(&file)).ok()?;
+            Some((file, Digest::of_bytes(&bytes)))
+        }));
         files
     }
 
@@ -122,6 +126,12 @@ impl Workspace {
         };
         let other = files.iter().filter(|(file, digest)| accepted.get(*file) != Some(digest));
         let other = other.filter_map(|(file, _)| {
+            if Kind::of(file).is_none() && file != SETTINGS_FILE {
+                let message =
+                    format!("`{file}`, which a hook executes, is other than was accepted");
+                let settings = &self.settings.source;
+                return Some(finding(SETTINGS_FILE, &message).locate(settings, Syntax::Toml));
+            }
             let (source, syntax) = match self.reading(file) {
                 Some(reading) => (&reading.source, Kind::of(file)?.syntax()),
                 None => (&self.settings.source, Syntax::Toml),
@@ -144,7 +154,7 @@ impl Workspace {
         let mut lock = Lock::clone(&self.lock.value);
         let before = lock.governing.clone().unwrap_or_default();
         self.put_governing(&mut lock);
-        write(&self.root().join(LOCK_FILE), &lock)?;
+        write(self.root(), &lock)?;
         let files = lock.governing.unwrap_or_default();
         let all: BTreeSet<&String> = files.keys().chain(before.keys()).collect();
         let other = all.into_iter().filter(|file| files.get(*file) != before.get(*file));
@@ -179,12 +189,18 @@ impl Workspace {
     fn keep_copy(&self) {
         let root = self.root().join(COPY);
         let _ = fs::remove_dir_all(&root);
-        let put = |path: PathBuf, text: &str| -> std::io::Result<()> {
+        let put = |path: PathBuf, text: &[u8]| -> std::io::Result<()> {
             fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
             fs::write(path, text)
         };
+        let hooks = self.hook_files();
         for file in self.governing_files().keys() {
-            let _ = put(root.join(file), self.text(file).unwrap_or_default());
+            let bytes = match (self.text(file), hooks.contains(file)) {
+                (Some(text), _) => text.as_bytes().to_owned(),
+                (None, true) => fs::read(self.root().join(file)).unwrap_or_default(),
+                (None, false) => Vec::new(),
+            };
+            let _ = put(root.join(file), &bytes);
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Writing `haft.lock`, when a person accepts. Nothing else writes it.
 
 use std::fs;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use haft_catalog::Entry;
@@ -57,7 +56,7 @@ impl Workspace {
         if name.is_none() {
             self.put_governing(&mut lock);
         }
-        write(&self.root().join(LOCK_FILE), &lock)?;
+        write(self.root(), &lock)?;
         Ok(accepted)
     }
 
@@ -82,7 +81,7 @@ impl Workspace {
         }
         self.put_written(files, &mut lock);
         if lock != *self.lock.value {
-            write(&self.root().join(LOCK_FILE), &lock)?;
+            write(self.root(), &lock)?;
         }
         Ok(accepted)
     }
@@ -94,17 +93,18 @@ fn is_program_only(entry: &Entry) -> bool {
     entry.is_given() && entry.bindings.iter().all(|binding| binding.given)
 }
 
-/// Writes beside and renames, so that a crash leaves the old lock or the new one.
-pub(super) fn write(path: &Path, lock: &Lock) -> Result<(), Error> {
+/// Writes a file of Haft's own beside and renames, so that a crash leaves the old one or the new one.
+pub(super) fn write_own(path: &Path, lock: &Lock) -> Result<(), Error> {
     let beside = path.with_extension(format!("lock.{}", std::process::id()));
-    let write = |beside: &PathBuf| -> std::io::Result<()> {
-        let mut file = fs::File::create(beside)?;
-        file.write_all(lock.write().as_bytes())?;
-        file.sync_all()?;
-        fs::rename(beside, path)
-    };
-    write(&beside).map_err(|cause| {
+    let written = fs::write(&beside, lock.write()).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|cause| {
         let _ = fs::remove_file(&beside);
         Error::Unwritable { path: path.to_owned(), cause }
     })
+}
+
+/// Writes the lock of a workspace, so that no program that runs meanwhile gets to write it.
+pub(super) fn write(workspace: &Path, lock: &Lock) -> Result<(), Error> {
+    let written = haft_sandbox::write_rule(workspace, LOCK_FILE, lock.write().as_bytes());
+    written.map_err(|cause| Error::Unwritable { path: workspace.join(LOCK_FILE), cause })
 }

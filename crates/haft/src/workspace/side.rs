@@ -14,6 +14,10 @@ use crate::files::{self, Stamp};
 /// A lock has an entry for every contract, so it may be larger than any one manifest.
 const LARGEST: u64 = 64 << 20;
 
+/// Why a file that was replaced is not read before the program is gone that could write it since.
+const REPLACED: &str =
+    "it was replaced while a program runs that may write the workspace: end that program first";
+
 /// One of the two: what it is called and how it is read.
 pub(super) struct SideFile<T: 'static> {
     name: &'static str,
@@ -75,6 +79,9 @@ impl<T: Default> SideFile<T> {
         Side<T>: Clone,
     {
         if suspects.contains(self.name) {
+            if earlier.is_none() && suspects.was_replaced(self.name) {
+                return Ok(self.refused(&rules::L003, REPLACED));
+            }
             let absent = || self.side(T::default(), Source::new(self.name, ""), Vec::new(), None);
             return Ok(earlier.cloned().unwrap_or_else(absent));
         }

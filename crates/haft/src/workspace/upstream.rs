@@ -13,7 +13,7 @@ use haft_contract::{Lock, Sighted, Upstream};
 use haft_drivers::mcp::{Seen, Sight, Witness};
 use haft_model::Digest;
 
-use super::lock::write;
+use super::lock::write_own;
 use super::side::{LOCK, SIGHTED};
 
 /// The tools of servers that stand behind a contract, as the lock names them.
@@ -87,7 +87,7 @@ pub(crate) fn witness(root: &Path) -> Witness {
         if after != before {
             let file = SIGHTED.path(&root);
             let _ = file.parent().map(fs::create_dir_all);
-            let _ = write(&file, &after);
+            let _ = write_own(&file, &after);
         }
         seen
     })

@@ -1,6 +1,6 @@
 //! Files that change while a host runs: what is right of them holds, and nothing half-made does.
 
-use haft::{Host, HostOptions, Refreshed, StoreChoice};
+use haft::{GoverningStanding, Host, HostOptions, LoadOptions, Refreshed, StoreChoice, Workspace};
 use haft_testkit::Folder;
 
 use crate::accepted::accept;
@@ -175,4 +175,25 @@ fn a_mistake_in_what_governs_holds_everything_back() {
     remove(&folder, ".policy/shop/POLICY.md");
     assert_eq!(refreshed(&host), said("swapped", &[]));
     assert_eq!(in_force(&host), ["First. 1.0.0", "Second to none. 1.0.0"]);
+}
+
+#[test]
+fn changed_hook_program_is_looser_until_accepted() {
+    let hook = "[[hook]]\nevent = \"pre_tool_use\"\nrun = [\"python3\", \"hooks/look.py\"]\n";
+    let folder = Folder::new().file("haft.toml", hook).file("hooks/look.py", "one");
+    let load = || Workspace::load(folder.path(), LoadOptions::default()).unwrap();
+    load().accept_governing().unwrap();
+    assert_eq!(load().governing_standing(), GoverningStanding::Accepted);
+    std::fs::write(folder.path().join("hooks/look.py"), "two").unwrap();
+    match load().governing_standing() {
+        GoverningStanding::Looser(files, ways) => {
+            assert_eq!(files, ["hooks/look.py"]);
+            let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
+            assert_eq!(ways, ["hooks/look.py: it says something else than before"]);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(load().diagnostics().iter().any(|found| found.message.contains("hooks/look.py")));
+    assert_eq!(load().accept_governing().unwrap(), ["hooks/look.py"]);
+    assert_eq!(load().governing_standing(), GoverningStanding::Accepted);
 }

@@ -30,18 +30,21 @@ impl Quarantine {
         Quarantine { workspace: workspace.to_owned(), folder }
     }
 
-    /// Moves away what was made, and puts links back that were there.
+    /// Moves away what was made, and puts links and files back that were there.
     pub(super) fn take(&self, intrusions: &mut [Intrusion], before: &Survey) {
         let mut note = String::from("Moved here because a confined program made it:\n");
         // What lies in a folder that was moved went along with it.
         for intrusion in intrusions.iter_mut() {
-            if matches!(intrusion.change, Change::Created | Change::Relinked) {
+            if matches!(intrusion.change, Change::Created | Change::Relinked | Change::Replaced) {
                 intrusion.quarantined = self.keep(&intrusion.path).ok();
                 let _ = writeln!(note, "- {}: {}", intrusion.path.display(), intrusion.reason);
             }
             let target = before.found.get(&intrusion.path).and_then(|then| then.target.as_ref());
             if let (Change::Relinked, Some(target)) = (intrusion.change, target) {
                 let _ = symlink(target, &intrusion.path);
+            }
+            if intrusion.change == Change::Replaced && intrusion.quarantined.is_some() {
+                let _ = before.baseline.restore(&intrusion.path);
             }
         }
         if self.folder.is_dir() {

@@ -8,19 +8,20 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use haft_model::governing::{
-    LOCK_FILE, MANIFEST_FILES, MANIFEST_FOLDERS, SETTINGS_FILE, STATE_FOLDER,
+    Base, LOCK_FILE, MANIFEST_FILES, MANIFEST_FOLDERS, SETTINGS_FILE, STATE_FOLDER, rows,
 };
 use rustix::fs::{FlockOperation, flock};
 
+use super::baseline::{Identity, identity_at};
 use super::quarantine::Quarantine;
 use super::survey::Survey;
 use super::{Change, Intrusion};
+use crate::Protection;
 
 /// How often a turn is asked for, and how long it is waited between: five seconds in all.
 const TRIES: u32 = 500;
@@ -31,8 +32,8 @@ const LONGEST: u64 = 64 * 1024;
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// The rules as a run found them: each name that was not there, or the file that a link was.
-type Rules = BTreeMap<String, Option<(u64, u64)>>;
+/// The rules as a run found them: each name that was not there, or the file that a link or the lock was.
+type Rules = BTreeMap<String, Option<Identity>>;
 
 /// A run that is under way. Dropped without an end it is somebody else's to look at.
 #[derive(Debug)]
@@ -43,7 +44,8 @@ pub(super) struct Registration {
 
 impl Registration {
     /// Registers a run that is about to begin, unless rules are being read.
-    pub(super) fn new(workspace: &Path) -> io::Result<Registration> {
+    pub(super) fn new(protection: &Protection) -> io::Result<Registration> {
+        let workspace = protection.workspace();
         let folder = runs(workspace);
         fs::create_dir_all(&folder)?;
         let _turn = turn(&folder, FlockOperation::NonBlockingLockShared)?;
@@ -51,7 +53,7 @@ impl Registration {
         let path = folder.join(format!("{}-{number}", std::process::id()));
         let mut file = File::create(&path)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        file.write_all(&serde_json::to_vec(&found(workspace))?)?;
+        file.write_all(&serde_json::to_vec(&found(protection))?)?;
         Ok(Registration { path, _locked: file })
     }
 
@@ -113,11 +115,51 @@ impl Loading {
 }
 
 impl Suspects {
+    /// Whether a rule was there when a run began and was replaced since.
+    pub fn was_replaced(&self, name: &str) -> bool {
+        let known = self.expected.iter().filter_map(|rules| rules.get(name)).flatten();
+        let now = identity_at(&self.workspace.join(name));
+        known.into_iter().any(|then| now != Some(*then))
+    }
+
     /// Whether a rule, by its first name in the workspace, may be the work of a run that is under way.
     pub fn contains(&self, name: &str) -> bool {
-        let now = || is_there(&self.workspace.join(name));
+        let now = || identity_at(&self.workspace.join(name));
         self.expected.iter().filter_map(|rules| rules.get(name)).any(|then| *then != now())
     }
+}
+
+/// Writes a rule of a workspace for a person, while no run begins and no rules are read.
+///
+/// A run that is under way has the file mounted read-only. Renaming another one over it would detach
+/// that mount, so the file is then written in place: a crash leaves a part of it, which accepts less.
+/// Otherwise it is written beside and renamed, so that a crash leaves the old file or the new one.
+pub fn write_rule(workspace: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let (path, folder) = (workspace.join(name), runs(workspace));
+    let turn = match turn(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Ok(turn) => Some(turn),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => None,
+        Err(fault) => return Err(fault),
+    };
+    let mut files = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let is_mounted = files.any(|file| standing(workspace, &file.path()).is_some());
+    if is_mounted && path.is_file() {
+        let mut file = fs::OpenOptions::new().write(true).truncate(true).open(&path)?;
+        file.write_all(bytes)?;
+        return file.sync_all();
+    }
+    // Beside the file every program could write it; in Haft's own folder none can.
+    let beside = match turn {
+        Some(_) => workspace.join(STATE_FOLDER).join(format!("{name}.{}", std::process::id())),
+        None => workspace.join(format!("{name}.{}", std::process::id())),
+    };
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, &path)
+    };
+    write().inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
 /// What a run that is under way found. One that nobody looks after any more is looked at here.
@@ -126,14 +168,14 @@ fn standing(workspace: &Path, path: &Path) -> Option<Rules> {
     let mut text = Vec::new();
     (&mut file).take(LONGEST).read_to_end(&mut text).ok()?;
     let is_over = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    // One that says nothing is taken to have found nothing.
+    // One that says nothing is taken to have found none of what is loaded.
     let rules: Rules = serde_json::from_slice(&text)
-        .unwrap_or_else(|_| names().map(|name| (name.to_owned(), None)).collect());
+        .unwrap_or_else(|_| loaded().map(|name| (name.to_owned(), None)).collect());
     if !is_over {
         return Some(rules);
     }
     let made = rules.iter().filter(|(name, then)| {
-        let now = is_there(&workspace.join(name));
+        let now = identity_at(&workspace.join(name));
         now.is_some() && now != **then
     });
     let mut intrusions: Vec<Intrusion> = made
@@ -155,23 +197,32 @@ fn standing(workspace: &Path, path: &Path) -> Option<Rules> {
     None
 }
 
-/// The rules of a workspace that no mount protects: those that are not there, and links.
-fn found(workspace: &Path) -> Rules {
+/// The rules of a workspace that no mount protects: those that are not there, and links. And the lock,
+/// which a mount protects only until it is replaced, and which nothing else is held against.
+fn found(protection: &Protection) -> Rules {
+    let workspace = protection.workspace();
     let unprotected = |name: &str| {
         let path = workspace.join(name);
         let link = fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink());
-        let there = is_there(&path);
-        (link || there.is_none()).then(|| (name.to_owned(), there))
+        let there = identity_at(&path);
+        (link || there.is_none() || name == LOCK_FILE).then(|| (name.to_owned(), there))
     };
-    names().filter_map(unprotected).collect()
+    // The configuration of version control may be open.
+    let governs = |name: &&str| protection.governing(&workspace.join(name)).is_some();
+    names().filter(governs).filter_map(unprotected).collect()
 }
 
-fn names() -> impl Iterator<Item = &'static str> {
+/// Names of a workspace that the loader reads.
+fn loaded() -> impl Iterator<Item = &'static str> {
     [SETTINGS_FILE, LOCK_FILE].into_iter().chain(MANIFEST_FILES).chain(MANIFEST_FOLDERS)
 }
 
-fn is_there(path: &Path) -> Option<(u64, u64)> {
-    fs::symlink_metadata(path).ok().map(|about| (about.dev(), about.ino()))
+/// Names of a workspace that govern by themselves: those of the table that are no patterns, and of the
+/// repository at its root.
+fn names() -> impl Iterator<Item = &'static str> {
+    let table = rows(Base::Workspace).iter().map(|row| row.pattern);
+    let table = table.filter(|pattern| !pattern.contains('*'));
+    table.chain([".envrc", ".gitmodules", ".git/config", ".git/hooks", ".git/config.worktree"])
 }
 
 fn runs(workspace: &Path) -> PathBuf {

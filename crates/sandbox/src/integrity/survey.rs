@@ -1,21 +1,19 @@
 //! What governs in the places that a program may write, found by one bounded walk.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use haft_model::governing::{Extent, Governing};
 
+use super::baseline::{Baseline, Identity, identity};
 use super::{Change, Intrusion, Places};
-use crate::{Access, Shown};
+use crate::{Access, LinkTarget, Shown};
 
 /// How many names are looked at before it is refused: below a fifth of a second on common machines.
 const MOST: usize = 500_000;
-
-/// What a file is known by, whatever it is called.
-type Identity = (u64, u64);
 
 /// What governs in some places.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +21,10 @@ pub(super) struct Survey {
     pub(super) found: BTreeMap<PathBuf, Seen>,
     /// Other names of files that govern, by which they could be changed.
     same: Vec<PathBuf>,
+    /// The targets of governing links that lie in the places.
+    linked: Vec<LinkTarget>,
+    /// What of this is mounted read-only.
+    pub(super) baseline: Baseline,
 }
 
 /// One path that governs.
@@ -49,11 +51,9 @@ impl Survey {
     /// Looks through the places. What cannot be looked through cannot be protected.
     pub(super) fn of(places: &Places) -> Result<Survey, String> {
         let mut walk = Walk::new(places);
-        for linked in places.protection.linked()? {
-            walk.note_shared(&linked)?;
-        }
         walk.note_rules()?;
         walk.everywhere()?;
+        let linked = walk.linked()?;
         if let Some(folder) = walk.unreadable.first() {
             return Err(format!(
                 "`{}` cannot be read, so that it cannot be protected",
@@ -65,18 +65,26 @@ impl Survey {
             true => Vec::new(),
             false => other_names(places, &shared, &found)?,
         };
-        Ok(Survey { found, same })
+        let mut survey = Survey { found, same, linked, baseline: Baseline::default() };
+        let linked = survey.linked.iter().map(|linked| (&linked.path, linked.row));
+        survey.baseline = Baseline::of(survey.closed().chain(linked));
+        Ok(survey)
+    }
+
+    /// The paths that govern as files or with everything below them.
+    fn closed(&self) -> impl Iterator<Item = (&PathBuf, &'static Governing)> {
+        let governs = self.found.iter().filter(|(_, seen)| seen.target.is_none());
+        let closed = governs.filter(|(_, seen)| seen.row.extent == Extent::Whole || !seen.folder);
+        closed.map(|(path, seen)| (path, seen.row))
     }
 
     /// What is mounted over the places: what governs can only be read, and folders on the way that
     /// exist for its sake alone stay where they are.
     pub(super) fn mounts(&self, places: &Places) -> Vec<Shown> {
-        let governs = self.found.iter().filter(|(_, seen)| seen.target.is_none());
-        let closed = governs.filter(|(_, seen)| seen.row.extent == Extent::Whole || !seen.folder);
-        let mut read: BTreeSet<PathBuf> = closed.map(|(path, _)| path.clone()).collect();
+        let mut read: BTreeSet<PathBuf> = self.closed().map(|(path, _)| path.clone()).collect();
         read.extend(self.same.iter().cloned());
-        let linked = places.protection.linked().unwrap_or_default();
-        let linked: Vec<PathBuf> = linked.into_iter().filter(|path| places.holds(path)).collect();
+        let there = self.linked.iter().filter(|linked| linked.path.exists());
+        let linked: Vec<PathBuf> = there.map(|linked| linked.path.clone()).collect();
         let inside = |folder: &&Path| places.holds(folder) && !places.is_root(folder);
         let above = |path: &'_ Path| {
             path.ancestors().skip(1).take_while(inside).map(Path::to_owned).collect::<Vec<_>>()
@@ -115,6 +123,16 @@ impl Survey {
         let links = self.found.iter().filter(|(_, then)| then.target.is_some());
         let gone = links.filter(|(path, _)| !walk.found.contains_key(*path));
         found.extend(gone.map(|(path, then)| intrusion(path, Change::Relinked, then.row.reason)));
+        found.extend(self.baseline.replaced());
+        let absent = self.linked.iter().filter(|linked| !self.baseline.holds(&linked.path));
+        let absent = absent.map(|linked| (&linked.path, linked.row.reason));
+        let denied = places.denied.iter().map(|path| (path, "the program may not have it"));
+        let appeared = absent.chain(denied).filter(|(path, _)| fs::symlink_metadata(path).is_ok());
+        for (path, reason) in appeared {
+            if !found.iter().any(|known: &Intrusion| known.path == *path) {
+                found.push(intrusion(path, Change::Created, reason));
+            }
+        }
         let hides = "it may hide anything";
         found.extend(walk.unreadable.iter().map(|path| intrusion(path, Change::Unreadable, hides)));
         if let (Err(_), Some(root)) = (walked, places.roots.first()) {
@@ -132,7 +150,7 @@ impl Survey {
 }
 
 impl Places {
-    fn holds(&self, path: &Path) -> bool {
+    pub(super) fn holds(&self, path: &Path) -> bool {
         self.roots.iter().any(|root| path.starts_with(root))
     }
 
@@ -158,6 +176,31 @@ impl<'a> Walk<'a> {
             self.look_into(&folder, &mut folders)?;
         }
         Ok(())
+    }
+
+    /// The targets of governing links that lie in the places; other names of them are looked for.
+    fn linked(&mut self) -> Result<Vec<LinkTarget>, String> {
+        let protection = &self.places.protection;
+        let mut linked = protection.linked()?;
+        let deep = self.found.iter().filter(|(_, seen)| seen.target.is_some());
+        let deep = protection.targets_of(deep.map(|(path, _)| path))?;
+        linked.extend(deep);
+        let leads_above = |target: &&LinkTarget| {
+            self.places.roots.iter().any(|root| root.starts_with(&target.path))
+        };
+        if let Some(target) = linked.iter().find(leads_above) {
+            return Err(format!(
+                "a governing link leads to `{}`, which holds all that the program may write",
+                target.path.display()
+            ));
+        }
+        linked.iter().try_for_each(|target| self.note_shared(&target.path))?;
+        let mut known = BTreeSet::new();
+        linked.retain(|target| {
+            let is_new = known.insert(target.path.clone());
+            is_new && self.places.holds(&target.path) && !self.found.contains_key(&target.path)
+        });
+        Ok(linked)
     }
 
     fn look_into(&mut self, folder: &Path, folders: &mut Vec<PathBuf>) -> Result<(), String> {
@@ -271,7 +314,7 @@ fn other_names(
     shared: &BTreeSet<Identity>,
     found: &BTreeMap<PathBuf, Seen>,
 ) -> Result<Vec<PathBuf>, String> {
-    let numbers: BTreeSet<u64> = shared.iter().map(|(_, number)| *number).collect();
+    let numbers: BTreeSet<u64> = shared.iter().map(|(_, number, _)| *number).collect();
     let mut walk = Walk::new(places);
     let (mut names, mut folders) = (Vec::new(), Vec::new());
     for root in &places.roots {
@@ -303,8 +346,4 @@ fn other_names(
 
 fn is_closed(found: &BTreeMap<PathBuf, Seen>, path: &Path) -> bool {
     found.get(path).is_some_and(|seen| seen.row.extent == Extent::Whole)
-}
-
-fn identity(about: &Metadata) -> Identity {
-    (about.dev(), about.ino())
 }

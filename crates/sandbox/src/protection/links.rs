@@ -1,63 +1,175 @@
-//! Where the links of a workspace's rules lead: what the loader reads through them governs as well.
+//! Symbolic link resolution of governing paths: where such a link leads governs as well.
+//!
+//! A target that does not exist yet is resolved by its names, so that creating it is creating a rule.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use haft_model::governing::{LOCK_FILE, MANIFEST_FILES, MANIFEST_FOLDERS, SETTINGS_FILE};
+use haft_model::governing::{Extent, Governing, GoverningKind};
 
 use super::Protection;
 
 /// How deep the loader goes.
 const DEEPEST: usize = 16;
 
-/// How many files and folders of rules are looked at.
+/// How many folders and links of rules are looked at.
 const MOST: usize = 50_000;
 
+/// How many links a path may go through, as the kernel has it.
+const MOST_LINKS: usize = 40;
+
+/// The target of a governing link, whether or not it exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkTarget {
+    /// The target, with every link on the way resolved.
+    pub path: PathBuf,
+    /// The row that governs the link, and by it the target.
+    pub row: &'static Governing,
+}
+
 impl Protection {
-    /// The files and folders that the loader comes to by a link and that lie in the workspace. An
-    /// error where there are too many rules to look through.
-    pub fn linked(&self) -> Result<Vec<PathBuf>, String> {
-        let mut search = Search { root: &self.workspace, found: Vec::new(), left: MOST };
-        let files = [SETTINGS_FILE, LOCK_FILE];
-        for name in files.iter().chain(&MANIFEST_FILES).chain(&MANIFEST_FOLDERS) {
-            search.look(&self.workspace.join(name), 0)?;
+    /// The targets of governing links of the workspace and of the home: of the rules themselves, of
+    /// folders on the way to them, and of links inside them. An error where there are too many.
+    pub fn linked(&self) -> Result<Vec<LinkTarget>, String> {
+        let mut search = Search::new(self);
+        search.list(&self.workspace, &self.workspace, Via::Itself, 0)?;
+        if let Some(home) = self.home.as_ref().filter(|home| **home != self.workspace) {
+            search.list(home, home, Via::Itself, 0)?;
+        }
+        for program in &self.programs {
+            search.look(program, program, Via::Itself, 0)?;
+        }
+        Ok(search.found)
+    }
+
+    /// The same for links that were found elsewhere, such as those of a repository deep inside.
+    pub(crate) fn targets_of<'a>(
+        &self,
+        links: impl Iterator<Item = &'a PathBuf>,
+    ) -> Result<Vec<LinkTarget>, String> {
+        let mut search = Search::new(self);
+        for link in links {
+            search.look(link, link, Via::Itself, 0)?;
         }
         Ok(search.found)
     }
 }
 
+/// How a search came to a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Via {
+    /// By its own names, by which the table knows it.
+    Itself,
+    /// Through a link, so that the table knows it by other names.
+    Link,
+}
+
 struct Search<'a> {
-    root: &'a Path,
-    found: Vec<PathBuf>,
+    protection: &'a Protection,
+    found: Vec<LinkTarget>,
+    entered: BTreeSet<PathBuf>,
     left: usize,
 }
 
-impl Search<'_> {
-    fn look(&mut self, path: &Path, depth: usize) -> Result<(), String> {
-        let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
+impl<'a> Search<'a> {
+    fn new(protection: &'a Protection) -> Search<'a> {
+        Search { protection, found: Vec::new(), entered: BTreeSet::new(), left: MOST }
+    }
+
+    /// Looks at every entry of a folder, which is `named` by the table and lies at `real`.
+    fn list(&mut self, named: &Path, real: &Path, via: Via, depth: usize) -> Result<(), String> {
+        if depth > DEEPEST || !self.entered.insert(named.to_owned()) {
+            return Ok(());
+        }
+        let listed = match fs::read_dir(real) {
+            Ok(listed) => listed,
+            Err(fault) if real.starts_with(&self.protection.workspace) && real.is_dir() => {
+                return Err(format!("`{}`: {fault}", real.display()));
+            }
+            Err(_) => return Ok(()),
+        };
+        for entry in listed.flatten() {
+            let plain = entry.file_type().is_ok_and(|kind| kind.is_file());
+            if !plain || via == Via::Link {
+                let name = entry.file_name();
+                self.look(&named.join(&name), &real.join(&name), via, depth)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, named: &Path, real: &Path, via: Via, depth: usize) -> Result<(), String> {
+        let row = self.protection.governing(named);
+        let leads = self.protection.leads_to_governing(named);
+        let Ok(about) = fs::symlink_metadata(real) else { return Ok(()) };
+        if row.is_none() && !leads {
+            return Ok(());
+        }
         self.left = self.left.checked_sub(1).ok_or_else(|| {
             format!("more than {MOST} files and folders hold the rules of this workspace")
         })?;
-        if about.is_symlink() {
-            return self.follow(path, depth);
+        let (real, via) = match about.is_symlink() {
+            true => match resolve(real) {
+                Some(target) => (target, Via::Link),
+                None => return Ok(()),
+            },
+            false => (real.to_owned(), via),
+        };
+        let is_folder = real.is_dir();
+        let whole = row.filter(|row| row.extent == Extent::Whole || !is_folder);
+        if let (Some(row), Via::Link) = (whole, via) {
+            let target = LinkTarget { path: real.clone(), row };
+            if !self.found.contains(&target) {
+                self.found.push(target);
+            }
         }
-        if !about.is_dir() || depth > DEEPEST {
-            return Ok(());
+        // What Haft keeps for itself holds no links that anything follows.
+        let enters = whole.is_none_or(|row| row.kind != GoverningKind::State);
+        match is_folder && enters {
+            true => self.list(named, &real, via, depth + 1),
+            false => Ok(()),
         }
-        let listed =
-            fs::read_dir(path).map_err(|fault| format!("`{}`: {fault}", path.display()))?;
-        listed.flatten().try_for_each(|entry| {
-            let plain = entry.file_type().is_ok_and(|kind| kind.is_file());
-            if plain { Ok(()) } else { self.look(&entry.path(), depth + 1) }
-        })
     }
+}
 
-    fn follow(&mut self, link: &Path, depth: usize) -> Result<(), String> {
-        let Ok(real) = fs::canonicalize(link) else { return Ok(()) };
-        if !real.starts_with(self.root) || self.found.contains(&real) {
-            return Ok(());
+/// Where a path leads, name by name. A name that does not exist stands for itself, and a path that
+/// goes through too many links leads nowhere.
+fn resolve(path: &Path) -> Option<PathBuf> {
+    let mut ahead = steps(path);
+    let (mut real, mut links) = (PathBuf::from("/"), 0);
+    while let Some(step) = ahead.pop() {
+        if step == ".." {
+            real.pop();
+            continue;
         }
-        self.found.push(real.clone());
-        self.look(&real, depth + 1)
+        let next = real.join(&step);
+        match fs::read_link(&next) {
+            Ok(target) => {
+                links += 1;
+                if links > MOST_LINKS {
+                    return None;
+                }
+                if target.is_absolute() {
+                    real = PathBuf::from("/");
+                }
+                ahead.extend(steps(&target));
+            }
+            Err(_) => real = next,
+        }
     }
+    Some(real)
+}
+
+/// The names of a path, the last one first.
+fn steps(path: &Path) -> Vec<OsString> {
+    let names = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    });
+    let mut names: Vec<OsString> = names.collect();
+    names.reverse();
+    names
 }

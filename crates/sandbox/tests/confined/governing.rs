@@ -11,7 +11,7 @@ use haft_testkit::Folder;
 use super::{root, run, script};
 
 /// A workspace with rules, a repository and another one inside it.
-fn workspace() -> Folder {
+pub(super) fn workspace() -> Folder {
     Folder::new()
         .file("haft.toml", "[workspace]\n")
         .file(".tools/x/TOOL.md", "t")
@@ -23,7 +23,7 @@ fn workspace() -> Folder {
 }
 
 /// A script that may write everything of a workspace, as `mutates: ["workspace:*"]` lets it.
-fn writer(folder: &Folder, text: &str) -> Confined {
+pub(super) fn writer(folder: &Folder, text: &str) -> Confined {
     let path = root(folder);
     Confined {
         protection: Some(Protection::of(&path, |_| None)),
@@ -34,7 +34,7 @@ fn writer(folder: &Folder, text: &str) -> Confined {
 }
 
 /// Every file of a workspace but Haft's own, with its text; links as where they lead.
-fn everything(folder: &Folder) -> BTreeMap<String, String> {
+pub(super) fn everything(folder: &Folder) -> BTreeMap<String, String> {
     let root = root(folder);
     let (mut found, mut folders) = (BTreeMap::new(), vec![root.clone()]);
     while let Some(folder) = folders.pop() {
@@ -55,7 +55,7 @@ fn everything(folder: &Folder) -> BTreeMap<String, String> {
 }
 
 /// What lies in quarantine, by where it was.
-fn quarantined(folder: &Folder) -> Vec<String> {
+pub(super) fn quarantined(folder: &Folder) -> Vec<String> {
     let place = root(folder).join(".haft/quarantine");
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> =
@@ -77,7 +77,7 @@ fn quarantined(folder: &Folder) -> Vec<String> {
     found
 }
 
-fn violated(ended: Result<Ended, Refused>) -> String {
+pub(super) fn violated(ended: Result<Ended, Refused>) -> String {
     match ended {
         Err(Refused::Violation(words)) => words,
         other => panic!("no violation: {other:?}"),
@@ -288,4 +288,23 @@ async fn a_run_that_nobody_concluded_is_concluded_by_the_next_reader() {
     assert!(!loading.suspects().contains(".cli"));
     assert!(!Path::new(&path.join(".cli")).exists() && !left.exists());
     assert_eq!(quarantined(&folder), [".cli/CLI.md"]);
+}
+
+/// The process of Haft is killed during a run, which leaves its registration behind.
+#[tokio::test]
+async fn environment_of_killed_run_is_quarantined_by_next_reader() {
+    let folder = workspace();
+    let path = root(&folder);
+    let (_, custody) = writer(&folder, "true").guarded(&super::walls()).await.unwrap();
+    let runs = path.join(".haft/runs");
+    let registered = fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read(&registered).unwrap();
+    custody.conclude().await;
+    fs::write(&registered, text).unwrap();
+    for made in [".envrc", ".gitmodules", ".gitlab-ci.yml"] {
+        fs::write(path.join(made), "x").unwrap();
+    }
+    drop(Loading::begin(&path).unwrap());
+    assert_eq!(quarantined(&folder), [".envrc", ".gitlab-ci.yml", ".gitmodules"]);
+    assert_eq!(folder.read("haft.toml"), "[workspace]\n");
 }

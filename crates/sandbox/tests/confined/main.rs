@@ -14,6 +14,7 @@ mod gate;
 mod governing;
 mod ordinary;
 mod probe;
+mod replaced;
 mod standby;
 mod talk;
 mod tries;

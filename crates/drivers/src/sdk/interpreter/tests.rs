@@ -34,6 +34,7 @@ fn found(folder: &Folder, runtime: Runtime, named: Option<&str>, path: &str) -> 
     let place = |variable| Place {
         root: base.join("work"),
         hidden: Vec::new(),
+        programs: Vec::new(),
         walls: Walls::Missing,
         guard: AddressGuard::public(),
         variable,
