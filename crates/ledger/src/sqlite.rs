@@ -29,7 +29,7 @@ use self::placing::Placing;
 use self::readers::Readers;
 pub use self::rebuild::rebuild_store;
 use self::task::{Ready, Task};
-use self::writer::Writer;
+use self::writer::{MemoFile, Writer};
 use crate::chain::Loose;
 use crate::{
     BoxFuture, Disclosure, Draft, Entry, Error, Fence, IntentRecord, LogHead, OpenUndoing,
@@ -93,6 +93,7 @@ pub struct SqliteStore {
     busy: Busy,
     identity: String,
     key: String,
+    memo: MemoFile,
 }
 
 impl SqliteStore {
@@ -106,9 +107,9 @@ impl SqliteStore {
         let (tell, last) = watch::channel(None);
         let (tasks, asked) = mpsc::channel(options.queue.max(1));
         let placing = Placing::new(&options);
-        let busy = Busy::default();
-        let writer =
-            Writer::open(&options, placing.clone(), tell, busy.clone()).map_err(unopenable)?;
+        let (busy, memo) = (Busy::default(), MemoFile::default());
+        let writer = Writer::open(&options, placing.clone(), tell, busy.clone(), memo.clone());
+        let writer = writer.map_err(unopenable)?;
         let (identity, key) = (writer.identity().to_owned(), writer.key().to_owned());
         let thread = std::thread::Builder::new()
             .name("haft-ledger".to_owned())
@@ -123,6 +124,7 @@ impl SqliteStore {
             busy,
             identity,
             key,
+            memo,
             options,
         })
     }
@@ -140,6 +142,13 @@ impl SqliteStore {
     /// The fingerprint of the key that signs ends of its log here.
     pub fn key(&self) -> &str {
         &self.key
+    }
+
+    /// Carries signed heads over into a memo from now on: on close, and every thousand entries. A memo
+    /// of another store, and one whose head this log does not hold, stays as it is.
+    pub fn remember_in(&self, file: PathBuf) {
+        // The first file stays: a store has one memo.
+        let _named = self.memo.set(file);
     }
 
     /// The furthest end of its log that is signed.
