@@ -70,6 +70,11 @@ impl Builtin {
         Builtin { root: self.root.at_home(variable), ..self }
     }
 
+    /// The same tools where Haft keeps its state in these places too: they are not written.
+    pub fn with_state(self, state: Vec<PathBuf>) -> Builtin {
+        Builtin { root: self.root.with_state(state), ..self }
+    }
+
     /// The ids of the tools it carries out.
     pub fn tools() -> &'static [&'static str] {
         NAMES
@@ -100,7 +105,7 @@ impl Driver for Builtin {
         match Tool::of(plan)? {
             Tool::FsList => fs_list::Asked::of(&input).map(drop),
             Tool::FsRead => fs_read::Asked::of(&input).map(drop),
-            Tool::FsWrite => fs_write::Asked::of(&input).map(drop),
+            Tool::FsWrite => fs_write::Asked::of(&input)?.refuse_state(&self.root),
             Tool::HttpFetch => fetch::asked(&input, &self.guard).map(drop),
             Tool::TextSearch => text_search::Asked::of(&input).map(drop),
             Tool::TimeNow => Ok(()),

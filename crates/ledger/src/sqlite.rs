@@ -43,6 +43,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// How many accepted entries may wait for a store that is down; more are not accepted.
 const MOST_PENDING: u64 = 4096;
 
+/// How long opening waits for a store that another program holds, unless told otherwise.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Where a store lies and how it works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqliteOptions {
@@ -58,6 +61,8 @@ pub struct SqliteOptions {
     pub inline: usize,
     /// How many read at the same time.
     pub readers: usize,
+    /// How long opening waits for a store that another program holds.
+    pub open_timeout: Duration,
 }
 
 impl SqliteOptions {
@@ -71,6 +76,7 @@ impl SqliteOptions {
             batch: 512,
             inline: 32 * 1024,
             readers: 4,
+            open_timeout: OPEN_TIMEOUT,
         }
     }
 
@@ -107,9 +113,10 @@ impl SqliteStore {
         let (tell, last) = watch::channel(None);
         let (tasks, asked) = mpsc::channel(options.queue.max(1));
         let placing = Placing::new(&options);
-        let (busy, memo) = (Busy::default(), MemoFile::default());
+        let (busy, memo) = (Busy::opening(options.open_timeout), MemoFile::default());
         let writer = Writer::open(&options, placing.clone(), tell, busy.clone(), memo.clone());
         let writer = writer.map_err(unopenable)?;
+        busy.opened();
         let (identity, key) = (writer.identity().to_owned(), writer.key().to_owned());
         let thread = std::thread::Builder::new()
             .name("haft-ledger".to_owned())

@@ -56,6 +56,12 @@ impl Protection {
         Protection { version_control: VersionControl::Open, ..self }
     }
 
+    /// The same with more places where Haft keeps its state, by their real paths.
+    pub fn with_state(mut self, places: impl IntoIterator<Item = PathBuf>) -> Protection {
+        self.state.extend(places);
+        self
+    }
+
     /// The workspace.
     pub(crate) fn workspace(&self) -> &Path {
         &self.workspace

@@ -33,6 +33,8 @@ pub(crate) struct Root {
     path: PathBuf,
     /// The environment of the person whose files these are.
     variable: fn(&str) -> Option<String>,
+    /// Where Haft keeps its state beside `.haft`.
+    state: Vec<PathBuf>,
 }
 
 /// The folder of Haft itself, known by more than its name: a link or a file system may give it others.
@@ -80,7 +82,7 @@ enum Step {
 
 impl Root {
     pub(crate) fn new(path: PathBuf) -> Root {
-        Root { path, variable: |_| None }
+        Root { path, variable: |_| None, state: Vec::new() }
     }
 
     /// The same where a person's home is known, of which start-up files and keys govern too.
@@ -88,11 +90,24 @@ impl Root {
         Root { variable, ..self }
     }
 
+    /// The same where Haft keeps its state in these places too.
+    pub(crate) fn with_state(self, state: Vec<PathBuf>) -> Root {
+        Root { state, ..self }
+    }
+
+    /// Whether a place is one of those, by its letters.
+    pub(super) fn is_state(&self, place: &Place) -> bool {
+        let path = place.names.iter().fold(self.path.clone(), |path, name| path.join(name));
+        self.state.iter().any(|state| path.starts_with(self.path.join(state)))
+    }
+
     /// Refuses a place that governs: by where it is once every link was followed, because a link of
     /// the rules leads there, or because another name of the file may be a rule.
     pub(super) fn refuse_governing(&self, entry: &Entry) -> Result<(), Refusal> {
         let base = std::fs::canonicalize(&self.path)?;
-        let protection = Protection::of(&base, self.variable);
+        let inside = |path: &PathBuf| base.join(path.strip_prefix(&self.path).unwrap_or(path));
+        let state: Vec<PathBuf> = self.state.iter().map(inside).collect();
+        let protection = Protection::of(&base, self.variable).with_state(state);
         let path = entry.trail.iter().fold(base, |path, name| path.join(name));
         let linked = protection.linked().map_err(|_| Refusal::Rules)?;
         let governs = protection.governing_above(&path).is_some()

@@ -93,7 +93,8 @@ fn drivers(
 ) -> HashMap<DriverId, Arc<dyn Driver>> {
     let builtin =
         Builtin::new(workspace.root().to_owned(), given.addresses.clone(), Timestamp::now)
-            .at_home(super::vault::variable);
+            .at_home(super::vault::variable)
+            .with_state(workspace.state_files());
     let mut drivers = declared.drivers();
     // Code that stands behind a driver knows better than its manifest how it works.
     drivers.extend(workspace.code_drivers());
