@@ -34,7 +34,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use haft::{GoverningStanding, Host, HostOptions, LoadOptions, StoreChoice, Workspace};
-use haft_model::{Date, Envelope, Stop, Timestamp};
+use haft_model::{Code, Date, Envelope, Stop, Timestamp};
 
 use crate::exit::Exit;
 use crate::{Context, output};
@@ -47,6 +47,20 @@ fn load(context: &Context) -> Result<Workspace> {
 /// The workspace with its ledger, ready to be called or asked.
 fn open(context: &Context, store: StoreChoice) -> Result<Host> {
     Ok(Host::open(&context.directory, HostOptions { store, ..HostOptions::default() })?)
+}
+
+/// The same for a process that makes one call: it waits for a store that another program holds no longer
+/// than the call may take, and is answered then.
+fn open_for_call(context: &Context, tool: &str) -> Result<Result<Host, Stop>> {
+    let options = HostOptions { first_tool: Some(tool.to_owned()), ..HostOptions::default() };
+    match Host::open(&context.directory, options) {
+        Ok(host) => Ok(Ok(host)),
+        Err(fault @ haft::Error::Ledger(_)) => {
+            let stop = Stop::new(Code::StoreUnavailable, fault.to_string());
+            Ok(Err(stop.help(fault.help().unwrap_or_default())))
+        }
+        Err(fault) => Err(fault.into()),
+    }
 }
 
 /// Tells a person whose call goes by settings that were not accepted; a server would not start by them.

@@ -106,7 +106,7 @@ impl Driver for Builtin {
         match Tool::of(plan)? {
             Tool::FsList => fs_list::Asked::of(&input).map(drop),
             Tool::FsRead => fs_read::Asked::of(&input).map(drop),
-            Tool::FsWrite => fs_write::Asked::of(&input).map(drop),
+            Tool::FsWrite => fs_write::Asked::of(&input)?.refuse_state(&self.root),
             Tool::HttpFetch => fetch::asked(&input, &self.guard).map(drop),
             Tool::TextSearch => text_search::Asked::of(&input).map(drop),
             Tool::TimeNow => Ok(()),

@@ -100,6 +100,14 @@ pub enum Error {
         /// The auditor.
         by: haft_model::ActorId,
     },
+    /// The memo of which store a workspace has is there, and cannot be read.
+    #[error("`{}` should say which store the workspace has, and cannot be read: {reason}", file.display())]
+    DamagedMemo {
+        /// The memo.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Nothing remembers which store a workspace has.
     #[error("which store this is cannot be remembered: {reason}")]
     Unremembered {
@@ -133,7 +141,9 @@ impl Error {
             }
             Error::Invalid { .. } => Some("mend the contract first; `haft check` shows where"),
             Error::NoStore { .. } => Some("write `url = \"sqlite:.haft/haft.db\"` under [store]"),
-            Error::StoreMissing { .. } | Error::StoreReplaced { .. } => Some(
+            Error::StoreMissing { .. }
+            | Error::StoreReplaced { .. }
+            | Error::DamagedMemo { .. } => Some(
                 "put a backup of the store back, or `haft store new --accept-loss` to begin a new one",
             ),
             Error::StorePresent { .. } => Some("move it away first, if it has to go"),

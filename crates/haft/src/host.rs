@@ -58,6 +58,9 @@ pub struct HostOptions {
     pub store: StoreChoice,
     /// Where it is remembered which store a workspace has, so that a missing one is not taken for new.
     pub identity: IdentityFile,
+    /// The tool that the process is about to call: opening a store that another program holds then
+    /// waits no longer than a call of it may take, and never longer than ten seconds.
+    pub first_tool: Option<String>,
     /// Who is heard about calls, beside the hooks of the workspace.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Code behind drivers of the workspace, by their ids.
@@ -84,6 +87,7 @@ impl Default for HostOptions {
             load: LoadOptions::default(),
             store: StoreChoice::default(),
             identity: IdentityFile::default(),
+            first_tool: None,
             hooks: Vec::new(),
             drivers: HashMap::new(),
             vault: None,
@@ -124,7 +128,8 @@ impl Host {
     /// Loads a workspace and opens its ledger.
     pub fn open(root: impl AsRef<Path>, options: HostOptions) -> Result<Host, Error> {
         let workspace = Workspace::load(root, options.load)?;
-        let (store, unremembered) = options.store.open(&workspace, &options.identity)?;
+        let (store, unremembered) =
+            options.store.open(&workspace, &options.identity, options.first_tool.as_deref())?;
         let settings = workspace.settings();
         let runtime_options = Options {
             max_parallel: settings.limits.max_parallel as usize,

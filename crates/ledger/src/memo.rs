@@ -30,6 +30,10 @@ pub struct StoreMemo {
     /// The furthest signed end of its log that was seen here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<LogHead>,
+    /// The fingerprints of the keys that may sign its log. The first is that of the process that
+    /// remembered the store (trust on first use); others are added by a check that pinned them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<String>,
 }
 
 impl StoreMemo {
@@ -48,6 +52,17 @@ impl StoreMemo {
             crate::sqlite::payloads::make_folder(folder)?;
         }
         haft_seal::replace(file, &canonical(self))
+    }
+
+    /// Adds keys that may sign; false where all of them are known.
+    pub fn allow_keys(&mut self, keys: &[String]) -> bool {
+        let before = self.keys.len();
+        for key in keys {
+            if !self.keys.contains(key) {
+                self.keys.push(key.clone());
+            }
+        }
+        self.keys.len() > before
     }
 
     /// Goes on to an end that was seen now; false where the one before is further.
@@ -108,7 +123,9 @@ mod tests {
             store: "0123".to_owned(),
             since: Timestamp::UNIX_EPOCH,
             head: None,
+            keys: Vec::new(),
         };
+        assert!(memo.allow_keys(&["aa".to_owned()]) && !memo.allow_keys(&["aa".to_owned()]));
         assert!(memo.advance(&head(7)) && !memo.advance(&head(6)) && !memo.advance(&head(7)));
         memo.write(&file).unwrap();
         assert_eq!(StoreMemo::read(&file).unwrap(), Some(memo));

@@ -29,7 +29,7 @@ use self::placing::Placing;
 use self::readers::Readers;
 pub use self::rebuild::rebuild_store;
 use self::task::{Ready, Task};
-use self::writer::Writer;
+use self::writer::{MemoFile, Writer};
 use crate::chain::Loose;
 use crate::{
     BoxFuture, Disclosure, Draft, Entry, Error, Fence, IntentRecord, LogHead, OpenUndoing,
@@ -42,6 +42,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 
 /// How many accepted entries may wait for a store that is down; more are not accepted.
 const MOST_PENDING: u64 = 4096;
+
+/// How long opening waits for a store that another program holds, unless told otherwise.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where a store lies and how it works.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +61,8 @@ pub struct SqliteOptions {
     pub inline: usize,
     /// How many read at the same time.
     pub readers: usize,
+    /// How long opening waits for a store that another program holds.
+    pub open_timeout: Duration,
 }
 
 impl SqliteOptions {
@@ -71,6 +76,7 @@ impl SqliteOptions {
             batch: 512,
             inline: 32 * 1024,
             readers: 4,
+            open_timeout: OPEN_TIMEOUT,
         }
     }
 
@@ -93,6 +99,7 @@ pub struct SqliteStore {
     busy: Busy,
     identity: String,
     key: String,
+    memo: MemoFile,
 }
 
 impl SqliteStore {
@@ -106,9 +113,10 @@ impl SqliteStore {
         let (tell, last) = watch::channel(None);
         let (tasks, asked) = mpsc::channel(options.queue.max(1));
         let placing = Placing::new(&options);
-        let busy = Busy::default();
-        let writer =
-            Writer::open(&options, placing.clone(), tell, busy.clone()).map_err(unopenable)?;
+        let (busy, memo) = (Busy::opening(options.open_timeout), MemoFile::default());
+        let writer = Writer::open(&options, placing.clone(), tell, busy.clone(), memo.clone());
+        let writer = writer.map_err(unopenable)?;
+        busy.opened();
         let (identity, key) = (writer.identity().to_owned(), writer.key().to_owned());
         let thread = std::thread::Builder::new()
             .name("haft-ledger".to_owned())
@@ -123,6 +131,7 @@ impl SqliteStore {
             busy,
             identity,
             key,
+            memo,
             options,
         })
     }
@@ -140,6 +149,13 @@ impl SqliteStore {
     /// The fingerprint of the key that signs ends of its log here.
     pub fn key(&self) -> &str {
         &self.key
+    }
+
+    /// Carries signed heads over into a memo from now on: on close, and every thousand entries. A memo
+    /// of another store, and one whose head this log does not hold, stays as it is.
+    pub fn remember_in(&self, file: PathBuf) {
+        // The first file stays: a store has one memo.
+        let _named = self.memo.set(file);
     }
 
     /// The furthest end of its log that is signed.

@@ -43,8 +43,9 @@ impl Verification {
 pub struct Finding {
     /// What kind of thing: `chain.tampered`, `chain.seq_gap`, `chain.broken`, `chain.time`,
     /// `chain.truncated`, `head.missing`, `head.unsigned`, `payload.changed`, `payload.missing`,
-    /// `payload.stray`, `lists.differ`, `store.corrupt`, `head.resigned`, and where it is held against
-    /// something: `chain.rolled_back`, `key.foreign` or `store.replaced`.
+    /// `payload.stray`, `lists.differ`, `store.corrupt`, `head.resigned`, `key.changed` where
+    /// the log names a second key that is not pinned, and where it is held against something:
+    /// `chain.rolled_back`, `key.foreign` or `store.replaced`.
     pub code: &'static str,
     /// At which entry.
     pub seq: Option<u64>,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use haft::{IdentityFile, LoadOptions, Workspace};
 use haft_ledger::{
-    LogHead, Pins, Received, SqliteStore, Verification, export, rebuild_store, receive,
-    verify_folder_against, verify_store_against,
+    LogHead, Pins, Received, Verification, export, rebuild_store, receive, verify_folder_against,
+    verify_store_against,
 };
 use haft_model::{Code, Stop};
 use serde_json::{Value, json};
@@ -63,12 +63,12 @@ fn verify(
         Some(folder) => verify_folder_against(&folder, &Pins { keys, heads, store: None }),
         None => {
             let workspace = Workspace::load(&context.directory, LoadOptions::default())?;
-            let mut pins = workspace.store_pins(&IdentityFile::default());
+            let mut pins = workspace.store_pins(&IdentityFile::default())?;
             pins.keys.extend(keys);
             pins.heads.extend(heads);
             let found = verify_store_against(&workspace.store_files()?, &pins);
             if let (true, Some(last)) = (found.is_sound(), &found.last) {
-                remember(&workspace, last);
+                remember(&workspace, last, &found.keys);
             }
             found
         }
@@ -91,8 +91,8 @@ fn fingerprint(text: &str) -> Result<String, String> {
 }
 
 /// Remembers how far the log was seen, so that the next check on this machine notices a shorter one.
-fn remember(workspace: &Workspace, head: &LogHead) {
-    if let Err(fault) = workspace.remember_head(&IdentityFile::default(), head) {
+fn remember(workspace: &Workspace, head: &LogHead, keys: &[String]) {
+    if let Err(fault) = workspace.remember_head(&IdentityFile::default(), head, keys) {
         output::remark(format!("warning: {fault}: a later check cannot be held to this end"));
     }
 }
@@ -172,14 +172,12 @@ async fn export_to(context: &Context, folder: PathBuf) -> Result<Exit> {
         workspace.store_is_not_missing(&IdentityFile::default())?;
         return nothing_yet(context);
     }
-    let store = SqliteStore::open(files).map_err(haft::Error::from)?;
+    // It remembers the end that is exported when it is closed.
+    let store = workspace.open_store(&IdentityFile::default())?;
     let count = export(&store, &folder).await.map_err(haft::Error::from)?;
     let head = store.signed_head().await.map_err(haft::Error::from)?;
     let key = store.key().to_owned();
     store.close().await.map_err(haft::Error::from)?;
-    if let Some(head) = &head {
-        remember(&workspace, head);
-    }
     if context.json {
         output::json(&json!({ "entries": count, "folder": folder, "head": head, "key": key }))?;
     } else {

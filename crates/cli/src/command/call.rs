@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::time::Instant;
 
 use anyhow::Result;
-use haft::{Host, StoreChoice};
+use haft::Host;
 use haft_model::{Audience, Call, Code, Question, Trace};
 use haft_runtime::{Manner, Patience, Prompt, Receipt};
 use serde_json::{Value, json};
@@ -34,7 +34,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
-    let host = command::open(context, StoreChoice::Settings)?;
+    let host = match command::open_for_call(context, &arguments.tool)? {
+        Ok(host) => host,
+        Err(stop) => return output::stop(&stop, context.json),
+    };
     command::warn_of_settings(&host.workspace());
     // What a process that died left behind is settled by the next one. Whether that works out is
     // its own story and not that of this call.

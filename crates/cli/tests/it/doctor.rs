@@ -175,11 +175,113 @@ fn misconfigurations_are_told_with_what_mends_them() {
     assert!(!driver.contains("b.example"), "what is over is not told: {driver}");
 }
 
+/// An approval of two, which none of them may give to their own call.
+const FOUR_EYES: &str = "---\nschema: agentgovernance/v1\ndoctype: policy\nslug: four-eyes\n\
+    version: 1.0.0\nmatch: { action: tool.call }\ndecision: require-approval\n\
+    signers: [{ role: approver }]\nquorum: 2\n---\n";
+
+/// What is said of one part where the settings are these, of whatever state.
+fn told_of(folder: &Folder, what: &str) -> (i32, Vec<(String, String)>) {
+    let (exit, said) = answer(folder, "doctor --json");
+    let examined = said["examined"].as_array().unwrap().iter();
+    let found = examined.filter(|one| one["what"] == what).map(|one| {
+        let is_told = one["state"] == "warning" || one["state"] == "broken";
+        assert!(!is_told || one["mend"].is_string(), "{one:#}");
+        let text = |name: &str| one[name].as_str().unwrap().to_owned();
+        (text("state"), text("says"))
+    });
+    (exit, found.collect())
+}
+
+#[test]
+fn looser_settings_are_told_as_no_server_takes_them() {
+    let folder = workspace("", demo("bin: env"));
+    done(&folder, "tools");
+    let folder = folder.file("haft.toml", "[workspace]\nname = \"demo\"\nautonomy = 3\n");
+    let (exit, told) = told_of(&folder, "settings");
+    let [(state, says)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((exit, state.as_str()), (1, "broken"));
+    assert!(says.contains("looser than was accepted") && says.contains("autonomy"), "{says}");
+}
+
+#[test]
+fn leftover_quarantine_is_told_until_it_is_removed() {
+    let folder = workspace("", demo("bin: env"));
+    let kept = folder.path().join(".haft/quarantine/1-2");
+    fs::create_dir_all(&kept).unwrap();
+    let (_, told) = told_of(&folder, "quarantine");
+    assert!(told[0].0 == "warning" && told[0].1.contains("one run"), "{told:?}");
+    fs::remove_dir(&kept).unwrap();
+    assert_eq!(told_of(&folder, "quarantine").1, []);
+}
+
+#[test]
+fn quorum_of_too_few_distinct_persons_is_told() {
+    // Whoever runs this is `user:ana`, an approver; an agent of the same name is the same person.
+    let actor = |id: &str| format!("[[actor]]\nid = \"{id}\"\nroles = [\"approver\"]\n");
+    for (actors, expected) in [
+        (vec![], Some(("broken", "needs 2 persons, and 1 can answer"))),
+        (vec!["user:ana", "agent:bo"], Some(("broken", "needs 2 persons, and 1 can answer"))),
+        (vec!["user:bo"], Some(("warning", "no call of theirs is ever approved"))),
+        (vec!["user:bo", "user:cy"], None),
+    ] {
+        let settings: String = actors.iter().map(|id| actor(id)).collect();
+        let folder =
+            workspace(&settings, demo("bin: env")).file(".policy/four-eyes/POLICY.md", FOUR_EYES);
+        let (_, told) = told_of(&folder, "approvals");
+        let told = told.iter().find(|(_, says)| says.contains("`four-eyes`"));
+        match (told, expected) {
+            (None, None) => {}
+            (Some((state, says)), Some((degree, words))) => {
+                assert!(state == degree && says.contains(words), "{actors:?}: {state} {says}");
+            }
+            (told, _) => panic!("{actors:?}: {told:?}"),
+        }
+    }
+}
+
+#[test]
+fn auditors_who_are_something_else_are_told() {
+    let settings = "default_actor = \"agent:eye\"\n\
+        [[actor]]\nid = \"agent:eye\"\nroles = [\"auditor\"]\n\
+        [[actor]]\nid = \"user:bo\"\nroles = [\"auditor\", \"approver\"]\n";
+    let folder = workspace(settings, demo("bin: env"));
+    let (exit, told) = told_of(&folder, "actor");
+    let [default, mixed] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((exit, default.0.as_str(), mixed.0.as_str()), (1, "broken", "warning"));
+    assert!(default.1.contains("`agent:eye`") && default.1.contains("`auditor`"), "{default:?}");
+    assert!(mixed.1.contains("`user:bo`") && mixed.1.contains("`approver`"), "{mixed:?}");
+}
+
+#[test]
+fn identity_file_inside_the_workspace_is_told_and_not_written() {
+    let settings = "[store]\nidentity_file = \"state/store.json\"\nurl = \"sqlite:state/haft.db\"\n\
+        [[rule]]\nverdict = \"allow\"\ntool = \"fs.write\"\n";
+    let folder = workspace(settings, demo("bin: env"));
+    done(&folder, "call time.now");
+    let (_, told) = told_of(&folder, "store");
+    let inside = |(state, says): &(String, String)| {
+        state == "warning" && says.contains("inside of the workspace")
+    };
+    assert!(told.iter().any(inside), "{told:?}");
+    for path in ["state/store.json", "state/haft.db", "state/haft.db-wal", "state/audit.key"] {
+        let line = format!("call fs.write path={path} content=x --json --no-wait");
+        let (exit, told) = answer(&folder, &line);
+        assert_ne!(exit, 0, "{path}: {told:#}");
+        assert!(told["error"]["error_code"] == "sandbox.violation", "{path}: {told:#}");
+    }
+    // Nothing of it was damaged.
+    done(&folder, "audit verify");
+    let outside = "[store]\nidentity_file = \"/dev/shm/haft-nowhere/store.json\"\n";
+    let folder = workspace(outside, demo("bin: env"));
+    assert!(!told_of(&folder, "store").1.iter().any(inside));
+}
+
 #[test]
 fn a_sound_workspace_is_told_of_no_misconfiguration() {
     let folder = workspace("", demo("bin: env"));
     let (_, said) = answer(&folder, "doctor --json");
-    for what in ["files", "server", "actor", "hooks"] {
+    for what in ["files", "server", "actor", "hooks", "settings", "quarantine", "approvals"] {
         assert_eq!(of(&said, what), json!([]), "{said:#}");
     }
 }

@@ -135,3 +135,83 @@ fn unwritable_state_folder_is_a_warning_of_doctor() {
     fs::remove_dir_all(folder.path().join(".haft")).unwrap();
     refused(&folder, "call time.now", "is missing");
 }
+
+#[test]
+fn log_cut_before_any_verify_is_told() {
+    let folder = workspace();
+    done(&folder, "call time.now");
+    let backup = Folder::new();
+    copied(&folder.path().join(".haft"), backup.path());
+    done(&folder, "call time.now");
+    fs::remove_dir_all(folder.path().join(".haft")).unwrap();
+    copied(backup.path(), &folder.path().join(".haft"));
+    let rolled_back = || {
+        let (exit, found) = json(&folder, "audit verify --json");
+        (exit, found["findings"][0]["code"].as_str().map(str::to_owned))
+    };
+    assert_eq!(rolled_back(), (1, Some("chain.rolled_back".to_owned())));
+    // A log that grows again, and is exported, does not cover the traces.
+    for _ in 0..3 {
+        done(&folder, "call time.now");
+    }
+    done(&folder, &format!("audit export --output {}", folder.path().join("out").display()));
+    assert_eq!(rolled_back(), (1, Some("chain.rolled_back".to_owned())));
+}
+
+#[test]
+fn second_signing_key_is_told_until_it_is_pinned() {
+    let folder = workspace();
+    done(&folder, "call time.now");
+    let (_, first) = json(&folder, "audit verify --json");
+    fs::remove_file(folder.path().join(".haft/audit.key")).unwrap();
+    done(&folder, "call time.now");
+    let (exit, found) = json(&folder, "audit verify --json");
+    let findings = found["findings"].as_array().unwrap().iter();
+    let codes: Vec<_> = findings.filter_map(|one| one["code"].as_str()).collect();
+    assert_eq!((exit, codes), (1, vec!["key.foreign", "key.changed"]), "{found:#}");
+    let keys = found["keys"].as_array().unwrap().iter().filter_map(Value::as_str);
+    let [second] = keys.filter(|key| *key != first["keys"][0]).collect::<Vec<_>>()[..] else {
+        panic!("{found:#}");
+    };
+    done(&folder, &format!("audit verify --key {second}"));
+    // It was accepted for good.
+    done(&folder, "audit verify");
+}
+
+#[test]
+fn damaged_memo_is_refused_and_not_taken_for_none() {
+    let file = ".config/store.json";
+    let own = format!("[workspace]\nname = \"shop\"\n[store]\nidentity_file = \"{file}\"\n");
+    let folder = Folder::new().file("haft.toml", own);
+    let memo = folder.path().join(file);
+    done(&folder, "call time.now");
+    let kept = fs::read(&memo).unwrap();
+    let damages: [&dyn Fn(); 4] = [
+        &|| fs::write(&memo, "").unwrap(),
+        &|| fs::write(&memo, &kept[..kept.len() / 2]).unwrap(),
+        &|| fs::create_dir(&memo).unwrap(),
+        &|| std::os::unix::fs::symlink("nowhere", &memo).unwrap(),
+    ];
+    for (number, damage) in damages.iter().enumerate() {
+        match memo.is_dir() {
+            true => fs::remove_dir(&memo).unwrap(),
+            false => fs::remove_file(&memo).unwrap(),
+        }
+        damage();
+        // With the store and without it.
+        refused(&folder, "call time.now", "cannot be read");
+        let aside = folder.path().join("aside");
+        fs::rename(folder.path().join(".haft"), &aside).unwrap();
+        for line in ["call time.now", "runs"] {
+            refused(&folder, line, "cannot be read");
+            let made = folder.path().join(".haft/haft.db").exists();
+            assert!(!made, "{number}: haft {line} made a store");
+        }
+        drop(fs::remove_dir_all(folder.path().join(".haft")));
+        fs::rename(&aside, folder.path().join(".haft")).unwrap();
+    }
+    fs::remove_file(&memo).unwrap();
+    fs::write(&memo, "{").unwrap();
+    done(&folder, "store new --accept-loss");
+    done(&folder, "call time.now");
+}

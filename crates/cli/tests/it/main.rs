@@ -30,6 +30,7 @@ mod integrity;
 #[cfg(target_os = "linux")]
 mod keyring;
 mod lifecycle;
+mod locked_store;
 #[cfg(target_os = "linux")]
 mod login;
 mod lost_store;

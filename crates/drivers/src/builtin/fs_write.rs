@@ -44,8 +44,7 @@ impl Asked {
             return Err(wrong("path", "names a folder, and a file is needed"));
         }
         if rule_of(&place.names).is_some() {
-            let Stop { message, .. } = Refusal::Rules.about(&place);
-            return Err(Stop::new(Code::SandboxViolation, message).at("/path"));
+            return Err(governs(&place));
         }
         let content = text(input, "content")?;
         let bytes = match choice(input, "encoding", "utf-8")? {
@@ -61,6 +60,17 @@ impl Asked {
         };
         Ok(Asked { place, bytes, how })
     }
+
+    /// Refuses a place that the settings of the workspace give to Haft's state, before people are
+    /// asked; where links lead is looked at when the file is written.
+    pub(super) fn refuse_state(&self, root: &Root) -> Result<(), Stop> {
+        if root.is_state(&self.place) { Err(governs(&self.place)) } else { Ok(()) }
+    }
+}
+
+fn governs(place: &Place) -> Stop {
+    let Stop { message, .. } = Refusal::Rules.about(place);
+    Stop::new(Code::SandboxViolation, message).at("/path")
 }
 
 fn choice<'a>(input: &'a Value, name: &str, otherwise: &'static str) -> Result<&'a str, Stop> {

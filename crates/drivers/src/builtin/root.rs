@@ -97,6 +97,12 @@ impl Root {
         Root { variable, ..self }
     }
 
+    /// Whether Haft keeps its state in a place, by the letters of its path.
+    pub(super) fn is_state(&self, place: &Place) -> bool {
+        let path = place.names.iter().fold(self.path.clone(), |path, name| path.join(name));
+        self.own.iter().any(|state| path.starts_with(self.path.join(state)))
+    }
+
     /// Refuses a place that governs: by where it is once every link was followed, because a link of
     /// the rules leads there, or because another name of the file may be a rule.
     pub(super) fn refuse_governing(&self, entry: &Entry) -> Result<(), Refusal> {

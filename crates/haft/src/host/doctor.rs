@@ -3,7 +3,9 @@
 mod drivers;
 mod hardening;
 mod machine;
+mod people;
 mod records;
+mod settings;
 
 use haft_contract::Severity;
 use haft_model::{Actor, Timestamp, utc_day};
@@ -73,6 +75,8 @@ impl Host {
         found.extend(self.drivers_examined(actor).await);
         found.extend(self.calls_examined().await);
         found.extend(self.hardening_examined().await);
+        found.extend(self.settings_examined());
+        found.extend(self.people_examined());
         found
     }
 

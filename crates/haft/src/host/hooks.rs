@@ -94,15 +94,7 @@ pub(super) fn place(workspace: &Workspace, given: &Given) -> Place {
         Sandbox::Off => Walls::Off,
     };
     let mut hidden = vec![PathBuf::from(".haft")];
-    if let Ok(files) = workspace.store_files() {
-        for beside in ["-wal", "-shm", "-journal"] {
-            let mut name = files.db.clone().into_os_string();
-            name.push(beside);
-            hidden.push(name.into());
-        }
-        hidden.extend([files.db, files.payloads]);
-    }
-    hidden.extend(workspace.settings().store.identity_file.as_ref().map(PathBuf::from));
+    hidden.extend(workspace.state_files());
     hidden.extend(vault::hidden(given));
     let inside =
         |path: PathBuf| path.strip_prefix(workspace.root()).map_or(path.clone(), Into::into);

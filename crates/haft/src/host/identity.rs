@@ -33,31 +33,64 @@ pub struct StoreRenewal {
 /// What is remembered of the store of one workspace.
 pub(crate) struct Memory {
     workspace: PathBuf,
-    /// The file, or why there is none.
+    /// The file, or why there is none that could be read or made.
     file: Result<PathBuf, String>,
-    memo: Option<StoreMemo>,
+    memo: Memo,
     off: bool,
 }
 
+/// The memo of a store, as its file has it.
+enum Memo {
+    /// There is no such file, or no folder that could hold it.
+    Absent,
+    /// It names a store.
+    Known(StoreMemo),
+    /// Something lies in its place that cannot be read.
+    Damaged(String),
+}
+
 impl Memory {
-    /// Looks up what is remembered of a workspace. Nothing that cannot be read stands in the way.
-    pub(crate) fn of(workspace: &Workspace, identity: &IdentityFile) -> Memory {
+    /// Looks up what is remembered of a workspace.
+    pub(crate) fn load(workspace: &Workspace, identity: &IdentityFile) -> Memory {
         let root = workspace.root().canonicalize().unwrap_or_else(|_| workspace.root().to_owned());
-        let file = place(workspace, identity, &root);
-        let read = file.and_then(|file| match StoreMemo::read(&file) {
-            Ok(memo) => Ok((file, memo)),
-            Err(fault) => Err(format!("`{}` cannot be read: {fault}", file.display())),
-        });
-        let (file, memo) = match read {
-            Ok((file, memo)) => (Ok(file), memo),
-            Err(why) => (Err(why), None),
+        let off = *identity == IdentityFile::Off;
+        let (file, memo) = match place(workspace, identity, &root) {
+            Err(why) => (Err(why), Memo::Absent),
+            Ok(file) => match (StoreMemo::read(&file), file.symlink_metadata()) {
+                (Ok(Some(memo)), _) => (Ok(file), Memo::Known(memo)),
+                (Ok(None), Err(_)) => (Ok(file), Memo::Absent),
+                (Ok(None), Ok(_)) => (Ok(file), Memo::Damaged("it leads nowhere".to_owned())),
+                (Err(fault), Ok(_)) => (Ok(file), Memo::Damaged(fault.to_string())),
+                // Not even its name can be looked up: the folder cannot be used.
+                (Err(fault), Err(_)) => {
+                    (Err(format!("`{}` cannot be read: {fault}", file.display())), Memo::Absent)
+                }
+            },
         };
-        Memory { workspace: root, file, memo, off: *identity == IdentityFile::Off }
+        Memory { workspace: root, file, memo, off }
     }
 
-    /// Refuses to make a store where there was one.
-    pub(crate) fn may_be_new(&self, db: &Path) -> Result<(), Error> {
+    fn memo(&self) -> Option<&StoreMemo> {
         match &self.memo {
+            Memo::Known(memo) => Some(memo),
+            Memo::Absent | Memo::Damaged(_) => None,
+        }
+    }
+
+    /// Fails closed: a memo that is there and cannot be read may be that of a store.
+    fn readable(&self) -> Result<(), Error> {
+        match (&self.memo, &self.file) {
+            (Memo::Damaged(reason), Ok(file)) => {
+                Err(Error::DamagedMemo { file: file.clone(), reason: reason.clone() })
+            }
+            (Memo::Damaged(_) | Memo::Absent | Memo::Known(_), _) => Ok(()),
+        }
+    }
+
+    /// Refuses to make a store where there was one, or may have been one.
+    pub(crate) fn may_be_new(&self, db: &Path) -> Result<(), Error> {
+        self.readable()?;
+        match self.memo() {
             None => Ok(()),
             Some(memo) => Err(Error::StoreMissing { db: db.to_owned(), since: memo.since }),
         }
@@ -66,26 +99,43 @@ impl Memory {
     /// Refuses another store than the one that was there; remembers one of which nothing is known.
     /// Gives why it cannot be remembered, where it cannot.
     pub(crate) fn recognise(self, store: &SqliteStore) -> Result<Option<String>, Error> {
-        match &self.memo {
+        self.readable()?;
+        let unremembered = match self.memo() {
             Some(memo) if memo.store != store.identity() => {
                 let db = store.options().db.clone();
-                Err(Error::StoreReplaced { db, since: memo.since })
+                return Err(Error::StoreReplaced { db, since: memo.since });
             }
-            Some(_) => Ok(None),
-            None if self.off => Ok(None),
-            None => Ok(self.remember(store.identity(), None).err()),
+            // A memo from before keys were remembered.
+            Some(memo) if memo.keys.is_empty() => {
+                let keys = vec![store.key().to_owned()];
+                self.write(&StoreMemo { keys, ..memo.clone() }).err()
+            }
+            Some(_) => None,
+            None if self.off => None,
+            None => self.remember(store, None).err(),
+        };
+        if let Ok(file) = self.file {
+            store.remember_in(file);
         }
+        Ok(unremembered)
     }
 
     /// Remembers a store, with an end of its log where one was seen.
-    fn remember(&self, store: &str, head: Option<LogHead>) -> Result<(), String> {
-        let file = self.file.as_ref().map_err(Clone::clone)?;
-        let memo = StoreMemo {
+    fn remember(&self, store: &SqliteStore, head: Option<LogHead>) -> Result<(), String> {
+        let same = self.memo().filter(|memo| memo.store == store.identity());
+        let mut memo = StoreMemo {
             workspace: self.workspace.display().to_string(),
-            store: store.to_owned(),
+            store: store.identity().to_owned(),
             since: Timestamp::now(),
             head,
+            keys: same.map(|memo| memo.keys.clone()).unwrap_or_default(),
         };
+        memo.allow_keys(&[store.key().to_owned()]);
+        self.write(&memo)
+    }
+
+    fn write(&self, memo: &StoreMemo) -> Result<(), String> {
+        let file = self.file.as_ref().map_err(Clone::clone)?;
         memo.write(file).map_err(|fault| format!("`{}`: {fault}", file.display()))
     }
 }
@@ -116,25 +166,44 @@ impl Workspace {
         let files = self.store_files()?;
         match files.db.is_file() {
             true => Ok(()),
-            false => Memory::of(self, identity).may_be_new(&files.db),
+            false => Memory::load(self, identity).may_be_new(&files.db),
         }
     }
 
     /// What this machine remembers of its store, for a check of the log to be held against.
-    pub fn store_pins(&self, identity: &IdentityFile) -> Pins {
-        Memory::of(self, identity).memo.as_ref().map(Pins::remembered).unwrap_or_default()
+    pub fn store_pins(&self, identity: &IdentityFile) -> Result<Pins, Error> {
+        let memory = Memory::load(self, identity);
+        memory.readable()?;
+        Ok(memory.memo().map(Pins::remembered).unwrap_or_default())
     }
 
-    /// Remembers an end of its log that was checked. One that is behind what was seen before changes
-    /// nothing.
-    pub fn remember_head(&self, identity: &IdentityFile, head: &LogHead) -> Result<(), Error> {
-        let Memory { file: Ok(file), memo: Some(mut memo), .. } = Memory::of(self, identity) else {
-            return Ok(());
-        };
-        match memo.advance(head) {
-            true => memo.write(&file).map_err(|cause| Error::Unwritable { path: file, cause }),
+    /// Remembers an end of its log that was checked, and the keys that signed it. An end that is behind
+    /// what was seen before changes nothing.
+    pub fn remember_head(
+        &self,
+        identity: &IdentityFile,
+        head: &LogHead,
+        keys: &[String],
+    ) -> Result<(), Error> {
+        let memory = Memory::load(self, identity);
+        let (Ok(file), Some(memo)) = (&memory.file, memory.memo()) else { return Ok(()) };
+        let mut memo = memo.clone();
+        let (advanced, allowed) = (memo.advance(head), memo.allow_keys(keys));
+        match advanced || allowed {
+            true => {
+                memo.write(file).map_err(|cause| Error::Unwritable { path: file.clone(), cause })
+            }
             false => Ok(()),
         }
+    }
+
+    /// Opens its store alone, without a runtime; where this machine remembers another one, or none
+    /// although there was one, that is refused.
+    pub fn open_store(&self, identity: &IdentityFile) -> Result<SqliteStore, Error> {
+        self.store_is_not_missing(identity)?;
+        let store = SqliteStore::open(self.store_files()?)?;
+        Memory::load(self, identity).recognise(&store)?;
+        Ok(store)
     }
 
     /// Takes the store that there is, or a new one, for the store of the workspace from now on, although
@@ -147,9 +216,9 @@ impl Workspace {
         if !by.may_change() {
             return Err(Error::Auditor { by: by.id.clone() });
         }
-        let memory = Memory::of(self, identity);
+        let memory = Memory::load(self, identity);
         let files = self.store_files()?;
-        let lost = memory.memo.clone();
+        let lost = memory.memo().cloned();
         let store = SqliteStore::open(files.clone())?;
         let head = store.signed_head().await?;
         if let Some(memo) = &lost {
@@ -173,7 +242,7 @@ impl Workspace {
         store.append(draft, Wait::Disk).await?;
         store.flush().await?;
         let name = store.identity().to_owned();
-        let remembered = memory.remember(&name, head);
+        let remembered = memory.remember(&store, head);
         store.close().await?;
         remembered.map_err(|reason| Error::Unremembered { reason })?;
         Ok(StoreRenewal { store: name, lost })

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_ledger::{MemoryStore, SqliteOptions, SqliteStore, Store};
 
 use super::identity::{IdentityFile, Memory};
 use crate::{Error, Workspace};
+
+/// The keys and the signed head, which lie beside the database.
+const BESIDE_STORE: [&str; 4] = ["audit.key", "seal.key", "audit-keys.json", "audit-head.json"];
 
 /// Which store a host uses.
 #[derive(Clone, Default)]
@@ -29,6 +33,7 @@ impl StoreChoice {
         self,
         workspace: &Workspace,
         identity: &IdentityFile,
+        first_tool: Option<&str>,
     ) -> Result<(Arc<dyn Store>, Option<String>), Error> {
         let makes = match self {
             StoreChoice::Memory => return Ok((Arc::new(MemoryStore::new()), None)),
@@ -36,7 +41,10 @@ impl StoreChoice {
             StoreChoice::Settings => true,
             StoreChoice::IfPresent => false,
         };
-        let (files, memory) = (workspace.store_files()?, Memory::of(workspace, identity));
+        let (mut files, memory) = (workspace.store_files()?, Memory::load(workspace, identity));
+        let first = first_tool.and_then(|tool| workspace.snapshot().find(tool));
+        let time = first.map(|entry| Duration::from_millis(entry.contract.tool.timeout_ms));
+        files.open_timeout = time.map_or(files.open_timeout, |time| files.open_timeout.min(time));
         if !files.db.is_file() {
             memory.may_be_new(&files.db)?;
             if !makes {
@@ -50,6 +58,25 @@ impl StoreChoice {
 }
 
 impl Workspace {
+    /// The files in which Haft keeps the state of the workspace, wherever its settings place them: no
+    /// program sees them, and no builtin tool writes them.
+    pub(crate) fn state_files(&self) -> Vec<PathBuf> {
+        let identity = self.settings().store.identity_file.as_ref();
+        let mut state: Vec<PathBuf> =
+            identity.map(|file| self.root().join(file)).into_iter().collect();
+        let Ok(files) = self.store_files() else { return state };
+        for beside in ["-wal", "-shm", "-journal"] {
+            let mut name = files.db.clone().into_os_string();
+            name.push(beside);
+            state.push(name.into());
+        }
+        if let Some(folder) = files.db.parent() {
+            state.extend(BESIDE_STORE.map(|name| folder.join(name)));
+        }
+        state.extend([files.db, files.payloads]);
+        state
+    }
+
     /// The files of its store.
     pub fn store_files(&self) -> Result<SqliteOptions, Error> {
         let store = &self.settings().store;

@@ -1,7 +1,7 @@
 //! Waiting for a store that another process or program holds.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
@@ -26,11 +26,18 @@ pub(crate) struct Busy {
     pub(super) health: Arc<StoreHealth>,
     pub(super) closing: Arc<AtomicBool>,
     patience: Duration,
+    /// When opening the store gives up; none once it is open.
+    opening: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Default for Busy {
     fn default() -> Busy {
-        Busy { health: Arc::default(), closing: Arc::default(), patience: PATIENCE }
+        Busy {
+            health: Arc::default(),
+            closing: Arc::default(),
+            patience: PATIENCE,
+            opening: Arc::default(),
+        }
     }
 }
 
@@ -71,6 +78,22 @@ impl Busy {
         Busy { health: Arc::default(), ..self.clone() }
     }
 
+    /// The same for a store that is being opened: all that it takes waits no longer than this.
+    pub(super) fn opening(within: Duration) -> Busy {
+        let busy = Busy::default();
+        busy.set_opening(Instant::now().checked_add(within));
+        busy
+    }
+
+    /// From now on each transaction waits as long as the writer does.
+    pub(super) fn opened(&self) {
+        self.set_opening(None);
+    }
+
+    fn set_opening(&self, until: Option<Instant>) {
+        *self.opening.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+
     /// The same for connections that read.
     pub(super) fn reading() -> Busy {
         Busy { patience: READING, ..Busy::default() }
@@ -81,6 +104,10 @@ impl Busy {
         if waited >= STALL && self.health.is_up() {
             let seconds = STALL.as_secs();
             self.health.fail(format!("another program has held the store for {seconds} s"));
+        }
+        let opening = *self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if opening.is_some_and(|until| Instant::now() >= until) {
+            return false;
         }
         waited < if self.closing.load(Ordering::Relaxed) { CLOSING } else { self.patience }
     }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::busy::Busy;
 
 /// Each text takes the tables from the version before it to its own, which is its place from 1.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     "
     CREATE TABLE entries(
         seq INTEGER PRIMARY KEY, line TEXT NOT NULL, invocation TEXT, blobs BLOB);
@@ -86,6 +86,16 @@ const MIGRATIONS: [&str; 5] = [
     -- The end of a lease since the boot of its machine, which no clock that is set moves.
     ALTER TABLE leases ADD COLUMN boot TEXT;
     ALTER TABLE leases ADD COLUMN up INTEGER;
+",
+    "
+    -- Signed heads are append-only. The last trigger is for REPLACE, which fires no other.
+    CREATE TRIGGER heads_no_update BEFORE UPDATE ON heads
+        BEGIN SELECT RAISE(ABORT, 'signed heads are append-only'); END;
+    CREATE TRIGGER heads_no_delete BEFORE DELETE ON heads
+        BEGIN SELECT RAISE(ABORT, 'signed heads are append-only'); END;
+    CREATE TRIGGER heads_no_replace BEFORE INSERT ON heads
+        WHEN EXISTS(SELECT 1 FROM heads WHERE seq = NEW.seq)
+        BEGIN SELECT RAISE(IGNORE); END;
 ",
 ];
 

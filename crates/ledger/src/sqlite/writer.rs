@@ -2,6 +2,7 @@
 
 mod cleaner;
 mod file;
+mod memory;
 mod sweep;
 mod turn;
 
@@ -15,6 +16,8 @@ use tokio::sync::{mpsc, watch};
 
 use self::cleaner::Cleaner;
 use self::file::StoreFile;
+use self::memory::Checkpoint;
+pub(crate) use self::memory::MemoFile;
 use self::turn::{Turn, last_link};
 use super::busy::Busy;
 use super::payloads::{Files, fault};
@@ -63,6 +66,7 @@ pub(crate) struct Writer {
     identity: String,
     /// Whether the log names the key that signs it here.
     named: bool,
+    checkpoint: Checkpoint,
 }
 
 /// What a transaction did.
@@ -82,6 +86,7 @@ impl Writer {
         placing: Placing,
         last: watch::Sender<Option<u64>>,
         busy: Busy,
+        memo: MemoFile,
     ) -> Result<Writer, String> {
         let folder = options.folder();
         let db = schema::writer(&options.db, &busy)?;
@@ -107,6 +112,7 @@ impl Writer {
             file: StoreFile::opened(&options.db)?,
             identity,
             named: false,
+            checkpoint: Checkpoint::new(memo),
             busy,
             db,
         })
@@ -135,6 +141,7 @@ impl Writer {
         self.keep(&mut vec![Task::Flush(answer)]);
         self.health.lose(self.backlog.len());
         self.health.set_pending(0);
+        self.checkpoint.advance(&self.db, &self.identity);
     }
 
     /// Waits for tasks; while the store is down, no longer than until the next try. False once nobody
@@ -245,6 +252,9 @@ impl Writer {
             // The table has it as well, so a file that cannot be written loses nothing.
             let text = haft_model::canonical(&signed);
             drop(haft_seal::replace(&self.folder.join(HEAD), &text));
+            if self.checkpoint.is_due(signed.head.seq, SIGNED_EVERY) {
+                self.checkpoint.advance(&self.db, &self.identity);
+            }
         }
         let seq = kept.head.as_ref().map(|head| head.seq);
         self.known = Some((kept.version, kept.head));

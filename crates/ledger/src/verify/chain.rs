@@ -22,6 +22,8 @@ pub(super) struct Walk {
     claims: Vec<SignedHead>,
     /// The keys that the log named so far.
     named: Vec<String>,
+    /// The keys that signed ends before the log named any.
+    signers: Vec<String>,
     pins: Pins,
 }
 
@@ -86,7 +88,9 @@ impl Walk {
             let message = "it is older than the entry before it";
             self.report(Finding::at("chain.time", line.seq, message));
         }
-        self.named.extend(line.audit_key.clone());
+        if let Some(key) = &line.audit_key {
+            self.compare_named(line.seq, key);
+        }
         self.compare_signed(line);
         if !self.pins.agrees(line.seq, &line.hash) {
             let message = "another entry was here when the end of the log was seen before";
@@ -96,6 +100,25 @@ impl Walk {
         self.previous = Some(line.hash.clone());
         self.found.head = Some(line.hash.clone());
         self.found.last = Some(LogHead { seq: line.seq, hash: line.hash.clone() });
+    }
+
+    /// Key rotation: the log names one signing key. A second one is a finding unless it is pinned,
+    /// because an entry that names the writer's own key would otherwise vouch for its signatures.
+    fn compare_named(&mut self, seq: u64, key: &str) {
+        let is_known = self.named.iter().any(|named| named == key)
+            || self.signers.iter().any(|id| key.starts_with(id));
+        let is_first = self.named.is_empty() && self.signers.is_empty();
+        if !is_first && !is_known {
+            self.report_change(seq, key);
+        }
+        self.named.push(key.to_owned());
+    }
+
+    fn report_change(&mut self, seq: u64, key: &str) {
+        if !self.pins.allows(key) {
+            let message = format!("from here on `{key}` signs the log, and another key did before");
+            self.report(Finding::at("key.changed", seq, message));
+        }
     }
 
     /// Holds a link against the signed ends that speak of it.
@@ -109,8 +132,14 @@ impl Walk {
                 let message = "another entry was here when the end of the log was signed";
                 self.report(Finding::at("chain.tampered", line.seq, message));
             }
-            let known = self.named.iter().any(|key| key.starts_with(&head.key));
-            if !self.named.is_empty() && !known {
+            if self.named.is_empty() {
+                if !self.signers.is_empty() && !self.signers.contains(&head.key) {
+                    self.report_change(line.seq, &head.key);
+                }
+                self.signers.push(head.key);
+                continue;
+            }
+            if !self.named.iter().any(|key| key.starts_with(&head.key)) {
                 let message = format!("`{}` signed it, and the log names another key", head.key);
                 self.report(Finding::at("head.resigned", line.seq, message));
             }

@@ -25,8 +25,16 @@ impl Pins {
         Pins {
             store: Some(memo.store.clone()),
             heads: memo.head.iter().cloned().collect(),
-            ..Pins::default()
+            keys: memo.keys.clone(),
         }
+    }
+
+    /// Whether a key, given by its fingerprint or its id, is one that may have signed.
+    pub(super) fn allows(&self, key: &str) -> bool {
+        self.keys
+            .iter()
+            .map(|pin| pin.to_ascii_lowercase())
+            .any(|pin| pin.len() >= SHORTEST && (key.starts_with(&pin) || is_id_of(key, &pin)))
     }
 
     /// Holds a store against the identity that it had.
@@ -56,13 +64,8 @@ impl Pins {
         if self.keys.is_empty() {
             return;
         }
-        let pinned = |key: &String| {
-            self.keys.iter().any(|pin| {
-                let pin = pin.to_ascii_lowercase();
-                pin.len() >= SHORTEST && key.starts_with(&pin)
-            })
-        };
-        let foreign: Vec<String> = found.keys.iter().filter(|key| !pinned(key)).cloned().collect();
+        let foreign = found.keys.iter().filter(|key| !self.allows(key));
+        let foreign: Vec<String> = foreign.cloned().collect();
         for key in foreign {
             let message = format!("`{key}` signed an end of the log, and is not the key expected");
             found.findings.push(Finding::of_all("key.foreign", message));
@@ -72,4 +75,9 @@ impl Pins {
             found.findings.push(Finding::of_all("head.missing", message));
         }
     }
+}
+
+/// Whether a text is the id of a key: the beginning of its fingerprint.
+fn is_id_of(id: &str, fingerprint: &str) -> bool {
+    id.len() >= SHORTEST && fingerprint.starts_with(id)
 }

@@ -16,15 +16,19 @@ use crate::{Draft, LogHead};
 fn log(words: &str, length: usize, key: Option<&str>) -> Vec<(String, Head)> {
     let mut links: Vec<(String, Head)> = Vec::new();
     for number in 0..length {
-        let text = format!("{words} {number}");
-        let at = Timestamp::UNIX_EPOCH;
-        let facts = vec![Fact { at, phases: Vec::new(), event: Event::Note(Note { text }) }];
-        let mut draft = Draft { facts, ..Draft::default() };
         let before = links.last().map(|(_, head)| head.clone());
         let key = key.filter(|_| number == 0);
-        links.push(Loose::of(&mut draft).unwrap().link(before.as_ref(), key));
+        links.push(linked(&format!("{words} {number}"), before.as_ref(), key));
     }
     links
+}
+
+/// A note behind an end, which may name a key.
+fn linked(text: &str, before: Option<&Head>, key: Option<&str>) -> (String, Head) {
+    let event = Event::Note(Note { text: text.to_owned() });
+    let facts = vec![Fact { at: Timestamp::UNIX_EPOCH, phases: Vec::new(), event }];
+    let mut draft = Draft { facts, ..Draft::default() };
+    Loose::of(&mut draft).unwrap().link(before, key)
 }
 
 /// Writes lines, and an end that somebody signed.
@@ -88,6 +92,19 @@ fn forged_logs_are_told_by_what_was_pinned() {
     check("rewritten", &none, &[]);
     check("rewritten", &key, &["key.foreign"]);
     check("rewritten", &head, &["chain.rolled_back"]);
+    // The genuine log with an entry behind it that names the thief's key, and an end by that key.
+    let mut hijacked = genuine.clone();
+    let naming = linked("one more", Some(&last), Some(thief.fingerprint()));
+    let stolen = naming.1.clone();
+    hijacked.push(naming);
+    exported(ours.path(), &hijacked, Some((&thief, &stolen)));
+    let both = Pins {
+        keys: [&signer, &thief].map(|signer| signer.fingerprint().to_owned()).to_vec(),
+        ..Pins::default()
+    };
+    check("hijacked", &none, &["key.changed"]);
+    check("hijacked", &key, &["key.foreign", "key.changed"]);
+    check("hijacked", &both, &[]);
     // Nothing at all.
     fs::write(ours.path().join(KEYS), &own_keys).unwrap();
     exported(ours.path(), &[], None);

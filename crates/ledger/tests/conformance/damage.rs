@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use haft_ledger::{
-    Draft, Finding, SqliteOptions, SqliteStore, Store, Verification, Wait, export, rebuild_store,
-    verify_folder, verify_store,
+    Draft, Finding, Pins, SqliteOptions, SqliteStore, Store, StoreMemo, Verification, Wait, export,
+    rebuild_store, verify_folder, verify_store, verify_store_against,
 };
 use haft_model::{Digest, Event, Note};
 use haft_testkit::Folder;
@@ -54,6 +54,19 @@ async fn filled(folder: &Folder) -> SqliteOptions {
 
 fn db(options: &SqliteOptions) -> Connection {
     Connection::open(&options.db).unwrap()
+}
+
+/// Takes signed heads away as a forger does who puts the triggers back afterwards.
+fn without_heads(db: &Connection, which: &str) {
+    let triggers = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'";
+    let mut triggers = db.prepare(triggers).unwrap();
+    let triggers = triggers.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let triggers: Vec<(String, String)> = triggers.map(Result::unwrap).collect();
+    triggers
+        .iter()
+        .for_each(|(name, _)| db.execute_batch(&format!("DROP TRIGGER {name}")).unwrap());
+    db.execute_batch(&format!("DELETE FROM heads {which}")).unwrap();
+    triggers.iter().for_each(|(_, text)| db.execute_batch(text).unwrap());
 }
 
 fn line(db: &Connection, seq: u64) -> String {
@@ -118,8 +131,8 @@ async fn a_cut_tail_is_found_by_the_signed_end() {
     let folder = Folder::new();
     let options = filled(&folder).await;
     let cut = db(&options);
-    cut.execute_batch("DELETE FROM entries WHERE seq > 3; DELETE FROM heads WHERE seq > 3")
-        .unwrap();
+    cut.execute_batch("DELETE FROM entries WHERE seq > 3").unwrap();
+    without_heads(&cut, "WHERE seq > 3");
     let findings = verify_store(&options).findings;
     assert_eq!(short(&findings), [("chain.truncated", Some(4))]);
     assert_eq!(findings[0].message, "entries 4 to 5 were cut off");
@@ -138,8 +151,83 @@ async fn a_cut_tail_is_found_by_the_signed_end() {
 
     // Nor does it help to take every end away.
     fs::remove_file(&head).unwrap();
-    cut.execute_batch("DELETE FROM heads").unwrap();
+    without_heads(&cut, "");
     assert_eq!(found(&options), [("head.missing", None)]);
+}
+
+#[tokio::test]
+async fn dropped_trigger_of_signed_heads_is_found() {
+    for trigger in ["heads_no_update", "heads_no_delete", "heads_no_replace"] {
+        let folder = Folder::new();
+        let options = filled(&folder).await;
+        db(&options).execute_batch(&format!("DROP TRIGGER {trigger}")).unwrap();
+        assert_eq!(found(&options), [("store.corrupt", None)], "{trigger}");
+    }
+}
+
+#[tokio::test]
+async fn second_signing_key_is_found_unless_pinned() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    let [first] = <[String; 1]>::try_from(sound(&options).keys).unwrap();
+    fs::remove_file(folder.path().join("audit.key")).unwrap();
+    let store = SqliteStore::open(options.clone()).unwrap();
+    let second = store.key().to_owned();
+    add(&store, whole(7, 40)).await;
+    store.close().await.unwrap();
+    assert_eq!(found(&options), [("key.changed", Some(6))]);
+    let pinned = |keys: &[&String]| {
+        let keys = keys.iter().map(|key| key.to_string()).collect();
+        let found = verify_store_against(&options, &Pins { keys, ..Pins::default() });
+        found.findings.iter().map(|finding| finding.code).collect::<Vec<_>>()
+    };
+    assert_eq!(pinned(&[&first]), ["key.foreign", "key.changed"]);
+    assert_eq!(pinned(&[&first, &second]), [""; 0]);
+    rebuild_store(&options).unwrap();
+}
+
+#[tokio::test]
+async fn signed_head_is_remembered_on_close_unless_log_was_cut() {
+    let folder = Folder::new();
+    let options = filled(&folder).await;
+    let memo = folder.path().join("memo.json");
+    let read = || StoreMemo::read(&memo).unwrap().unwrap();
+    let grown = async |number| {
+        let store = SqliteStore::open(options.clone()).unwrap();
+        store.remember_in(memo.clone());
+        add(&store, whole(number, 40)).await;
+        let name = store.identity().to_owned();
+        store.close().await.unwrap();
+        name
+    };
+    // Nothing is remembered of a workspace that no memo knows, nor of another store.
+    let store = grown(7).await;
+    assert_eq!(StoreMemo::read(&memo).unwrap(), None);
+    let mut first = StoreMemo {
+        workspace: "/at/home".to_owned(),
+        store: "another".to_owned(),
+        since: at(0),
+        head: None,
+        keys: Vec::new(),
+    };
+    first.write(&memo).unwrap();
+    grown(8).await;
+    assert_eq!(read(), first);
+    first.store = store;
+    first.write(&memo).unwrap();
+    grown(9).await;
+    let last = sound(&options).last;
+    assert_eq!(read().head, last);
+    // A log that was cut and is longer again does not pass for the one that was seen.
+    let cut = db(&options);
+    cut.execute_batch("DELETE FROM entries WHERE seq > 3").unwrap();
+    without_heads(&cut, "WHERE seq > 3");
+    for number in 20..40 {
+        grown(number).await;
+    }
+    assert_eq!(read().head, last);
+    let found = verify_store_against(&options, &Pins::remembered(&read()));
+    assert!(found.findings.iter().any(|one| one.code == "chain.rolled_back"), "{found:?}");
 }
 
 #[tokio::test]
@@ -286,13 +374,17 @@ async fn a_flipped_byte_of_the_file_is_found_unless_nothing_is_there() {
     let options = filled(&folder).await;
     let whole = dump(&options).unwrap();
     let bytes = fs::read(&options.db).unwrap();
+    let holds_texts = |page: &[u8]| page.windows(7).any(|text| text == b"CREATE ");
+    let pages = bytes.chunks(4096).enumerate().filter(|(_, page)| holds_texts(page));
+    let texts = pages.flat_map(|(page, _)| page * 4096..(page + 1) * 4096);
+    let texts: Vec<usize> = (0..100).chain(texts).collect();
     let mut seed: u64 = 7;
     let mut silent = 0;
     for round in 0..300 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        // The first hundred fall into the header and the first page.
-        let within = if round < 100 { 4096 } else { bytes.len() };
-        let place = (seed >> 20) as usize % within;
+        // The first hundred fall into the header and the pages with the texts of the tables.
+        let at = (seed >> 20) as usize;
+        let place = if round < 100 { texts[at % texts.len()] } else { at % bytes.len() };
         let mut flipped = bytes.clone();
         flipped[place] ^= 1 << (seed >> 60 & 7);
         for beside in ["ledger.db-wal", "ledger.db-shm"] {

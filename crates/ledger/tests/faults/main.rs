@@ -2,7 +2,9 @@
 //! verifies, and nothing is there twice or in part.
 //!
 //! The scenario runs in a process of its own under a shim (`shim.c`) that fails one call. By default a
-//! few numbers of each kind are tried; `HAFT_FAULTS=all` tries every one (`scripts/show faults-io`).
+//! few numbers of each kind are tried, and the first and last call of each name; `HAFT_FAULTS=all` tries
+//! every one (`scripts/show faults-io`). Where `strace` works, the shim's calls are compared with what
+//! the kernel saw, so that no system call goes without a fault unseen.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail")]
@@ -11,7 +13,7 @@
 #[allow(dead_code, reason = "another test uses the rest")]
 mod sample;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,6 +30,10 @@ const FOLDER: &str = "HAFT_FAULT_FOLDER";
 
 /// How many numbers of each kind are tried where not all are.
 const FEW: usize = 12;
+
+/// What makes the test's program carry out the scenario.
+const SCENARIO: [&str; 3] =
+    ["--exact", "every_failing_system_call_leaves_a_sound_store", "--nocapture"];
 
 /// How a call fails, and whether all calls after it do too.
 const KINDS: [(&str, bool); 6] = [
@@ -52,10 +58,15 @@ fn every_failing_system_call_leaves_a_sound_store() {
     let all = std::env::var("HAFT_FAULTS").is_ok_and(|text| text == "all");
     let mut cases = Vec::new();
     for (kind, lasts) in KINDS {
-        let calls = counted(&shim, kind);
+        let names = counted(&shim, kind);
+        let calls = names.len();
         assert!(calls > 5, "{kind}: the shim sees {calls} calls");
         let step = if all { 1 } else { calls.div_ceil(FEW) };
-        cases.extend((1..=calls).step_by(step).map(|number| (kind, lasts, number)));
+        let mut numbers: BTreeSet<usize> = (1..=calls).step_by(step).collect();
+        if (kind, lasts) == KINDS[0] {
+            numbers.extend(ends_of_each(&names));
+        }
+        cases.extend(numbers.into_iter().map(|number| (kind, lasts, number)));
     }
     let next = AtomicUsize::new(0);
     let failed: Vec<String> = std::thread::scope(|scope| {
@@ -68,11 +79,69 @@ fn every_failing_system_call_leaves_a_sound_store() {
             }
             failed
         };
-        let others = [(); 2].map(|()| scope.spawn(work));
+        let others = [(); 4].map(|()| scope.spawn(work));
         others.into_iter().flat_map(|other| other.join().unwrap()).collect()
     });
     println!("{} faults, {} failed", cases.len(), failed.len());
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn shim_counts_every_system_call_of_the_ledger() {
+    let folder = Folder::new();
+    let shim = compiled(folder.path());
+    let [store, count, log] = ["store", "count", "log"].map(|name| folder.path().join(name));
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-y", "-o"]).arg(&log);
+    let fault = Fault { kind: "eio", lasts: false, number: 0 };
+    for (name, value) in variables(&shim, &store, &fault, &count) {
+        strace.arg("-E").arg(format!("{name}={value}"));
+    }
+    strace.arg(std::env::current_exe().unwrap()).args(SCENARIO);
+    let traced = strace.stdin(Stdio::null()).output();
+    if !traced.is_ok_and(|ran| ran.status.success()) {
+        // It is not installed, or may not trace here.
+        println!("strace does not work here: nothing is compared");
+        return;
+    }
+    let log = std::fs::read(&log).unwrap();
+    let mut traced = BTreeMap::new();
+    for line in String::from_utf8_lossy(&log).lines() {
+        let call = line.trim_start_matches(|letter: char| letter.is_ascii_digit()).trim_start();
+        let name = call.split_once('(').map(|(name, _)| name).filter(|name| !name.contains(' '));
+        if let Some(name) = name.filter(|_| line.contains(store.to_str().unwrap())) {
+            *traced.entry(family(name)).or_insert(0) += 1;
+        }
+    }
+    let mut numbered = BTreeMap::new();
+    for name in names(&count) {
+        *numbered.entry(family(&name)).or_insert(0) += 1;
+    }
+    assert_eq!(numbered, traced, "the shim's calls, and those that the kernel saw");
+}
+
+/// The system call behind a name of the C library, whichever of its versions was called.
+fn family(name: &str) -> String {
+    let name = name.trim_end_matches("64").trim_start_matches("new");
+    let name = match name {
+        "lstat" | "fstat" | "fstatat" => "stat",
+        "openat" | "unlinkat" | "mkdirat" | "linkat" => name.trim_end_matches("at"),
+        "rmdir" => "unlink",
+        "renameat" | "renameat2" => "rename",
+        "faccessat" | "faccessat2" => "access",
+        "fchmodat" | "fchmodat2" => "chmod",
+        other => other,
+    };
+    name.to_owned()
+}
+
+/// The numbers of the first and the last call of each name.
+fn ends_of_each(names: &[String]) -> BTreeSet<usize> {
+    let mut ends: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for (before, name) in names.iter().enumerate() {
+        ends.entry(name).or_insert((before + 1, before + 1)).1 = before + 1;
+    }
+    ends.into_values().flat_map(|(first, last)| [first, last]).collect()
 }
 
 /// Which call fails, and how.
@@ -95,25 +164,44 @@ fn compiled(folder: &Path) -> PathBuf {
 /// What the process of a scenario says.
 fn played(shim: &Path, store: &Path, fault: &Fault<'_>, count: &Path) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "every_failing_system_call_leaves_a_sound_store", "--nocapture"]);
-    child.env(FOLDER, store).env("LD_PRELOAD", shim).env("HAFT_FAULT_KIND", fault.kind);
-    child.env("HAFT_FAULT_AT", fault.number.to_string()).env("HAFT_FAULT_COUNT", count);
-    if fault.lasts {
-        child.env("HAFT_FAULT_LASTS", "1");
-    }
+    child.args(SCENARIO).envs(variables(shim, store, fault, count));
     let ran = child.stdin(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(ran.status.success(), "{fault:?}: {said}{}", String::from_utf8_lossy(&ran.stderr));
     said
 }
 
-/// How many calls there are when none fails.
-fn counted(shim: &Path, kind: &str) -> usize {
+/// What the shim is told.
+fn variables(
+    shim: &Path,
+    store: &Path,
+    fault: &Fault<'_>,
+    count: &Path,
+) -> Vec<(&'static str, String)> {
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let lasts = fault.lasts.then(|| ("HAFT_FAULT_LASTS", "1".to_owned()));
+    let always = [
+        (FOLDER, path(store)),
+        ("LD_PRELOAD", path(shim)),
+        ("HAFT_FAULT_KIND", fault.kind.to_owned()),
+        ("HAFT_FAULT_AT", fault.number.to_string()),
+        ("HAFT_FAULT_COUNT", path(count)),
+    ];
+    always.into_iter().chain(lasts).collect()
+}
+
+/// The names of the calls that a shim numbered, in their order.
+fn names(count: &Path) -> Vec<String> {
+    std::fs::read_to_string(count).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// The calls that there are when none fails.
+fn counted(shim: &Path, kind: &str) -> Vec<String> {
     let folder = Folder::new();
     let (store, count) = (folder.path().join("store"), folder.path().join("count"));
     let said = played(shim, &store, &Fault { kind, lasts: false, number: 0 }, &count);
     assert!(said.contains("\nacknowledged 20\n"), "{said}");
-    std::fs::read_to_string(count).unwrap().trim().parse().unwrap()
+    names(&count)
 }
 
 /// Fails one call and looks at what is left.

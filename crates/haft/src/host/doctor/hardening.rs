@@ -129,7 +129,7 @@ impl Host {
         let workspace = self.workspace();
         let id = &workspace.settings().workspace.default_actor;
         let actor = self.actor(id.as_str());
-        let roles: Vec<&str> = [Role::Approver, Role::Admin]
+        let roles: Vec<&str> = [Role::Approver, Role::Admin, Role::Auditor]
             .iter()
             .filter(|role| actor.roles.contains(role))
             .map(|role| role.name())

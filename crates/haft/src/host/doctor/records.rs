@@ -26,11 +26,6 @@ impl Host {
             Ok(()) if !there => {
                 Examined::new("store", Degree::Note, "nothing was recorded yet, so there is none")
             }
-            Ok(()) if self.reader().health().lost() > 0 => {
-                let lost = self.reader().health().lost();
-                let words = format!("`{shown}`; {lost} records of answered calls were lost");
-                Examined::new("store", Degree::Warning, words).mended_by("haft audit verify")
-            }
             Ok(()) => {
                 let words = format!("`{shown}`; what may change something waits for the disk");
                 Examined::new("store", Degree::Fine, words)

@@ -135,7 +135,8 @@ fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
          DROP TABLE tokens; DROP TABLE identity;
          ALTER TABLE leases DROP COLUMN boot; ALTER TABLE leases DROP COLUMN up;
          CREATE INDEX runs_since ON runs(created, tenant, actor, tool);
-         PRAGMA user_version = 1;",
+         DROP TRIGGER heads_no_update; DROP TRIGGER heads_no_delete;
+         DROP TRIGGER heads_no_replace; PRAGMA user_version = 1;",
     )
     .unwrap();
     drop(db);
@@ -155,11 +156,39 @@ fn a_store_from_before_tokens_gets_their_list() {
     let db = schema::writer(&path, &Busy::default()).unwrap();
     db.execute_batch(
         "DROP TABLE tokens; DROP TABLE identity; ALTER TABLE leases DROP COLUMN boot;
-         ALTER TABLE leases DROP COLUMN up; PRAGMA user_version = 2;",
+         ALTER TABLE leases DROP COLUMN up; DROP TRIGGER heads_no_update;
+         DROP TRIGGER heads_no_delete; DROP TRIGGER heads_no_replace; PRAGMA user_version = 2;",
     )
     .unwrap();
     drop(db);
     let db = schema::writer(&path, &Busy::default()).unwrap();
     let count: i64 = db.query_row("SELECT count(*) FROM tokens", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 0);
+}
+
+#[test]
+fn older_store_gets_append_only_heads() {
+    let folder = Folder::new();
+    let path = folder.path().join("ledger.db");
+    let db = schema::writer(&path, &Busy::default()).unwrap();
+    db.execute_batch(
+        "DROP TRIGGER heads_no_update; DROP TRIGGER heads_no_delete; DROP TRIGGER heads_no_replace;
+         INSERT INTO heads(seq, head) VALUES (1, 'one'); PRAGMA user_version = 5;",
+    )
+    .unwrap();
+    drop(db);
+    let db = schema::writer(&path, &Busy::default()).unwrap();
+    assert_eq!(schema::texts(&db).unwrap(), schema::expected_texts().unwrap());
+    for text in ["UPDATE heads SET head = 'other'", "UPDATE heads SET seq = 9", "DELETE FROM heads"]
+    {
+        let refused = db.execute_batch(text).unwrap_err().to_string();
+        assert!(refused.contains("append-only"), "{text}: {refused}");
+    }
+    for text in ["INSERT OR REPLACE", "REPLACE", "INSERT OR IGNORE", "INSERT"] {
+        db.execute_batch(&format!("{text} INTO heads(seq, head) VALUES (1, 'other')")).unwrap();
+    }
+    db.execute_batch("INSERT INTO heads(seq, head) VALUES (2, 'two')").unwrap();
+    let mut heads = db.prepare("SELECT head FROM heads ORDER BY seq").unwrap();
+    let heads: Vec<String> = heads.query_map([], |row| row.get(0)).unwrap().flatten().collect();
+    assert_eq!(heads, ["one", "two"]);
 }
