@@ -8,6 +8,9 @@ use serde_json::json;
 
 use crate::stage::*;
 
+/// What an agent is told in the place of a command.
+const FOR_PEOPLE: &str = "a person who runs this workspace has to see to it";
+
 /// A tool that only looks, and what else its drivers say: a program that is there unless said.
 fn served_by(drivers: &[(&str, &str)]) -> Setting {
     requiring("", drivers)
@@ -57,7 +60,9 @@ async fn a_program_that_is_not_there_leaves_the_call_to_another_or_names_the_com
     assert_eq!(outcome(&stage, "agent:coder").await, Ok("second".to_owned()));
     let stage = served_by(&[absent]).open();
     let expected = refused(Code::SetupRequired, "run `haft setup first`");
-    assert_eq!(outcome(&stage, "agent:coder").await, expected);
+    assert_eq!(outcome(&stage, "user:ana").await, expected);
+    // An agent is told no command, at a terminal neither.
+    assert_eq!(outcome(&stage, "agent:coder").await, refused(Code::SetupRequired, FOR_PEOPLE));
 }
 
 #[tokio::test]
@@ -65,7 +70,7 @@ async fn a_set_up_that_nobody_went_through_names_the_command() {
     let steps = "setup: [{ id: greet, kind: cmd, cmd: 'true' }]";
     let stage = served_by(&[("first", steps)]).open();
     let expected = refused(Code::SetupRequired, "run `haft setup first`");
-    assert_eq!(outcome(&stage, "agent:coder").await, expected);
+    assert_eq!(outcome(&stage, "user:ana").await, expected);
 }
 
 #[tokio::test]
@@ -79,7 +84,7 @@ async fn a_program_is_asked_for_its_version_before_it_is_first_used_and_not_agai
     // The program is the same file, so its version is known.
     fs::write(stage.folder.path().join("version"), "2.0.0\n").unwrap();
     let expected = refused(Code::SetupRequired, "run `haft setup first`");
-    assert_eq!(outcome(&stage, "agent:coder").await, expected);
+    assert_eq!(outcome(&stage, "user:ana").await, expected);
     fs::remove_file(stage.folder.path().join(".haft/drivers.json")).unwrap();
     assert_eq!(outcome(&stage, "agent:coder").await, Ok("first".to_owned()));
 }
@@ -88,12 +93,13 @@ async fn a_program_is_asked_for_its_version_before_it_is_first_used_and_not_agai
 async fn a_login_holds_for_whoever_has_it() {
     let login = "auth: { login: { cmd: 'true' } }";
     let stage = served_by(&[("first", login)]).open();
-    let (owner, anybody) = (stage.owner(), "agent:coder");
-    let expected = refused(Code::CredentialMissing, "run `haft login first --as agent:coder`");
-    assert_eq!(outcome(&stage, anybody).await, expected);
+    let (owner, other) = (stage.owner(), "user:ben");
+    let expected = refused(Code::CredentialMissing, "run `haft login first --as user:ben`");
+    assert_eq!(outcome(&stage, other).await, expected);
+    assert_eq!(outcome(&stage, "agent:coder").await, refused(Code::CredentialMissing, FOR_PEOPLE));
     stage.host.log_in("first", &owner, Some(&owner.id), None).await.unwrap();
     assert_eq!(outcome(&stage, "user:ana").await, Ok("first".to_owned()));
-    assert_eq!(outcome(&stage, anybody).await, expected);
+    assert_eq!(outcome(&stage, other).await, expected);
     stage.host.login_expired(&"first".into(), &owner).unwrap();
     let envelope = called(&stage, "user:ana").await;
     let error = envelope.error.unwrap();
