@@ -5,6 +5,7 @@
 
 mod builtin;
 mod cli;
+mod closed;
 mod declared;
 mod download;
 mod ending;
@@ -20,6 +21,7 @@ mod place;
 mod post;
 mod provision;
 mod sdk;
+mod targets;
 mod unreadable;
 mod upstream;
 mod vault;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_driver::{Abilities, Attempt, Cancel, Driver, Failure, Link, Output, Said, Vault};
+use haft_driver::{
+    Abilities, Attempt, Cancel, Driver, Failure, Link, Output, Said, TargetGuard, Vault,
+};
 use haft_drivers::{Declared, Mcp, Place};
 use haft_model::{Actor, ActorId, Code, EffectState, Plan, Progress, Stop, ToolKey, Tri};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
@@ -25,6 +27,8 @@ pub(crate) struct Stage {
     pub(crate) patience: Duration,
     pub(crate) network: Vec<String>,
     pub(crate) vault: Option<Arc<dyn Vault>>,
+    /// What holds the calls while they run.
+    pub(crate) guard: TargetGuard,
     pub(crate) actor: &'static str,
     /// Whether whoever calls does not mind how long it takes.
     pub(crate) patient: bool,
@@ -68,6 +72,7 @@ impl Stage {
             patience: Duration::from_secs(20),
             network: Vec::new(),
             vault: None,
+            guard: TargetGuard::default(),
             actor: "agent:test",
             patient: false,
             driver: None,
@@ -174,6 +179,7 @@ impl Stage {
         let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel.clone(), link).unwrap();
         let able = Abilities { patient: self.patient, ..Abilities::default() };
         let attempt = attempt.known_by(self.key.clone()).with(self.vault.clone()).asking(able);
+        let attempt = attempt.guarded(self.guard.clone());
         let mut run = driver.run(attempt);
         let (mut submissions, mut progress) = (0, Vec::new());
         let result = loop {
