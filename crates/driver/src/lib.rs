@@ -33,7 +33,7 @@ pub use haft_policy::{
 pub use hook::{Heard, Hook, HookAnswer};
 pub use line::Listener;
 pub use link::{Link, Said};
-pub use output::{Failure, Output};
+pub use output::{ExactNumber, Failure, Output};
 pub use tokio_util::sync::CancellationToken as Cancel;
 pub use vault::{Asked, Opened, Safe, Vault, Withheld};
 

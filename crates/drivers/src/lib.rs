@@ -9,6 +9,7 @@ mod closed;
 mod declared;
 mod download;
 mod ending;
+mod exact;
 mod filling;
 mod health;
 mod hooks;

@@ -8,6 +8,7 @@ mod answer;
 mod backend;
 mod call;
 mod connection;
+mod digits;
 mod direct;
 mod ear;
 mod era;
