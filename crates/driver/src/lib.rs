@@ -26,11 +26,14 @@ pub use attempt::Attempt;
 pub use backend::{Backend, BackendNews, BackendRequest, UPSTREAM_REQUEST};
 pub use caller::{Abilities, Caller, Inquiry, InquiryKind, Remark};
 pub use clearance::Clearance;
-pub use haft_policy::{CommandLine, PathTarget, TargetGuard, TargetKinds, Targets, path_texts};
+pub use haft_policy::{
+    BackendTargets, CommandLine, PathTarget, ProgramFile, TargetGuard, TargetKinds, Targets,
+    path_texts,
+};
 pub use hook::{Heard, Hook, HookAnswer};
 pub use line::Listener;
 pub use link::{Link, Said};
-pub use output::{Failure, Output};
+pub use output::{ExactNumber, Failure, Output};
 pub use tokio_util::sync::CancellationToken as Cancel;
 pub use vault::{Asked, Opened, Safe, Vault, Withheld};
 

@@ -19,6 +19,17 @@ pub struct Output {
     pub context_modifiers: Vec<Value>,
     /// What is known of the effect.
     pub effect: EffectState,
+    /// The numbers of the value that have more digits than it keeps.
+    pub exact: Vec<ExactNumber>,
+}
+
+/// A number as its backend wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExactNumber {
+    /// JSON pointer to it in the value, where its nearest double stands; a text where there is none.
+    pub pointer: String,
+    /// The number, letter by letter.
+    pub digits: String,
 }
 
 impl Output {
@@ -40,6 +51,7 @@ impl Output {
             native: Vec::new(),
             context_modifiers: Vec::new(),
             effect,
+            exact: Vec::new(),
         }
     }
 }

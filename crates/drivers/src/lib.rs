@@ -5,9 +5,11 @@
 
 mod builtin;
 mod cli;
+mod closed;
 mod declared;
 mod download;
 mod ending;
+mod exact;
 mod filling;
 mod health;
 mod hooks;
@@ -21,6 +23,7 @@ mod place;
 mod post;
 mod provision;
 mod sdk;
+mod targets;
 mod unreadable;
 mod upstream;
 mod vault;

@@ -8,6 +8,7 @@ mod answer;
 mod backend;
 mod call;
 mod connection;
+mod digits;
 mod direct;
 mod ear;
 mod era;
@@ -33,7 +34,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use haft_driver::{
-    Abilities, Attempt, Backend, BackendNews, BoxFuture, Driver, Failure, InquiryKind, Output, Safe,
+    Abilities, Attempt, Backend, BackendNews, BoxFuture, Driver, Failure, InquiryKind, Output,
+    PathTarget, Safe, TargetGuard, TargetKinds, Targets,
 };
 use haft_model::{Code, Plan, Stop, ToolKey};
 use serde_json::{Value, json};
@@ -49,11 +51,12 @@ use crate::kept::{FIRST_PAUSE, Kept};
 use crate::opening::{Opening, looking};
 use crate::watch::Watch;
 use crate::web::{Lookup, look_up};
-use crate::{Declared, Place};
+use crate::{Declared, Place, closed, targets};
 use call::Call;
 use connection::{Connection, Wanted};
 use era::Known;
 use manifest::{Entry, Server, Written};
+use program::Program;
 use reached::{Inside, Meant};
 use recent::Recent;
 
@@ -147,17 +150,52 @@ impl Mcp {
         Ok(entry)
     }
 
+    /// The server of a call and the files that its input names.
+    fn touched(&self, plan: &Plan, kinds: TargetKinds) -> Result<Targets, Stop> {
+        let written = self.written()?;
+        let mut told = Targets::default();
+        let Ok(root) = self.place.real_root() else {
+            // Without its workspace nothing runs, and until then it may be anything.
+            told.paths.push(PathTarget::Unresolved);
+            return Ok(told);
+        };
+        if kinds.paths {
+            told.paths = targets::paths(plan, &root);
+        }
+        if let Server::Remote { .. } = written.server {
+            if kinds.urls {
+                let (url, _) = reached::address(written, &self.place)?;
+                told.backend.urls.push(url.as_str().to_owned());
+            }
+        } else if kinds.commands {
+            let argv = Program::of(written, &root, &self.place)?.argv();
+            told.backend.commands.push(targets::kept(&argv, &written.id, &self.place, &root));
+        }
+        Ok(told)
+    }
+
+    /// The refusal of a call whose targets are not what was judged any more, or are held back.
+    fn check(&self, plan: &Plan, guard: &TargetGuard) -> Result<(), Stop> {
+        if guard.is_empty() {
+            return Ok(());
+        }
+        let kinds = TargetKinds { paths: guard.watches_paths(), ..TargetKinds::ALL };
+        targets::check(&self.touched(plan, kinds)?, guard)
+    }
+
     /// A connection for a call, and what it is kept under. One that broke while nobody looked is made
     /// again.
     async fn connection(
         &self,
         attempt: &Attempt<'_>,
     ) -> Result<(String, Arc<Connection>), Failure> {
-        let plan = attempt.plan;
+        let (plan, guard) = (attempt.plan, &attempt.guard);
+        self.check(plan, guard).map_err(stopped)?;
         let inside = || {
-            self.inside.get(plan, || {
+            let closed = closed::described(guard);
+            self.inside.get(plan, closed, || {
                 let opening = Opening::of(&self.manifest.declared.manifest, plan, &self.place)?;
-                Inside::new(self.written()?, &opening, &self.place)
+                Inside::new(self.written()?, &opening, &self.place, guard)
             })
         };
         let meant = self.meant(inside, Some(&attempt.safe)).await?;
@@ -245,6 +283,10 @@ impl Driver for Mcp {
         self.looked_at(plan).map(drop)
     }
 
+    fn targets(&self, plan: &Plan, kinds: TargetKinds) -> Targets {
+        self.touched(plan, kinds).unwrap_or_default()
+    }
+
     fn backend(&self) -> Option<&dyn Backend> {
         Some(self)
     }
@@ -278,7 +320,7 @@ pub async fn list(manifest: Value, place: Place, timeout: Duration) -> Result<Va
         let inside = || {
             let manifest = &mcp.manifest.declared.manifest;
             let opening = Opening::within(manifest, &effects, &mcp.place)?;
-            Inside::new(written, &opening, &mcp.place).map(Arc::new)
+            Inside::new(written, &opening, &mcp.place, &TargetGuard::default()).map(Arc::new)
         };
         let meant = mcp.meant(inside, None).await.map_err(|failure| failure.stop)?;
         let connection = mcp.connect(&meant, &Abilities::default()).await?;

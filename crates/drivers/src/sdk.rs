@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, PathTarget, TargetKinds, Targets};
 use haft_model::{Code, Digest, Plan, Secret, Stop};
 use haft_sandbox::{Access, Bounds, Confined, Shown};
 use serde_json::{Map, json};
@@ -28,7 +28,7 @@ use crate::kept::Kept;
 use crate::opening::Opening;
 use crate::watch::Watch;
 use crate::web::MOST_BYTES;
-use crate::{Declared, Place};
+use crate::{Declared, Place, closed, targets};
 use arguments::Given;
 use call::Call;
 use interpreter::Interpreter;
@@ -77,11 +77,16 @@ impl Sdk {
     async fn worker(
         &self,
         package: &Package,
-        plan: &Plan,
+        attempt: &Attempt<'_>,
         secrets: BTreeMap<String, Secret>,
         owner: Option<String>,
     ) -> Result<Held<'_>, Stop> {
+        let (plan, guard) = (attempt.plan, &attempt.guard);
         let opening = Opening::of(&self.declared.manifest, plan, &self.place)?;
+        if !guard.is_empty() {
+            let kinds = TargetKinds { paths: guard.watches_paths(), ..TargetKinds::ALL };
+            targets::check(&self.touched(plan, kinds)?, guard)?;
+        }
         let interpreter = Interpreter::of(package, &opening.root, &self.place)?;
         let slot = match plan.effects.may_mutate() {
             true => Some(self.slots.take().await),
@@ -89,9 +94,12 @@ impl Sdk {
         };
         let values: Vec<&str> = secrets.values().map(Secret::expose).collect();
         let number = slot.as_ref().map(|slot| slot.number);
-        let key = format!("{opening:?} {owner:?} {:?} {number:?}", Digest::of(&values));
         let ran_by = interpreter.program.display().to_string();
-        let confined = self.confined(package, &opening, interpreter);
+        let mut confined = self.confined(package, &opening, interpreter);
+        closed::hide(&mut confined, guard, &opening.root, &self.place);
+        let hidden = &confined.hidden;
+        let values = Digest::of(&values);
+        let key = format!("{opening:?} {hidden:?} {owner:?} {values:?} {number:?}");
         let confined = Confined { secret_env: secrets.clone(), ..confined };
         let make = || async { Ok(Worker::start(confined.clone(), &self.place.walls).await) };
         let mut worker = self.workers.get(&key, make).await?;
@@ -131,6 +139,28 @@ impl Sdk {
             intrusions.extend(own.retire().await);
         }
         intruded(&intrusions, &self.place.root).map_or(Ok(()), Err)
+    }
+
+    /// What a call touches: the interpreter with its package, and the files that its input names. The
+    /// script of the worker is our own, and nothing that a call brings.
+    fn touched(&self, plan: &Plan, kinds: TargetKinds) -> Result<Targets, Stop> {
+        let mut told = Targets::default();
+        let Ok(root) = self.place.real_root() else {
+            // Without its workspace nothing runs, and until then it may be anything.
+            told.paths.push(PathTarget::Unresolved);
+            return Ok(told);
+        };
+        if kinds.paths {
+            told.paths = targets::paths(plan, &root);
+        }
+        if kinds.commands {
+            let package = Package::read(&self.declared)?;
+            let by = Interpreter::of(&package, &root, &self.place)?;
+            let argv = [by.program.display().to_string(), package.name.clone()];
+            let driver = plan.route.driver.to_string();
+            told.backend.commands.push(targets::kept(&argv, &driver, &self.place, &root));
+        }
+        Ok(told)
     }
 
     /// The process of a worker: the interpreter over our own script, which is an argument.
@@ -197,7 +227,7 @@ impl Sdk {
         let is_personal = !named.is_empty() || !variables.is_empty();
         let owner = is_personal.then(|| format!("{}/{}", plan.actor.tenant, plan.actor.id));
         let given = Given::of(function, plan, named).map_err(refused)?;
-        let held = self.worker(&package, plan, variables, owner).await.map_err(refused)?;
+        let held = self.worker(&package, attempt, variables, owner).await.map_err(refused)?;
         Ok((held, package, given))
     }
 }
@@ -209,6 +239,10 @@ impl Driver for Sdk {
         // Nothing is opened to look at a call: anything may stand where a secret will.
         let stand_ins = function.secrets.iter().map(|name| (name.clone(), json!("")));
         Given::of(&function, plan, stand_ins.collect()).map(drop)
+    }
+
+    fn targets(&self, plan: &Plan, kinds: TargetKinds) -> Targets {
+        self.touched(plan, kinds).unwrap_or_default()
     }
 
     fn reports_submission(&self, plan: &Plan) -> bool {

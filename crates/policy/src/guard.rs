@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::policies::held_paths;
 use crate::rules::{Subject, matches};
-use crate::targets::{CommandLine, PathTarget, Spellings, Targets, address};
+use crate::targets::{BackendTargets, CommandLine, PathTarget, Spellings, Targets, address};
 use crate::values::path_patterns;
 use crate::{Matter, Rulebook, grants};
 
@@ -132,6 +132,26 @@ impl TargetGuard {
         held.map_or(Ok(()), |fence| Err(fence.refusal("a command")))
     }
 
+    /// The backend that the call is about to go to: it is the one that was judged, and may be used.
+    pub fn backend(&self, backend: &BackendTargets) -> Result<(), Stop> {
+        let Some(fences) = &self.0 else { return Ok(()) };
+        let judged = &fences.judged.backend;
+        let same_urls = judged.urls.is_empty() || judged.urls == backend.urls;
+        let same_commands = judged.commands.is_empty() || judged.commands == backend.commands;
+        if !same_urls || !same_commands {
+            return Err(elsewhere("the backend of the call is"));
+        }
+        for url in backend.url_spellings() {
+            let held = fences.urls.iter().find(|fence| url.is_held(&fence.pattern));
+            held.map_or(Ok(()), |fence| Err(fence.refusal("an address")))?;
+        }
+        for command in &backend.commands {
+            let held = fences.commands.iter().find(|fence| command.is_held(&fence.pattern));
+            held.map_or(Ok(()), |fence| Err(fence.refusal("a command")))?;
+        }
+        Ok(())
+    }
+
     /// The files and folders of the workspace that rules hold back as a whole, for those who confine a
     /// program instead of asking about each file.
     pub fn closed_paths(&self) -> Vec<String> {
@@ -142,6 +162,13 @@ impl TargetGuard {
             (!plain.is_empty() && !plain.contains('*')).then(|| plain.to_owned())
         });
         whole.collect()
+    }
+
+    /// The programs that rules hold back whatever their arguments, as patterns on a path or on the last
+    /// part of one, for those who confine a program and cannot see what it starts.
+    pub fn closed_programs(&self) -> Vec<Glob> {
+        let fences = self.0.iter().flat_map(|fences| &fences.commands);
+        fences.filter_map(|fence| whole_program(&fence.pattern)).collect()
     }
 
     /// Whether rules compare paths, so that those of the input are worth resolving again.
@@ -196,6 +223,17 @@ impl Fences {
     }
 }
 
+/// The program of a pattern that is about it with any arguments: `rm *`, but not `git push *`.
+fn whole_program(pattern: &str) -> Option<Glob> {
+    let plain = pattern.trim();
+    let program = plain.strip_suffix('*')?;
+    let name = program.trim_end();
+    let whole = !name.trim_matches('*').is_empty() && !name.contains(char::is_whitespace);
+    // `rm*` is about `rmdir` as well.
+    let source = if name.len() < program.len() { name } else { plain };
+    whole.then(|| Glob::new(source.strip_prefix("./").unwrap_or(source)))
+}
+
 /// The fence of an AIP-7 policy about paths.
 fn governed(rule: &PolicyRule) -> Option<Fence<Vec<Glob>>> {
     let source = rule.subject.clone()?;
@@ -242,4 +280,27 @@ fn elsewhere(what: &str) -> Stop {
     Stop::new(Code::InputMutation, words)
         .because(json!({"phase": "run"}))
         .help("call again, so that what is there now is judged")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pattern_with_any_arguments_closes_its_program() {
+        for (pattern, expected) in [
+            ("rm *", Some("rm")),
+            ("/usr/bin/rm *", Some("/usr/bin/rm")),
+            ("./tools/rm *", Some("tools/rm")),
+            ("rm*", Some("rm*")),
+            ("rm", None),
+            ("rm x", None),
+            ("git push *", None),
+            ("*", None),
+            ("* *", None),
+        ] {
+            let closed = whole_program(pattern);
+            assert_eq!(closed.as_ref().map(Glob::source), expected, "{pattern}");
+        }
+    }
 }

@@ -29,5 +29,5 @@ pub use matter::{Circumstances, Matter, Spending, Usage};
 pub use permit::{Authority, Permit};
 pub use rulebook::Rulebook;
 pub use settle::{Objection, Settlement, may_answer, settle};
-pub use targets::{CommandLine, PathTarget, TargetKinds, Targets};
+pub use targets::{BackendTargets, CommandLine, PathTarget, ProgramFile, TargetKinds, Targets};
 pub use values::path_texts;

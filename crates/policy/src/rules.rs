@@ -115,15 +115,18 @@ pub fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
             reach.spelled(&path_patterns(pattern), subject.named(paths), told)
         })
         && rule.url.as_deref().is_none_or(|pattern| {
-            let told = subject.targets.url_spellings().collect();
-            reach.spelled(&address::patterns(pattern), subject.named(urls), told)
+            let (told, patterns) = (subject.targets.url_spellings(), address::patterns(pattern));
+            let behind = || subject.targets.backend.url_spellings();
+            reach.spelled(&patterns, subject.named(urls), told.collect())
+                || (reach == Reach::Any && behind().any(|url| url.is_held(&patterns)))
         })
         && rule.command.as_deref().is_none_or(|pattern| {
             let (named, told) = (subject.named(commands), &subject.targets.commands);
+            let behind = &subject.targets.backend.commands;
             match reach {
                 Reach::Any => {
                     named.iter().any(|command| command.is_held(pattern))
-                        || told.iter().any(|command| command.is_held(pattern))
+                        || told.iter().chain(behind).any(|command| command.is_held(pattern))
                 }
                 Reach::All => {
                     reach.covers(&named, |command| command.is_let_go(pattern))

@@ -5,13 +5,15 @@
 
 pub(crate) mod address;
 pub(crate) mod command;
+mod inner;
 pub(crate) mod launchers;
+mod possible;
 pub(crate) mod words;
 
 use haft_model::{Digest, Glob};
 use serde::Serialize;
 
-pub use command::CommandLine;
+pub use command::{CommandLine, ProgramFile};
 
 /// The kinds of targets that rules about a tool compare. Nothing else is worth finding out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +45,29 @@ pub struct Targets {
     pub urls: Vec<String>,
     /// Commands, as they will be started.
     pub commands: Vec<CommandLine>,
+    /// Where the driver's own backend is.
+    #[serde(skip_serializing_if = "BackendTargets::is_empty")]
+    pub backend: BackendTargets,
+}
+
+/// The backend behind a driver, as its manifest has it. It can hold a call back; an allow is about what
+/// the call names, and need not be about this.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BackendTargets {
+    /// The address of a server.
+    pub urls: Vec<String>,
+    /// The command of a process that serves many calls.
+    pub commands: Vec<CommandLine>,
+}
+
+impl BackendTargets {
+    fn is_empty(&self) -> bool {
+        self.urls.is_empty() && self.commands.is_empty()
+    }
+
+    pub(crate) fn url_spellings(&self) -> impl Iterator<Item = Spellings> {
+        self.urls.iter().map(|url| address::spellings(url))
+    }
 }
 
 /// A file or a folder that a call will touch.
@@ -57,7 +82,10 @@ pub enum PathTarget {
 impl Targets {
     /// Whether the driver told nothing.
     pub fn is_empty(&self) -> bool {
-        self.paths.is_empty() && self.urls.is_empty() && self.commands.is_empty()
+        self.paths.is_empty()
+            && self.urls.is_empty()
+            && self.commands.is_empty()
+            && self.backend.is_empty()
     }
 
     /// What stands for all of it, where there is anything.

@@ -4,7 +4,7 @@ use haft_model::Glob;
 use serde_json::{Map, Value};
 
 use crate::targets::words::words;
-use crate::targets::{CommandLine, Spellings, address};
+use crate::targets::{CommandLine, ProgramFile, Spellings, address};
 
 /// Last words of names whose values are paths.
 const PATHS: [&str; 6] = ["path", "file", "filename", "dir", "directory", "folder"];
@@ -93,7 +93,7 @@ pub(crate) fn commands(input: &Value) -> Vec<NamedCommand> {
 
 /// A command with the arguments that stand beside it, each of which may be all there is.
 fn command(value: &Value, beside: &Map<String, Value>) -> Vec<NamedCommand> {
-    let nowhere = |_: &str| None;
+    let nowhere = |_: &str| ProgramFile::Unknown;
     let (text, argv) = match value {
         Value::String(text) => (Some(text.clone()), None),
         Value::Array(words) => (None, Some(words.iter().map(word).collect::<Vec<String>>())),

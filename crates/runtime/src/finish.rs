@@ -170,6 +170,7 @@ impl Walk<'_> {
             Some(error) => error_shown(error, &held, is_output),
             None => held.model,
         };
+        let warnings = rounded(held.exact);
         let persistence = is_output.then(|| self.journal.id().part("per"));
         Envelope {
             schema_version: haft_model::record::SCHEMA_VERSION.into(),
@@ -199,7 +200,7 @@ impl Walk<'_> {
             created_at: self.journal.now(),
             error: came.error.clone(),
             context_modifiers: None,
-            warnings: Vec::new(),
+            warnings,
             unrecorded: None,
             approval_id: None,
             replayed: false,
@@ -364,6 +365,15 @@ impl Walk<'_> {
         envelope.approval_id = question;
         envelope
     }
+}
+
+/// What is said of numbers that a value rounds.
+fn rounded(numbers: usize) -> Vec<String> {
+    let words = format!(
+        "{numbers} numbers of the output have more digits than the structured content keeps; \
+         the text has them as the backend wrote them"
+    );
+    (numbers > 0).then_some(words).into_iter().collect()
 }
 
 /// What a model reads of bad news: the news first, then what there is of an output.

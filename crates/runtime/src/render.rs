@@ -1,5 +1,8 @@
 //! How a result reads: for a model, for people, for the search in a transcript.
 
+use std::collections::HashMap;
+
+use haft_driver::ExactNumber;
 use haft_model::{Content, Link, cleaned_value};
 use serde_json::Value;
 
@@ -63,10 +66,62 @@ pub(crate) fn capped(text: &str, most: usize) -> (&str, bool) {
     }
 }
 
+/// A value as JSON, with the digits of numbers that are longer than a value keeps.
+pub(crate) fn json(value: &Value, exact: &[ExactNumber]) -> String {
+    if exact.is_empty() {
+        return value.to_string();
+    }
+    let by_pointer = exact.iter().map(|number| (number.pointer.as_str(), number.digits.as_str()));
+    let (mut text, by_pointer) = (String::new(), by_pointer.collect());
+    write(value, &mut String::new(), &by_pointer, &mut text);
+    text
+}
+
+fn write(value: &Value, at: &mut String, exact: &HashMap<&str, &str>, text: &mut String) {
+    let length = at.len();
+    match value {
+        Value::Number(number) => {
+            // Hooks and redaction may have put another number there.
+            let digits = exact
+                .get(at.as_str())
+                .filter(|digits| digits.parse() == Ok(number.as_f64().unwrap_or(f64::NAN)));
+            text.push_str(digits.copied().unwrap_or(&number.to_string()));
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                text.push_str(if index == 0 { "" } else { "," });
+                at.push_str(&format!("/{index}"));
+                write(item, at, exact, text);
+                at.truncate(length);
+            }
+            text.push(']');
+        }
+        Value::Object(fields) => {
+            text.push('{');
+            for (index, (name, item)) in fields.iter().enumerate() {
+                text.push_str(if index == 0 { "" } else { "," });
+                text.push_str(&Value::String(name.clone()).to_string());
+                text.push(':');
+                at.push('/');
+                at.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                write(item, at, exact, text);
+                at.truncate(length);
+            }
+            text.push('}');
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => text.push_str(&value.to_string()),
+    }
+}
+
 /// The bytes that a driver gave, in the form in which they are kept.
-pub(crate) fn native(structured: Option<&Value>, content: &[Content]) -> Vec<u8> {
+pub(crate) fn native(
+    structured: Option<&Value>,
+    content: &[Content],
+    exact: &[ExactNumber],
+) -> Vec<u8> {
     match (structured, content) {
-        (Some(value), _) => serde_json::to_vec(value).unwrap_or_default(),
+        (Some(value), _) => json(value, exact).into_bytes(),
         (None, [Content::Text { text }]) => text.clone().into_bytes(),
         (None, []) => Vec::new(),
         (None, pieces) => serde_json::to_vec(pieces).unwrap_or_default(),
@@ -84,7 +139,25 @@ pub(crate) fn line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn value_is_written_with_the_digits_it_does_not_keep() {
+        let value = json!({"a/b": [1, 0.1], "n": 0.5, "s": "x\"", "gone": "***", "changed": 7.5});
+        let exact = |pointer: &str, digits: &str| ExactNumber {
+            pointer: pointer.to_owned(),
+            digits: digits.to_owned(),
+        };
+        let long = "0.1000000000000000000001";
+        let numbers = [exact("/a~1b/1", long), exact("/gone", "1.5"), exact("/changed", "2.5")];
+        assert_eq!(
+            super::json(&value, &numbers),
+            format!(r#"{{"a/b":[1,{long}],"n":0.5,"s":"x\"","gone":"***","changed":7.5}}"#)
+        );
+        assert_eq!(super::json(&value, &[]), value.to_string());
+    }
 
     #[test]
     fn a_text_is_cut_at_a_character_and_says_so() {

@@ -34,6 +34,8 @@ const BUBBLEWRAP: [&str; 2] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"];
 pub struct Confined {
     /// The program: a path, or a name that is looked up in the system's folders.
     pub program: PathBuf,
+    /// The name that it is told it was called by (`argv[0]`), where that is not its path.
+    pub called: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
     /// What it reads on standard input. Whoever [`Confined::start`]s it writes that themselves.

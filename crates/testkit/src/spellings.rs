@@ -119,6 +119,46 @@ pub fn words(random: &mut SeededRandom, programs: &[&str], argument: &str) -> Ve
     words
 }
 
+/// A program and an argument somewhere among the arguments of any other program, which may or may not
+/// start it. Some of those that do come often enough for a test to meet them.
+pub fn launched(
+    random: &mut SeededRandom,
+    programs: &[&str],
+    program: &str,
+    argument: &str,
+) -> Vec<String> {
+    const LAUNCHERS: [&str; 10] = [
+        "flock /tmp/l",
+        "flock /tmp/l -c",
+        "prlimit --core=0",
+        "setarch i686",
+        "split",
+        "env A=1",
+        "xargs -n 1",
+        "nice",
+        "ionice -c 3",
+        "taskset -c 0",
+    ];
+    const WORDS: [&str; 9] = ["-c", "-e", "-f", "--", "1", "/tmp/l", "-x", "-a", "-n"];
+    let mut words: Vec<String> = Vec::new();
+    if random.one_in(2) {
+        words.extend(random.choose(&LAUNCHERS).split(' ').map(str::to_owned));
+    } else {
+        words.push(random.choose(programs).to_owned());
+        for _ in 0..random.below(3) {
+            words.push(random.choose(&WORDS).to_owned());
+        }
+    }
+    let option = random.choose(&["--filter", "--command", "-c", "--exec", "-e"]);
+    match random.below(5) {
+        0 => words.push(format!("{program} {argument}")),
+        1 => words.push(format!("{option}={program} {argument}")),
+        2 => words.extend([option.to_owned(), format!("{program} {argument}")]),
+        _ => words.extend([program.to_owned(), argument.to_owned()]),
+    }
+    words
+}
+
 /// A program and an argument as one line for a shell.
 pub fn line(random: &mut SeededRandom, programs: &[&str], argument: &str) -> String {
     let program = random.choose(programs);

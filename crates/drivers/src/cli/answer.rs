@@ -15,6 +15,7 @@ use super::listening::Said;
 use super::run::Run;
 use super::tried;
 use crate::ending::{OUT_OF_MEMORY, complaint, running};
+use crate::exact;
 use crate::login::ran_out;
 
 /// How much of what a program complained about is kept with its error.
@@ -74,7 +75,7 @@ fn given(run: &Run<'_>, said: &Said) -> Result<Output, Failure> {
         Failure::new(with_errors(running(Code::OutputInvalid, words), said), effect)
     })?;
     let structured = output.structured.map(|value| run.command.wrap.around(value));
-    Ok(Output { effect, structured, ..output })
+    Ok(exact::settled(Output { effect, structured, ..output }))
 }
 
 /// The failure of a program that says more than is kept.
@@ -89,9 +90,9 @@ fn read(bytes: &[u8], format: Format, yaml: Option<super::ReadYaml>) -> Result<O
     match format {
         Format::Text => Ok(Output::read(json!({ "text": text()? }))),
         Format::Json | Format::Yaml if bytes.trim_ascii().is_empty() => Ok(nothing),
-        Format::Json => serde_json::from_slice(bytes)
-            .map(Output::read)
-            .map_err(|_| "its output is not JSON".to_owned()),
+        Format::Json => {
+            exact::read(bytes).map(Output::read).map_err(|_| "its output is not JSON".to_owned())
+        }
         Format::Yaml => {
             let read = yaml.ok_or("nobody here reads YAML")?;
             let value = read(text()?).map_err(|why| format!("its output is not YAML: {why}"))?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use haft_model::{Code, Stop};
-use haft_sandbox::PROGRAMS;
+use haft_sandbox::{Confined, PROGRAMS};
 
 use crate::Place;
 
@@ -29,6 +29,16 @@ pub(crate) fn file(bin: &str, driver: &str, place: &Place, root: &Path) -> Optio
         false => on_shelf(bin, driver, place)
             .or_else(|| among(bin, PROGRAMS))
             .or_else(|| of_user(bin, place, root)),
+    }
+}
+
+/// Has a program of the system start by the path that was judged, whatever `PATH` it is given. It is
+/// called by its name, by which some files know what they are to do.
+pub(crate) fn start_judged(confined: &mut Confined) {
+    let Some(name) = confined.program.to_str().filter(|name| !name.contains('/')) else { return };
+    if let Some(path) = among(name, PROGRAMS) {
+        confined.called = Some(name.to_owned());
+        confined.program = path;
     }
 }
 

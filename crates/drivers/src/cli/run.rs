@@ -14,6 +14,7 @@ use super::line::Line;
 use super::listening::{Listening, Said};
 use super::login::{self, Login};
 use super::{Cli, answer, program, targets};
+use crate::closed;
 use crate::ending::{
     called_off, intruded, late, late_after_sending, running, unsent, while_running,
 };
@@ -101,10 +102,8 @@ impl Run<'_> {
         let (command, place) = (self.command, &self.cli.place);
         let found = program::find(&command.bin, &command.driver, place, &opening.root)?;
         let mut confined = opening.confined(&found, args, place);
-        let closed = self.attempt.guard.closed_paths();
-        let closed: Vec<_> = closed.into_iter().map(|path| opening.root.join(path)).collect();
-        confined.hidden.extend(closed.iter().cloned());
-        confined.denied.extend(closed);
+        program::start_judged(&mut confined);
+        closed::hide(&mut confined, &self.attempt.guard, &opening.root, place);
         for (name, value) in self.attempt.trace_fields() {
             confined.env.entry(name.to_ascii_uppercase()).or_insert(value);
         }

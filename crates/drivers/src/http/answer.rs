@@ -9,6 +9,7 @@ use super::exchange::{Exchange, is_success};
 use super::meaning::Named;
 use super::{pages, patience, reading};
 use crate::ending::while_running;
+use crate::exact;
 use crate::login::{Observed, ran_out};
 use crate::web::Answer;
 
@@ -45,7 +46,8 @@ impl Page {
         }
         if exchange.operation.takes_all {
             let value = exchange.operation.beyond.wrap.around(self.value);
-            return Ok(Output { effect, native: vec![self.native], ..Output::read(value) });
+            let output = Output { effect, native: vec![self.native], ..Output::read(value) };
+            return Ok(exact::settled(output));
         }
         let Some(found) = exchange.operation.extract.extract(&self.value) else {
             let (host, status) = (&self.host, self.status);
@@ -54,7 +56,8 @@ impl Page {
             return Err(self.failed(exchange, Stop::new(Code::OutputInvalid, words)));
         };
         let found = exchange.operation.beyond.wrap.around(found);
-        Ok(Output { effect, native: vec![self.native], ..Output::read(found) })
+        let output = Output { effect, native: vec![self.native], ..Output::read(found) };
+        Ok(exact::settled(output))
     }
 
     /// The failure of a call that this is the answer to. Whatever is wrong with it, it went well.

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::answer::Page;
 use super::exchange::Exchange;
 use super::request::Asked;
+use crate::exact;
 use crate::web::MOST_BYTES;
 
 /// How many pages are asked for where the manifest does not say.
@@ -231,7 +232,10 @@ impl SoFar {
 /// What names the next page, if something does.
 fn text(found: Value) -> Option<String> {
     match found {
-        Value::String(text) => (!text.is_empty()).then_some(text),
+        Value::String(text) => {
+            let text = exact::digits(&text).map(str::to_owned).unwrap_or(text);
+            (!text.is_empty()).then_some(text)
+        }
         Value::Number(number) => Some(number.to_string()),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::operation::Operation;
 use super::stream::{Events, Stream, Transport};
+use crate::exact;
 use crate::web::{Answer, MOST_BYTES, Unanswered};
 
 /// How many events a stream may have.
@@ -117,9 +118,9 @@ async fn events(
 
 /// An event as a value, handed on as a part of the result.
 async fn told(link: &Link, event: &str) -> Result<Value, Spoilt> {
-    let value: Value = serde_json::from_str(event)
+    let value: Value = exact::read(event.as_bytes())
         .map_err(|_| Spoilt::Wrong("and an event of its stream is not JSON".to_owned()))?;
-    link.partial(vec![Content::StructuredContent { data: value.clone() }]).await;
+    link.partial(vec![Content::StructuredContent { data: exact::rounded(value.clone()) }]).await;
     Ok(value)
 }
 
@@ -160,8 +161,9 @@ fn value(bytes: &[u8], media_type: Option<&str>, takes_all: bool) -> Result<Valu
         Some(stated) if !is_json(stated) => {
             Err(Spoilt::Wrong(format!("and its answer is `{stated}`, not JSON")))
         }
-        Some(_) | None => serde_json::from_slice(bytes)
-            .map_err(|_| Spoilt::Wrong("and its answer is not JSON".to_owned())),
+        Some(_) | None => {
+            exact::read(bytes).map_err(|_| Spoilt::Wrong("and its answer is not JSON".to_owned()))
+        }
     }
 }
 

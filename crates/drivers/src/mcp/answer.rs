@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::ear::question;
 use super::manifest::Entry;
 use super::tools::one_line;
+use crate::exact;
 use crate::web::MOST_BYTES;
 
 /// What a tool gave back. That it did so is known, whatever is wrong with it.
@@ -30,7 +31,8 @@ pub(super) fn taken(
     })?;
     let content = rest.into_iter().map(content).collect();
     let value = value.map(|value| entry.wrap.around(value));
-    Ok(Output { structured: value, content, effect, ..Output::read(Value::Null) })
+    let output = Output { structured: value, content, effect, ..Output::read(Value::Null) };
+    Ok(exact::settled(output))
 }
 
 /// A tool that failed, in its own words.
@@ -42,7 +44,8 @@ pub(super) fn failed(result: &CallToolResult, entry: &Entry, effect: EffectState
         None => format!("`{}` failed and does not say why", entry.tool),
     };
     let whole = said.map(|said| said.text.chars().take(4096).collect::<String>());
-    let cause = json!({"phase": "run", "answer": whole, "structured": result.structured_content});
+    let structured = result.structured_content.clone().map(exact::rounded);
+    let cause = json!({"phase": "run", "answer": whole, "structured": structured});
     Failure::new(Stop::new(Code::ExecutionFailed, words).because(cause), effect)
 }
 
@@ -101,7 +104,7 @@ fn value(
 
 /// A text that is JSON.
 fn parsed(piece: &ContentBlock) -> Option<Value> {
-    serde_json::from_str(&piece.as_text()?.text).ok()
+    exact::read(piece.as_text()?.text.as_bytes()).ok()
 }
 
 fn size(pieces: &[ContentBlock]) -> usize {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use haft_model::{Code, Stop};
 use serde_json::Value;
 
-use super::manifest::Given;
+use super::manifest::{Given, Server, Written};
 use crate::Place;
 use crate::sdk::node;
 
@@ -21,18 +21,29 @@ pub(super) struct Program {
 }
 
 impl Program {
+    /// The program of a server that is one.
+    pub(super) fn of(written: &Written, root: &Path, place: &Place) -> Result<Program, Stop> {
+        match &written.server {
+            Server::Npm { package, given } => Program::npm(package, given, root, place),
+            Server::Binary { path, given } => Ok(Program::binary(path, given)),
+            Server::Docker {} | Server::Remote { .. } => {
+                Err(Stop::new(Code::Internal, "this server is no program"))
+            }
+        }
+    }
+
+    /// Its words, the program first.
+    pub(super) fn argv(self) -> Vec<String> {
+        std::iter::once(self.program).chain(self.args).collect()
+    }
+
     /// A program by its path or its name.
-    pub(super) fn binary(path: &str, given: &Given) -> Program {
+    fn binary(path: &str, given: &Given) -> Program {
         Program { program: path.to_owned(), args: given.args.clone(), shown: None }
     }
 
     /// A package that is installed in the workspace or for the whole machine.
-    pub(super) fn npm(
-        package: &str,
-        given: &Given,
-        root: &Path,
-        place: &Place,
-    ) -> Result<Program, Stop> {
+    fn npm(package: &str, given: &Given, root: &Path, place: &Place) -> Result<Program, Stop> {
         let (name, version) = named(package);
         let places = [root.join("node_modules")].into_iter().chain(SHARED.map(PathBuf::from));
         let mut places = places.map(|modules| (modules.join(name), modules));

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use haft_driver::{Failure, Safe};
+use haft_driver::{Failure, Safe, TargetGuard};
 use haft_model::{Code, Digest, Secret, Stop};
 use haft_sandbox::{Access, AddressGuard, CheckedUrl, Confined, Shown};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
@@ -18,11 +18,12 @@ use super::heard::LONGEST;
 use super::manifest::{Given, Server, Written};
 use super::program::Program;
 use super::remote::{Remote, unready};
-use crate::Place;
+use crate::cli::program::start_judged;
 use crate::ending::unsent;
 use crate::http::reach;
 use crate::opening::Opening;
 use crate::web::{Lookup, keeping, reconnecting};
+use crate::{Place, closed};
 
 /// How often an answer that broke off is asked for again, where the server keeps it.
 const RESUMPTIONS: usize = 3;
@@ -54,18 +55,20 @@ pub(super) struct Inside {
 }
 
 impl Inside {
-    pub(super) fn new(written: &Written, opening: &Opening, place: &Place) -> Result<Inside, Stop> {
-        let program = match &written.server {
-            Server::Npm { package, given } => Program::npm(package, given, &opening.root, place)?,
-            Server::Binary { path, given } => Program::binary(path, given),
-            Server::Docker {} | Server::Remote { .. } => {
-                return Err(Stop::new(Code::Internal, "this server is no program"));
-            }
-        };
+    pub(super) fn new(
+        written: &Written,
+        opening: &Opening,
+        place: &Place,
+        guard: &TargetGuard,
+    ) -> Result<Inside, Stop> {
+        let program = Program::of(written, &opening.root, place)?;
         let mut confined = opening.confined(&program.program, program.args, place);
         let modules = program.shown.filter(|path| !covered(&confined.shown, path));
         confined.shown.extend(modules.map(|path| Shown { path, access: Access::Read }));
-        let key = Digest::of_bytes(format!("{opening:?}").as_bytes()).to_string();
+        start_judged(&mut confined);
+        closed::hide(&mut confined, guard, &opening.root, place);
+        let open = format!("{opening:?} {:?}", confined.hidden);
+        let key = Digest::of_bytes(open.as_bytes()).to_string();
         Ok(Inside { confined, key })
     }
 

@@ -10,8 +10,8 @@ use haft_model::{EffectProfile, Plan, Stop, ToolKey};
 /// How long it holds.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// One thing for each contract.
-pub(super) struct Recent<T>(Mutex<HashMap<ToolKey, Known<T>>>);
+/// One thing for each contract, and for each part of the workspace that rules close to it.
+pub(super) struct Recent<T>(Mutex<HashMap<(ToolKey, String), Known<T>>>);
 
 struct Known<T> {
     effects: Arc<EffectProfile>,
@@ -26,21 +26,23 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// What is known for a plan, or what it takes to know it.
+    /// What is known for a plan and what is closed to it, or what it takes to know it.
     pub(super) fn get(
         &self,
         plan: &Plan,
+        closed: String,
         work_out: impl FnOnce() -> Result<T, Stop>,
     ) -> Result<Arc<T>, Stop> {
         let holds = |known: &Known<T>| {
             Arc::ptr_eq(&known.effects, &plan.effects) && known.since.elapsed() < MOMENT
         };
+        let key = (plan.tool.clone(), closed);
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = all.get(&plan.tool).filter(|known| holds(known)) {
+        if let Some(known) = all.get(&key).filter(|known| holds(known)) {
             return Ok(known.value.clone());
         }
         let (effects, since, value) = (plan.effects.clone(), Instant::now(), Arc::new(work_out()?));
-        all.insert(plan.tool.clone(), Known { effects, since, value: value.clone() });
+        all.insert(key, Known { effects, since, value: value.clone() });
         Ok(value)
     }
 }

@@ -22,6 +22,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use serde_json::json;
 
+use super::digits;
 use super::stream::events;
 use super::unreadable;
 use super::wire::Going;
@@ -158,7 +159,7 @@ impl Remote {
         }
         let retry_after = text(&answer, RETRY_AFTER.as_str());
         let body = self.body(answer).await?;
-        let said = serde_json::from_slice::<ServerJsonRpcMessage>(&body).ok();
+        let said = serde_json::from_slice::<ServerJsonRpcMessage>(&digits::marked(&body)).ok();
         if status.is_success() {
             return match said {
                 Some(said) => Ok(StreamableHttpPostResponse::Json(said, session)),

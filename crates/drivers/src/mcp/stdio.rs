@@ -12,6 +12,7 @@ use rmcp::transport::Transport;
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
+use super::digits;
 use super::direct::Direct;
 use super::heard::{LONGEST, LastWords};
 use super::unreadable;
@@ -66,6 +67,7 @@ impl<R: AsyncRead + Unpin> Stdio<R> {
     /// The message in a line that is for the library; nothing where it is none, or the answer to a call.
     fn message(&self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let line = self.line.strip_prefix(MARK).unwrap_or(&self.line);
+        let line = &*digits::marked(line);
         if self.direct.is_waiting()
             && let Ok(Answered { id, result, .. }) = serde_json::from_slice(line)
             && self.direct.answered(&id, Ok(ServerResult::CallToolResult(result))).is_none()

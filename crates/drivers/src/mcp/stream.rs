@@ -10,7 +10,7 @@ use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use sse_stream::SseStream;
 
 use super::heard::LONGEST;
-use super::unreadable;
+use super::{digits, unreadable};
 
 pub(super) fn events(answer: Response) -> BoxedSseResponse {
     Box::pin(SseStream::new(Whole { body: answer.into(), held: Vec::new() }))
@@ -30,9 +30,10 @@ impl Whole {
         let mut taken = 0;
         while let Some(length) = self.held.get(taken..).and_then(end) {
             let event = self.held.get(taken..taken + length).unwrap_or_default();
-            match unreadable::event(event) {
+            let event = digits::marked_event(event);
+            match unreadable::event(&event) {
                 Some(mended) => events.extend(mended),
-                None => events.extend_from_slice(event),
+                None => events.extend_from_slice(&event),
             }
             taken += length;
         }

@@ -12,6 +12,7 @@ use super::call::{Call, out_of_turn};
 use super::wire::{Ask, Word};
 use super::worker::Talk;
 use crate::ending::{called_off, late, late_after_sending, running};
+use crate::exact;
 use crate::login::ran_out;
 use crate::web::MOST_BYTES;
 
@@ -131,6 +132,7 @@ impl<'a, 'b> Hearing<'a, 'b> {
             return Some(Err(self.too_large(self.effect_so_far())));
         }
         self.parts.push(data.clone());
+        let data = exact::rounded(data);
         self.call.attempt.link.partial(vec![Content::StructuredContent { data }]).await;
         None
     }
@@ -154,7 +156,7 @@ impl<'a, 'b> Hearing<'a, 'b> {
     fn output(&self, structured: Option<Value>) -> Output {
         let effect = self.call.effect(EffectState::Committed);
         let structured = structured.map(|value| self.call.function.wrap.around(value));
-        Output { structured, effect, ..Output::read(Value::Null) }
+        exact::settled(Output { structured, effect, ..Output::read(Value::Null) })
     }
 
     fn name(&self) -> &str {

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use super::wire::{Ask, Line, Told, Word};
 use crate::ending::{OUT_OF_MEMORY, not_started, running};
+use crate::exact;
 use crate::pipe::{Unwritten, poll_write_line};
 use crate::unreadable::id_of_answer;
 use crate::web::MOST_BYTES;
@@ -230,7 +231,8 @@ impl Ear {
             if line.last() != Some(&b'\n') {
                 return Some("it said too much at once");
             }
-            let told = serde_json::from_slice(&line).ok().or_else(|| unreadable(&line));
+            let marked = exact::marked(&line, &["value"]);
+            let told = serde_json::from_slice(&marked).ok().or_else(|| unreadable(&line));
             let Some(Told { id, word }) = told else {
                 return Some("it said something that no worker says");
             };

@@ -3,38 +3,18 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use haft_driver::{Driver as _, PathTarget, TargetGuard, TargetKinds, Targets};
-use haft_model::{Code, CostClass, Plan, Rule, Timestamp};
-use haft_policy::{Circumstances, Matter, Rulebook, Usage};
+use haft_driver::{Driver as _, PathTarget, TargetKinds};
+use haft_model::Code;
 use haft_testkit::Folder;
 use serde_json::{Value, json};
 
+use crate::guards::guard;
 use crate::stage::{Stage, plan};
 
 fn stage() -> Stage {
     let folder =
         Folder::new().file("keys/a", "secret").file("docs/x", "open").file("docs/y", "open");
     Stage::of(folder)
-}
-
-/// The guard of a call under one rule, which was judged by what the driver told.
-fn guard(plan: &Plan, targets: &Targets, rule: Value) -> TargetGuard {
-    let rule: Rule = serde_json::from_value(rule).unwrap();
-    let rulebook = Rulebook { rules: vec![rule], ..Rulebook::default() };
-    let (usage, circumstances) = (Usage::default(), Circumstances::default());
-    let matter = Matter {
-        plan,
-        targets,
-        grant: "tool:x",
-        action: None,
-        cost: CostClass::Trivial,
-        trusted: true,
-        opinions: &[],
-        standing: &[],
-        usage: &usage,
-        circumstances: &circumstances,
-    };
-    TargetGuard::of(&rulebook, &matter, Timestamp::UNIX_EPOCH)
 }
 
 #[test]

@@ -8,6 +8,8 @@
 
 mod fetching;
 mod governing;
+#[path = "../support/guards.rs"]
+mod guards;
 mod judged;
 mod links;
 mod listing;

@@ -9,6 +9,9 @@
 mod answers;
 mod elsewhere;
 mod eras;
+#[path = "../support/guards.rs"]
+mod guards;
+mod judged;
 mod keeping;
 mod login;
 mod losses;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_driver::{
-    Abilities, Attempt, Cancel, Driver, Failure, InquiryKind, Link, Output, Said, Vault,
+    Abilities, Attempt, Cancel, Driver, Failure, InquiryKind, Link, Output, Said, TargetGuard,
+    Vault,
 };
 use haft_drivers::{Declared, Mcp, Place};
 use haft_model::{Actor, ActorId, Code, EffectState, Plan, Progress, Stop, ToolKey, Tri};
@@ -27,6 +28,8 @@ pub(crate) struct Stage {
     pub(crate) patience: Duration,
     pub(crate) network: Vec<String>,
     pub(crate) vault: Option<Arc<dyn Vault>>,
+    /// What holds the calls while they run.
+    pub(crate) guard: TargetGuard,
     pub(crate) actor: &'static str,
     /// Whether whoever calls does not mind how long it takes.
     pub(crate) patient: bool,
@@ -72,6 +75,7 @@ impl Stage {
             patience: Duration::from_secs(20),
             network: Vec::new(),
             vault: None,
+            guard: TargetGuard::default(),
             actor: "agent:test",
             patient: false,
             fills_in: false,
@@ -184,6 +188,7 @@ impl Stage {
             able.told = json!({"elicitation": {"form": {}}});
         }
         let attempt = attempt.known_by(self.key.clone()).with(self.vault.clone()).asking(able);
+        let attempt = attempt.guarded(self.guard.clone());
         let mut run = driver.run(attempt);
         let (mut submissions, mut progress) = (0, Vec::new());
         let result = loop {

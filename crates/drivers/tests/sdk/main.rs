@@ -9,6 +9,9 @@
 mod calls;
 mod endings;
 mod failures;
+#[path = "../support/guards.rs"]
+mod guards;
+mod judged;
 mod packages;
 #[path = "../support/plans.rs"]
 mod plans;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_driver::{
-    Asked, Attempt, BoxFuture, Cancel, Driver as _, Failure, Link, Opened, Output, Said, Vault,
-    Withheld,
+    Asked, Attempt, BoxFuture, Cancel, Driver as _, Failure, Link, Opened, Output, Said,
+    TargetGuard, Vault, Withheld,
 };
 use haft_drivers::{Declared, Place, Sdk};
 use haft_model::{Actor, ActorId, Code, Content, EffectState, Plan, Secret, Stop, ToolKey, Tri};
@@ -33,6 +33,8 @@ pub(crate) struct Stage {
     pub(crate) mutates: Vec<String>,
     pub(crate) actor: &'static str,
     pub(crate) patience: Duration,
+    /// What holds the calls while they run.
+    pub(crate) guard: TargetGuard,
     pub(crate) secrets: BTreeMap<&'static str, &'static str>,
 }
 
@@ -67,6 +69,7 @@ impl Stage {
             mutates: Vec::new(),
             actor: "agent:ana",
             patience: Duration::from_secs(20),
+            guard: TargetGuard::default(),
             secrets: BTreeMap::new(),
         }
     }
@@ -163,7 +166,7 @@ impl Stage {
         let deadline = Instant::now() + self.patience;
         let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel.clone(), link).unwrap();
         let vault = TestVault(self.secrets.clone());
-        let mut run = driver.run(attempt.with(Some(Arc::new(vault))));
+        let mut run = driver.run(attempt.with(Some(Arc::new(vault))).guarded(self.guard.clone()));
         let (mut submissions, mut parts) = (0, Vec::new());
         let result = loop {
             tokio::select! {

@@ -9,6 +9,7 @@
 #[path = "../support/accepted.rs"]
 mod accepted;
 mod governing;
+mod numbers;
 
 use std::process::Command;
 use std::sync::Arc;

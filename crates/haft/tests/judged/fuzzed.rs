@@ -145,3 +145,35 @@ async fn any_program_that_is_started_was_judged() {
     }
     tally.check(40);
 }
+
+/// The programs of this system, in an order that is always the same.
+fn system_programs() -> Vec<String> {
+    let entries = std::fs::read_dir("/usr/bin").unwrap().flatten();
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn any_system_program_that_starts_another_was_judged() {
+    let rule = "[[rule]]\nverdict = \"deny\"\ncommand = \"danger *\"\n";
+    let (free, ruled) = (workspace(""), workspace(rule));
+    let (free, ruled) = (open(&free, 1), open(&ruled, 1));
+    let programs = system_programs();
+    let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
+    let mut tally = Tally { reached: 0, tried: 200 };
+    for seed in 0..200 {
+        let mut random = SeededRandom::new(seed);
+        let (tool, input) = words(&spellings::launched(&mut random, &programs, "./danger", "x"));
+        let envelope = call(&free, &tool, input.clone()).await;
+        if shown(&envelope).contains(REACHED) {
+            tally.reached += 1;
+            denied(&ruled, &tool, &input, seed).await;
+        } else {
+            let envelope = call(&ruled, &tool, input.clone()).await;
+            assert!(!shown(&envelope).contains(REACHED), "seed {seed}: {input}");
+        }
+    }
+    tally.check(15);
+}

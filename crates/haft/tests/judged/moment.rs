@@ -3,7 +3,7 @@
 use haft_model::Code;
 use serde_json::json;
 
-use crate::stage::{SECRET, Server, call, code, open, shown, words, workspace};
+use crate::stage::{REACHED, SECRET, Server, call, code, open, shown, words, workspace};
 
 const KEYS: &str =
     "[[rule]]\nverdict = \"VERDICT\"\npath = \"keys/*\"\nreason = \"keys stay here\"\n";
@@ -41,6 +41,24 @@ async fn program_cannot_open_what_a_rule_denies() {
     let (tool, input) = words(&["grep", "-r", "vault", "keys"]);
     let searched = call(&open_host, &tool, input).await;
     assert!(shown(&searched).contains(SECRET), "without the rule: {}", shown(&searched));
+}
+
+#[tokio::test]
+async fn denied_program_cannot_be_started_by_another() {
+    for (rule, script) in
+        [("danger *", "./indirect"), ("id *", "./system"), ("/bin/id *", "./system")]
+    {
+        let rule = format!("[[rule]]\nverdict = \"deny\"\ncommand = \"{rule}\"\n");
+        let (free, ruled) = (workspace(""), workspace(&rule));
+        let (tool, input) = words(&[script, "x"]);
+        let reached = call(&open(&free, 1), &tool, input.clone()).await;
+        assert!(shown(&reached).contains(REACHED), "without the rule: {}", shown(&reached));
+        let held = call(&open(&ruled, 1), &tool, input).await;
+        assert!(!shown(&held).contains(REACHED), "{rule}: {}", shown(&held));
+        let (tool, input) = words(&["./fine", "x"]);
+        let fine = call(&open(&ruled, 1), &tool, input).await;
+        assert_eq!(fine.structured_content, Some(json!({ "text": "fine\n" })), "{rule}");
+    }
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ pub(crate) const REACHED: &str = "REACHED";
 pub(crate) const SECRET: &str = "the-vault-combination";
 
 const TOOL: &str = "version: 1.0.0\nmutates: []\nrisk_level: 0\napproval: auto\nrequires: {}\n\
+    timeout_ms: 20000\n\
     outputs: { type: object, properties: { text: { type: string } }, required: [text] }\n";
 
 /// Programs that run what they are given: words as they are, and a line by a shell.
@@ -76,7 +77,10 @@ pub(crate) fn workspace(rules: &str) -> Folder {
         .file("keys/deep/b", SECRET)
         .file("docs/open", "open to all")
         .file("docs/sub/c", "open too")
-        .file("danger", format!("#!/bin/sh\necho {REACHED}\n"))
+        // What it prints does not stand in it, so that reading it is not running it.
+        .file("danger", "#!/bin/sh\nprintf 'REA%s\\n' CHED\n")
+        .file("indirect", "#!/bin/sh\nname=dan\n./${name}ger x\n")
+        .file("system", "#!/bin/sh\n$(printf i)d && printf 'REA%s\\n' CHED\n")
         .file("fine", "#!/bin/sh\necho fine\n")
         .file(".tools/run.line/TOOL.md", contract("run.line", "command: { type: string }"))
         .file(".tools/run.cat/TOOL.md", contract("run.cat", "path: { type: string }"))
@@ -100,7 +104,7 @@ pub(crate) fn workspace(rules: &str) -> Folder {
         entries.push((tool, argv.join(", ")));
     }
     let folder = folder.file(".drivers/words/DRIVER.md", driver("words", "env", &entries));
-    for program in ["danger", "fine"] {
+    for program in ["danger", "fine", "indirect", "system"] {
         let path = folder.path().join(program);
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -110,6 +114,7 @@ pub(crate) fn workspace(rules: &str) -> Folder {
         ("link", "chain"),
         ("keys/a", "direct"),
         ("danger", "harmless"),
+        ("/dev/stdin", "given"),
     ] {
         symlink(target, folder.path().join(link)).unwrap();
     }

@@ -92,6 +92,14 @@ async fn denied_command_in_every_spelling_is_denied() {
         &["xargs", "./danger"],
         &["python3", "-c", "import os"],
         &["sh"],
+        &["sh", "//dev/stdin"],
+        &["sh", "./given"],
+        &["sh", "./docs/../given"],
+        &["flock", "/tmp/l", "-c", "./danger x"],
+        &["prlimit", "--core=0", "./danger", "x"],
+        &["prlimit", "--core=0", "./harmless", "x"],
+        &["split", "--filter=./danger x"],
+        &["setarch", "i686", "./danger", "x"],
     ] {
         let (tool, input) = crate::stage::words(words);
         let envelope = call(&host, &tool, input).await;

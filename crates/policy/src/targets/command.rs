@@ -1,22 +1,26 @@
 //! Commands as rules compare them: every program that the arguments show, by every name that it has.
 
+use std::ops::Range;
+
 use haft_model::Glob;
 use serde::Serialize;
 
-use super::launchers::{Launcher, Nature, PLAIN_SETTINGS, RUNNING, nature};
+use super::inner::{Inner, inner};
+use super::launchers::{Nature, is_inert, is_of_system, nature};
+use super::possible::PossibleCommands;
 use super::words::words;
+use crate::values::straight;
 
 /// How deep launchers may start launchers before nobody follows.
 const DEEPEST: usize = 16;
-
-/// What a shell is given besides a script without changing what it reads.
-const SHELL_FLAGS: &str = "eux";
 
 /// A command and the commands that it starts, as far as its arguments show them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CommandLine {
     /// The programs, the one that is started first.
     programs: Vec<Program>,
+    /// What those of them may start that no table follows.
+    possible: Vec<PossibleCommands>,
     /// Whether it runs something that its arguments do not show.
     opaque: bool,
 }
@@ -34,16 +38,37 @@ struct Program {
     open: bool,
 }
 
-/// What a program's arguments say about the one that it runs.
-enum Inner {
-    Nothing,
-    Words(Vec<String>, bool),
-    Opaque,
+/// Where the file of a program or a script is, all links followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProgramFile {
+    /// Here, by its real path.
+    At(String),
+    /// There is no such file, or it is another one for each process.
+    Missing,
+    /// The file system was not asked.
+    Unknown,
+}
+
+impl ProgramFile {
+    fn real(self) -> Option<String> {
+        match self {
+            ProgramFile::At(real) => Some(real),
+            ProgramFile::Missing | ProgramFile::Unknown => None,
+        }
+    }
+}
+
+/// What is known of the arguments of a program.
+struct Followed {
+    /// The commands that it runs, and whether they are given more that only the run will show.
+    ahead: Vec<(Vec<String>, bool)>,
+    /// The arguments that start nothing else.
+    within: Range<usize>,
 }
 
 impl CommandLine {
-    /// A command by its words, as a system starts it. `real` says where a program really is.
-    pub fn of(argv: &[String], real: &dyn Fn(&str) -> Option<String>) -> CommandLine {
+    /// A command by its words, as a system starts it. `file` says where a program really is.
+    pub fn of(argv: &[String], file: &dyn Fn(&str) -> ProgramFile) -> CommandLine {
         let mut line = CommandLine::default();
         let mut ahead = vec![(argv.to_vec(), false)];
         while let Some((argv, open)) = ahead.pop() {
@@ -52,22 +77,17 @@ impl CommandLine {
                 line.opaque = true;
                 continue;
             };
-            if line.programs.len() >= DEEPEST {
+            if line.programs.len() >= DEEPEST || is_of_kernel(called) {
                 line.opaque = true;
                 break;
             }
-            let real = real(called);
-            let names = [Some(base(called)), real.as_deref().map(base)];
-            let mut natures: Vec<Nature> = names.into_iter().flatten().filter_map(nature).collect();
-            if names[0] == names[1] {
-                natures.truncate(1);
-            }
-            for nature in natures {
-                match inner(nature, arguments) {
-                    Inner::Nothing => {}
-                    Inner::Words(words, more) => ahead.push((words, open || more)),
-                    Inner::Opaque => line.opaque = true,
-                }
+            let real = file(called).real();
+            let known = line.follow(called, real.as_deref(), arguments, file);
+            ahead.extend(known.ahead.into_iter().map(|(words, more)| (words, open || more)));
+            let known = known.within;
+            match PossibleCommands::of(arguments, &known, file) {
+                Some(possible) => line.possible.push(possible),
+                None => line.opaque = true,
             }
             let (called, arguments) = (called.clone(), arguments.to_vec());
             line.programs.push(Program { called, real, arguments, open });
@@ -75,12 +95,53 @@ impl CommandLine {
         line
     }
 
-    /// A command in one text, which a shell may read. What is more than plain words is opaque.
-    pub fn text(line: &str, real: &dyn Fn(&str) -> Option<String>) -> CommandLine {
-        match words(line) {
-            Some(words) => CommandLine::of(&words, real),
-            None => CommandLine { programs: Vec::new(), opaque: true },
+    /// What the tables know that a program does with its arguments. A name alone is no proof: what is
+    /// called `git` may be a link to a launcher, and then the tables only add to what is judged.
+    fn follow(
+        &mut self,
+        called: &str,
+        real: Option<&str>,
+        arguments: &[String],
+        file: &dyn Fn(&str) -> ProgramFile,
+    ) -> Followed {
+        let all = 0..arguments.len();
+        let within = if is_inert(called, real) { all.clone() } else { 0..0 };
+        let mut followed = Followed { ahead: Vec::new(), within };
+        let proper = base(real.unwrap_or(called));
+        let mut names = vec![base(called)];
+        names.extend(Some(proper).filter(|name| *name != base(called)));
+        for name in names {
+            let Some(nature) = nature(name) else { continue };
+            let certain = name == proper && is_of_system(called, real);
+            match inner(nature, arguments, file) {
+                Inner::Nothing if certain && matches!(nature, Nature::Git) => {
+                    followed.within = all.clone();
+                }
+                Inner::Nothing => {}
+                Inner::Words(inner) => {
+                    if certain {
+                        followed.within = inner.within;
+                    }
+                    followed.ahead.push((inner.words, inner.open));
+                }
+                Inner::Opaque => self.opaque = true,
+            }
         }
+        followed
+    }
+
+    /// A command in one text, which a shell may read. What is more than plain words is opaque.
+    pub fn text(line: &str, file: &dyn Fn(&str) -> ProgramFile) -> CommandLine {
+        match words(line) {
+            Some(words) => CommandLine::of(&words, file),
+            None => CommandLine { opaque: true, ..CommandLine::default() },
+        }
+    }
+
+    /// The command of a process that serves many calls. A manifest that was accepted has every word of
+    /// it and no caller has any, so that what its texts do was accepted too: only what it names is held.
+    pub fn of_manifest(argv: &[String], file: &dyn Fn(&str) -> ProgramFile) -> CommandLine {
+        CommandLine { opaque: false, ..CommandLine::of(argv, file) }
     }
 
     /// Whether it runs something that its arguments do not show.
@@ -92,7 +153,9 @@ impl CommandLine {
     pub(crate) fn is_held(&self, pattern: &str) -> bool {
         let globs = patterns(pattern);
         let fits = |program: &Program| globs.iter().any(|glob| program.is_held(glob));
-        self.opaque || self.programs.iter().any(fits)
+        self.opaque
+            || self.programs.iter().any(fits)
+            || self.possible.iter().any(|possible| possible.is_held(&globs))
     }
 
     /// Whether a pattern that lets go is about it.
@@ -150,7 +213,7 @@ fn patterns(pattern: &str) -> Vec<Glob> {
 }
 
 /// Whether a glob may be about a program whose arguments are not known yet.
-fn could_begin(glob: &Glob, name: &str) -> bool {
+pub(super) fn could_begin(glob: &Glob, name: &str) -> bool {
     let source = glob.source();
     let begins = format!("{name} ");
     match source.split_once('*') {
@@ -160,170 +223,14 @@ fn could_begin(glob: &Glob, name: &str) -> bool {
 }
 
 /// The last part of a path.
-fn base(program: &str) -> &str {
+pub(super) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-fn inner(nature: Nature, arguments: &[String]) -> Inner {
-    match nature {
-        Nature::Launcher(launcher) => launched(&launcher, arguments),
-        Nature::Shell => read_by_shell(arguments),
-        Nature::Interpreter(options) => interpreted(options, arguments),
-        Nature::Finder => found(arguments),
-        Nature::Git => read_by_git(arguments),
-        Nature::Opaque => Inner::Opaque,
-        Nature::OpaqueWith(options) => {
-            match arguments.iter().any(|argument| is_option(argument, options)) {
-                true => Inner::Opaque,
-                false => Inner::Nothing,
-            }
-        }
-    }
-}
-
-/// The program that a launcher runs. An option that the table does not list may hold anything.
-fn launched(launcher: &Launcher, arguments: &[String]) -> Inner {
-    let mut words = arguments.iter().peekable();
-    while let Some(word) = words.peek().filter(|word| word.starts_with('-')) {
-        let (name, value) =
-            word.split_once('=').map_or((word.as_str(), None), |(n, v)| (n, Some(v)));
-        let short = word.get(..2).unwrap_or(word);
-        if *word == "--" {
-            words.next();
-            break;
-        } else if launcher.flags.contains(&word.as_str()) {
-            words.next();
-        } else if launcher.valued.contains(&name) {
-            words.next();
-            if value.is_none() {
-                words.next();
-            }
-        } else if !word.starts_with("--") && (launcher.valued.contains(&short) || is_number(word)) {
-            words.next();
-        } else {
-            return Inner::Opaque;
-        }
-    }
-    if launcher.variables {
-        while words.next_if(|word| word.contains('=')).is_some() {}
-    }
-    let rest: Vec<String> = words.skip(launcher.operands).cloned().collect();
-    if rest.is_empty() { Inner::Nothing } else { Inner::Words(rest, launcher.adds) }
-}
-
-/// `-5`, as `nice` takes it.
-fn is_number(word: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|digits| {
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-    })
-}
-
-/// What a shell reads: a line, a file, or whatever it is given.
-fn read_by_shell(arguments: &[String]) -> Inner {
-    let asks = |word: &String| matches!(word.as_str(), "--version" | "--help");
-    match arguments {
-        [only] if asks(only) => Inner::Nothing,
-        [flags, line, ..] if is_cluster(flags, "ceulx") && flags.contains('c') => {
-            match words(line) {
-                Some(words) => Inner::Words(words, false),
-                None => Inner::Opaque,
-            }
-        }
-        [flags, script, ..] if is_cluster(flags, SHELL_FLAGS) && is_file(script) => Inner::Nothing,
-        [script, ..] if is_file(script) => Inner::Nothing,
-        _ => Inner::Opaque,
-    }
-}
-
-fn is_cluster(word: &str, letters: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|cluster| {
-        !cluster.is_empty() && cluster.chars().all(|letter| letters.contains(letter))
-    })
-}
-
-/// Whether a word names a file that was there before, and not what the call itself hands over.
-fn is_file(word: &str) -> bool {
-    let special = ["/dev/", "/proc/"].iter().any(|folder| word.starts_with(folder));
-    !word.is_empty() && !word.starts_with(['-', '+']) && !special
-}
-
-/// Whether an interpreter is given a program, or only the name of a file.
-fn interpreted(options: &[&str], arguments: &[String]) -> Inner {
-    match arguments {
-        [only] if matches!(only.as_str(), "--version" | "--help" | "-V" | "-v" | "-h") => {
-            Inner::Nothing
-        }
-        // Options may have values of their own, so that a file is only sure where it comes first.
-        [script, ..] if is_file(script) && !options.contains(&script.as_str()) => Inner::Nothing,
-        [] => Inner::Opaque,
-        all => {
-            let text = all.iter().any(|argument| argument == "-" || is_option(argument, options));
-            let script = all.iter().any(|argument| is_file(argument));
-            if text || !script { Inner::Opaque } else { Inner::Nothing }
-        }
-    }
-}
-
-/// Whether a word is one of some options, also joined with others or with its value.
-fn is_option(word: &str, options: &[&str]) -> bool {
-    let long = |option: &&str| {
-        word.strip_prefix(*option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
-    };
-    let short = |option: &&str| {
-        let letter = option.strip_prefix('-').filter(|letter| letter.chars().count() == 1);
-        letter.is_some_and(|letter| {
-            word.starts_with('-') && !word.starts_with("--") && word.contains(letter)
-        })
-    };
-    options.iter().any(|option| long(option) || short(option))
-}
-
-/// What git runs: nothing of ours, unless a setting or an option says so.
-fn read_by_git(arguments: &[String]) -> Inner {
-    const RUNS: [&str; 5] = ["--exec", "-x", "--upload-pack", "--receive-pack", "-O"];
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "-c" => {
-                let plain = |setting: &String| {
-                    PLAIN_SETTINGS.iter().any(|known| setting.to_lowercase().starts_with(known))
-                };
-                if !words.next().is_some_and(plain) {
-                    return Inner::Opaque;
-                }
-            }
-            "-C" | "--git-dir" | "--work-tree" | "--namespace" => {
-                words.next();
-            }
-            option if is_option(option, &["--config-env", "--exec-path"]) => return Inner::Opaque,
-            option if option.starts_with('-') => {}
-            command if RUNNING.contains(&command) => return Inner::Opaque,
-            _ => break,
-        }
-    }
-    match words.any(|word| RUNS.iter().any(|option| is_option(word, &[option]))) {
-        true => Inner::Opaque,
-        false => Inner::Nothing,
-    }
-}
-
-/// What `find` runs for each file. Which files those are, nobody knows yet.
-fn found(arguments: &[String]) -> Inner {
-    const RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
-    let mut runs = arguments.iter().enumerate().filter(|(_, word)| RUNS.contains(&word.as_str()));
-    match (runs.next(), runs.next()) {
-        (None, _) => Inner::Nothing,
-        (Some((at, _)), None) => {
-            let after = arguments.iter().skip(at + 1);
-            let words: Vec<String> =
-                after.take_while(|word| !matches!(word.as_str(), ";" | "+")).cloned().collect();
-            match words.first().is_none_or(|program| program.contains("{}")) {
-                true => Inner::Opaque,
-                false => Inner::Words(words, true),
-            }
-        }
-        (Some(_), Some(_)) => Inner::Opaque,
-    }
+/// Whether a path leads to where the kernel shows each process something else.
+pub(super) fn is_of_kernel(path: &str) -> bool {
+    let path = straight(path);
+    ["/dev/", "/proc/"].iter().any(|folder| path.starts_with(folder))
 }
 
 #[cfg(test)]

@@ -37,13 +37,14 @@ pub(super) struct Launcher {
 const PLAIN: Launcher =
     Launcher { flags: &[], valued: &[], operands: 0, variables: false, adds: false };
 
-/// Launchers, by name. An option that is not listed makes the rest opaque.
+/// Launchers, by name. An option that is not listed makes the rest opaque; none is listed that has the
+/// program start in another folder, where its path is another file.
 const LAUNCHERS: &[(&str, Launcher)] = &[
     (
         "env",
         Launcher {
             flags: &["-", "-i", "-0", "-v", "--ignore-environment", "--null", "--debug"],
-            valued: &["-u", "--unset", "-C", "--chdir"],
+            valued: &["-u", "--unset"],
             variables: true,
             ..PLAIN
         },
@@ -76,7 +77,7 @@ const LAUNCHERS: &[(&str, Launcher)] = &[
         "sudo",
         Launcher {
             flags: &["-A", "-b", "-B", "-E", "-H", "-k", "-n", "-N", "-P", "-S"],
-            valued: &["-u", "-g", "-h", "-p", "-C", "-T", "-D", "-R", "-r", "-t", "-U"],
+            valued: &["-u", "-g", "-h", "-p", "-C", "-T", "-r", "-t", "-U"],
             variables: true,
             ..PLAIN
         },
@@ -123,7 +124,6 @@ const LAUNCHERS: &[(&str, Launcher)] = &[
     ("ionice", Launcher { flags: &["-t"], valued: &["-c", "-n"], ..PLAIN }),
     ("chrt", Launcher { flags: &["-b", "-f", "-i", "-o", "-r"], operands: 1, ..PLAIN }),
     ("taskset", Launcher { flags: &["-c"], operands: 1, ..PLAIN }),
-    ("chroot", Launcher { operands: 1, ..PLAIN }),
     (
         "flock",
         Launcher { flags: &["-n", "-s", "-x", "-e"], valued: &["-w", "-E"], operands: 1, ..PLAIN },
@@ -145,7 +145,8 @@ const LAUNCHERS: &[(&str, Launcher)] = &[
     ("linux", PLAIN),
 ];
 
-const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "rbash"];
+const SHELLS: &[&str] =
+    &["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "rbash", "csh", "tcsh", "yash"];
 
 /// Interpreters, and the options behind which a program stands.
 const INTERPRETERS: &[(&str, &[&str])] = &[
@@ -163,6 +164,7 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
     ("tclsh", &[]),
     ("expect", &["-c"]),
     ("rscript", &["-e"]),
+    ("r", &["-e"]),
     ("julia", &["-e", "-E", "--eval"]),
     ("guile", &["-c", "-e"]),
     ("osascript", &["-e"]),
@@ -192,6 +194,7 @@ const OPAQUE: &[&str] = &[
     "at",
     "batch",
     "crontab",
+    "chroot",
     "nsenter",
     "bwrap",
     "firejail",
@@ -255,6 +258,83 @@ pub(super) const PLAIN_SETTINGS: &[&str] = &[
 /// Commands of git that run what they are given.
 pub(super) const RUNNING: &[&str] =
     &["bisect", "submodule", "filter-branch", "difftool", "mergetool", "send-email"];
+
+/// Programs of the system that start nothing which an argument names. A program that is missing here
+/// may start whatever its arguments hold, so that the list can only be too short.
+const INERT: &[&str] = &[
+    "[",
+    "base64",
+    "basename",
+    "cat",
+    "chmod",
+    "chown",
+    "cksum",
+    "cmp",
+    "comm",
+    "cp",
+    "cut",
+    "date",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "expr",
+    "false",
+    "fgrep",
+    "fold",
+    "grep",
+    "head",
+    "id",
+    "jq",
+    "ln",
+    "ls",
+    "md5sum",
+    "mkdir",
+    "mv",
+    "nl",
+    "od",
+    "paste",
+    "printf",
+    "pwd",
+    "readlink",
+    "realpath",
+    "rm",
+    "rmdir",
+    "seq",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "sleep",
+    "stat",
+    "tac",
+    "tail",
+    "tee",
+    "test",
+    "touch",
+    "tr",
+    "true",
+    "uname",
+    "uniq",
+    "wc",
+    "whoami",
+];
+
+/// The folders in which a program of a known name is the one that has it.
+const SYSTEM: [&str; 3] = ["/usr/", "/bin/", "/sbin/"];
+
+/// Whether a program starts nothing that its arguments name: by the name called and by what it is.
+pub(super) fn is_inert(called: &str, real: Option<&str>) -> bool {
+    let listed = |path: &str| INERT.contains(&path.rsplit('/').next().unwrap_or(path));
+    listed(called) && real.is_none_or(listed) && is_of_system(called, real)
+}
+
+/// Whether a program is the one that is known by its name.
+pub(super) fn is_of_system(called: &str, real: Option<&str>) -> bool {
+    let of_system = |path: &str| SYSTEM.iter().any(|folder| path.starts_with(folder));
+    real.map_or(!called.contains('/'), of_system)
+}
 
 /// What a program of this name does; nothing where it is like any other.
 pub(super) fn nature(name: &str) -> Option<Nature> {

@@ -10,7 +10,8 @@ use haft_model::{
     Role, Route, Rule, RuleDecision, Signer, StandingAnswer, Timestamp, ToolKey, Tri, Verdict,
 };
 use haft_policy::{
-    Circumstances, CommandLine, Matter, PathTarget, Rulebook, Spending, Targets, Usage, decide,
+    Circumstances, CommandLine, Matter, PathTarget, ProgramFile, Rulebook, Spending, Targets,
+    Usage, decide,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -248,8 +249,9 @@ impl Case {
                 .touches
                 .argv
                 .iter()
-                .map(|argv| CommandLine::of(argv, &|_| None))
+                .map(|argv| CommandLine::of(argv, &|_| ProgramFile::Unknown))
                 .collect(),
+            ..Targets::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! Phase 12: what is taken out of a result, what is shown of it, and what is kept.
 
-use haft_driver::Output;
+use haft_driver::{ExactNumber, Output};
 use haft_model::{Content, Link, Persisted, Redacted, cleaned_value};
 use serde_json::Value;
 
@@ -22,6 +22,8 @@ pub(super) struct Held {
     pub(super) resources: Vec<Link>,
     pub(super) artifacts: Vec<Link>,
     pub(super) empty: bool,
+    /// How many numbers have more digits than the value keeps.
+    pub(super) exact: usize,
 }
 
 impl Walk<'_> {
@@ -30,9 +32,9 @@ impl Walk<'_> {
         let mut structured = output.and_then(|output| output.structured.clone());
         let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
         let redacted = self.take_out(structured.as_mut(), &mut content);
-        let text = text_of(structured.as_ref(), &content);
-        let empty = is_empty(structured.as_ref(), &content);
-        let mut held = self.kept(structured, content, text, empty);
+        let exact = self.exact_of(output);
+        let text = text_of(structured.as_ref(), &content, &exact);
+        let mut held = self.kept(structured, content, text, &exact);
         held.redacted = redacted;
         held.artifacts = output.map(|output| output.artifacts.clone()).unwrap_or_default();
         for link in &mut held.artifacts {
@@ -46,9 +48,11 @@ impl Walk<'_> {
         let mut structured = output.and_then(|output| output.structured.clone());
         let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
         let redacted = self.take_out(structured.as_mut(), &mut content);
-        let text = text_of(structured.as_ref(), &content);
+        let exact = self.exact_of(output);
+        let text = text_of(structured.as_ref(), &content, &exact);
         let empty = is_empty(structured.as_ref(), &content);
         Held {
+            exact: exact.len(),
             model: vec![Content::Text { text: text.clone() }],
             persisted: persisted("inline", 0, &text, 0),
             resources: Vec::new(),
@@ -59,6 +63,13 @@ impl Walk<'_> {
             redacted,
             empty,
         }
+    }
+
+    /// The numbers with more digits than the value keeps, without those that hold a secret.
+    fn exact_of(&self, output: Option<&Output>) -> Vec<ExactNumber> {
+        let mut exact = output.map(|output| output.exact.clone()).unwrap_or_default();
+        exact.retain(|number| self.redactor.text(&number.digits).1 == 0);
+        exact
     }
 
     fn take_out(
@@ -94,8 +105,9 @@ impl Walk<'_> {
         structured: Option<Value>,
         content: Vec<Content>,
         text: String,
-        empty: bool,
+        exact: &[ExactNumber],
     ) -> Held {
+        let empty = is_empty(structured.as_ref(), &content);
         let extras = self.entry.as_ref().map(|entry| &entry.contract.tool.extras);
         let limit = extras.and_then(|extras| extras.max_inline_chars);
         let limit = limit.map_or(MAX_INLINE_CHARS, |limit| limit as usize);
@@ -113,6 +125,7 @@ impl Walk<'_> {
         let shown = if ref_only { 0 } else { preview.len() };
         let mut persisted = persisted(strategy, limit, &text, shown);
         let mut held = Held {
+            exact: exact.len(),
             model: vec![Content::Text { text: preview.clone() }],
             text: preview,
             redacted: None,
@@ -135,7 +148,7 @@ impl Walk<'_> {
                 (held.content, held.structured) = (content, structured);
             }
             "preview_and_persist" | "ref_only" => {
-                let bytes = render::native(structured.as_ref(), &content);
+                let bytes = render::native(structured.as_ref(), &content, exact);
                 persisted.original_size = bytes.len() as u64;
                 let kept = self.discretion.keep(&Value::Null, bytes);
                 let kept = self.journal.keep(kept);
@@ -170,9 +183,9 @@ impl Walk<'_> {
 }
 
 /// What models and people read of a result. Its value keeps every letter, since programs read it.
-fn text_of(structured: Option<&Value>, content: &[Content]) -> String {
+fn text_of(structured: Option<&Value>, content: &[Content], exact: &[ExactNumber]) -> String {
     match (structured, content.is_empty()) {
-        (Some(value), true) => cleaned_value(value).to_string(),
+        (Some(value), true) => render::json(&cleaned_value(value), exact),
         (Some(_) | None, _) => render::plain(content),
     }
 }

@@ -118,6 +118,9 @@ fn unconfined(confined: &Confined, theirs: Theirs) -> Result<(Rest, How), Refuse
     }
     let secrets = confined.secret_env.iter().map(|(name, secret)| (name, secret.expose()));
     let mut command = Command::new(&confined.program);
+    if let Some(called) = &confined.called {
+        command.arg0(called);
+    }
     command.args(&confined.args).env_clear().envs(environment(&confined.env, "/tmp"));
     command.envs(secrets).envs(handed).stdin(Stdio::from(stdin));
     let child = spawned(command.current_dir(&confined.cwd).process_group(0), stdout, stderr)

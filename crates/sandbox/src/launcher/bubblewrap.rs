@@ -56,7 +56,7 @@ pub(crate) fn wrapped(
         files.push(file);
     }
     command.args(private(confined.bounds.file_size)).args(shown(confined)?);
-    command.args(confined.hidden.iter().filter(|path| is_shown(path, confined)).flat_map(cover));
+    command.args(confined.hidden.iter().filter(|path| is_seen(path, confined)).flat_map(cover));
     if !is_shown(&confined.cwd, confined) {
         command.args(["--perms", "0555", "--dir"]).arg(&confined.cwd);
     }
@@ -132,6 +132,12 @@ fn bound(way: &str, place: &Path) -> [OsString; 3] {
 
 fn is_shown(path: &Path, confined: &Confined) -> bool {
     path.exists() && confined.shown.iter().any(|shown| path.starts_with(&shown.path))
+}
+
+/// Whether a path is shown, or is a part of the system that every program sees.
+fn is_seen(path: &Path, confined: &Confined) -> bool {
+    let of_system = SYSTEM.iter().any(|place| path.starts_with(place));
+    is_shown(path, confined) || (of_system && path.exists())
 }
 
 /// Covers a place with nothing.

@@ -118,6 +118,9 @@ fn start(
 ) -> Result<Child, Report> {
     let stdin = stdin.map_or_else(Stdio::null, Stdio::from);
     let mut command = Command::new(&orders.program);
+    if let Some(called) = &orders.called {
+        command.arg0(called);
+    }
     command.args(&orders.args).env_clear().envs(environment(&orders.env, "/tmp"));
     for (name, file) in orders.secret_env.iter().zip(&mut files) {
         command.env(name, content(&file).map_err(doing("a secret could not be read"))?.expose());

@@ -25,6 +25,7 @@ const MOST_FILES: usize = 64;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Orders {
     pub(super) program: PathBuf,
+    pub(super) called: Option<String>,
     pub(super) args: Vec<String>,
     pub(super) env: BTreeMap<String, String>,
     /// The names of secrets; their values come as files, first these and then those.
@@ -74,6 +75,7 @@ impl Orders {
     pub(crate) fn of(confined: &Confined, grouped: bool) -> Orders {
         Orders {
             program: confined.program.clone(),
+            called: confined.called.clone(),
             args: confined.args.clone(),
             env: confined.env.clone(),
             secret_env: confined.secret_env.keys().cloned().collect(),

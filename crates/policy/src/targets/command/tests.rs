@@ -1,14 +1,20 @@
 //! Which commands a pattern holds, however they are spelled.
 
+use haft_testkit::SeededRandom;
+
 use super::*;
 
 /// Where programs are in these tests.
-fn real(program: &str) -> Option<String> {
-    match program {
-        "rm" | "/bin/rm" | "/usr/bin/../bin/rm" | "./harmless" => Some("/usr/bin/rm".to_owned()),
-        "./wrapped" => Some("/usr/bin/env".to_owned()),
-        _ => None,
-    }
+fn real(program: &str) -> ProgramFile {
+    let path = match program {
+        "rm" | "/bin/rm" | "/usr/bin/../bin/rm" | "./harmless" => "/usr/bin/rm",
+        "./wrapped" => "/usr/bin/env",
+        "./git" | "./ls" => "/usr/bin/prlimit",
+        "./in" => "/dev/stdin",
+        "./gone" => return ProgramFile::Missing,
+        _ => return ProgramFile::Unknown,
+    };
+    ProgramFile::At(path.to_owned())
 }
 
 fn line(text: &str) -> CommandLine {
@@ -84,6 +90,32 @@ fn every_spelling_of_a_denied_command_is_held() {
         "git --exec-path=x log",
         "ssh host rm x",
         "if rm",
+        // Programs that no table follows, wherever they name the other.
+        "flock /tmp/l -c 'rm x'",
+        "prlimit --core=0 rm x",
+        "prlimit --core=0 ./harmless x",
+        "split --filter='rm x'",
+        "split --filter 'true; rm x'",
+        "split --filter='r\"m\" x'",
+        "setarch i686 rm x",
+        "csh -c 'rm x'",
+        "R -e 'system(1)'",
+        "socat - EXEC:rm,pty",
+        "unknown -xrm",
+        "unknown --hook=exec=/bin/rm",
+        "unknown '/proc/self/cwd/x'",
+        "sh script.sh rm x",
+        "./git rm x",
+        "./ls rm",
+        "timeout rm ls",
+        "env -C /dev sh stdin",
+        "chroot . ./x",
+        "sh //dev/stdin",
+        "sh /dev/./stdin",
+        "sh ./in",
+        "sh ./gone",
+        "python //proc/self/fd/0",
+        "/proc/self/cwd/x",
     ] {
         assert!(line(text).is_held("rm *"), "{text:?}");
         assert!(line(text).is_held("/bin/rm *"), "{text:?} by a path");
@@ -96,10 +128,14 @@ fn another_command_is_not_held() {
     for text in [
         "firm x",
         "ls rm",
+        "timeout 5 ls rm",
+        "env A=1 grep rm x",
+        "sh -c 'git rm x'",
+        "unknown --form x",
         "git rm x",
         "git log --format=%h",
         "git --no-pager -c safe.directory=x -c user.name=Ana log -c",
-        "sh script.sh rm x",
+        "sh script.sh x",
         "bash -ex script.sh",
         "sh -c 'git log'",
         "python script.py -c x",
@@ -139,7 +175,42 @@ fn an_allow_is_about_what_it_names_and_nothing_hidden() {
 #[test]
 fn launchers_of_launchers_end() {
     let argv: Vec<String> = std::iter::repeat_n("env".to_owned(), 10_000).collect();
-    let line = CommandLine::of(&argv, &|_| None);
+    let line = CommandLine::of(&argv, &|_| ProgramFile::Unknown);
     assert!(line.is_opaque());
     assert!(line.programs.len() <= DEEPEST);
+}
+
+#[test]
+fn suffix_of_any_arguments_is_held() {
+    for seed in 0..500_u64 {
+        let mut random = SeededRandom::new(seed);
+        let mut argv = vec![random.choose(&["prlimit", "./x", "unknown"]).to_owned()];
+        for _ in 0..random.below(6) {
+            argv.push(random.choose(&["-a", "--b=c", "d", "--", "-e5", "f g", ""]).to_owned());
+        }
+        let command = random.choose(&["rm", "/bin/rm", "./harmless"]);
+        match random.below(5) {
+            0 => argv.extend([command.to_owned(), "x".to_owned()]),
+            1 => argv.push(format!("{command} x")),
+            2 => argv.push(format!("--run={command} x")),
+            3 => argv.push(format!("true; '{command}' x")),
+            _ => argv.push(format!("-c{command}")),
+        }
+        for _ in 0..random.below(3) {
+            argv.push("y".to_owned());
+        }
+        assert!(CommandLine::of(&argv, &real).is_held("rm *"), "seed {seed}: {argv:?}");
+    }
+}
+
+#[test]
+fn huge_arguments_are_judged_in_bounded_time() {
+    let began = std::time::Instant::now();
+    for text in ["rm ".repeat(30_000), "a;".repeat(30_000), "=".repeat(200_000)] {
+        let argv = ["unknown".to_owned(), text.clone(), text];
+        CommandLine::of(&argv, &real).is_held("rm -r *");
+    }
+    let many: Vec<String> = (0..20_000).map(|word| format!("w{word}")).collect();
+    assert!(CommandLine::of(&many, &real).is_held("rm *"), "too many to look up");
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }

@@ -1,0 +1,116 @@
+//! Targets of confined programs: the commands they are started by and the files that an input names.
+//!
+//! Shared by the drivers of kind cli, mcp and sdk, so that a rule means the same for each of them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+use haft_driver::{CommandLine, PathTarget, ProgramFile, TargetGuard, Targets, path_texts};
+use haft_model::{Plan, Stop};
+
+use crate::Place;
+use crate::cli::program;
+
+/// How many links a path may lead through.
+const MOST_LINKS: usize = 40;
+
+/// A command as it will be started, with every program by its real path.
+pub(crate) fn command(argv: &[String], driver: &str, place: &Place, root: &Path) -> CommandLine {
+    CommandLine::of(argv, &|called| program_file(called, driver, place, root))
+}
+
+/// The command of a process that is kept, which its manifest alone says.
+pub(crate) fn kept(argv: &[String], driver: &str, place: &Place, root: &Path) -> CommandLine {
+    CommandLine::of_manifest(argv, &|called| program_file(called, driver, place, root))
+}
+
+fn program_file(called: &str, driver: &str, place: &Place, root: &Path) -> ProgramFile {
+    if called.contains('/') && is_of_kernel(&root.join(called)) {
+        return ProgramFile::Missing;
+    }
+    let file = program::file(called, driver, place, root);
+    let real = file.and_then(|file| fs::canonicalize(file).ok());
+    real.map_or(ProgramFile::Missing, |real| ProgramFile::At(real.display().to_string()))
+}
+
+/// Where the paths of an input lead, under the contract's names and under the backend's.
+pub(crate) fn paths(plan: &Plan, root: &Path) -> Vec<PathTarget> {
+    let mapped = plan.mapped();
+    let texts = path_texts(&plan.input).into_iter().chain(path_texts(&mapped));
+    let mut paths: Vec<PathTarget> = texts.map(|text| resolved(root, text)).collect();
+    paths.dedup();
+    paths
+}
+
+/// The refusal of targets that are not what was judged any more, or that the rules hold back.
+pub(crate) fn check(now: &Targets, guard: &TargetGuard) -> Result<(), Stop> {
+    now.commands.iter().try_for_each(|command| guard.command(command))?;
+    guard.backend(&now.backend)?;
+    now.paths.iter().try_for_each(|path| match path {
+        PathTarget::Resolved(path) => guard.named_path(path),
+        // It was as little known when it was judged, or it is another one now.
+        PathTarget::Unresolved => guard.unresolved_path(),
+    })
+}
+
+/// Where a path leads, all links followed; from the root, where it lies below.
+fn resolved(root: &Path, text: &str) -> PathTarget {
+    let Some(real) = real(&root.join(text)) else { return PathTarget::Unresolved };
+    let inside = real.strip_prefix(root).unwrap_or(&real);
+    match inside.to_str() {
+        Some(path) => PathTarget::Resolved(path.to_owned()),
+        None => PathTarget::Unresolved,
+    }
+}
+
+/// The real name of a path of which the end need not exist. A link that leads to nothing leads
+/// somewhere as soon as somebody writes there.
+fn real(path: &Path) -> Option<PathBuf> {
+    let mut missing: Vec<&OsStr> = Vec::new();
+    let mut at = path;
+    loop {
+        match fs::canonicalize(at) {
+            Ok(real) => return Some(missing.iter().rev().fold(real, |path, name| path.join(name))),
+            Err(fault) if fault.kind() == ErrorKind::NotFound => {}
+            Err(_) => return None,
+        }
+        if fs::symlink_metadata(at).is_ok() {
+            return None;
+        }
+        missing.push(at.file_name()?);
+        at = at.parent()?;
+    }
+}
+
+/// Whether a path leads through `/dev` or `/proc`, where each process sees something else.
+fn is_of_kernel(path: &Path) -> bool {
+    let mut ahead: Vec<PathBuf> = parts(path);
+    let (mut at, mut links) = (PathBuf::from("/"), 0);
+    while let Some(part) = ahead.pop() {
+        if part == Path::new("..") {
+            at.pop();
+            continue;
+        }
+        // A part that begins at the root replaces what was before.
+        at.push(part);
+        if at.starts_with("/dev") || at.starts_with("/proc") {
+            return true;
+        }
+        let Ok(target) = fs::read_link(&at) else { continue };
+        links += 1;
+        if links > MOST_LINKS {
+            return true;
+        }
+        at.pop();
+        ahead.extend(parts(&target));
+    }
+    false
+}
+
+/// The parts of a path, the first one last.
+fn parts(path: &Path) -> Vec<PathBuf> {
+    let parts = path.components().rev().filter(|part| *part != Component::CurDir);
+    parts.map(|part| PathBuf::from(part.as_os_str())).collect()
+}

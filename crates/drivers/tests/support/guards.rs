@@ -1,0 +1,26 @@
+//! Guards of calls under one rule.
+
+use haft_driver::{TargetGuard, Targets};
+use haft_model::{CostClass, Plan, Rule, Timestamp};
+use haft_policy::{Circumstances, Matter, Rulebook, Usage};
+use serde_json::Value;
+
+/// The guard of a call under one rule, which was judged by what the driver told.
+pub(crate) fn guard(plan: &Plan, targets: &Targets, rule: Value) -> TargetGuard {
+    let rule: Rule = serde_json::from_value(rule).unwrap();
+    let rulebook = Rulebook { rules: vec![rule], ..Rulebook::default() };
+    let (usage, circumstances) = (Usage::default(), Circumstances::default());
+    let matter = Matter {
+        plan,
+        targets,
+        grant: "tool:x",
+        action: None,
+        cost: CostClass::Trivial,
+        trusted: true,
+        opinions: &[],
+        standing: &[],
+        usage: &usage,
+        circumstances: &circumstances,
+    };
+    TargetGuard::of(&rulebook, &matter, Timestamp::UNIX_EPOCH)
+}
