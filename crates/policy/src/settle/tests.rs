@@ -432,6 +432,11 @@ fn who_may_not_answer_is_told_why_and_who_could() {
     let auditor = actor("user:cleo", &[Role::Auditor]);
     assert_eq!(
         objection(&book, &[], &auditor, &[]),
+        format!("`user:cleo` is an auditor, who changes nothing; {any}")
+    );
+    let nothing = actor("user:cleo", &[]);
+    assert_eq!(
+        objection(&book, &[], &nothing, &[]),
         format!("`user:cleo` may not answer questions about this tool; {any}")
     );
     assert_eq!(
