@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_contract::{Action, ActionRef, Finding, Tool, did_you_mean, rules, standard_actions};
+use haft_contract::{
+    Action, ActionRef, Finding, ToolManifest, did_you_mean, rules, standard_actions,
+};
 
 use crate::reference;
 
@@ -32,7 +34,7 @@ impl Actions {
     }
 
     /// The action of a tool, or what is wrong with its reference.
-    pub(crate) fn of(&self, tool: &Tool) -> Result<Option<Arc<Action>>, Box<Finding>> {
+    pub(crate) fn of(&self, tool: &ToolManifest) -> Result<Option<Arc<Action>>, Box<Finding>> {
         let name = match &tool.implements {
             None => return Ok(None),
             Some(ActionRef::Inline(action)) => return Ok(Some(action.clone())),

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use haft_contract::{
-    Contract, Driver, Finding, Implements, Kind, Mapped, Severity, StatusQuery, rules,
+    Contract, Driver, Finding, Implements, ManifestKind, MappingEntry, Severity, StatusQuery, rules,
 };
-use haft_model::{CostClass, Limits, parse_duration, renamed};
+use haft_model::{CallLimits, CostClass, parse_duration, renamed};
 use haft_notation::Template;
 use serde_json::Value;
 
-use crate::Entry;
+use crate::CatalogEntry;
 
 /// One driver's claim to serve one contract.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Binding {
     /// Why the claim does not hold, if it does not.
     pub refused: Option<String>,
     /// Ceilings: the contract's, narrowed.
-    pub limits: Limits,
+    pub limits: CallLimits,
     /// Units of one call, if stated.
     pub units: Option<f64>,
     /// The cost in kind.
@@ -47,7 +47,7 @@ impl Binding {
 
     /// How a lost answer is looked up: as the driver says, which knows its backend, else as the
     /// contract does.
-    pub fn status(&self, entry: &Entry) -> Option<StatusQuery> {
+    pub fn status(&self, entry: &CatalogEntry) -> Option<StatusQuery> {
         let said = self.implements().and_then(|said| said.metadata.pointer("/haft/status"));
         let Some(said) = said else { return entry.contract.tool.extras.status.clone() };
         let text = |name: &str| said.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -115,13 +115,13 @@ pub(crate) fn bind(
         entry,
         given,
         refused: None,
-        limits: Limits { timeout_ms: contract.tool.timeout_ms, retry: contract.tool.retry },
+        limits: CallLimits { timeout_ms: contract.tool.timeout_ms, retry: contract.tool.retry },
         units: None,
         cost_class: contract.tool.cost_class,
         renames: Arc::new([]),
     };
     if let Some(implements) = driver.implements.get(entry) {
-        let mut claim = Claim { driver, implements, contract, findings: &mut findings };
+        let mut claim = BindingClaim { driver, implements, contract, findings: &mut findings };
         claim.version();
         claim.narrowing();
         binding.renames = claim.mapping().into();
@@ -139,17 +139,17 @@ pub(crate) fn bind(
 
 /// Whether a driver is written as a CLI.md.
 pub(crate) fn is_bundle(driver: &Driver) -> bool {
-    Kind::of(&driver.file) == Some(Kind::Cli)
+    ManifestKind::of(&driver.file) == Some(ManifestKind::Cli)
 }
 
-struct Claim<'a> {
+struct BindingClaim<'a> {
     driver: &'a Driver,
     implements: &'a Implements,
     contract: &'a Contract,
     findings: &'a mut Vec<Finding>,
 }
 
-impl Claim<'_> {
+impl BindingClaim<'_> {
     fn version(&mut self) {
         let version = &self.contract.tool.version;
         if !self.implements.range.contains(version) {
@@ -207,9 +207,9 @@ impl Claim<'_> {
         for (key, mapped) in &self.implements.mapping {
             let pointer = format!("/mapping/{key}");
             let rename = match mapped {
-                Mapped::To(backend) => has_property(inputs, key).then_some((key, backend)),
-                Mapped::From { from, .. } if has_property(inputs, from) => Some((from, key)),
-                Mapped::From { from, .. } => has_property(inputs, key).then_some((key, from)),
+                MappingEntry::To(backend) => has_property(inputs, key).then_some((key, backend)),
+                MappingEntry::From { from, .. } if has_property(inputs, from) => Some((from, key)),
+                MappingEntry::From { from, .. } => has_property(inputs, key).then_some((key, from)),
             };
             let tool = &self.contract.key().id;
             match rename {
@@ -221,7 +221,7 @@ impl Claim<'_> {
                     "map the contract's name to the backend's".into(),
                 ),
             }
-            if let Mapped::From { transform: Some(transform), .. } = mapped {
+            if let MappingEntry::From { transform: Some(transform), .. } = mapped {
                 self.add(
                     rules::D055,
                     &format!("{pointer}/transform"),
@@ -317,7 +317,7 @@ impl Claim<'_> {
         }
     }
 
-    fn limits(&mut self) -> Limits {
+    fn limits(&mut self) -> CallLimits {
         let ceiling = self.contract.tool.timeout_ms;
         let wanted = self.implements.timeout_ms.or(self.driver.timeout_ms);
         if let Some(wider) = wanted.filter(|wanted| *wanted > ceiling) {
@@ -331,7 +331,7 @@ impl Claim<'_> {
             );
             self.findings.push(finding.help(format!("say at most {ceiling}")));
         }
-        Limits {
+        CallLimits {
             timeout_ms: wanted.map_or(ceiling, |wanted| wanted.min(ceiling)),
             retry: self.implements.retry.or(self.driver.retry).or(self.contract.tool.retry),
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use haft_contract::{Driver, Finding, Implements, Tool, rules};
+use haft_contract::{Driver, Finding, Implements, ToolManifest, rules};
 use haft_model::ToolKey;
 
 use crate::bind::is_bundle;
@@ -25,11 +25,11 @@ impl Claims {
     /// one, so that a range that misses is explained there.
     pub(crate) fn new(
         drivers: &[Arc<Driver>],
-        tools: &BTreeMap<ToolKey, Arc<Tool>>,
+        tools: &BTreeMap<ToolKey, Arc<ToolManifest>>,
         unusable: &HashMap<String, Arc<str>>,
         findings: &mut Vec<Finding>,
     ) -> Claims {
-        let names = Names::new(tools);
+        let names = ContractNames::new(tools);
         let mut claims: HashMap<ToolKey, Vec<Claim>> = HashMap::new();
         for driver in drivers {
             for (index, entry) in driver.implements.iter().enumerate() {
@@ -53,14 +53,14 @@ impl Claims {
 }
 
 /// Contracts by every name a driver can use.
-struct Names<'t> {
-    by_id: HashMap<&'t str, Vec<&'t Arc<Tool>>>,
-    by_file: HashMap<&'t str, &'t Arc<Tool>>,
+struct ContractNames<'t> {
+    by_id: HashMap<&'t str, Vec<&'t Arc<ToolManifest>>>,
+    by_file: HashMap<&'t str, &'t Arc<ToolManifest>>,
 }
 
-impl<'t> Names<'t> {
-    fn new(tools: &'t BTreeMap<ToolKey, Arc<Tool>>) -> Names<'t> {
-        let mut names = Names { by_id: HashMap::new(), by_file: HashMap::new() };
+impl<'t> ContractNames<'t> {
+    fn new(tools: &'t BTreeMap<ToolKey, Arc<ToolManifest>>) -> ContractNames<'t> {
+        let mut names = ContractNames { by_id: HashMap::new(), by_file: HashMap::new() };
         for tool in tools.values() {
             names.by_id.entry(tool.key.id.as_str()).or_default().push(tool);
             names.by_file.insert(&tool.file, tool);
@@ -69,7 +69,7 @@ impl<'t> Names<'t> {
     }
 
     /// The contracts that a reference means: a file's one, or every major of an id.
-    fn meant(&self, name: &str, holder: &str) -> Vec<&'t Arc<Tool>> {
+    fn meant(&self, name: &str, holder: &str) -> Vec<&'t Arc<ToolManifest>> {
         if !reference::is_path(name) {
             return self.by_id.get(name).cloned().unwrap_or_default();
         }
@@ -105,10 +105,10 @@ impl<'t> Names<'t> {
 
 /// One contract per id and major; the first file by name keeps the place.
 pub(crate) fn distinct_tools(
-    tools: &[Arc<Tool>],
+    tools: &[Arc<ToolManifest>],
     findings: &mut Vec<Finding>,
-) -> BTreeMap<ToolKey, Arc<Tool>> {
-    let mut distinct: BTreeMap<ToolKey, Arc<Tool>> = BTreeMap::new();
+) -> BTreeMap<ToolKey, Arc<ToolManifest>> {
+    let mut distinct: BTreeMap<ToolKey, Arc<ToolManifest>> = BTreeMap::new();
     for tool in tools {
         match distinct.get(&tool.key) {
             None => {

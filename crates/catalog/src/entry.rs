@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use haft_contract::{Accepted, Action, Contract, Finding, Standing, Tool};
+use haft_contract::{AcceptedContract, Action, Contract, Finding, Standing, ToolManifest};
 use haft_model::{Date, Digest, Lifecycle, Stop};
-use haft_notation::{Fault, Schema};
+use haft_notation::{NotationFault, Schema};
 use serde_json::{Value as Json, json};
 
 use crate::Binding;
@@ -13,7 +13,7 @@ use crate::claims::Claim;
 
 /// A contract with the drivers that claim it.
 #[derive(Debug)]
-pub struct Entry {
+pub struct CatalogEntry {
     /// The contract.
     pub contract: Arc<Contract>,
     /// The drivers, by id.
@@ -25,7 +25,7 @@ pub struct Entry {
     /// The digest of its effects, worked out once.
     pub fingerprint: Digest,
     standing: Standing,
-    schemas: OnceLock<Result<Schemas, Fault>>,
+    schemas: OnceLock<Result<Schemas, NotationFault>>,
     schema_digest: OnceLock<Digest>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Schemas {
     pub(crate) context: Option<Schema>,
 }
 
-impl Entry {
+impl CatalogEntry {
     /// Whether anybody can be asked what became of a call whose answer was lost.
     pub fn is_askable(&self) -> bool {
         self.bindings.iter().any(|binding| binding.status(self).is_some())
@@ -68,9 +68,9 @@ impl Entry {
         findings: Vec<Finding>,
         block: Option<Block>,
         standing: Standing,
-    ) -> Entry {
+    ) -> CatalogEntry {
         let fingerprint = contract.effects.fingerprint();
-        Entry {
+        CatalogEntry {
             contract,
             bindings,
             findings,
@@ -85,7 +85,7 @@ impl Entry {
     /// Whether this entry is what building it anew from these parts would give.
     pub(crate) fn made_of(
         &self,
-        tool: &Arc<Tool>,
+        tool: &Arc<ToolManifest>,
         action: Option<&Arc<Action>>,
         claims: &[Claim],
         standing: &Standing,
@@ -107,20 +107,22 @@ impl Entry {
     }
 
     /// What accepting the contract and its drivers as they are now means.
-    pub fn acceptance(&self) -> Accepted {
+    pub fn acceptance(&self) -> AcceptedContract {
         let drivers = self.bindings.iter().map(|binding| (binding.key(), binding.left_out()));
-        Accepted::of(&self.contract, drivers.collect())
+        AcceptedContract::of(&self.contract, drivers.collect())
     }
 
     /// What accepting some files means, and nothing beside them: the contract where it is new and
     /// comes from one of them, and those of its new drivers that do. None where that changes nothing.
-    pub fn acceptance_of_files(&self, written: impl Fn(&str) -> bool) -> Option<Accepted> {
+    pub fn acceptance_of_files(&self, written: impl Fn(&str) -> bool) -> Option<AcceptedContract> {
         let mut accepted = match &self.standing {
             Standing::Accepted(accepted) | Standing::Given(Some(accepted)) => {
-                Accepted::clone(accepted)
+                AcceptedContract::clone(accepted)
             }
             Standing::New if !written(&self.contract.tool.file) => return None,
-            Standing::New | Standing::Given(None) => Accepted::of(&self.contract, BTreeMap::new()),
+            Standing::New | Standing::Given(None) => {
+                AcceptedContract::of(&self.contract, BTreeMap::new())
+            }
             Standing::Lost => return None,
         };
         let known = accepted.drivers.len();
@@ -131,7 +133,7 @@ impl Entry {
     }
 
     /// What was accepted of the contract.
-    pub fn accepted(&self) -> Option<&Accepted> {
+    pub fn accepted(&self) -> Option<&AcceptedContract> {
         match &self.standing {
             Standing::Accepted(accepted) | Standing::Given(Some(accepted)) => Some(accepted),
             Standing::New | Standing::Given(None) | Standing::Lost => None,
@@ -161,7 +163,7 @@ impl Entry {
     }
 
     /// The schemas, compiled at the first call.
-    pub(crate) fn schemas(&self) -> Result<&Schemas, &Fault> {
+    pub(crate) fn schemas(&self) -> Result<&Schemas, &NotationFault> {
         let compile = || {
             let context = self.contract.tool.context_schema.as_ref();
             Ok(Schemas {

@@ -130,12 +130,12 @@ type Declare = fn(&Offer<'_>, &str, &mut Losses) -> Option<Json>;
 
 /// Tools in a provider's format, with the names they go by.
 #[derive(Default)]
-struct Declared {
+struct ExportedTools {
     tools: Vec<Json>,
     names: Vec<(String, ToolKey)>,
 }
 
-impl Declared {
+impl ExportedTools {
     fn into_export(
         self,
         document: impl FnOnce(Vec<Json>) -> Json,
@@ -150,13 +150,13 @@ fn declared(
     rule: &NameRule,
     declare: Declare,
     degradations: &mut Vec<Degradation>,
-) -> Declared {
+) -> ExportedTools {
     let offers: Vec<_> =
         offers.iter().filter(|offer| selectable(offer, degradations)).copied().collect();
     let keys: Vec<_> = offers.iter().map(key).collect();
     let exposed = offers.iter().map(|offer| offer.contract.tool.extras.exposed_as.as_deref());
     let named: Vec<_> = keys.iter().cloned().zip(exposed).collect();
-    let mut declared = Declared::default();
+    let mut declared = ExportedTools::default();
     for ((offer, key), name) in offers.iter().zip(&keys).zip(names::assign(rule, &named)) {
         let mut losses = Losses::of(key);
         if let Some(tool) = declare(offer, &name, &mut losses) {

@@ -21,17 +21,18 @@ mod surface;
 mod told;
 
 pub use bind::Binding;
-pub use entry::{Block, Entry};
+pub use entry::{Block, CatalogEntry};
 pub use haft_contract::StatusQuery;
 pub use plan::{Explanation, Sender};
-pub use route::Avoided;
-pub use search::{Answer, Hit, Index, Match, Text, WordIndex};
+pub use route::AvoidedDriver;
+pub use search::{Hit, Index, Match, SearchResult, Text, WordIndex};
 pub use snapshot::{Parts, RoutingPolicy, Snapshot};
 pub use state::{
-    AuthState, Circuit, DriverState, DriverStates, Health, Host, Mend, Outlook, Probe, Rested,
+    AuthState, Circuit, DriverHost, DriverState, DriverStates, Health, Mend, OpenBreaker, Outlook,
+    Probe,
 };
 pub use surface::{
-    Loading, ModelAbilities, Moment, Provider, Revision, RoleConstraints, Row, Shown, Surface,
-    View, Viewer,
+    Loading, ModelAbilities, Moment, Provider, Revision, RoleConstraints, Surface, View, ViewRow,
+    Viewer, Visibility,
 };
-pub use told::Seen;
+pub use told::DriverSummary;

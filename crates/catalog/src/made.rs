@@ -3,17 +3,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use haft_contract::{Contract, Finding, Standing, Tool, inherit, rules};
+use haft_contract::{Contract, Finding, Standing, ToolManifest, inherit, rules};
 use haft_model::DriverId;
 
 use crate::actions::Actions;
 use crate::bind::bind;
 use crate::claims::Claim;
-use crate::{Binding, Block, Entry};
+use crate::{Binding, Block, CatalogEntry};
 
 /// What an entry is made of.
 pub(crate) struct Making<'a> {
-    pub(crate) tool: &'a Arc<Tool>,
+    pub(crate) tool: &'a Arc<ToolManifest>,
     pub(crate) claims: &'a [Claim],
     pub(crate) actions: &'a Actions,
     pub(crate) standing: Standing,
@@ -21,13 +21,14 @@ pub(crate) struct Making<'a> {
 }
 
 /// The entry of one tool, or the earlier one if nothing it is made of changed.
-pub(crate) fn entry(making: Making<'_>, earlier: Option<&Arc<Entry>>) -> Arc<Entry> {
+pub(crate) fn entry(making: Making<'_>, earlier: Option<&Arc<CatalogEntry>>) -> Arc<CatalogEntry> {
     let Making { tool, claims, actions, standing, given_drivers } = making;
     let (action, mut findings) = match actions.of(tool) {
         Ok(action) => (action, Vec::new()),
         Err(finding) => (None, vec![*finding]),
     };
-    let same = |earlier: &&Arc<Entry>| earlier.made_of(tool, action.as_ref(), claims, &standing);
+    let same =
+        |earlier: &&Arc<CatalogEntry>| earlier.made_of(tool, action.as_ref(), claims, &standing);
     if let Some(earlier) = earlier.filter(same) {
         return earlier.clone();
     }
@@ -60,7 +61,7 @@ pub(crate) fn entry(making: Making<'_>, earlier: Option<&Arc<Entry>>) -> Arc<Ent
     findings.extend(broken_callers(&contract, &standing));
     bindings.sort_by(|a, b| a.driver.id.cmp(&b.driver.id));
     findings.extend(unreachable_default(tool, &bindings));
-    Arc::new(Entry::new(contract, bindings, findings, unsound.or(drift), standing))
+    Arc::new(CatalogEntry::new(contract, bindings, findings, unsound.or(drift), standing))
 }
 
 /// Why a contract is not known to be the one that was accepted.
@@ -168,7 +169,7 @@ fn narrowed(binding: &Binding, standing: &Standing, contract: &Contract) -> Opti
     Some(finding.help(format!("give the driver a new major version, or `haft accept {key}`")))
 }
 
-fn unreachable_default(tool: &Tool, bindings: &[Binding]) -> Option<Finding> {
+fn unreachable_default(tool: &ToolManifest, bindings: &[Binding]) -> Option<Finding> {
     let wanted = tool.default_implementation.as_ref()?;
     let found = bindings.iter().find(|binding| binding.driver.id == *wanted);
     let message = match found {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use haft_contract::did_you_mean;
 use haft_model::{
-    Call, Code, Date, Digest, JsonFlaw, Limits, Plan, Route, Stop, canonical, settle_numbers,
+    Call, CallLimits, Code, Date, Digest, JsonFlaw, Plan, Route, Stop, canonical, settle_numbers,
 };
 use haft_notation::{Violation, is_small};
 use serde_json::{Value, json};
 
 use crate::entry::Schemas;
 use crate::route::Question;
-use crate::{Binding, Block, Entry, Outlook, Snapshot};
+use crate::{Binding, Block, CatalogEntry, Outlook, Snapshot};
 
 impl Snapshot {
     /// What a call means on a day: its contract, its driver, its input, its limits, as far as the
@@ -23,7 +23,7 @@ impl Snapshot {
     }
 
     /// The contract that a name means on a day, if it may be called at all.
-    pub fn select(&self, name: &str, today: Date) -> Result<&Arc<Entry>, Stop> {
+    pub fn select(&self, name: &str, today: Date) -> Result<&Arc<CatalogEntry>, Stop> {
         let entry = self.find(name).ok_or_else(|| self.unknown(name))?;
         match entry.blocked(today) {
             Some(block) => Err(block.stop()),
@@ -34,7 +34,7 @@ impl Snapshot {
     /// The plan for an input that was parsed, and the driver that would carry it out as things are.
     pub fn bind<'s>(
         &'s self,
-        entry: &'s Entry,
+        entry: &'s CatalogEntry,
         call: &Call,
         input: Value,
         outlook: &Outlook,
@@ -135,13 +135,13 @@ impl Snapshot {
 /// What would become of a call.
 pub struct Explanation {
     /// The contract.
-    pub entry: Arc<Entry>,
+    pub entry: Arc<CatalogEntry>,
     /// Why it may not be called at all.
     pub block: Option<Stop>,
     /// Whether the input fits; absent when none was given.
     pub input: Option<Result<Value, Stop>>,
     /// The driver and the ceilings, or why there is none.
-    pub route: Result<(Route, Limits), Stop>,
+    pub route: Result<(Route, CallLimits), Stop>,
 }
 
 /// Who sends an input: that decides which fields it may have.
@@ -153,7 +153,7 @@ pub enum Sender {
     Host,
 }
 
-impl Entry {
+impl CatalogEntry {
     /// The input with its defaults filled in and its numbers in their one form, if it fits what its
     /// sender may send. A number that would not arrive as it is is refused, whoever hands it in.
     pub fn parse(&self, mut input: Value, sender: Sender) -> Result<Value, Stop> {
@@ -217,7 +217,7 @@ impl Entry {
     }
 }
 
-fn check_context(entry: &Entry, context: &Value) -> Result<(), Stop> {
+fn check_context(entry: &CatalogEntry, context: &Value) -> Result<(), Stop> {
     if let Some(flaw) = JsonFlaw::in_value(context) {
         return Err(flaw.inside("context").stop().at("context"));
     }

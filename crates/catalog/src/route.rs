@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 
 use haft_contract::Driver;
-use haft_model::{Code, DriverId, DriverKind, Phase, Rejected, Route, Stop};
+use haft_model::{Code, DriverId, DriverKind, Phase, RejectedDriver, Route, Stop};
 use serde_json::{Value, json};
 
 use crate::rank::Ranking;
 use crate::snapshot::RoutingPolicy;
-use crate::state::{AuthState, DriverState, Host, Mend, Outlook};
-use crate::{Binding, Entry};
+use crate::state::{AuthState, DriverHost, DriverState, Mend, Outlook};
+use crate::{Binding, CatalogEntry};
 
 /// A driver that is not to be taken now, whatever the snapshot knows of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Avoided {
+pub struct AvoidedDriver {
     /// Which.
     pub driver: DriverId,
     /// The kind of reason: `tried` or `rest`.
@@ -22,23 +22,23 @@ pub struct Avoided {
     pub reason: String,
 }
 
-impl Avoided {
+impl AvoidedDriver {
     /// One that could not carry out this very call.
-    pub fn tried(driver: &DriverId) -> Avoided {
+    pub fn tried(driver: &DriverId) -> AvoidedDriver {
         let reason = "it was tried, and could not".to_owned();
-        Avoided { driver: driver.clone(), why: "tried", reason }
+        AvoidedDriver { driver: driver.clone(), why: "tried", reason }
     }
 }
 
 /// What routing asks about.
 pub(crate) struct Question<'e, 'c> {
-    pub(crate) entry: &'e Entry,
+    pub(crate) entry: &'e CatalogEntry,
     pub(crate) input: &'c Value,
     pub(crate) pinned: Option<&'c DriverId>,
     pub(crate) outlook: &'c Outlook,
     pub(crate) region: &'c [String],
     pub(crate) policy: &'c RoutingPolicy,
-    pub(crate) host: &'c Host,
+    pub(crate) host: &'c DriverHost,
 }
 
 impl<'e> Question<'e, '_> {
@@ -82,13 +82,13 @@ impl<'e> Question<'e, '_> {
     }
 
     /// Phases one to three: the first reason why a driver is out.
-    fn objection(&self, binding: &Binding) -> Option<Rejected> {
+    fn objection(&self, binding: &Binding) -> Option<RejectedDriver> {
         self.not_a_candidate(binding)
             .or_else(|| self.not_capable(binding))
             .or_else(|| self.not_allowed(binding))
     }
 
-    fn not_a_candidate(&self, binding: &Binding) -> Option<Rejected> {
+    fn not_a_candidate(&self, binding: &Binding) -> Option<RejectedDriver> {
         let out = |why, reason: String| Some(reject(binding, Phase::Candidates, why, reason));
         let tool = &self.entry.contract.tool;
         let kind = binding.driver.kind;
@@ -111,7 +111,7 @@ impl<'e> Question<'e, '_> {
         None
     }
 
-    fn not_capable(&self, binding: &Binding) -> Option<Rejected> {
+    fn not_capable(&self, binding: &Binding) -> Option<RejectedDriver> {
         let out = |why, reason: String| Some(reject(binding, Phase::Capability, why, reason));
         let driver = &binding.driver;
         if !driver.os.is_empty() && !driver.os.iter().any(|os| os == self.host.os) {
@@ -143,7 +143,7 @@ impl<'e> Question<'e, '_> {
         out(why, reason)
     }
 
-    fn not_allowed(&self, binding: &Binding) -> Option<Rejected> {
+    fn not_allowed(&self, binding: &Binding) -> Option<RejectedDriver> {
         let out = |why, reason: String| Some(reject(binding, Phase::Policy, why, reason));
         let driver = &binding.driver;
         let RoutingPolicy { allowed_tags, denied_tags, region, global_matches } = self.policy;
@@ -190,7 +190,7 @@ impl<'e> Question<'e, '_> {
     }
 
     /// Why there is no driver: as exact as the rejections agree on.
-    fn refusal(&self, rejected: Vec<Rejected>) -> Stop {
+    fn refusal(&self, rejected: Vec<RejectedDriver>) -> Stop {
         let all = |whys: &[&str]| {
             !rejected.is_empty() && rejected.iter().all(|other| whys.contains(&other.why))
         };
@@ -206,7 +206,7 @@ impl<'e> Question<'e, '_> {
         stop.without(rejected)
     }
 
-    fn pin_fails(&self, pinned: &DriverId, rejected: &[Rejected]) -> Stop {
+    fn pin_fails(&self, pinned: &DriverId, rejected: &[RejectedDriver]) -> Stop {
         let found = rejected.iter().find(|other| other.driver == *pinned);
         let why = found.map_or("it does not claim this tool", |other| &*other.reason);
         let code = match found.map(|other| other.why) {
@@ -230,7 +230,7 @@ impl<'e> Question<'e, '_> {
         }
     }
 
-    fn input_unsupported(&self, rejected: &[Rejected]) -> Stop {
+    fn input_unsupported(&self, rejected: &[RejectedDriver]) -> Stop {
         let tool = self.entry.contract.key();
         let reason = rejected.first().map(|other| &*other.reason).unwrap_or_default();
         let dropped = self.entry.bindings.first().map(|binding| binding.dropped(self.input));
@@ -240,7 +240,7 @@ impl<'e> Question<'e, '_> {
             .help("leave the input out")
     }
 
-    fn no_route(&self, rejected: &[Rejected]) -> Stop {
+    fn no_route(&self, rejected: &[RejectedDriver]) -> Stop {
         let tool = self.entry.contract.key();
         let (message, help) = match rejected {
             [] => (
@@ -311,7 +311,7 @@ impl<'e> Question<'e, '_> {
 }
 
 /// The answer where nobody behind any driver that could serve works.
-fn nobody_answers(rejected: &[Rejected]) -> Stop {
+fn nobody_answers(rejected: &[RejectedDriver]) -> Stop {
     let first = rejected.first();
     let reason = first.map(|other| format!("driver `{}`: {}", other.driver, other.reason));
     let stop = Stop::new(Code::DependencyUnavailable, reason.unwrap_or_default());
@@ -326,8 +326,8 @@ fn reject(
     phase: Phase,
     why: &'static str,
     reason: impl Into<Cow<'static, str>>,
-) -> Rejected {
-    Rejected { driver: binding.driver.id.clone(), phase, why, reason: reason.into() }
+) -> RejectedDriver {
+    RejectedDriver { driver: binding.driver.id.clone(), phase, why, reason: reason.into() }
 }
 
 fn kinds(kinds: &[DriverKind]) -> String {

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use haft_contract::Contract;
 use serde_json::Value as Json;
 
-use crate::{Entry, Snapshot};
-pub use answer::{Answer, Match};
+use crate::{CatalogEntry, Snapshot};
+pub use answer::{Match, SearchResult};
 use postings::Postings;
 
 /// What there is to read about one tool.
@@ -92,15 +92,16 @@ impl WordIndex {
 
 /// An index over the contracts of one snapshot.
 pub struct Index {
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Arc<CatalogEntry>>,
     words: WordIndex,
 }
 
 impl Index {
     /// Indexes a snapshot.
     pub fn new(snapshot: &Snapshot) -> Index {
-        let entries: Vec<Arc<Entry>> = snapshot.entries().cloned().collect();
-        let texts: Vec<Owned> = entries.iter().map(|entry| Owned::of(&entry.contract)).collect();
+        let entries: Vec<Arc<CatalogEntry>> = snapshot.entries().cloned().collect();
+        let texts: Vec<OwnedTexts> =
+            entries.iter().map(|entry| OwnedTexts::of(&entry.contract)).collect();
         let words =
             WordIndex::new(entries.iter().zip(&texts).map(|(entry, text)| text.with(entry)));
         Index { entries, words }
@@ -111,8 +112,8 @@ impl Index {
         &self,
         question: &str,
         most: usize,
-        may_be_shown: impl Fn(&Entry) -> bool,
-    ) -> Vec<Hit<Arc<Entry>>> {
+        may_be_shown: impl Fn(&CatalogEntry) -> bool,
+    ) -> Vec<Hit<Arc<CatalogEntry>>> {
         let shown = |at: usize| self.entries.get(at).is_some_and(|entry| may_be_shown(entry));
         let hits = self.words.rank(question, most, shown).into_iter();
         hits.filter_map(|Hit { found, score, words }| {
@@ -123,14 +124,14 @@ impl Index {
 }
 
 /// The texts of a contract that are put together of several.
-struct Owned {
+struct OwnedTexts {
     hints: String,
     parameters: String,
     parameter_texts: String,
 }
 
-impl Owned {
-    fn of(contract: &Contract) -> Owned {
+impl OwnedTexts {
+    fn of(contract: &Contract) -> OwnedTexts {
         let (tool, extras) = (&contract.tool, &contract.tool.extras);
         let mut hints = vec![&*tool.name];
         hints
@@ -148,14 +149,14 @@ impl Owned {
                 )
             })
             .unzip();
-        Owned {
+        OwnedTexts {
             hints: hints.join(" . "),
             parameters: names.join(" "),
             parameter_texts: texts.join(" "),
         }
     }
 
-    fn with<'t>(&'t self, entry: &'t Entry) -> Text<'t> {
+    fn with<'t>(&'t self, entry: &'t CatalogEntry) -> Text<'t> {
         let id = entry.contract.key().id.as_str();
         let (namespace, name) = id.rsplit_once('.').unwrap_or(("", id));
         Text {

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use haft_contract::{Action, Driver, Finding, Lock, Tool, rules};
+use haft_contract::{Action, Driver, Finding, Lock, ToolManifest, rules};
 use haft_model::{DriverId, ToolId, ToolKey};
 
-use crate::Entry;
+use crate::CatalogEntry;
 use crate::actions::Actions;
 use crate::claims::{self, Claims};
 use crate::made::{self, Making};
-use crate::state::Host;
+use crate::state::DriverHost;
 
 /// What a snapshot is made of.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
     /// The contracts.
-    pub tools: Vec<Arc<Tool>>,
+    pub tools: Vec<Arc<ToolManifest>>,
     /// The drivers.
     pub drivers: Vec<Arc<Driver>>,
     /// The actions.
@@ -32,7 +32,7 @@ pub struct Parts {
     /// What the workspace allows drivers to be.
     pub routing: RoutingPolicy,
     /// The machine.
-    pub host: Host,
+    pub host: DriverHost,
 }
 
 /// What the workspace allows drivers to be.
@@ -62,12 +62,12 @@ impl Default for RoutingPolicy {
 /// Contracts and drivers at one moment.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    entries: BTreeMap<ToolKey, Arc<Entry>>,
+    entries: BTreeMap<ToolKey, Arc<CatalogEntry>>,
     /// Aliases, and ids to their highest stable major.
-    names: HashMap<String, Arc<Entry>>,
+    names: HashMap<String, Arc<CatalogEntry>>,
     findings: Vec<Finding>,
     routing: RoutingPolicy,
-    host: Host,
+    host: DriverHost,
 }
 
 impl Snapshot {
@@ -108,12 +108,12 @@ impl Snapshot {
     }
 
     /// Every contract, by id and major.
-    pub fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn entries(&self) -> impl Iterator<Item = &Arc<CatalogEntry>> {
         self.entries.values()
     }
 
     /// The contract of a name: `id@major` exactly, an id's highest stable major, or an alias.
-    pub fn find(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub fn find(&self, name: &str) -> Option<&Arc<CatalogEntry>> {
         match ToolKey::split(name) {
             (id, Some(major)) => self.entries.get(&ToolKey { id: ToolId::from(id), major }),
             (_, None) => self.names.get(name),
@@ -134,7 +134,7 @@ impl Snapshot {
         &self.routing
     }
 
-    pub(crate) fn host(&self) -> &Host {
+    pub(crate) fn host(&self) -> &DriverHost {
         &self.host
     }
 
@@ -146,7 +146,7 @@ impl Snapshot {
                 self.names.insert(key.id.to_string(), entry.clone());
             }
         }
-        let mut aliases: HashMap<String, Arc<Entry>> = HashMap::new();
+        let mut aliases: HashMap<String, Arc<CatalogEntry>> = HashMap::new();
         for entry in self.entries.values() {
             let tool = &entry.contract.tool;
             for (index, alias) in tool.extras.aliases.iter().enumerate() {
@@ -199,7 +199,7 @@ impl Snapshot {
     fn no_such_tool(
         &self,
         rule: haft_contract::Rule,
-        tool: &Tool,
+        tool: &ToolManifest,
         pointer: &str,
         name: &str,
     ) -> Finding {

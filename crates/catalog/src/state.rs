@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use haft_model::{DriverId, Timestamp, ToolKey};
 use serde::{Deserialize, Serialize};
 
-use crate::route::Avoided;
+use crate::route::AvoidedDriver;
 
 /// What is known of each driver; one that is not listed was never looked at.
 pub type DriverStates = HashMap<DriverId, DriverState>;
@@ -16,7 +16,7 @@ pub struct Outlook {
     /// What is known of each driver, for whoever calls.
     pub states: DriverStates,
     /// The drivers that are not to be taken now.
-    pub avoid: Vec<Avoided>,
+    pub avoid: Vec<AvoidedDriver>,
 }
 
 /// What is known of one driver, for one actor.
@@ -35,7 +35,7 @@ pub struct DriverState {
     pub health: Health,
     /// Until when it is left alone because it failed again and again.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rest: Option<Rested>,
+    pub rest: Option<OpenBreaker>,
 }
 
 impl DriverState {
@@ -74,10 +74,10 @@ impl DriverState {
     }
 }
 
-impl Rested {
+impl OpenBreaker {
     /// Why it is left alone, in words.
     pub fn reason(&self) -> String {
-        let Rested { failures, until } = self;
+        let OpenBreaker { failures, until } = self;
         format!("it failed {failures} times in a row and rests until {until}")
     }
 }
@@ -105,7 +105,7 @@ pub struct Circuit {
 
 /// A circuit that is left alone for a while.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rested {
+pub struct OpenBreaker {
     /// How often it failed in a row.
     pub failures: u32,
     /// Until when.
@@ -157,7 +157,7 @@ pub enum Health {
 
 /// The machine and host that drivers run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
+pub struct DriverHost {
     /// `linux`, `darwin` or `windows`.
     pub os: &'static str,
     /// `x64`, `arm64`, `x86` or `arm`.
@@ -166,10 +166,10 @@ pub struct Host {
     pub id: &'static str,
 }
 
-impl Default for Host {
+impl Default for DriverHost {
     /// The machine this was compiled for.
-    fn default() -> Host {
-        Host {
+    fn default() -> DriverHost {
+        DriverHost {
             os: match std::env::consts::OS {
                 "macos" => "darwin",
                 other => other,

@@ -26,11 +26,11 @@ use std::sync::Arc;
 use haft_model::{Code, Date, Glob, Lifecycle, Stop, ToolKey};
 use serde_json::json;
 
-use crate::{Entry, Snapshot};
+use crate::{CatalogEntry, Snapshot};
 pub use load::Loading;
 pub(crate) use narrow::asks_a_person;
 pub use narrow::{ModelAbilities, RoleConstraints};
-pub use view::{Moment, Provider, Revision, Row, View};
+pub use view::{Moment, Provider, Revision, View, ViewRow};
 use viewer::Edge;
 pub use viewer::Viewer;
 
@@ -54,7 +54,7 @@ pub struct Surface {
 
 /// Where a tool stands on a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum Visibility {
     /// Its schema is visible and it can be called.
     Loaded,
     /// It can be found; its schema has to be loaded first.
@@ -69,26 +69,26 @@ pub enum Shown {
     Unknown,
 }
 
-impl Shown {
+impl Visibility {
     /// The word for machines.
     pub fn name(self) -> &'static str {
         match self {
-            Shown::Loaded => "loaded",
-            Shown::Deferred => "deferred",
-            Shown::Pending => "pending_provider",
-            Shown::Blocked(_) => "blocked",
-            Shown::Excluded(_) => "excluded",
-            Shown::Unknown => "unknown",
+            Visibility::Loaded => "loaded",
+            Visibility::Deferred => "deferred",
+            Visibility::Pending => "pending_provider",
+            Visibility::Blocked(_) => "blocked",
+            Visibility::Excluded(_) => "excluded",
+            Visibility::Unknown => "unknown",
         }
     }
 
     /// Why a tool cannot be called at once.
     pub fn reason(self) -> Option<&'static str> {
         match self {
-            Shown::Loaded | Shown::Unknown => None,
-            Shown::Deferred => Some("deferred_until_discovered"),
-            Shown::Pending => Some("pending_provider"),
-            Shown::Blocked(reason) | Shown::Excluded(reason) => Some(reason),
+            Visibility::Loaded | Visibility::Unknown => None,
+            Visibility::Deferred => Some("deferred_until_discovered"),
+            Visibility::Pending => Some("pending_provider"),
+            Visibility::Blocked(reason) | Visibility::Excluded(reason) => Some(reason),
         }
     }
 }
@@ -128,8 +128,12 @@ impl Surface {
 
     /// The tool that a name means to whoever sees this surface. A name of another tenant's tool is one
     /// that nobody has.
-    pub fn find<'s>(&self, name: &str, snapshot: &'s Snapshot) -> Result<&'s Arc<Entry>, Stop> {
-        let known = |entry: &&Arc<Entry>| self.edge.has(entry.contract.key().id.as_str());
+    pub fn find<'s>(
+        &self,
+        name: &str,
+        snapshot: &'s Snapshot,
+    ) -> Result<&'s Arc<CatalogEntry>, Stop> {
+        let known = |entry: &&Arc<CatalogEntry>| self.edge.has(entry.contract.key().id.as_str());
         snapshot.find(name).filter(known).ok_or_else(|| self.unknown(name, snapshot))
     }
 
@@ -140,34 +144,44 @@ impl Surface {
     }
 
     /// Where a tool stands, whoever provides it.
-    pub fn shows(&self, entry: &Entry, snapshot: &Snapshot, today: Date) -> Shown {
+    pub fn shows(&self, entry: &CatalogEntry, snapshot: &Snapshot, today: Date) -> Visibility {
         self.shows_where(entry, self.defers(snapshot), today)
     }
 
     /// Refuses a tool that cannot be called from here.
-    pub fn admit(&self, entry: &Entry, snapshot: &Snapshot, today: Date) -> Result<(), Stop> {
+    pub fn admit(
+        &self,
+        entry: &CatalogEntry,
+        snapshot: &Snapshot,
+        today: Date,
+    ) -> Result<(), Stop> {
         self.admit_where(entry, self.defers(snapshot), today)
     }
 
     /// The same, once it is known whether schemas are deferred.
-    pub fn admit_where(&self, entry: &Entry, deferring: bool, today: Date) -> Result<(), Stop> {
+    pub fn admit_where(
+        &self,
+        entry: &CatalogEntry,
+        deferring: bool,
+        today: Date,
+    ) -> Result<(), Stop> {
         let key = entry.contract.key();
         match self.shows_where(entry, deferring, today) {
-            Shown::Loaded | Shown::Pending => Ok(()),
-            Shown::Deferred => Err(Stop::new(
+            Visibility::Loaded | Visibility::Pending => Ok(()),
+            Visibility::Deferred => Err(Stop::new(
                 Code::ToolSchemaNotLoaded,
                 format!("the schema of `{key}` was not loaded on this surface"),
             )
             .help(format!("search for `select:{key}` and load it, then call again"))
             .because(json!({ "reason": "deferred_until_discovered" }))),
-            Shown::Blocked(reason) | Shown::Excluded(reason) => Err(Stop::new(
+            Visibility::Blocked(reason) | Visibility::Excluded(reason) => Err(Stop::new(
                 Code::ToolBlocked,
                 format!("`{key}` is not among the tools of `{}`", self.scope),
             )
             .help("ask whoever runs the workspace to put it on the surface")
             .because(json!({ "reason": reason }))),
             // Nothing that a name which nobody uses would not bring, not even a suggestion.
-            Shown::Unknown => {
+            Visibility::Unknown => {
                 Err(Stop::new(Code::ToolUnknown, format!("there is no tool `{}`", key.id))
                     .help("`haft tools` lists those that there are"))
             }
@@ -180,11 +194,11 @@ impl Surface {
         let mut counts = [0; 4];
         for entry in snapshot.entries() {
             let slot = match (entry.blocked(today), self.shows_where(entry, deferring, today)) {
-                (_, Shown::Unknown) => continue,
-                (_, Shown::Excluded(_)) => 3,
-                (Some(_), _) | (None, Shown::Blocked(_)) => 2,
-                (None, Shown::Deferred | Shown::Pending) => 1,
-                (None, Shown::Loaded) => 0,
+                (_, Visibility::Unknown) => continue,
+                (_, Visibility::Excluded(_)) => 3,
+                (Some(_), _) | (None, Visibility::Blocked(_)) => 2,
+                (None, Visibility::Deferred | Visibility::Pending) => 1,
+                (None, Visibility::Loaded) => 0,
             };
             if let Some(count) = counts.get_mut(slot) {
                 *count += 1;
@@ -194,23 +208,23 @@ impl Surface {
     }
 
     /// Where a tool stands, once it is known whether schemas are deferred.
-    fn shows_where(&self, entry: &Entry, deferring: bool, today: Date) -> Shown {
+    fn shows_where(&self, entry: &CatalogEntry, deferring: bool, today: Date) -> Visibility {
         let key = entry.contract.key();
         if !self.edge.has(key.id.as_str()) {
-            return Shown::Unknown;
+            return Visibility::Unknown;
         }
         if !self.lists(entry) {
-            return Shown::Excluded("role_not_allowed");
+            return Visibility::Excluded("role_not_allowed");
         }
         if let Some(reason) = self.role.excludes(entry).or_else(|| self.model.excludes(entry)) {
-            return Shown::Excluded(reason);
+            return Visibility::Excluded(reason);
         }
         let wished = entry.lifecycle(today) == Lifecycle::Deferred && self.defer_above.is_some();
         let always = entry.contract.tool.extras.always_load;
         if (wished || deferring) && !always && !self.loaded.contains(key) {
-            return Shown::Deferred;
+            return Visibility::Deferred;
         }
-        Shown::Loaded
+        Visibility::Loaded
     }
 
     /// Whether there is too much on the surface to show every schema.
@@ -225,7 +239,7 @@ impl Surface {
         })
     }
 
-    fn lists(&self, entry: &Entry) -> bool {
+    fn lists(&self, entry: &CatalogEntry) -> bool {
         let id = entry.contract.key().id.as_str();
         self.edge.has(id) && self.tools.iter().any(|glob| glob.matches(id))
     }

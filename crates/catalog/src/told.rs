@@ -3,9 +3,9 @@
 use haft_model::{Actor, Call, Code, Date, Lifecycle};
 use serde_json::{Value, json};
 
-use crate::{Binding, DriverState, DriverStates, Entry, Outlook, Snapshot};
+use crate::{Binding, CatalogEntry, DriverState, DriverStates, Outlook, Snapshot};
 
-impl Entry {
+impl CatalogEntry {
     /// Everything about a contract, for machines.
     pub fn told(&self, today: Date, states: &DriverStates) -> Value {
         let contract = &self.contract;
@@ -53,8 +53,8 @@ impl Entry {
     }
 
     /// The drivers that claim it, and what is known of them.
-    pub fn seen<'a>(&'a self, states: &'a DriverStates) -> impl Iterator<Item = Seen<'a>> {
-        self.bindings.iter().map(move |binding| Seen::new(binding, states))
+    pub fn seen<'a>(&'a self, states: &'a DriverStates) -> impl Iterator<Item = DriverSummary<'a>> {
+        self.bindings.iter().map(move |binding| DriverSummary::new(binding, states))
     }
 }
 
@@ -62,7 +62,7 @@ impl Snapshot {
     /// Whether a contract can be called now by somebody, and if not, why.
     pub fn standing(
         &self,
-        entry: &Entry,
+        entry: &CatalogEntry,
         actor: &Actor,
         today: Date,
         outlook: &Outlook,
@@ -90,16 +90,16 @@ impl Snapshot {
 }
 
 /// A driver that claims a contract, and what is known of it.
-pub struct Seen<'a> {
+pub struct DriverSummary<'a> {
     /// The claim.
     pub binding: &'a Binding,
     state: Option<&'a DriverState>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> DriverSummary<'a> {
     /// A driver and what is known of it.
-    pub fn new(binding: &'a Binding, states: &'a DriverStates) -> Seen<'a> {
-        Seen { binding, state: states.get(&binding.driver.id) }
+    pub fn new(binding: &'a Binding, states: &'a DriverStates) -> DriverSummary<'a> {
+        DriverSummary { binding, state: states.get(&binding.driver.id) }
     }
 
     /// Whether it could be used, in a word or two.

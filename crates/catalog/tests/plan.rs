@@ -12,7 +12,7 @@ mod accepted;
 use std::sync::Arc;
 
 use haft_catalog::{Parts, Snapshot};
-use haft_contract::{Manifest, Report, Source, read};
+use haft_contract::{ParsedManifest, Report, Source, read};
 use haft_model::{Call, Code, Plan, Stop, parse_date};
 use serde_json::{Value, json};
 
@@ -61,8 +61,10 @@ fn snapshot(tool: &str, driver: &str) -> Snapshot {
         let reading = read(&source, Report::new(&source));
         reading.manifest.unwrap_or_else(|| panic!("{:?}", reading.diagnostics))
     };
-    let Manifest::Tool(tool) = read(".tools/mail.post/TOOL.md", tool) else { panic!() };
-    let Manifest::Driver(driver) = read(".drivers/mail-http/DRIVER.md", driver) else { panic!() };
+    let ParsedManifest::Tool(tool) = read(".tools/mail.post/TOOL.md", tool) else { panic!() };
+    let ParsedManifest::Driver(driver) = read(".drivers/mail-http/DRIVER.md", driver) else {
+        panic!()
+    };
     let parts = Parts { tools: vec![tool], drivers: vec![driver], ..Parts::default() };
     accepted::accepted(parts)
 }

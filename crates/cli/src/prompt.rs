@@ -169,7 +169,7 @@ pub(crate) async fn line(ask: &str) -> Option<String> {
     let mut err = anstream::stderr();
     let _ = write!(err, "{ask}");
     let _ = err.flush();
-    let mut asked = Asked { answered: false };
+    let mut asked = PromptedQuestion { answered: false };
     let typed = elsewhere(|| {
         let mut text = String::new();
         let read = std::io::stdin().read_line(&mut text);
@@ -181,11 +181,11 @@ pub(crate) async fn line(ask: &str) -> Option<String> {
 }
 
 /// A question on the screen. One that nobody answers here leaves the line to what comes next.
-struct Asked {
+struct PromptedQuestion {
     answered: bool,
 }
 
-impl Drop for Asked {
+impl Drop for PromptedQuestion {
     fn drop(&mut self) {
         if !self.answered {
             output::remark("");

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::{Degree, Examined, Host, SpansSent};
+use haft::{Degree, DoctorFinding, Host, SpansSent};
 use haft_driver::BoxFuture;
 use haft_model::Timestamp;
-use haft_server::{Collector, Exported, Exporter, Parcel, Post, Posted, Wanted};
+use haft_server::{
+    Collector, CollectorReply, ExportTotals, Exporter, Parcel, Post, TelemetrySettings,
+};
 
 use crate::output;
 
@@ -44,8 +46,8 @@ pub(crate) async fn end(host: &Host, exporter: Option<Exporter>) {
 }
 
 /// How spans fare, where they are wanted: whether the collector takes any, and what was lost.
-pub(crate) async fn examined(host: &Host) -> Option<Examined> {
-    let broken = |words: String| Examined::new("telemetry", Degree::Broken, words);
+pub(crate) async fn examined(host: &Host) -> Option<DoctorFinding> {
+    let broken = |words: String| DoctorFinding::new("telemetry", Degree::Broken, words);
     let collector = match collector(host) {
         Ok(collector) => collector?,
         Err(fault) => return Some(broken(fault)),
@@ -59,12 +61,12 @@ pub(crate) async fn examined(host: &Host) -> Option<Examined> {
         Err(fault) => broken(fault.to_string()),
         Ok(SpansSent { sent, dropped: 0, .. }) => {
             let words = format!("`{url}` takes spans; it has those of {sent} calls");
-            Examined::new("telemetry", Degree::Fine, words)
+            DoctorFinding::new("telemetry", Degree::Fine, words)
         }
         Ok(SpansSent { sent, dropped, fault, .. }) => {
             let why = fault.map(|fault| format!(": {fault}")).unwrap_or_default();
             let words = format!("the spans of {dropped} calls were lost and {sent} sent{why}");
-            Examined::new("telemetry", Degree::Warning, words)
+            DoctorFinding::new("telemetry", Degree::Warning, words)
         }
     })
 }
@@ -81,8 +83,11 @@ fn started(host: &Host) -> Option<Exporter> {
 
 fn collector(host: &Host) -> Result<Option<Collector>, String> {
     let written = host.workspace().settings().telemetry.clone();
-    let wanted =
-        Wanted { endpoint: written.endpoint, service: written.service, content: written.content };
+    let wanted = TelemetrySettings {
+        endpoint: written.endpoint,
+        service: written.service,
+        content: written.content,
+    };
     Collector::of(wanted, |name| std::env::var(name).ok())
 }
 
@@ -91,14 +96,14 @@ fn post() -> Post {
         Box::pin(async move {
             let Parcel { url, headers, body, patience } = parcel;
             let answer = haft::post(&url, &headers, body, patience).await?;
-            let haft::Answered { status, retry_after, body } = answer;
-            Ok(Posted { status, retry_after, body })
+            let haft::PostResponse { status, retry_after, body } = answer;
+            Ok(CollectorReply { status, retry_after, body })
         })
     })
 }
 
 /// What cannot be put on record is not worth stopping for.
-fn note(host: &Host, exported: Exported) {
-    let Exported { sent, dropped, fault } = exported;
+fn note(host: &Host, exported: ExportTotals) {
+    let ExportTotals { sent, dropped, fault } = exported;
     let _ = host.note_spans(SpansSent { sent, dropped, fault, at: Some(Timestamp::now()) });
 }

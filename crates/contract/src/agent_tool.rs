@@ -16,14 +16,14 @@ use serde_json::{Value as Json, json};
 pub(crate) use interface::read_interface;
 pub use interface::{Interface, apply};
 
-use crate::extras::{Extras, Imported, StatedFacts};
+use crate::extras::{Extras, ImportSource, StatedFacts};
 use crate::foreign::{fold, guarded, object_schemas, split_version};
 use crate::read::{list, owned, text, whole};
 use crate::shape::form::TOOL_ID;
 use crate::shape::{check, documents};
 use crate::source::Node;
 use crate::tool::open_schema;
-use crate::{Example, Report, Source, Tool, range, rules};
+use crate::{Example, Report, Source, ToolManifest, range, rules};
 
 /// Where a contract's metadata keeps the declaration it came from.
 const KEPT: &str = "agent-tool";
@@ -32,7 +32,7 @@ const KEPT: &str = "agent-tool";
 const FIRST_VERSION: &str = "1.0.0";
 
 /// The declaration a contract was read from, as it was written.
-pub fn to_declaration(tool: &Tool) -> Option<Json> {
+pub fn to_declaration(tool: &ToolManifest) -> Option<Json> {
     tool.metadata.get(KEPT).cloned()
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn read_declaration(
     source: &Source,
     node: &Node,
     report: &mut Report,
-) -> Option<Arc<Tool>> {
+) -> Option<Arc<ToolManifest>> {
     check(node, &documents::agent_tool::DECLARATION, "J001", report);
     stated(node, &["schema_version", "namespace", "lifecycle", "tool_kind"], report);
     object_schemas(node, SCHEMAS, report);
@@ -59,19 +59,19 @@ const SCHEMAS: &[&[&str]] = &[
     &["output_contract", "structured_schema"],
 ];
 
-fn from_node(file: &Arc<str>, node: &Node, report: &mut Report) -> Option<Tool> {
+fn from_node(file: &Arc<str>, node: &Node, report: &mut Report) -> Option<ToolManifest> {
     let (name, description) = (text(node, "name")?, text(node, "description")?);
     let (key, version) = identity(node, report)?;
     let schema = |path: &[&str]| node.at(path).map(Node::to_json);
     let inputs = schema(&["input_contract", "model_input_schema"])
         .or_else(|| schema(&["input_contract", "schema"]))
         .unwrap_or_else(open_schema);
-    Some(Tool {
+    Some(ToolManifest {
         extras: extras(node, &inputs),
         outputs: schema(&["output_contract", "structured_schema"]).unwrap_or_else(open_schema),
         metadata: json!({ KEPT: node.to_json() }),
         inputs,
-        ..Tool::bare(file, name, key, &version, description)
+        ..ToolManifest::bare(file, name, key, &version, description)
     })
 }
 
@@ -95,7 +95,7 @@ fn extras(node: &Node, inputs: &Json) -> Extras {
             ..LifecycleDates::default()
         },
         facts: node.get("annotations").map(hints).unwrap_or_default(),
-        imported: node.get("imported").and_then(Imported::read),
+        imported: node.get("imported").and_then(ImportSource::read),
         ..Extras::default()
     }
 }

@@ -13,8 +13,8 @@ use haft_model::{
 use serde_json::{Value as Json, json};
 
 use crate::extras::{
-    Compensation, Concurrency, DeclaredError, Extras, Idempotency, Imported, fact, out_of_order,
-    rates,
+    Compensation, Concurrency, DeclaredError, Extras, Idempotency, ImportSource, fact,
+    out_of_order, rates,
 };
 use crate::foreign::{fold, fold_reference, needs, object_schemas, shown, split_version};
 use crate::read::{duration, flag, json as to_json, list, owned, set, text, whole};
@@ -22,7 +22,7 @@ use crate::shape::check;
 use crate::shape::documents::aruntime::{APPROVALS, CONTRACT, MODES, word};
 use crate::source::{Node, Value};
 use crate::tool::DEFAULT_TIMEOUT_MS;
-use crate::{Report, Source, Tool, range, rules};
+use crate::{Report, Source, ToolManifest, range, rules};
 
 /// Where a contract's metadata keeps the record it came from.
 const KEPT: &str = "aruntime";
@@ -31,12 +31,12 @@ const KEPT: &str = "aruntime";
 const MOST_ATTEMPTS: u64 = 20;
 
 /// The ARuntime contract that a contract was read from, as it was written.
-pub fn to_contract(tool: &Tool) -> Option<Json> {
+pub fn to_contract(tool: &ToolManifest) -> Option<Json> {
     tool.metadata.get(KEPT).cloned()
 }
 
 /// Reads a contract.
-pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<Arc<Tool>> {
+pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<Arc<ToolManifest>> {
     check(node, &CONTRACT, "V001", report);
     object_schemas(node, &[&["inputSchema"], &["outputSchema"]], report);
     let tool = from_node(source.file(), node)?;
@@ -44,13 +44,13 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     Some(Arc::new(tool))
 }
 
-fn from_node(file: &Arc<str>, node: &Node) -> Option<Tool> {
+fn from_node(file: &Arc<str>, node: &Node) -> Option<ToolManifest> {
     let (name, version) = (text(node, "toolId")?, text(node, "version")?);
     let key = ToolKey::new(&fold(split_version(name).0)?, range::major(version)?);
     let inputs = to_json(node, "inputSchema")?;
     let extras = extras(node, &inputs);
     let mode = extras.idempotency.as_ref().and_then(|idempotency| idempotency.mode.as_deref());
-    Some(Tool {
+    Some(ToolManifest {
         outputs: to_json(node, "outputSchema")?,
         idempotent: mode == Some("natural"),
         mutates: only_reads(&extras.classes).then(BTreeSet::new),
@@ -65,7 +65,7 @@ fn from_node(file: &Arc<str>, node: &Node) -> Option<Tool> {
         metadata: json!({ KEPT: node.to_json() }),
         inputs,
         extras,
-        ..Tool::bare(file, name, key, version, text(node, "description")?)
+        ..ToolManifest::bare(file, name, key, version, text(node, "description")?)
     })
 }
 
@@ -82,7 +82,7 @@ fn extras(node: &Node, inputs: &Json) -> Extras {
         audit: shown(&list(node, "auditFields"), inputs),
         errors: node.get("errors").map(errors).unwrap_or_default(),
         lifecycle: node.get("deprecation").map(lifecycle).unwrap_or_default(),
-        imported: node.get("imported").and_then(Imported::read),
+        imported: node.get("imported").and_then(ImportSource::read),
         ..Extras::default()
     }
 }
@@ -186,7 +186,7 @@ fn lifecycle(node: &Node) -> LifecycleDates {
     }
 }
 
-fn lint(tool: &Tool, node: &Node, report: &mut Report) {
+fn lint(tool: &ToolManifest, node: &Node, report: &mut Report) {
     effects(tool, node, report);
     if let Some((name, later, earlier)) = out_of_order(&tool.extras.lifecycle) {
         report.add(
@@ -197,7 +197,7 @@ fn lint(tool: &Tool, node: &Node, report: &mut Report) {
     }
 }
 
-fn effects(tool: &Tool, node: &Node, report: &mut Report) {
+fn effects(tool: &ToolManifest, node: &Node, report: &mut Report) {
     let extras = &tool.extras;
     if node.get("sideEffectClass").is_none() {
         report

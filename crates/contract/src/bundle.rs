@@ -12,7 +12,7 @@ use haft_model::{DriverId, DriverKind};
 use serde_json::{Value as Json, json};
 
 use crate::driver::{
-    Auth, Cost, Driver, Implements, bundle_setup, install, secrets_in, shell_features,
+    Cost, Driver, DriverAuth, Implements, bundle_setup, install, secrets_in, shell_features,
 };
 use crate::foreign::escape;
 use crate::read::{json as to_json, list, owned, shared, text};
@@ -46,7 +46,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
         version: shared(node, "version")?,
         kind: DriverKind::Cli,
         implements,
-        auth: auth.map(|auth| Auth {
+        auth: auth.map(|auth| DriverAuth {
             reference: owned(auth, "ref"),
             env: auth.get("state").map(|state| list(state, "env")).unwrap_or_default(),
             login: to_json(auth, "login"),

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use haft_model::{Digest, EffectProfile, ToolKey};
 use serde_json::Value as Json;
 
-use crate::{Action, Tool, effects};
+use crate::{Action, ToolManifest, effects};
 
 /// What a tool promises, with everything it inherits and everything that had to be assumed.
 #[derive(Clone, Debug)]
 pub struct Contract {
     /// What its author wrote.
-    pub tool: Arc<Tool>,
+    pub tool: Arc<ToolManifest>,
     /// The action it implements.
     pub action: Option<Arc<Action>>,
     /// What it may change.
@@ -23,7 +23,7 @@ pub struct Contract {
 
 impl Contract {
     /// The contract of a tool under the floor of its action.
-    pub fn new(tool: Arc<Tool>, action: Option<Arc<Action>>) -> Contract {
+    pub fn new(tool: Arc<ToolManifest>, action: Option<Arc<Action>>) -> Contract {
         let effects = Arc::new(effects::derive(&tool, action.as_deref()));
         let internal = haft_notation::internal_fields(&tool.inputs, &tool.extras.internal);
         Contract { tool, action, effects, internal }

@@ -34,7 +34,7 @@ pub struct Driver {
     /// What it serves.
     pub implements: Vec<Implements>,
     /// Whether and how one logs in.
-    pub auth: Option<Auth>,
+    pub auth: Option<DriverAuth>,
     /// Hosts it may reach.
     pub egress: Vec<String>,
     /// Paths beyond the workspace that it opens, each with what for: an effect that people accept.
@@ -105,7 +105,7 @@ pub struct Implements {
     /// Optional outputs it does not give.
     pub drop_outputs: Vec<String>,
     /// The backend's names for inputs.
-    pub mapping: BTreeMap<String, Mapped>,
+    pub mapping: BTreeMap<String, MappingEntry>,
     /// What a call of this tool costs.
     pub cost: Cost,
     /// A shorter deadline for this tool.
@@ -118,7 +118,7 @@ pub struct Implements {
 
 /// One entry of a mapping, before it is known which side is the contract's.
 #[derive(Clone, Debug)]
-pub enum Mapped {
+pub enum MappingEntry {
     /// The contract's key becomes this one.
     To(String),
     /// `{from, transform}`.
@@ -143,7 +143,7 @@ pub struct Cost {
 
 /// Whether and how one logs in.
 #[derive(Clone, Debug, Default)]
-pub struct Auth {
+pub struct DriverAuth {
     /// A SECRETS.md or AUTH.md.
     pub reference: Option<String>,
     /// Environment variables that hold a login.
@@ -234,12 +234,13 @@ fn implements((index, node): (usize, &Node)) -> Option<Implements> {
     })
 }
 
-fn mapped(node: &Node) -> Option<Mapped> {
+fn mapped(node: &Node) -> Option<MappingEntry> {
     match node.text() {
-        Some(name) => Some(Mapped::To(name.to_owned())),
-        None => {
-            Some(Mapped::From { from: owned(node, "from")?, transform: owned(node, "transform") })
-        }
+        Some(name) => Some(MappingEntry::To(name.to_owned())),
+        None => Some(MappingEntry::From {
+            from: owned(node, "from")?,
+            transform: owned(node, "transform"),
+        }),
     }
 }
 
@@ -267,8 +268,8 @@ pub(crate) fn opens(node: &Node) -> BTreeSet<String> {
     read.chain(state.into_iter().map(|path| format!("opens {path} to write"))).collect()
 }
 
-fn auth(node: &Node) -> Auth {
-    Auth {
+fn auth(node: &Node) -> DriverAuth {
+    DriverAuth {
         reference: owned(node, "ref"),
         env: node.get("state").map(|state| list(state, "env")).unwrap_or_default(),
         login: json(node, "login"),

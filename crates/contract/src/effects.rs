@@ -9,13 +9,13 @@ use haft_model::{
     EffectClass, EffectProfile, FactRule, Facts, InferredFact, MutationClass, Requires, Risk, Tri,
 };
 
-use crate::{Action, Tool};
+use crate::{Action, ToolManifest};
 
 /// The effects of a tool under the floor of its action.
-pub(crate) fn derive(tool: &Tool, action: Option<&Action>) -> EffectProfile {
+pub(crate) fn derive(tool: &ToolManifest, action: Option<&Action>) -> EffectProfile {
     let mut inferred = Vec::new();
     let mutates = mutates(tool, action);
-    let stated = Stated {
+    let stated = StatedEffects {
         mutates: mutates.as_ref(),
         risk: tool.risk.max(action.and_then(|action| action.risk)),
         trusted: tool.extras.imported.as_ref().is_none_or(|imported| imported.vouched),
@@ -43,7 +43,7 @@ pub(crate) fn derive(tool: &Tool, action: Option<&Action>) -> EffectProfile {
     }
 }
 
-fn mutates(tool: &Tool, action: Option<&Action>) -> Option<BTreeSet<String>> {
+fn mutates(tool: &ToolManifest, action: Option<&Action>) -> Option<BTreeSet<String>> {
     let floor = action.and_then(|action| action.mutates.clone());
     match (tool.mutates.clone(), floor) {
         (Some(own), Some(floor)) => Some(own.union(&floor).cloned().collect()),
@@ -51,7 +51,7 @@ fn mutates(tool: &Tool, action: Option<&Action>) -> Option<BTreeSet<String>> {
     }
 }
 
-fn requires(tool: &Tool, action: Option<&Action>) -> Option<Requires> {
+fn requires(tool: &ToolManifest, action: Option<&Action>) -> Option<Requires> {
     let floor = action.and_then(|action| action.requires.as_ref());
     match (&tool.requires, floor) {
         (Some(own), Some(floor)) => Some(own.and(floor)),
@@ -60,14 +60,14 @@ fn requires(tool: &Tool, action: Option<&Action>) -> Option<Requires> {
 }
 
 /// What tool and action say together.
-struct Stated<'a> {
+struct StatedEffects<'a> {
     mutates: Option<&'a BTreeSet<String>>,
     risk: Option<Risk>,
     trusted: bool,
-    tool: &'a Tool,
+    tool: &'a ToolManifest,
 }
 
-impl Stated<'_> {
+impl StatedEffects<'_> {
     /// The highest of what is declared and what the stated classes imply. Where nothing is declared,
     /// or the manifest is not trusted, what it changes sets a floor too.
     fn risk(&self, inferred: &mut Vec<InferredFact>) -> Risk {

@@ -69,7 +69,7 @@ pub struct Extras {
     /// Safety facts the author vouches for.
     pub facts: StatedFacts,
     /// Where it was imported from.
-    pub imported: Option<Imported>,
+    pub imported: Option<ImportSource>,
 }
 
 /// How a repeated call is recognised.
@@ -150,7 +150,7 @@ pub struct StatedFacts {
 
 /// Where a contract was imported from.
 #[derive(Clone, Debug)]
-pub struct Imported {
+pub struct ImportSource {
     /// What kind of source.
     pub from: String,
     /// Which one.
@@ -205,7 +205,7 @@ impl Extras {
             errors: node.get("errors").map(declared_errors).unwrap_or_default(),
             lifecycle: node.get("lifecycle").map(lifecycle).unwrap_or_default(),
             facts: node.get("facts").map(StatedFacts::read).unwrap_or_default(),
-            imported: node.get("imported").and_then(Imported::read),
+            imported: node.get("imported").and_then(ImportSource::read),
         }
     }
 }
@@ -254,7 +254,7 @@ impl StatedFacts {
     }
 }
 
-impl Imported {
+impl ImportSource {
     /// What it is called in the OpenAPI document that it is from: its `operationId`, or its method
     /// and path where the document gives it none.
     pub fn operation_id(&self) -> Option<&str> {
@@ -262,8 +262,8 @@ impl Imported {
         name.filter(|_| self.from == "openapi")
     }
 
-    pub(crate) fn read(node: &Node) -> Option<Imported> {
-        Some(Imported {
+    pub(crate) fn read(node: &Node) -> Option<ImportSource> {
+        Some(ImportSource {
             from: owned(node, "from")?,
             source: owned(node, "source")?,
             name: owned(node, "name"),

@@ -12,17 +12,17 @@ use crate::read::{owned, text};
 use crate::shape::form::TOOL_ID;
 use crate::source::Node;
 use crate::tool::object_schema;
-use crate::{Manifest, Report, Source, agent_tool, aruntime, range, rules};
+use crate::{ParsedManifest, Report, Source, agent_tool, aruntime, range, rules};
 
 /// Reads a tool in JSON, whichever standard it follows.
-pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<Manifest> {
+pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<ParsedManifest> {
     let has = |field| node.entry(field).is_some();
     if has("interface_id") {
-        agent_tool::read_interface(source, node, report).map(Manifest::Interface)
+        agent_tool::read_interface(source, node, report).map(ParsedManifest::Interface)
     } else if has("toolId") {
-        aruntime::read(source, node, report).map(Manifest::Tool)
+        aruntime::read(source, node, report).map(ParsedManifest::Tool)
     } else if has("tool_id") {
-        agent_tool::read_declaration(source, node, report).map(Manifest::Tool)
+        agent_tool::read_declaration(source, node, report).map(ParsedManifest::Tool)
     } else {
         report
             .add(&rules::Y012, node.span.start..node.span.start, "nothing says whose format this is")
@@ -106,7 +106,7 @@ pub(crate) fn fold_reference(name: &str) -> Option<String> {
 
 /// A field of the input, as far as a pointer can name it.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum InputField {
     /// Exactly the field.
     Exact(String),
     /// What the field lies in: a pointer cannot say "of every item".
@@ -114,10 +114,10 @@ pub(crate) enum Place {
 }
 
 /// Where a field lies: a pointer, a dotted path or a property's name.
-pub(crate) fn place(field: &str, schema: &Json) -> Option<Place> {
+pub(crate) fn place(field: &str, schema: &Json) -> Option<InputField> {
     let is_property = schema.get("properties").is_some_and(|known| known.get(field).is_some());
     if is_property {
-        return Some(Place::Exact(format!("/{}", escape(field))));
+        return Some(InputField::Exact(format!("/{}", escape(field))));
     }
     let steps: Vec<String> = match field.strip_prefix('/') {
         Some(pointer) => pointer.split('/').map(str::to_owned).collect(),
@@ -133,7 +133,11 @@ pub(crate) fn place(field: &str, schema: &Json) -> Option<Place> {
         return None;
     }
     let pointer = format!("/{}", plain.join("/"));
-    Some(if plain.len() == steps.len() { Place::Exact(pointer) } else { Place::Around(pointer) })
+    Some(if plain.len() == steps.len() {
+        InputField::Exact(pointer)
+    } else {
+        InputField::Around(pointer)
+    })
 }
 
 /// One step of a JSON pointer.
@@ -146,7 +150,7 @@ pub(crate) fn guarded(fields: &[String], schema: &Json) -> Vec<String> {
     let properties = schema.get("properties").and_then(Json::as_object);
     let every = || properties.into_iter().flatten().map(|(name, _)| format!("/{}", escape(name)));
     let pointers = |field: &String| match place(field, schema) {
-        Some(Place::Exact(pointer) | Place::Around(pointer)) => vec![pointer],
+        Some(InputField::Exact(pointer) | InputField::Around(pointer)) => vec![pointer],
         None => every().collect(),
     };
     fields.iter().flat_map(pointers).collect()
@@ -155,8 +159,8 @@ pub(crate) fn guarded(fields: &[String], schema: &Json) -> Vec<String> {
 /// Pointers to fields that may be shown; where in doubt, none.
 pub(crate) fn shown(fields: &[String], schema: &Json) -> Vec<String> {
     let pointer = |field: &String| match place(field, schema)? {
-        Place::Exact(pointer) => Some(pointer),
-        Place::Around(_) => None,
+        InputField::Exact(pointer) => Some(pointer),
+        InputField::Around(_) => None,
     };
     fields.iter().filter_map(pointer).collect()
 }

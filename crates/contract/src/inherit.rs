@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Action, Finding, Tool, rules};
+use crate::{Action, Finding, ToolManifest, rules};
 
 /// Every way in which a tool lowers the floor its action sets.
-pub fn inherit(tool: &Tool, action: &Action) -> Vec<Finding> {
+pub fn inherit(tool: &ToolManifest, action: &Action) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |rule, pointer: &str, message: String, help: String| {
         findings.push(Finding::new(rule, &tool.file, pointer, message).help(help));

@@ -46,20 +46,20 @@ pub use auth::{AuthFile, Flow, Handover, TokenStore};
 pub use beside::beside;
 pub use contract::Contract;
 pub use diagnostic::{Diagnostic, Finding, Report, Rule, Severity, did_you_mean};
-pub use driver::{Auth, Cost, Driver, Implements, Mapped, own_shape};
+pub use driver::{Cost, Driver, DriverAuth, Implements, MappingEntry, own_shape};
 pub use extras::{
-    Compensation, Concurrency, Extras, Idempotency, Imported, StatedFacts, StatusQuery,
+    Compensation, Concurrency, Extras, Idempotency, ImportSource, StatedFacts, StatusQuery,
 };
 pub use governance::GovernanceFile;
 pub use haft_model::{Grantee, SecretKind};
 pub use inherit::inherit;
 pub use io::check_io;
-pub use lock::{Accepted, Lock, Sighted, Standing, Upstream};
+pub use lock::{AcceptedContract, Lock, Standing, Upstream, UpstreamStanding};
 pub use loosening::{Governing, Loosening, loosened};
-pub use manifest::{Kind, Manifest, Reading, read, read_as};
+pub use manifest::{ManifestKind, ParsedManifest, Reading, read, read_as};
 pub use runner::check_runner;
 pub use sandbox::{check_sandbox, mount_point};
 pub use secrets::{Exposure, SecretAudit, SecretEntry, SecretsFile};
 pub use shape::documents::all_rules;
 pub use source::{Source, Span, Syntax};
-pub use tool::{ActionRef, DEFAULT_TIMEOUT_MS, Example, Tool};
+pub use tool::{ActionRef, DEFAULT_TIMEOUT_MS, Example, ToolManifest};

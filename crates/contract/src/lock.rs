@@ -9,16 +9,16 @@ use std::sync::Arc;
 use haft_model::{Approval, Digest, EffectClass, EffectProfile, Risk, ToolKey, Tri};
 
 use crate::read::{flag, set, text};
-use crate::source::{self, Entry, Node};
+use crate::source::{self, MapEntry, Node};
 use crate::{Contract, Diagnostic, Report, Source, Span, rules};
 
-pub use upstream::{Sighted, Upstream};
+pub use upstream::{Upstream, UpstreamStanding};
 
 /// What people accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lock {
     /// The accepted contracts, by `id@major`.
-    pub tools: BTreeMap<String, Arc<Accepted>>,
+    pub tools: BTreeMap<String, Arc<AcceptedContract>>,
     /// The accepted tools of servers, by `driver/tool`.
     pub upstream: BTreeMap<String, Upstream>,
     /// The digest of each governing file that was accepted, by its path from the workspace's root;
@@ -30,7 +30,7 @@ pub struct Lock {
 
 /// What was accepted of one contract.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Accepted {
+pub struct AcceptedContract {
     /// The digest of its effects.
     pub fingerprint: Digest,
     /// The digest of what a model is told.
@@ -63,11 +63,14 @@ pub struct Accepted {
     pub drivers: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Accepted {
+impl AcceptedContract {
     /// What accepting a contract as it is now means, with the drivers that claim it.
-    pub fn of(contract: &Contract, drivers: BTreeMap<String, BTreeSet<String>>) -> Accepted {
+    pub fn of(
+        contract: &Contract,
+        drivers: BTreeMap<String, BTreeSet<String>>,
+    ) -> AcceptedContract {
         let effects: &EffectProfile = &contract.effects;
-        Accepted {
+        AcceptedContract {
             fingerprint: effects.fingerprint(),
             schema: contract.schema_digest(),
             mutates: effects.mutates.clone(),
@@ -100,7 +103,7 @@ impl Accepted {
         if contract.effects.fingerprint() == self.fingerprint {
             return Vec::new();
         }
-        let now = Accepted::of(contract, BTreeMap::new());
+        let now = AcceptedContract::of(contract, BTreeMap::new());
         let mut ways = Vec::new();
         // What was accepted as anything cannot grow.
         if self.mutates_stated {
@@ -149,12 +152,12 @@ fn added<'a>(
 #[derive(Clone, Debug, PartialEq)]
 pub enum Standing {
     /// This was accepted.
-    Accepted(Arc<Accepted>),
+    Accepted(Arc<AcceptedContract>),
     /// Nothing: it may not be called before a person accepts it.
     New,
     /// It comes with the program and not from a file, so running the program accepts it. What was
     /// accepted is then said of the drivers in files that claim it.
-    Given(Option<Arc<Accepted>>),
+    Given(Option<Arc<AcceptedContract>>),
     /// The lock is damaged, and what it said of the contract may be lost.
     Lost,
 }
@@ -207,7 +210,7 @@ impl Lock {
 
     /// Takes the `[governing]` table and the `[[tool]]` and `[[upstream]]` entries of a piece; nothing
     /// else belongs there.
-    fn take(&mut self, entry: &Entry, report: &mut Report) {
+    fn take(&mut self, entry: &MapEntry, report: &mut Report) {
         let items = entry.value.items();
         if &*entry.key == "governing" && items.is_empty() {
             let digests = entry
@@ -324,14 +327,14 @@ fn quote(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
 
-fn accepted(node: &Node) -> Option<(String, Accepted)> {
+fn accepted(node: &Node) -> Option<(String, AcceptedContract)> {
     let mut approval = Approval::parse(text(node, "approval")?)?;
     approval.policies = set(node, "policies");
     let classes: Option<BTreeSet<EffectClass>> =
         set(node, "classes").iter().map(|class| EffectClass::parse(class)).collect();
     Some((
         text(node, "id")?.to_owned(),
-        Accepted {
+        AcceptedContract {
             fingerprint: Digest::from(text(node, "fingerprint")?),
             schema: Digest::from(text(node, "schema")?),
             mutates: set(node, "mutates"),

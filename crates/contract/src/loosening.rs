@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use haft_model::{DefaultDecision, Digest, Governance, Grant, Policy, PolicyRule};
 
-use crate::Kind;
+use crate::ManifestKind;
 use crate::settings::Settings;
 
 /// Everything that says what calls may do, as one reading has it.
@@ -62,12 +62,13 @@ pub fn loosened(before: &Governing<'_>, after: &Governing<'_>) -> Vec<Loosening>
         ));
     }
     let changed = changed(before, after);
-    let of_kind = |wanted: &[Kind]| {
-        let files =
-            changed.iter().filter(|(file, _)| Kind::of(file).is_some_and(|k| wanted.contains(&k)));
+    let of_kind = |wanted: &[ManifestKind]| {
+        let files = changed
+            .iter()
+            .filter(|(file, _)| ManifestKind::of(file).is_some_and(|k| wanted.contains(&k)));
         files.map(|(file, change)| (*file, *change)).collect::<Vec<_>>()
     };
-    let policies = of_kind(&[Kind::Policy]);
+    let policies = of_kind(&[ManifestKind::Policy]);
     if let Some(what) = grants(before.policies, after.policies) {
         found.extend(named(&policies, what));
     }
@@ -75,25 +76,28 @@ pub fn loosened(before: &Governing<'_>, after: &Governing<'_>) -> Vec<Loosening>
         found.extend(named(&policies, "the policies of AIP-7 are others than before"));
     }
     if before.governance != after.governance {
-        found.extend(named(&of_kind(&[Kind::Governance]), "the governance is another than before"));
+        found.extend(named(
+            &of_kind(&[ManifestKind::Governance]),
+            "the governance is another than before",
+        ));
     }
     for (file, change) in &changed {
-        let harmless = match Kind::of(file) {
+        let harmless = match ManifestKind::of(file) {
             // These were compared by what they say.
-            Some(Kind::Policy | Kind::Governance) => true,
+            Some(ManifestKind::Policy | ManifestKind::Governance) => true,
             // Beside the settings only programs of hooks have no kind.
             None => *file == settings::FILE,
             // A contract that gains or loses its action is held against what was accepted of it.
-            Some(Kind::Action) => *change != Change::Other,
+            Some(ManifestKind::Action) => *change != FileChange::Other,
             Some(
-                Kind::Tool
-                | Kind::Driver
-                | Kind::Cli
-                | Kind::Json
-                | Kind::Secrets
-                | Kind::Auth
-                | Kind::Runner
-                | Kind::Sandbox,
+                ManifestKind::Tool
+                | ManifestKind::Driver
+                | ManifestKind::Cli
+                | ManifestKind::Json
+                | ManifestKind::Secrets
+                | ManifestKind::Auth
+                | ManifestKind::Runner
+                | ManifestKind::Sandbox,
             ) => false,
         };
         if !harmless {
@@ -105,36 +109,36 @@ pub fn loosened(before: &Governing<'_>, after: &Governing<'_>) -> Vec<Loosening>
 
 /// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum FileChange {
     Added,
     Removed,
     Other,
 }
 
-impl Change {
+impl FileChange {
     fn words(self) -> &'static str {
         match self {
-            Change::Added => "it is new",
-            Change::Removed => "it is gone",
-            Change::Other => "it says something else than before",
+            FileChange::Added => "it is new",
+            FileChange::Removed => "it is gone",
+            FileChange::Other => "it says something else than before",
         }
     }
 }
 
 /// The files that came, went or say something else.
-fn changed<'g>(before: &'g Governing<'_>, after: &'g Governing<'_>) -> Vec<(&'g str, Change)> {
+fn changed<'g>(before: &'g Governing<'_>, after: &'g Governing<'_>) -> Vec<(&'g str, FileChange)> {
     let files: BTreeSet<&String> = before.files.keys().chain(after.files.keys()).collect();
     let change = |file: &'g String| match (before.files.get(file), after.files.get(file)) {
         (Some(then), Some(now)) if then == now => None,
-        (Some(_), Some(_)) => Some((file.as_str(), Change::Other)),
-        (None, _) => Some((file.as_str(), Change::Added)),
-        (Some(_), None) => Some((file.as_str(), Change::Removed)),
+        (Some(_), Some(_)) => Some((file.as_str(), FileChange::Other)),
+        (None, _) => Some((file.as_str(), FileChange::Added)),
+        (Some(_), None) => Some((file.as_str(), FileChange::Removed)),
     };
     files.into_iter().filter_map(change).collect()
 }
 
 /// The same said of each file that may be the cause, and of the settings where none changed.
-fn named(files: &[(&str, Change)], what: &str) -> Vec<Loosening> {
+fn named(files: &[(&str, FileChange)], what: &str) -> Vec<Loosening> {
     if files.is_empty() {
         return vec![Loosening::new(settings::FILE, what)];
     }

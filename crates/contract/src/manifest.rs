@@ -9,14 +9,14 @@ use crate::read::text;
 use crate::source::{self, Node, Syntax};
 use crate::{
     Action, AuthFile, Diagnostic, Driver, GovernanceFile, Interface, Report, SecretsFile, Source,
-    Tool, check_runner, check_sandbox, rules,
+    ToolManifest, check_runner, check_sandbox, rules,
 };
 
 /// What a file turned out to be.
 #[derive(Clone, Debug)]
-pub enum Manifest {
+pub enum ParsedManifest {
     /// A contract.
-    Tool(Arc<Tool>),
+    Tool(Arc<ToolManifest>),
     /// A driver, or a CLI bundle that acts as one.
     Driver(Arc<Driver>),
     /// An action.
@@ -34,7 +34,7 @@ pub enum Manifest {
     /// How one logs in to a service.
     Auth(Arc<AuthFile>),
     /// A block that other documents refer to: a runner or a sandbox.
-    Block(Kind),
+    Block(ManifestKind),
 }
 
 /// What came of reading one file.
@@ -43,7 +43,7 @@ pub struct Reading {
     /// The text, for those who show the diagnostics.
     pub source: Source,
     /// What could be used. Absent when an error keeps the manifest from being used.
-    pub manifest: Option<Manifest>,
+    pub manifest: Option<ParsedManifest>,
     /// The id it gives itself, readable even where the rest is not.
     pub id: Option<String>,
     /// What is wrong with it.
@@ -52,7 +52,7 @@ pub struct Reading {
 
 /// The kinds of document, told by their file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ManifestKind {
     /// `TOOL.md`
     Tool,
     /// `DRIVER.md`
@@ -77,65 +77,65 @@ pub enum Kind {
     Sandbox,
 }
 
-impl Kind {
+impl ManifestKind {
     /// The kind of a file, by its path; none for a file that is no manifest.
-    pub fn of(path: &str) -> Option<Kind> {
+    pub fn of(path: &str) -> Option<ManifestKind> {
         match path.rsplit('/').next()? {
-            "TOOL.md" => Some(Kind::Tool),
-            "DRIVER.md" => Some(Kind::Driver),
-            "CLI.md" => Some(Kind::Cli),
-            "ACTION.md" => Some(Kind::Action),
-            "TOOL.json" => Some(Kind::Json),
-            name if name.ends_with(".tool.json") => Some(Kind::Json),
-            "POLICY.md" => Some(Kind::Policy),
-            "GOVERNANCE.md" => Some(Kind::Governance),
-            "SECRETS.md" => Some(Kind::Secrets),
-            "AUTH.md" | "auth.md" => Some(Kind::Auth),
-            "RUNNER.md" => Some(Kind::Runner),
-            "SANDBOX.md" => Some(Kind::Sandbox),
+            "TOOL.md" => Some(ManifestKind::Tool),
+            "DRIVER.md" => Some(ManifestKind::Driver),
+            "CLI.md" => Some(ManifestKind::Cli),
+            "ACTION.md" => Some(ManifestKind::Action),
+            "TOOL.json" => Some(ManifestKind::Json),
+            name if name.ends_with(".tool.json") => Some(ManifestKind::Json),
+            "POLICY.md" => Some(ManifestKind::Policy),
+            "GOVERNANCE.md" => Some(ManifestKind::Governance),
+            "SECRETS.md" => Some(ManifestKind::Secrets),
+            "AUTH.md" | "auth.md" => Some(ManifestKind::Auth),
+            "RUNNER.md" => Some(ManifestKind::Runner),
+            "SANDBOX.md" => Some(ManifestKind::Sandbox),
             _ => None,
         }
     }
 }
 
-impl Kind {
+impl ManifestKind {
     /// How files of this kind hold their data.
     pub fn syntax(self) -> Syntax {
         match self {
-            Kind::Json => Syntax::Json,
-            Kind::Tool
-            | Kind::Driver
-            | Kind::Cli
-            | Kind::Action
-            | Kind::Policy
-            | Kind::Governance
-            | Kind::Secrets
-            | Kind::Auth
-            | Kind::Runner
-            | Kind::Sandbox => Syntax::Markdown,
+            ManifestKind::Json => Syntax::Json,
+            ManifestKind::Tool
+            | ManifestKind::Driver
+            | ManifestKind::Cli
+            | ManifestKind::Action
+            | ManifestKind::Policy
+            | ManifestKind::Governance
+            | ManifestKind::Secrets
+            | ManifestKind::Auth
+            | ManifestKind::Runner
+            | ManifestKind::Sandbox => Syntax::Markdown,
         }
     }
 
     /// The name of the schema that its AIP publishes.
     pub fn published(self) -> Option<&'static str> {
         match self {
-            Kind::Tool => Some("TOOL"),
-            Kind::Driver => Some("DRIVER"),
-            Kind::Cli => Some("CLI"),
-            Kind::Action => Some("ACTION"),
-            Kind::Policy => Some("POLICY"),
-            Kind::Governance => Some("GOVERNANCE"),
-            Kind::Secrets => Some("SECRETS"),
-            Kind::Auth => Some("AUTH"),
-            Kind::Sandbox => Some("SANDBOX"),
-            Kind::Json | Kind::Runner => None,
+            ManifestKind::Tool => Some("TOOL"),
+            ManifestKind::Driver => Some("DRIVER"),
+            ManifestKind::Cli => Some("CLI"),
+            ManifestKind::Action => Some("ACTION"),
+            ManifestKind::Policy => Some("POLICY"),
+            ManifestKind::Governance => Some("GOVERNANCE"),
+            ManifestKind::Secrets => Some("SECRETS"),
+            ManifestKind::Auth => Some("AUTH"),
+            ManifestKind::Sandbox => Some("SANDBOX"),
+            ManifestKind::Json | ManifestKind::Runner => None,
         }
     }
 }
 
 /// Reads one file, whose name says what it is.
 pub fn read(source: &Source, mut report: Report) -> Reading {
-    let kind = if report.has_errors() { None } else { Kind::of(source.file()) };
+    let kind = if report.has_errors() { None } else { ManifestKind::of(source.file()) };
     if kind.is_none() && !report.has_errors() {
         report.add(&rules::Y012, 0..0, "this file's name is not one of a manifest");
     }
@@ -143,18 +143,18 @@ pub fn read(source: &Source, mut report: Report) -> Reading {
 }
 
 /// Reads a text that is known to be of a kind and comes from no file.
-pub fn read_as(kind: Kind, source: &Source) -> Reading {
+pub fn read_as(kind: ManifestKind, source: &Source) -> Reading {
     read_kind(source, Some(kind), Report::new(source))
 }
 
-fn read_kind(source: &Source, kind: Option<Kind>, mut report: Report) -> Reading {
+fn read_kind(source: &Source, kind: Option<ManifestKind>, mut report: Report) -> Reading {
     let parsed =
         kind.and_then(|kind| Some((kind, source::parse(source, kind.syntax(), &mut report)?)));
     let manifest = parsed.map(|(kind, node)| {
         // Half a document would be faulted for its other half.
         let whole = !report.is_cut_short();
         let id = match kind {
-            Kind::Json => foreign::id(&node),
+            ManifestKind::Json => foreign::id(&node),
             _ => text(&node, "id").or_else(|| text(&node, "slug")).map(str::to_owned),
         };
         (whole.then(|| manifest(kind, source, &node, &mut report)).flatten(), id)
@@ -169,36 +169,51 @@ fn read_kind(source: &Source, kind: Option<Kind>, mut report: Report) -> Reading
     }
 }
 
-fn manifest(kind: Kind, source: &Source, node: &Node, report: &mut Report) -> Option<Manifest> {
+fn manifest(
+    kind: ManifestKind,
+    source: &Source,
+    node: &Node,
+    report: &mut Report,
+) -> Option<ParsedManifest> {
     match kind {
-        Kind::Tool => crate::tool::read(source, node, report).map(Manifest::Tool),
-        Kind::Driver => crate::driver::read(source, node, report).map(Manifest::Driver),
-        Kind::Cli => crate::bundle::read(source, node, report).map(Manifest::Driver),
-        Kind::Action => crate::action::read(source, node, report).map(Manifest::Action),
-        Kind::Json => foreign::read(source, node, report),
-        Kind::Policy => policy(source, node, report),
-        Kind::Governance => crate::governance::read(source, node, report).map(Manifest::Governance),
-        Kind::Secrets => crate::secrets::read(source, node, report).map(Manifest::Secrets),
-        Kind::Auth => crate::auth::read(source, node, report).map(Manifest::Auth),
-        Kind::Runner => {
-            check_runner(node, report);
-            Some(Manifest::Block(kind))
+        ManifestKind::Tool => crate::tool::read(source, node, report).map(ParsedManifest::Tool),
+        ManifestKind::Driver => {
+            crate::driver::read(source, node, report).map(ParsedManifest::Driver)
         }
-        Kind::Sandbox => {
+        ManifestKind::Cli => crate::bundle::read(source, node, report).map(ParsedManifest::Driver),
+        ManifestKind::Action => {
+            crate::action::read(source, node, report).map(ParsedManifest::Action)
+        }
+        ManifestKind::Json => foreign::read(source, node, report),
+        ManifestKind::Policy => policy(source, node, report),
+        ManifestKind::Governance => {
+            crate::governance::read(source, node, report).map(ParsedManifest::Governance)
+        }
+        ManifestKind::Secrets => {
+            crate::secrets::read(source, node, report).map(ParsedManifest::Secrets)
+        }
+        ManifestKind::Auth => crate::auth::read(source, node, report).map(ParsedManifest::Auth),
+        ManifestKind::Runner => {
+            check_runner(node, report);
+            Some(ParsedManifest::Block(kind))
+        }
+        ManifestKind::Sandbox => {
             check_sandbox(node, report);
-            Some(Manifest::Block(kind))
+            Some(ParsedManifest::Block(kind))
         }
     }
 }
 
 /// Two AIPs call their document POLICY.md; `schema` tells them apart, or `doctype` where it is missing.
-fn policy(source: &Source, node: &Node, report: &mut Report) -> Option<Manifest> {
+fn policy(source: &Source, node: &Node, report: &mut Report) -> Option<ParsedManifest> {
     // Another version of either has a rule of its own to say so.
     let family = text(node, "schema").map(|schema| schema.split('/').next().unwrap_or(schema));
     match (family, text(node, "doctype")) {
-        (Some("policy"), _) => crate::policy::read(source, node, report).map(Manifest::Policy),
+        (Some("policy"), _) => {
+            crate::policy::read(source, node, report).map(ParsedManifest::Policy)
+        }
         (Some("agentgovernance"), _) | (None, Some("policy")) => {
-            crate::policy_rule::read(node, report).map(Manifest::PolicyRule)
+            crate::policy_rule::read(node, report).map(ParsedManifest::PolicyRule)
         }
         _ => {
             report

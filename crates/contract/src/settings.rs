@@ -26,7 +26,7 @@ pub struct Settings {
     /// Where things are kept.
     pub store: Store,
     /// Where callers are heard.
-    pub server: Server,
+    pub server: ServerSettings,
     /// Who calls and who answers.
     #[serde(rename = "actor")]
     pub actors: Vec<Actor>,
@@ -40,7 +40,7 @@ pub struct Settings {
     #[serde(rename = "surface")]
     pub surfaces: Vec<SurfaceSettings>,
     /// How much may run.
-    pub limits: Limits,
+    pub limits: LimitSettings,
     /// Where spans of calls are sent.
     pub telemetry: Telemetry,
 }
@@ -156,7 +156,7 @@ impl Default for Store {
 
 /// `[server]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Server {
+pub struct ServerSettings {
     /// `<host>:<port>`.
     pub listen: String,
     /// The names that callers from outside know it by.
@@ -169,9 +169,9 @@ pub struct Server {
     pub max_sessions_per_actor: usize,
 }
 
-impl Default for Server {
-    fn default() -> Server {
-        Server {
+impl Default for ServerSettings {
+    fn default() -> ServerSettings {
+        ServerSettings {
             listen: "127.0.0.1:7311".into(),
             hosts: BTreeSet::new(),
             oauth: None,
@@ -274,7 +274,7 @@ pub struct SurfaceSettings {
 
 /// `[limits]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Limits {
+pub struct LimitSettings {
     /// How many calls run at once.
     pub max_parallel: u64,
     /// How many calls in how long.
@@ -287,9 +287,9 @@ pub struct Limits {
     pub form_ms: Option<u64>,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for LimitSettings {
+    fn default() -> LimitSettings {
+        LimitSettings {
             max_parallel: 10,
             rates: Vec::new(),
             drivers: Vec::new(),

@@ -19,7 +19,7 @@ pub use schema::json_schema;
 pub use strangers::strangers;
 
 use crate::diagnostic::Rule;
-use form::Form;
+use form::TextFormat;
 
 /// What one map may hold.
 pub struct Shape {
@@ -30,7 +30,7 @@ pub struct Shape {
     /// The fields.
     pub fields: &'static [Field],
     /// Fields that once belonged here, or that people expect here.
-    pub moved: &'static [Moved],
+    pub moved: &'static [MovedField],
 }
 
 /// What happens to a field that a shape does not list.
@@ -68,7 +68,7 @@ pub enum Need {
 }
 
 /// A field that does not belong here any more.
-pub struct Moved {
+pub struct MovedField {
     /// Its name.
     pub name: &'static str,
     /// The rule that refuses it.
@@ -84,7 +84,7 @@ pub enum Takes {
     /// Text of some length.
     Text(usize, usize),
     /// Text of some form.
-    Formed(&'static Form),
+    Formed(&'static TextFormat),
     /// One of these words.
     Word(&'static [&'static str]),
     /// A whole number in a range.
@@ -98,7 +98,7 @@ pub enum Takes {
     /// A list in which nothing stands twice.
     Set(&'static Takes),
     /// A map from names of the author's choosing.
-    Names(Option<&'static Form>, &'static Takes),
+    Names(Option<&'static TextFormat>, &'static Takes),
     /// A map of one shape.
     Map(&'static Shape),
     /// A map whose field decides its shape.

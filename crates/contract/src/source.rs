@@ -8,7 +8,7 @@ mod text;
 mod toml;
 mod yaml;
 
-pub use node::{Entry, Node, Value};
+pub use node::{MapEntry, Node, Value};
 pub use text::{LARGEST, Source, Span};
 
 use crate::Report;

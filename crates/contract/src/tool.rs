@@ -21,7 +21,7 @@ pub(crate) use lint::object_schema;
 
 /// A contract as its author wrote it.
 #[derive(Clone, Debug)]
-pub struct Tool {
+pub struct ToolManifest {
     /// The file it came from.
     pub file: Arc<str>,
     /// Its name for people.
@@ -72,7 +72,7 @@ pub struct Tool {
     pub metadata: Json,
 }
 
-impl Tool {
+impl ToolManifest {
     /// A contract that says what it is and leaves everything else unsaid.
     pub(crate) fn bare(
         file: &Arc<str>,
@@ -80,8 +80,8 @@ impl Tool {
         key: ToolKey,
         version: &str,
         description: &str,
-    ) -> Tool {
-        Tool {
+    ) -> ToolManifest {
+        ToolManifest {
             file: file.clone(),
             name: name.into(),
             key,
@@ -139,14 +139,14 @@ pub struct Example {
 pub const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 
 /// Reads a TOOL.md's frontmatter.
-pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<Arc<Tool>> {
+pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<Arc<ToolManifest>> {
     check(node, &documents::tool::TOOL, "T001", report);
     let tool = from_node(source.file(), node)?;
     lint::check(&tool, node, report);
     Some(Arc::new(tool))
 }
 
-fn from_node(file: &Arc<str>, node: &Node) -> Option<Tool> {
+fn from_node(file: &Arc<str>, node: &Node) -> Option<ToolManifest> {
     let version = shared(node, "version")?;
     let metadata = node.get("metadata");
     let haft = metadata.and_then(|metadata| metadata.get("haft"));
@@ -155,7 +155,7 @@ fn from_node(file: &Arc<str>, node: &Node) -> Option<Tool> {
         let names = constraints.map(|node| list(node, key)).unwrap_or_default();
         names.iter().filter_map(|name| DriverKind::parse(name)).collect()
     };
-    Some(Tool {
+    Some(ToolManifest {
         file: file.clone(),
         name: shared(node, "name")?,
         key: ToolKey { id: ToolId::from(text(node, "id")?), major: range::major(&version)? },

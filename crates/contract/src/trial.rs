@@ -1,6 +1,6 @@
 //! Reading a document in a test, and what came of it in a line each.
 
-use crate::{Manifest, Reading, Report, Source, read};
+use crate::{ParsedManifest, Reading, Report, Source, read};
 
 /// Reads a file that holds this frontmatter.
 pub(crate) fn reading(file: &str, frontmatter: &str) -> Reading {
@@ -10,7 +10,7 @@ pub(crate) fn reading(file: &str, frontmatter: &str) -> Reading {
 }
 
 /// What a good file turned out to be.
-pub(crate) fn good(file: &str, frontmatter: &str) -> Manifest {
+pub(crate) fn good(file: &str, frontmatter: &str) -> ParsedManifest {
     let reading = reading(file, frontmatter);
     assert_eq!(lines(&reading), Vec::<String>::new());
     reading.manifest.unwrap()

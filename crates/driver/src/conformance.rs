@@ -18,7 +18,7 @@ use haft_policy::Permit;
 use crate::{Driver, Failure, Output};
 pub use examples::{Sample, differs, examples};
 pub use hostile::{Hostile, Ill, hardened};
-use round::{Answer, Round, Seen};
+use round::{Round, RoundReport, SubmitReply};
 
 /// What "soon" means: how long a driver may go on once it was called off or its time is over.
 pub const SOON: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// One call to hold a driver to. It is carried out more than once, so it has to bear that.
 #[derive(Clone, Copy)]
-pub struct Case<'a> {
+pub struct ConformanceCase<'a> {
     /// What breaches call it.
     pub name: &'a str,
     /// The call.
@@ -63,7 +63,7 @@ pub struct Breach {
 /// - It has no effect where its clearance has expired.
 /// - What it says of the effect agrees with what it reported and with the code it failed with.
 /// - Its output is no larger than the case allows.
-pub async fn check(driver: &dyn Driver, cases: &[Case<'_>]) -> Vec<Breach> {
+pub async fn check(driver: &dyn Driver, cases: &[ConformanceCase<'_>]) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for case in cases {
         for (name, round) in rounds() {
@@ -85,12 +85,12 @@ const MOST_CHECKS: usize = 8;
 /// Holds a driver of ours to its last check: a process that stood still after its submission, at whatever
 /// point, sends nothing. The clearance passes the check of [`crate::Link::submit`], and in each round one
 /// more, until the driver gets through.
-pub async fn check_clearance(driver: &dyn Driver, cases: &[Case<'_>]) -> Vec<Breach> {
+pub async fn check_clearance(driver: &dyn Driver, cases: &[ConformanceCase<'_>]) -> Vec<Breach> {
     let mut breaches = Vec::new();
     let name = "clearance expires";
     for case in cases {
         for passes in 1..=MOST_CHECKS {
-            let answer = Answer::Expires(passes);
+            let answer = SubmitReply::Expires(passes);
             let round = Round { answer, cancel: None, deadline: PATIENCE };
             let seen = round::carry_out(driver, case, round, None).await;
             let mut found = judge(driver, case, round, &seen);
@@ -112,19 +112,24 @@ pub async fn check_clearance(driver: &dyn Driver, cases: &[Case<'_>]) -> Vec<Bre
 }
 
 fn rounds() -> [(&'static str, Round); 7] {
-    let alone = Round { answer: Answer::Recorded, cancel: None, deadline: PATIENCE };
+    let alone = Round { answer: SubmitReply::Recorded, cancel: None, deadline: PATIENCE };
     [
         ("called off before", Round { cancel: Some(Duration::ZERO), ..alone }),
         ("too late", Round { deadline: Duration::ZERO, ..alone }),
-        ("submission refused", Round { answer: Answer::Refused, ..alone }),
-        ("clearance expired", Round { answer: Answer::Expires(0), ..alone }),
+        ("submission refused", Round { answer: SubmitReply::Refused, ..alone }),
+        ("clearance expired", Round { answer: SubmitReply::Expires(0), ..alone }),
         ("called off", Round { cancel: Some(SHORTLY), ..alone }),
         ("out of time", Round { deadline: SHORTLY, ..alone }),
         ("left alone", alone),
     ]
 }
 
-fn judge(driver: &dyn Driver, case: &Case<'_>, round: Round, seen: &Seen) -> Vec<String> {
+fn judge(
+    driver: &dyn Driver,
+    case: &ConformanceCase<'_>,
+    round: Round,
+    seen: &RoundReport,
+) -> Vec<String> {
     let mut found = Vec::new();
     let mut breach = |broken: bool, what: String| {
         if broken {
@@ -144,7 +149,7 @@ fn judge(driver: &dyn Driver, case: &Case<'_>, round: Round, seen: &Seen) -> Vec
     };
     let reports = driver.reports_submission(case.plan);
     let silent = reports && seen.submissions == 0;
-    let refused = round.answer == Answer::Refused && seen.submissions > 0;
+    let refused = round.answer == SubmitReply::Refused && seen.submissions > 0;
     breach(
         silent && (effect.may_have_happened() || seen.effects > 0),
         format!("it had an effect, `{effect}`, and submitted nothing"),
@@ -178,7 +183,7 @@ fn too_large(output: &Output, most: usize) -> Option<String> {
 }
 
 /// Where a failure says one thing by its code and another by its effect.
-fn contradiction(failure: &Failure, seen: &Seen) -> Option<String> {
+fn contradiction(failure: &Failure, seen: &RoundReport) -> Option<String> {
     let (code, effect) = (failure.stop.code, failure.effect);
     if failure.stop.message.lines().count() != 1 {
         return Some("its failure is not told in one line".to_owned());

@@ -39,12 +39,12 @@ pub trait Hook: Send + Sync {
     }
 
     /// Hears it. An error is a source that failed, with the reason.
-    fn hear<'a>(&'a self, heard: Heard<'a>) -> BoxFuture<'a, Result<HookAnswer, String>>;
+    fn hear<'a>(&'a self, heard: HookInput<'a>) -> BoxFuture<'a, Result<HookAnswer, String>>;
 }
 
 /// What a hook is shown: the observable copy, never what will run.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard<'a> {
+pub struct HookInput<'a> {
     /// Who called.
     pub actor: &'a Actor,
     /// What was understood.

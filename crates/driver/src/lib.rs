@@ -30,12 +30,12 @@ pub use haft_policy::{
     BackendTargets, CommandLine, PathTarget, ProgramFile, TargetGuard, TargetKinds, Targets,
     path_texts,
 };
-pub use hook::{Heard, Hook, HookAnswer};
+pub use hook::{Hook, HookAnswer, HookInput};
 pub use line::Listener;
-pub use link::{Link, Said};
+pub use link::{DriverMessage, Link};
 pub use output::{ExactNumber, Failure, Output};
 pub use tokio_util::sync::CancellationToken as Cancel;
-pub use vault::{Asked, Opened, Safe, Vault, Withheld};
+pub use vault::{OpenedSecret, Safe, SecretRequest, Vault, Withheld};
 
 /// Work that is under way.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -11,13 +11,13 @@ use std::task::{Poll, Waker};
 
 use tokio::sync::Semaphore;
 
-use crate::Said;
+use crate::DriverMessage;
 
 /// How much may wait to be heard; whoever says more waits.
 const MOST: usize = 64;
 
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct SharedChannel {
     /// As many as may still be said. Closed when nobody listens any more.
     room: Semaphore,
     unheard: Mutex<Unheard>,
@@ -25,7 +25,7 @@ pub(crate) struct Line {
 
 #[derive(Debug, Default)]
 struct Unheard {
-    said: VecDeque<Said>,
+    said: VecDeque<DriverMessage>,
     listener: Option<Waker>,
     deaf: bool,
 }
@@ -34,28 +34,28 @@ struct Unheard {
 #[derive(Debug)]
 pub(crate) struct Deaf;
 
-impl Line {
-    pub(crate) fn new() -> (Arc<Line>, Listener) {
-        let line = Line { room: Semaphore::new(MOST), unheard: Mutex::default() };
+impl SharedChannel {
+    pub(crate) fn new() -> (Arc<SharedChannel>, Listener) {
+        let line = SharedChannel { room: Semaphore::new(MOST), unheard: Mutex::default() };
         let line = Arc::new(line);
         (line.clone(), Listener(line))
     }
 
     /// Says something, as soon as there is room for it.
-    pub(crate) async fn say(&self, said: Said) -> Result<(), Deaf> {
+    pub(crate) async fn say(&self, said: DriverMessage) -> Result<(), Deaf> {
         self.room.acquire().await.map_err(|_| Deaf)?.forget();
         self.put(said)
     }
 
     /// Says something, unless there is no room for it.
-    pub(crate) fn offer(&self, said: Said) {
+    pub(crate) fn offer(&self, said: DriverMessage) {
         if let Ok(room) = self.room.try_acquire() {
             room.forget();
             let _ = self.put(said);
         }
     }
 
-    fn put(&self, said: Said) -> Result<(), Deaf> {
+    fn put(&self, said: DriverMessage) -> Result<(), Deaf> {
         let listener = {
             let mut unheard = self.unheard();
             if unheard.deaf {
@@ -75,11 +75,11 @@ impl Line {
 
 /// Where a driver's [`Link`](crate::Link) is heard.
 #[derive(Debug)]
-pub struct Listener(Arc<Line>);
+pub struct Listener(Arc<SharedChannel>);
 
 impl Listener {
     /// The next thing that is said. It waits for ever where nothing is.
-    pub async fn next(&mut self) -> Said {
+    pub async fn next(&mut self) -> DriverMessage {
         poll_fn(|context| {
             let mut unheard = self.0.unheard();
             match unheard.said.pop_front() {
@@ -94,12 +94,12 @@ impl Listener {
     }
 
     /// What was said already and not heard yet.
-    pub fn unheard(&mut self) -> Option<Said> {
+    pub fn unheard(&mut self) -> Option<DriverMessage> {
         let said = self.0.unheard().said.pop_front();
         said.map(|said| self.heard(said))
     }
 
-    fn heard(&self, said: Said) -> Said {
+    fn heard(&self, said: DriverMessage) -> DriverMessage {
         self.0.room.add_permits(1);
         said
     }
@@ -130,12 +130,12 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_says_more_than_there_is_room_for_waits_until_it_is_heard() {
-        let (line, mut listener) = Line::new();
+        let (line, mut listener) = SharedChannel::new();
         for _ in 0..MOST {
-            line.say(Said::CancelHeard).await.unwrap();
+            line.say(DriverMessage::CancelHeard).await.unwrap();
         }
-        line.offer(Said::CancelHeard);
-        let mut more = pin!(line.say(Said::CancelHeard));
+        line.offer(DriverMessage::CancelHeard);
+        let mut more = pin!(line.say(DriverMessage::CancelHeard));
         let mut idle = Context::from_waker(Waker::noop());
         assert!(more.as_mut().poll(&mut idle).is_pending());
         listener.next().await;
@@ -149,22 +149,22 @@ mod tests {
 
     #[tokio::test]
     async fn where_nobody_listens_any_more_nobody_waits() {
-        let (line, listener) = Line::new();
+        let (line, listener) = SharedChannel::new();
         let (reply, answered) = tokio::sync::oneshot::channel();
-        line.say(Said::Submit(reply)).await.unwrap();
+        line.say(DriverMessage::Submit(reply)).await.unwrap();
         drop(listener);
         assert!(answered.await.is_err());
-        assert!(line.say(Said::CancelHeard).await.is_err());
+        assert!(line.say(DriverMessage::CancelHeard).await.is_err());
     }
 
     #[tokio::test]
     async fn a_word_wakes_the_listener_and_the_end_of_the_line_does_not() {
-        let (line, mut listener) = Line::new();
+        let (line, mut listener) = SharedChannel::new();
         let count = Arc::new(Bell::default());
         let waker = Waker::from(count.clone());
         let mut context = Context::from_waker(&waker);
         assert!(pin!(listener.next()).poll(&mut context).is_pending());
-        line.say(Said::CancelHeard).await.unwrap();
+        line.say(DriverMessage::CancelHeard).await.unwrap();
         assert_eq!(count.rang(), 1);
         assert!(pin!(listener.next()).poll(&mut context).is_ready());
         assert!(pin!(listener.next()).poll(&mut context).is_pending());

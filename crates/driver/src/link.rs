@@ -7,13 +7,13 @@ use haft_model::{Code, Content, EffectState, Progress, Secret, Stop};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::line::{Line, Listener};
+use crate::line::{Listener, SharedChannel};
 use crate::vault::closed;
 use crate::{Clearance, Failure, Inquiry, Remark};
 
 /// What a driver says while it runs.
 #[derive(Debug)]
-pub enum Said {
+pub enum DriverMessage {
     /// How far it is.
     Progress(Progress),
     /// Part of the answer.
@@ -48,28 +48,28 @@ pub enum Said {
 
 /// A driver's line to whoever runs it.
 #[derive(Clone, Debug)]
-pub struct Link(Arc<Line>);
+pub struct Link(Arc<SharedChannel>);
 
 impl Link {
     /// A link, and the end at which it is heard.
     pub fn new() -> (Link, Listener) {
-        let (line, listener) = Line::new();
+        let (line, listener) = SharedChannel::new();
         (Link(line), listener)
     }
 
     /// Says how far the work is.
     pub async fn progress(&self, progress: Progress) {
-        let _ = self.0.say(Said::Progress(progress)).await;
+        let _ = self.0.say(DriverMessage::Progress(progress)).await;
     }
 
     /// The same without waiting: what nobody has the time to hear is left out.
     pub fn offer_progress(&self, progress: Progress) {
-        self.0.offer(Said::Progress(progress));
+        self.0.offer(DriverMessage::Progress(progress));
     }
 
     /// Hands over part of the answer.
     pub async fn partial(&self, content: Vec<Content>) {
-        let _ = self.0.say(Said::Partial(content)).await;
+        let _ = self.0.say(DriverMessage::Partial(content)).await;
     }
 
     /// Asks whoever called; each answer is under the name of its inquiry.
@@ -79,23 +79,23 @@ impl Link {
     ) -> Result<BTreeMap<String, Value>, Stop> {
         let nobody = || Stop::new(Code::ApprovalRequired, "nobody is there who could be asked");
         let (reply, answered) = oneshot::channel();
-        self.0.say(Said::Ask { asked, reply }).await.map_err(|_| nobody())?;
+        self.0.say(DriverMessage::Ask { asked, reply }).await.map_err(|_| nobody())?;
         answered.await.map_err(|_| nobody())?
     }
 
     /// Says that the rest takes long, so that a caller who can come back for the answer goes on.
     pub async fn backgrounded(&self) {
-        let _ = self.0.say(Said::Backgrounded).await;
+        let _ = self.0.say(DriverMessage::Backgrounded).await;
     }
 
     /// Hands on what a backend has to say.
     pub async fn remark(&self, remark: Remark) {
-        let _ = self.0.say(Said::Remark(remark)).await;
+        let _ = self.0.say(DriverMessage::Remark(remark)).await;
     }
 
     /// Says that the wish to stop was heard.
     pub async fn cancel_heard(&self) {
-        let _ = self.0.say(Said::CancelHeard).await;
+        let _ = self.0.say(DriverMessage::CancelHeard).await;
     }
 
     /// Says that the effect begins now, and waits until that is on record. Where it cannot be put on
@@ -103,7 +103,7 @@ impl Link {
     /// clearance again right before its first byte, and submits again before each further request that
     /// may act: the lease is renewed for it, and the deadline of the attempt moves.
     pub async fn submit(&self) -> Result<Clearance, Failure> {
-        let clearance = self.recorded(Said::Submit).await?;
+        let clearance = self.recorded(DriverMessage::Submit).await?;
         clearance.check()?;
         Ok(clearance)
     }
@@ -114,19 +114,19 @@ impl Link {
         slug: String,
         outcome: Result<Secret, Stop>,
     ) -> Result<Secret, Failure> {
-        let said = |reply| Said::Wanted { slug, outcome: outcome.clone(), reply };
+        let said = |reply| DriverMessage::Wanted { slug, outcome: outcome.clone(), reply };
         self.recorded(said).await?;
         outcome.map_err(closed)
     }
 
     pub(crate) async fn hide(&self, made: Secret) {
-        let _ = self.0.say(Said::Hide(made)).await;
+        let _ = self.0.say(DriverMessage::Hide(made)).await;
     }
 
     /// Says something and waits until it is on record.
     async fn recorded<T>(
         &self,
-        said: impl FnOnce(oneshot::Sender<Result<T, Stop>>) -> Said,
+        said: impl FnOnce(oneshot::Sender<Result<T, Stop>>) -> DriverMessage,
     ) -> Result<T, Failure> {
         let (sender, receiver) = oneshot::channel();
         let gone = || {

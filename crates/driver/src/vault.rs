@@ -9,12 +9,15 @@ use crate::{BoxFuture, Failure, Link};
 /// Where secrets are kept. Whether somebody may have one is settled before anything is looked up.
 pub trait Vault: Send + Sync {
     /// One secret, for whoever asked.
-    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>>;
+    fn open<'a>(
+        &'a self,
+        asked: SecretRequest<'a>,
+    ) -> BoxFuture<'a, Result<OpenedSecret, Withheld>>;
 }
 
 /// Who wants which secret, and for what.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct SecretRequest<'a> {
     /// Its slug, or the name that templates have for it.
     pub name: &'a str,
     /// Who called.
@@ -29,7 +32,7 @@ pub struct Asked<'a> {
 
 /// A secret that was opened.
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct OpenedSecret {
     /// Which.
     pub slug: String,
     /// Its value.
@@ -68,7 +71,7 @@ impl<'a> Safe<'a> {
             None => Err(nowhere(name)),
         };
         let (slug, outcome) = match outcome {
-            Ok(Opened { slug, value }) => (slug, Ok(value)),
+            Ok(OpenedSecret { slug, value }) => (slug, Ok(value)),
             Err(Withheld { slug, stop }) => (slug, Err(stop)),
         };
         self.link.wanted(slug, outcome).await
@@ -79,9 +82,15 @@ impl<'a> Safe<'a> {
         self.link.hide(made.clone()).await;
     }
 
-    fn asked<'b>(&'b self, name: &'b str) -> Asked<'b> {
+    fn asked<'b>(&'b self, name: &'b str) -> SecretRequest<'b> {
         let plan = self.plan;
-        Asked { name, actor: &plan.actor, tool: &plan.tool, plan, driver: &plan.route.driver }
+        SecretRequest {
+            name,
+            actor: &plan.actor,
+            tool: &plan.tool,
+            plan,
+            driver: &plan.route.driver,
+        }
     }
 }
 

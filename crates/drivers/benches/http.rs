@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use haft_driver::{Attempt, Cancel, Driver as _, Link, Said};
-use haft_drivers::{Declared, Http};
+use haft_driver::{Attempt, Cancel, Driver as _, DriverMessage, Link};
+use haft_drivers::{DeclaredEntries, Http};
 use haft_model::{Plan, Timestamp, ToolKey, Tri};
 use haft_policy::Permit;
 use haft_sandbox::AddressGuard;
@@ -109,7 +109,7 @@ impl Call {
             }}}],
         });
         let serves = vec![(ToolKey::new("shop.order", 1), 0)];
-        let declared = move || Declared { manifest, serves };
+        let declared = move || DeclaredEntries { manifest, serves };
         let driver = Http::new(declared, AddressGuard::public(), Timestamp::now);
         let mut plan = plans::plan("shop.order", "shop", json!({"order": "o-1", "n": 7}));
         let effects = Arc::make_mut(&mut plan.effects);
@@ -129,7 +129,7 @@ impl Call {
             tokio::select! {
                 biased;
                 result = &mut run => break result,
-                said = heard.next() => if let Said::Submit(answer) = said {
+                said = heard.next() => if let DriverMessage::Submit(answer) = said {
                     let _ = answer.send(Ok(haft_driver::Clearance::default()));
                 },
             }

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_driver::{Attempt, Cancel, Driver as _, Link};
-use haft_drivers::{Declared, Mcp, Place};
+use haft_drivers::{DeclaredEntries, Mcp, WorkingFolder};
 use haft_model::{Plan, ToolKey, Tri};
 use haft_policy::Permit;
-use haft_sandbox::{Access, AddressGuard, Confined, Launcher, Shown, Walls};
+use haft_sandbox::{Access, AddressGuard, ConfinedProgram, Launcher, MountedPath, Walls};
 use haft_testkit::Folder;
 use rmcp::RoleClient;
 use rmcp::model::CallToolRequestParams;
@@ -62,7 +62,7 @@ fn ours() -> Arc<Ours> {
         "id": "bench", "kind": "mcp", "server": {"kind": "binary", "path": SERVER}, "transport": "stdio",
         "implements": [{"tool": "echo", "version": "^1", "metadata": {"mcp": {"tool_name": "echo"}}}],
     });
-    let place = Place {
+    let place = WorkingFolder {
         root: folder.path().to_owned(),
         hidden: Vec::new(),
         programs: Vec::new(),
@@ -72,7 +72,7 @@ fn ours() -> Arc<Ours> {
         secrets: Default::default(),
     };
     let serves = vec![(ToolKey::new("echo", 1), 0)];
-    let mcp = Mcp::new(move || Declared { manifest, serves }, place);
+    let mcp = Mcp::new(move || DeclaredEntries { manifest, serves }, place);
     let mut plan = plans::plan("echo", "bench", json!({"text": "hello"}));
     Arc::make_mut(&mut plan.effects).facts.read_only = Tri::Yes;
     let permit = plans::permit(&plan);
@@ -95,12 +95,12 @@ fn walls() -> Walls {
 /// The library alone, over the same kind of process.
 async fn theirs() -> Arc<RunningService<RoleClient, ()>> {
     let folder = Folder::new();
-    let shown = |path: &Path| Shown { path: path.to_owned(), access: Access::Read };
-    let confined = Confined {
+    let shown = |path: &Path| MountedPath { path: path.to_owned(), access: Access::Read };
+    let confined = ConfinedProgram {
         program: SERVER.into(),
         shown: vec![shown(Path::new(SERVER)), shown(folder.path())],
         cwd: folder.path().to_owned(),
-        ..Confined::default()
+        ..ConfinedProgram::default()
     };
     let mut running = confined.start(&walls()).unwrap();
     let ends = (std::mem::take(&mut running.stdout), running.stdin.take().unwrap());

@@ -22,12 +22,12 @@ use haft_model::{Code, Plan, Stop, Timestamp, ToolKey};
 use haft_sandbox::AddressGuard;
 use serde_json::Value;
 
-use crate::ending::{blocking, called_off, late, running, unread, unsent, while_running};
-use crate::http::reach::host_of;
+use crate::failure::{blocking, called_off, late, running, unread, unsent, while_running};
+use crate::http::egress_allowlist::host_of;
 use crate::watch::Watch;
-use crate::web::{Lookup, look_up};
-pub(crate) use place::Place;
-pub(crate) use refusal::Refusal;
+use crate::web::{DnsLookup, look_up};
+pub(crate) use place::WorkspacePath;
+pub(crate) use refusal::PathRefusal;
 pub(crate) use root::Root;
 
 /// The driver of the builtin tools. Its files are those of one workspace, and its addresses those
@@ -37,12 +37,12 @@ pub struct Builtin {
     root: Root,
     guard: AddressGuard,
     clock: fn() -> Timestamp,
-    lookup: Lookup,
+    lookup: DnsLookup,
 }
 
 /// The tools, by the names that contracts call them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tool {
+enum BuiltinTool {
     FsList,
     FsRead,
     FsWrite,
@@ -72,7 +72,7 @@ impl Builtin {
 
     /// The same tools where hooks and drivers execute files of the workspace and Haft keeps files of its
     /// own there: neither is written.
-    pub fn protecting(self, place: &crate::Place) -> Builtin {
+    pub fn protecting(self, place: &crate::WorkingFolder) -> Builtin {
         Builtin { root: self.root.protecting(place.programs.clone(), place.hidden.clone()), ..self }
     }
 
@@ -82,19 +82,19 @@ impl Builtin {
     }
 }
 
-impl Tool {
-    fn of(plan: &Plan) -> Result<Tool, Stop> {
-        Tool::named(plan.tool.id.as_str())
+impl BuiltinTool {
+    fn of(plan: &Plan) -> Result<BuiltinTool, Stop> {
+        BuiltinTool::named(plan.tool.id.as_str())
     }
 
-    fn named(id: &str) -> Result<Tool, Stop> {
+    fn named(id: &str) -> Result<BuiltinTool, Stop> {
         match id {
-            "fs.list" => Ok(Tool::FsList),
-            "fs.read" => Ok(Tool::FsRead),
-            "fs.write" => Ok(Tool::FsWrite),
-            "http.fetch" => Ok(Tool::HttpFetch),
-            "text.search" => Ok(Tool::TextSearch),
-            "time.now" => Ok(Tool::TimeNow),
+            "fs.list" => Ok(BuiltinTool::FsList),
+            "fs.read" => Ok(BuiltinTool::FsRead),
+            "fs.write" => Ok(BuiltinTool::FsWrite),
+            "http.fetch" => Ok(BuiltinTool::HttpFetch),
+            "text.search" => Ok(BuiltinTool::TextSearch),
+            "time.now" => Ok(BuiltinTool::TimeNow),
             other => Err(Stop::new(Code::RouteNone, format!("there is no builtin tool `{other}`"))),
         }
     }
@@ -103,25 +103,30 @@ impl Tool {
 impl Driver for Builtin {
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
         let input = plan.mapped();
-        match Tool::of(plan)? {
-            Tool::FsList => fs_list::Asked::of(&input).map(drop),
-            Tool::FsRead => fs_read::Asked::of(&input).map(drop),
-            Tool::FsWrite => fs_write::Asked::of(&input)?.refuse_state(&self.root),
-            Tool::HttpFetch => fetch::asked(&input, &self.guard).map(drop),
-            Tool::TextSearch => text_search::Asked::of(&input).map(drop),
-            Tool::TimeNow => Ok(()),
+        match BuiltinTool::of(plan)? {
+            BuiltinTool::FsList => fs_list::ListInput::of(&input).map(drop),
+            BuiltinTool::FsRead => fs_read::ReadInput::of(&input).map(drop),
+            BuiltinTool::FsWrite => fs_write::WriteInput::of(&input)?.refuse_state(&self.root),
+            BuiltinTool::HttpFetch => fetch::asked(&input, &self.guard).map(drop),
+            BuiltinTool::TextSearch => text_search::SearchInput::of(&input).map(drop),
+            BuiltinTool::TimeNow => Ok(()),
         }
     }
 
     fn targets(&self, plan: &Plan, kinds: TargetKinds) -> Targets {
         let (input, mut targets) = (plan.mapped(), Targets::default());
-        match Tool::of(plan) {
-            Ok(Tool::HttpFetch) if kinds.urls => {
+        match BuiltinTool::of(plan) {
+            Ok(BuiltinTool::HttpFetch) if kinds.urls => {
                 let url = fetch::asked(&input, &self.guard);
                 targets.urls.extend(url.iter().map(|url| url.as_str().to_owned()));
             }
-            Ok(Tool::FsList | Tool::FsRead | Tool::FsWrite | Tool::TextSearch) if kinds.paths => {
-                let place = Place::of(&input);
+            Ok(
+                BuiltinTool::FsList
+                | BuiltinTool::FsRead
+                | BuiltinTool::FsWrite
+                | BuiltinTool::TextSearch,
+            ) if kinds.paths => {
+                let place = WorkspacePath::of(&input);
                 let target = place.map(|place| self.root.target(&place));
                 targets.paths.push(target.unwrap_or(PathTarget::Unresolved));
             }
@@ -131,27 +136,31 @@ impl Driver for Builtin {
     }
 
     fn reports_submission(&self, plan: &Plan) -> bool {
-        matches!(Tool::of(plan), Ok(Tool::FsWrite | Tool::HttpFetch))
+        matches!(BuiltinTool::of(plan), Ok(BuiltinTool::FsWrite | BuiltinTool::HttpFetch))
     }
 
     fn destination(&self, tool: &ToolKey, input: &Value) -> Option<String> {
-        match Tool::named(tool.id.as_str()).ok()? {
-            Tool::HttpFetch => Some(host_of(&fetch::asked(input, &self.guard).ok()?)),
-            Tool::FsList | Tool::FsRead | Tool::FsWrite | Tool::TextSearch | Tool::TimeNow => None,
+        match BuiltinTool::named(tool.id.as_str()).ok()? {
+            BuiltinTool::HttpFetch => Some(host_of(&fetch::asked(input, &self.guard).ok()?)),
+            BuiltinTool::FsList
+            | BuiltinTool::FsRead
+            | BuiltinTool::FsWrite
+            | BuiltinTool::TextSearch
+            | BuiltinTool::TimeNow => None,
         }
     }
 
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let tool = Tool::of(attempt.plan).map_err(unsent)?;
+            let tool = BuiltinTool::of(attempt.plan).map_err(unsent)?;
             Watch::of(&attempt).check().map_err(unsent)?;
             match tool {
-                Tool::FsList => fs_list::run(&self.root, &attempt).await,
-                Tool::FsRead => fs_read::run(&self.root, &attempt).await,
-                Tool::FsWrite => fs_write::run(&self.root, &attempt).await,
-                Tool::HttpFetch => fetch::run(&self.guard, self.lookup, &attempt).await,
-                Tool::TextSearch => text_search::run(&self.root, &attempt).await,
-                Tool::TimeNow => time_now::run((self.clock)()),
+                BuiltinTool::FsList => fs_list::run(&self.root, &attempt).await,
+                BuiltinTool::FsRead => fs_read::run(&self.root, &attempt).await,
+                BuiltinTool::FsWrite => fs_write::run(&self.root, &attempt).await,
+                BuiltinTool::HttpFetch => fetch::run(&self.guard, self.lookup, &attempt).await,
+                BuiltinTool::TextSearch => text_search::run(&self.root, &attempt).await,
+                BuiltinTool::TimeNow => time_now::run((self.clock)()),
             }
         })
     }

@@ -21,12 +21,12 @@ use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, TargetKinds, Targ
 use haft_model::{Plan, Stop};
 use serde_json::Value;
 
-use crate::ending::{unsent, while_running};
+use crate::failure::{unsent, while_running};
 use crate::watch::Watch;
-use crate::{Declared, Place};
+use crate::{DeclaredEntries, WorkingFolder};
 use command::Command;
-use line::Line;
-use manifest::Manifest;
+use line::ProgramCommand;
+use manifest::CliManifest;
 use run::Run;
 
 /// Reads a YAML document that a program printed.
@@ -34,16 +34,19 @@ pub(crate) type ReadYaml = fn(&str) -> Result<Value, String>;
 
 /// A driver of kind cli. Its manifest is read when it is first asked.
 pub struct Cli {
-    manifest: LazyLock<Manifest, Box<dyn FnOnce() -> Manifest + Send>>,
-    place: Place,
+    manifest: LazyLock<CliManifest, Box<dyn FnOnce() -> CliManifest + Send>>,
+    place: WorkingFolder,
     yaml: Option<ReadYaml>,
 }
 
 impl Cli {
     /// A driver over a manifest, whose programs run in a place.
-    pub fn new(declared: impl FnOnce() -> Declared + Send + 'static, place: Place) -> Cli {
-        let read: Box<dyn FnOnce() -> Manifest + Send> =
-            Box::new(move || Manifest::read(declared()));
+    pub fn new(
+        declared: impl FnOnce() -> DeclaredEntries + Send + 'static,
+        place: WorkingFolder,
+    ) -> Cli {
+        let read: Box<dyn FnOnce() -> CliManifest + Send> =
+            Box::new(move || CliManifest::read(declared()));
         Cli { manifest: LazyLock::new(read), place, yaml: None }
     }
 
@@ -53,10 +56,10 @@ impl Cli {
     }
 
     /// What a call runs, if it may be run and its input can be written into a command line.
-    fn prepare(&self, plan: &Plan) -> Result<(&Command, Line), Stop> {
+    fn prepare(&self, plan: &Plan) -> Result<(&Command, ProgramCommand), Stop> {
         let command = self.manifest.command(plan)?;
         command.can_be_read(self.yaml)?;
-        Ok((command, Line::of(command, plan)?))
+        Ok((command, ProgramCommand::of(command, plan)?))
     }
 }
 

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use haft_driver::TargetGuard;
 use haft_model::Glob;
-use haft_sandbox::{Confined, PROGRAMS};
+use haft_sandbox::{ConfinedProgram, PROGRAMS};
 
-use crate::Place;
+use crate::WorkingFolder;
 
 /// How many files are looked at in search of denied programs.
 const MOST_FILES: usize = 20_000;
@@ -22,7 +22,12 @@ const MOST_FILES: usize = 20_000;
 const MOST_NAMES: usize = 16;
 
 /// Hides what rules close from a program, its own file excepted: that one was judged.
-pub(crate) fn hide(confined: &mut Confined, guard: &TargetGuard, root: &Path, place: &Place) {
+pub(crate) fn hide(
+    confined: &mut ConfinedProgram,
+    guard: &TargetGuard,
+    root: &Path,
+    place: &WorkingFolder,
+) {
     let paths = guard.closed_paths().into_iter().map(|path| root.join(path));
     let paths: Vec<PathBuf> = paths.collect();
     // What does not exist cannot be hidden, and creating it is a violation.
@@ -57,7 +62,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn run(mut self, shown: Vec<PathBuf>, place: &Place) -> BTreeSet<PathBuf> {
+    fn run(mut self, shown: Vec<PathBuf>, place: &WorkingFolder) -> BTreeSet<PathBuf> {
         let of_user = (place.variable)("PATH").unwrap_or_default();
         let folders: BTreeSet<&Path> =
             PROGRAMS.split(':').chain(of_user.split(':')).map(Path::new).collect();

@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 
 /// What a manifest says, and which of its entries serves which contract.
 #[derive(Clone, Debug)]
-pub struct Declared {
+pub struct DeclaredEntries {
     /// Everything that the DRIVER.md says.
     pub manifest: Value,
     /// Contracts, each with the place of its entry under `implements`.
     pub serves: Vec<(ToolKey, usize)>,
 }
 
-impl Declared {
+impl DeclaredEntries {
     /// What the driver is called.
     pub(crate) fn id(&self) -> &str {
         self.manifest.get("id").and_then(Value::as_str).unwrap_or_default()

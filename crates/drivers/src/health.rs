@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use haft_model::host::covers;
 use haft_model::{Timestamp, after, parse_duration};
-use haft_sandbox::End;
+use haft_sandbox::ExitKind;
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ending::OUT_OF_MEMORY;
-use crate::http::reach;
-use crate::opening::{Opening, looking};
-use crate::web::{Outgoing, Sending, Submitted, Way, look_up};
-use crate::words;
-use crate::{Declared, Place};
+use crate::argv_split;
+use crate::failure::OUT_OF_MEMORY;
+use crate::http::egress_allowlist;
+use crate::sandbox_opening::{SandboxOpening, looking};
+use crate::web::{ConnectRoute, Outgoing, Sending, SubmissionPoint, look_up};
+use crate::{DeclaredEntries, WorkingFolder};
 
 /// How long a look may take, and how long it holds, where the driver says nothing.
 const PATIENCE_MS: u64 = 5000;
@@ -52,10 +52,10 @@ impl Checkup {
 
 /// `health_check`.
 #[derive(Deserialize)]
-struct Written {
+struct HealthCheckText {
     method: Looking,
     cmd: Option<String>,
-    http: Option<Request>,
+    http: Option<ProbeRequest>,
     expect_exit: Option<i32>,
     every: Option<String>,
     timeout_ms: Option<u64>,
@@ -71,7 +71,7 @@ enum Looking {
 }
 
 #[derive(Deserialize)]
-struct Request {
+struct ProbeRequest {
     method: Option<String>,
     url: String,
     expect_status: Option<u16>,
@@ -79,10 +79,14 @@ struct Request {
 
 /// Looks at the backend of a driver; nothing where the driver does not say how. Whoever drops it ends
 /// everything that it started.
-pub async fn probe(declared: &Declared, place: &Place, now: Timestamp) -> Option<Checkup> {
+pub async fn probe(
+    declared: &DeclaredEntries,
+    place: &WorkingFolder,
+    now: Timestamp,
+) -> Option<Checkup> {
     let written = declared.manifest.get("health_check")?;
     let unread = |fault| format!("`health_check` cannot be read: {fault}");
-    let (why, every) = match Written::deserialize(written) {
+    let (why, every) = match HealthCheckText::deserialize(written) {
         Ok(written) => (looked(&written, declared, place).await.err(), written.every),
         Err(fault) => (Some(unread(fault)), None),
     };
@@ -91,7 +95,11 @@ pub async fn probe(declared: &Declared, place: &Place, now: Timestamp) -> Option
     Some(Checkup { at: now, until, why })
 }
 
-async fn looked(written: &Written, declared: &Declared, place: &Place) -> Result<(), String> {
+async fn looked(
+    written: &HealthCheckText,
+    declared: &DeclaredEntries,
+    place: &WorkingFolder,
+) -> Result<(), String> {
     let patience = Duration::from_millis(written.timeout_ms.unwrap_or(PATIENCE_MS));
     let late = || format!("it did not answer within {} ms", patience.as_millis());
     let web = Web { egress: egress(&declared.manifest), place };
@@ -105,11 +113,13 @@ async fn looked(written: &Written, declared: &Declared, place: &Place) -> Result
                 let deadline = Instant::now() + patience;
                 let opening = opening(declared, place, &web.egress)?;
                 match ran(cmd, &opening, place, deadline).await? {
-                    End::Exited(code) if code == written.expect_exit.unwrap_or(0) => Ok(()),
-                    End::Exited(code) => Err(format!("`{cmd}` ended with code {code}")),
-                    End::Killed(signal) => Err(format!("`{cmd}` was ended by signal {signal}")),
-                    End::OutOfMemory => Err(format!("`{cmd}` was ended: {OUT_OF_MEMORY}")),
-                    End::OutOfTime | End::CalledOff => Err(late()),
+                    ExitKind::Exited(code) if code == written.expect_exit.unwrap_or(0) => Ok(()),
+                    ExitKind::Exited(code) => Err(format!("`{cmd}` ended with code {code}")),
+                    ExitKind::Killed(signal) => {
+                        Err(format!("`{cmd}` was ended by signal {signal}"))
+                    }
+                    ExitKind::OutOfMemory => Err(format!("`{cmd}` was ended: {OUT_OF_MEMORY}")),
+                    ExitKind::OutOfTime | ExitKind::CalledOff => Err(late()),
                 }
             }
         }
@@ -130,22 +140,22 @@ fn egress(manifest: &Value) -> BTreeSet<String> {
 
 /// What a look may open: all that the driver reads and reaches, and nothing to write.
 fn opening(
-    declared: &Declared,
-    place: &Place,
+    declared: &DeclaredEntries,
+    place: &WorkingFolder,
     egress: &BTreeSet<String>,
-) -> Result<Opening, String> {
+) -> Result<SandboxOpening, String> {
     let effects = looking(egress.iter().cloned());
-    Opening::within(&declared.manifest, &effects, place).map_err(|stop| stop.message)
+    SandboxOpening::within(&declared.manifest, &effects, place).map_err(|stop| stop.message)
 }
 
 /// Runs a command, which no shell reads.
 async fn ran(
     cmd: &str,
-    opening: &Opening,
-    place: &Place,
+    opening: &SandboxOpening,
+    place: &WorkingFolder,
     deadline: Instant,
-) -> Result<End, String> {
-    let words = words::split(cmd, place.variable);
+) -> Result<ExitKind, String> {
+    let words = argv_split::split(cmd, place.variable);
     let mut words = words.map_err(|why| format!("`{cmd}`: {why}"))?;
     if words.is_empty() {
         return Err("its `cmd` names no program".to_owned());
@@ -159,7 +169,7 @@ async fn ran(
 /// Requests to the hosts of a driver.
 struct Web<'a> {
     egress: BTreeSet<String>,
-    place: &'a Place,
+    place: &'a WorkingFolder,
 }
 
 impl Web<'_> {
@@ -171,7 +181,7 @@ impl Web<'_> {
         self.asked(Method::HEAD, base).await.map(drop)
     }
 
-    async fn request(&self, request: &Request) -> Result<(), String> {
+    async fn request(&self, request: &ProbeRequest) -> Result<(), String> {
         let method = request.method.as_deref().unwrap_or("GET");
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| "its method is none")?;
         let status = self.asked(method, &request.url).await?;
@@ -185,15 +195,15 @@ impl Web<'_> {
     /// The status of the answer to one request, over a connection of its own.
     async fn asked(&self, method: Method, url: &str) -> Result<u16, String> {
         let listed: Vec<String> = self.egress.iter().cloned().collect();
-        let guard = reach::opened(self.place.guard.clone(), &listed, url);
+        let guard = egress_allowlist::opened(self.place.guard.clone(), &listed, url);
         let url = guard.check_url(url).map_err(|forbidden| forbidden.to_string())?;
         let host = format!("{}:{}", url.host(), url.port());
         if !self.egress.iter().any(|listed| covers(listed, &host)) {
             return Err(format!("`{host}` is not in `network.egress` of the driver"));
         }
         let sending = Arc::new(Sending::silent());
-        let (lookup, submitted) = (look_up, Submitted::OnWrite);
-        let way = Way { guard: &guard, lookup, sending: &sending, submitted };
+        let (lookup, submitted) = (look_up, SubmissionPoint::OnWrite);
+        let way = ConnectRoute { guard: &guard, lookup, sending: &sending, submitted };
         let request = Outgoing { method, ..Outgoing::get(url.clone()) };
         let answer = way.send(&request).await.map_err(|fault| fault.told(url.host()))?;
         Ok(answer.status().as_u16())

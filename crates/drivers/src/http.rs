@@ -5,19 +5,19 @@
 
 mod answer;
 mod beyond;
+pub(crate) mod egress_allowlist;
 mod entry;
 mod exchange;
 mod manifest;
 mod meaning;
 mod operation;
-mod pace;
 mod pages;
 mod parts;
-pub(crate) mod patience;
 mod payload;
-pub(crate) mod reach;
+mod rate_limit;
 mod reading;
 mod request;
+pub(crate) mod retry_after;
 mod secrets;
 mod stream;
 mod style;
@@ -34,23 +34,23 @@ use reqwest::Method;
 
 pub(crate) use style::encoded;
 
-use crate::Declared;
+use crate::DeclaredEntries;
 use crate::builtin::Root;
-use crate::ending::{unsent, while_running};
+use crate::failure::{unsent, while_running};
 use crate::watch::Watch;
-use crate::web::{Lines, Lookup, Pool, look_up};
+use crate::web::{DnsLookup, Lines, Pool, look_up};
 use exchange::Exchange;
-use manifest::Manifest;
+use manifest::HttpManifest;
 use operation::Operation;
-use request::{Asked, Draft, Given};
+use request::{Draft, PageRequest, RequestInput};
 use secrets::Secrets;
 
 /// A driver of kind http. Its manifest is read when it is first asked, and its addresses are those
 /// that the guard and the manifest leave open.
 pub struct Http {
-    manifest: LazyLock<Manifest, Box<dyn FnOnce() -> Manifest + Send>>,
+    manifest: LazyLock<HttpManifest, Box<dyn FnOnce() -> HttpManifest + Send>>,
     clock: fn() -> Timestamp,
-    lookup: Lookup,
+    lookup: DnsLookup,
     files: Option<Root>,
     reads: Pool,
     writes: Lines,
@@ -59,12 +59,12 @@ pub struct Http {
 impl Http {
     /// A driver over a manifest. The clock is asked how long a date to wait for is away.
     pub fn new(
-        declared: impl FnOnce() -> Declared + Send + 'static,
+        declared: impl FnOnce() -> DeclaredEntries + Send + 'static,
         guard: AddressGuard,
         clock: fn() -> Timestamp,
     ) -> Http {
-        let read: Box<dyn FnOnce() -> Manifest + Send> =
-            Box::new(move || Manifest::read(&declared(), guard));
+        let read: Box<dyn FnOnce() -> HttpManifest + Send> =
+            Box::new(move || HttpManifest::read(&declared(), guard));
         Http {
             manifest: LazyLock::new(read),
             clock,
@@ -101,8 +101,8 @@ impl Http {
     /// Whether the input of a call can be written into its request. No secret is opened for that.
     fn looked_at(&self, plan: &Plan) -> Result<Draft, Stop> {
         let operation = self.operation(plan)?;
-        let (secrets, asked) = (&Secrets::StandIns, &Asked::default());
-        let given = Given { plan, key: None, secrets, asked };
+        let (secrets, asked) = (&Secrets::StandIns, &PageRequest::default());
+        let given = RequestInput { plan, key: None, secrets, asked };
         Draft::of(&self.manifest, operation, &given)
     }
 }

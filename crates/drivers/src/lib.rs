@@ -3,52 +3,52 @@
 //! Owns how each kind carries a call out.
 //! Must never know the runtime; only the wiring names both. Start with [`Builtin`].
 
+mod argv_split;
 mod builtin;
 mod cli;
 mod closed;
 mod declared;
 mod download;
-mod ending;
 mod exact;
-mod filling;
+mod failure;
 mod health;
 mod hooks;
 mod http;
-mod kept;
 mod login;
 pub mod mcp;
-mod opening;
 mod pipe;
-mod place;
+mod pool;
 mod post;
 mod provision;
+mod sandbox_opening;
 mod sdk;
 mod targets;
+mod template_context;
 mod unreadable;
 mod upstream;
 mod vault;
 mod watch;
 mod web;
-mod words;
+mod working_folder;
 
 pub use builtin::Builtin;
 pub use cli::Cli;
-pub use declared::Declared;
+pub use declared::DeclaredEntries;
 pub use download::download;
 pub use health::{Checkup, probe};
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;
 pub use login::{
-    Attend, AuthBlock, Callback, CompletesWhen, Device, Login, LoginBlock, Logins, Observed,
-    Program, Refresh, Service, Sign, Step, Tell,
+    Attend, AuthBlock, Callback, CompletesWhen, Device, LoginBlock, LoginRecord, LoginSignal,
+    Logins, Program, Refresh, Service, Sign, Step, Tell,
 };
 pub use mcp::Mcp;
-pub use place::Place;
-pub use post::{Answered, post};
+pub use post::{PostResponse, post};
 pub use provision::{InstallWay, Provision, SetupStep, SetupWork};
 pub use sdk::Sdk;
 pub use upstream::Upstream;
 pub use vault::{
-    Change, Holder, Keeper, KeyPlace, Listed, Named, Per, SHORTEST_SECRET, ServerLogin, Strongbox,
-    Token,
+    Holder, Keeper, KeyPlace, ListedSecret, Per, SHORTEST_SECRET, SecretVariable, ServerLogin,
+    StoreTransaction, Strongbox, Token,
 };
+pub use working_folder::WorkingFolder;

@@ -14,9 +14,9 @@ pub use block::{AuthBlock, CompletesWhen, LoginBlock, Refresh};
 pub use callback::Callback;
 pub use command::{Attend, Program};
 pub use device::{Device, Service};
-pub use record::{Login, Logins};
+pub use record::{LoginRecord, Logins};
 pub(crate) use sign::ran_out;
-pub use sign::{Observed, Sign};
+pub use sign::{LoginSignal, Sign};
 
 use haft_model::{Code, Stop};
 use serde_json::json;

@@ -42,22 +42,25 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
-pub use login::{Asked, Before, Login, Registered, Wish, is_elsewhere, log_in, opened};
-pub use tools::{Seen, Sight, Witness};
+pub use login::{
+    Before, LoginRequest, McpLogin, PendingAuthorization, RegisteredClient, is_elsewhere, log_in,
+    opened,
+};
+pub use tools::{Sight, ToolStanding, Witness};
 
-use crate::ending::{intruded, unsent, while_running};
-use crate::http::reach;
-use crate::kept::{FIRST_PAUSE, Kept};
-use crate::opening::{Opening, looking};
+use crate::failure::{intruded, unsent, while_running};
+use crate::http::egress_allowlist;
+use crate::pool::{FIRST_PAUSE, KeyedPool};
+use crate::sandbox_opening::{SandboxOpening, looking};
 use crate::watch::Watch;
-use crate::web::{Lookup, look_up};
-use crate::{Declared, Place, closed, targets};
-use call::Call;
-use connection::{Connection, Wanted};
-use era::Known;
-use manifest::{Entry, Server, Written};
+use crate::web::{DnsLookup, look_up};
+use crate::{DeclaredEntries, WorkingFolder, closed, targets};
+use call::McpCall;
+use connection::{Connection, ConnectionKey};
+use era::ServerEra;
+use manifest::{McpEntry, McpManifestText, ServerLocation};
 use program::Program;
-use reached::{Inside, Meant};
+use reached::{Inside, ServerTarget};
 use recent::Recent;
 
 /// How much news waits for whoever is slow to hear it.
@@ -66,18 +69,18 @@ const MOST_NEWS: usize = 64;
 /// How long a server is kept that nobody calls.
 const IDLE: Duration = Duration::from_secs(300);
 
-type Read = Box<dyn FnOnce() -> Manifest + Send>;
+type SharedManifest = Box<dyn FnOnce() -> Manifest + Send>;
 
 /// A driver of kind mcp. Its manifest is read when it is first asked, its server is started when it
 /// is first called, and kept for the calls that may touch the same things.
 pub struct Mcp {
-    manifest: LazyLock<Manifest, Read>,
-    place: Place,
-    lookup: Lookup,
+    manifest: LazyLock<Manifest, SharedManifest>,
+    place: WorkingFolder,
+    lookup: DnsLookup,
     witness: Witness,
-    known: Known,
+    known: ServerEra,
     inside: Recent<Inside>,
-    kept: Kept<Connection>,
+    kept: KeyedPool<Connection>,
     /// What its servers tell of changes.
     news: broadcast::Sender<BackendNews>,
     /// Whoever listens to a resource, by its address.
@@ -85,18 +88,21 @@ pub struct Mcp {
 }
 
 struct Manifest {
-    declared: Declared,
-    written: Result<Written, Stop>,
+    declared: DeclaredEntries,
+    written: Result<McpManifestText, Stop>,
     /// What serves each contract that was called.
-    entries: Mutex<HashMap<ToolKey, Arc<Entry>>>,
+    entries: Mutex<HashMap<ToolKey, Arc<McpEntry>>>,
 }
 
 impl Mcp {
     /// A driver over a manifest.
-    pub fn new(declared: impl FnOnce() -> Declared + Send + 'static, place: Place) -> Mcp {
-        let read: Read = Box::new(move || {
+    pub fn new(
+        declared: impl FnOnce() -> DeclaredEntries + Send + 'static,
+        place: WorkingFolder,
+    ) -> Mcp {
+        let read: SharedManifest = Box::new(move || {
             let declared = declared();
-            let written = Written::read(&declared.manifest);
+            let written = McpManifestText::read(&declared.manifest);
             let written = written.and_then(|written| reached::sound(&written).map(|()| written));
             Manifest { written, declared, entries: Mutex::default() }
         });
@@ -105,9 +111,9 @@ impl Mcp {
             place,
             lookup: look_up,
             witness: tools::forgetful(),
-            known: Known::default(),
+            known: ServerEra::default(),
             inside: Recent::default(),
-            kept: Kept::new(IDLE),
+            kept: KeyedPool::new(IDLE),
             news: broadcast::channel(MOST_NEWS).0,
             listening: Mutex::default(),
         }
@@ -124,28 +130,28 @@ impl Mcp {
         Mcp { lookup, ..self }
     }
 
-    fn written(&self) -> Result<&Written, Stop> {
+    fn written(&self) -> Result<&McpManifestText, Stop> {
         self.manifest.written.as_ref().map_err(Stop::clone)
     }
 
-    fn entry(&self, plan: &Plan) -> Result<Arc<Entry>, Stop> {
+    fn entry(&self, plan: &Plan) -> Result<Arc<McpEntry>, Stop> {
         self.written()?;
         let mut known = self.manifest.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = known.get(&plan.tool) {
             return Ok(entry.clone());
         }
-        let entry = Arc::new(Entry::of(&self.manifest.declared, plan)?);
+        let entry = Arc::new(McpEntry::of(&self.manifest.declared, plan)?);
         known.insert(plan.tool.clone(), entry.clone());
         Ok(entry)
     }
 
     /// What serves a call, if the server may be reached for it.
-    fn looked_at(&self, plan: &Plan) -> Result<Arc<Entry>, Stop> {
+    fn looked_at(&self, plan: &Plan) -> Result<Arc<McpEntry>, Stop> {
         let entry = self.entry(plan)?;
         let written = self.written()?;
-        if let Server::Remote { .. } = written.server {
+        if let ServerLocation::Remote { .. } = written.server {
             let (url, _) = reached::address(written, &self.place)?;
-            reach::check(&url, &written.egress(), plan)?;
+            egress_allowlist::check(&url, &written.egress(), plan)?;
         }
         Ok(entry)
     }
@@ -162,7 +168,7 @@ impl Mcp {
         if kinds.paths {
             told.paths = targets::paths(plan, &root);
         }
-        if let Server::Remote { .. } = written.server {
+        if let ServerLocation::Remote { .. } = written.server {
             if kinds.urls {
                 let (url, _) = reached::address(written, &self.place)?;
                 told.backend.urls.push(url.as_str().to_owned());
@@ -194,7 +200,8 @@ impl Mcp {
         let inside = || {
             let closed = closed::described(guard);
             self.inside.get(plan, closed, || {
-                let opening = Opening::of(&self.manifest.declared.manifest, plan, &self.place)?;
+                let opening =
+                    SandboxOpening::of(&self.manifest.declared.manifest, plan, &self.place)?;
                 Inside::new(self.written()?, &opening, &self.place, guard)
             })
         };
@@ -247,21 +254,27 @@ impl Mcp {
         &self,
         inside: impl FnOnce() -> Result<Arc<Inside>, Stop>,
         safe: Option<&Safe<'_>>,
-    ) -> Result<Meant, Failure> {
+    ) -> Result<ServerTarget, Failure> {
         let written = self.written().map_err(stopped)?;
         match written.server {
-            Server::Remote { .. } => Meant::remote(written, &self.place, safe).await,
-            Server::Binary { .. } | Server::Npm { .. } | Server::Docker {} => {
-                Meant::program(written, inside().map_err(stopped)?, safe).await
+            ServerLocation::Remote { .. } => ServerTarget::remote(written, &self.place, safe).await,
+            ServerLocation::Binary { .. }
+            | ServerLocation::Npm { .. }
+            | ServerLocation::Docker {} => {
+                ServerTarget::program(written, inside().map_err(stopped)?, safe).await
             }
         }
     }
 
-    async fn connect(&self, meant: &Meant, abilities: &Abilities) -> Result<Connection, Stop> {
+    async fn connect(
+        &self,
+        meant: &ServerTarget,
+        abilities: &Abilities,
+    ) -> Result<Connection, Stop> {
         let written = self.written()?;
         let (driver, version) = (written.id.as_str(), written.protocol_version.as_deref());
         let (known, news) = (&self.known, &self.news);
-        let wanted = Wanted { driver, version, known, abilities, news };
+        let wanted = ConnectionKey { driver, version, known, abilities, news };
         let connecting = meant.connect(&self.place, self.lookup, &wanted);
         let patience = written.patience();
         tokio::time::timeout(patience, connecting).await.unwrap_or_else(|_| {
@@ -299,7 +312,7 @@ impl Driver for Mcp {
         Box::pin(async move {
             Watch::of(&attempt).check().map_err(unsent)?;
             let entry = self.looked_at(attempt.plan).map_err(stopped)?;
-            Call::new(self, entry, &attempt).carry_out().await
+            McpCall::new(self, entry, &attempt).carry_out().await
         })
     }
 }
@@ -311,15 +324,15 @@ fn stopped(stop: Stop) -> Failure {
 /// Asks a server for its tools, for whoever writes a manifest. `manifest` is a DRIVER.md of kind mcp
 /// as far as it says where the server is and what it may touch. The answer holds `tools`,
 /// `serverInfo` and `protocolVersion`.
-pub async fn list(manifest: Value, place: Place, timeout: Duration) -> Result<Value, Stop> {
-    let declared = Declared { manifest, serves: Vec::new() };
+pub async fn list(manifest: Value, place: WorkingFolder, timeout: Duration) -> Result<Value, Stop> {
+    let declared = DeclaredEntries { manifest, serves: Vec::new() };
     let mcp = Mcp::new(move || declared, place);
     let listing = async {
         let written = mcp.written()?;
         let effects = looking(written.egress());
         let inside = || {
             let manifest = &mcp.manifest.declared.manifest;
-            let opening = Opening::within(manifest, &effects, &mcp.place)?;
+            let opening = SandboxOpening::within(manifest, &effects, &mcp.place)?;
             Inside::new(written, &opening, &mcp.place, &TargetGuard::default()).map(Arc::new)
         };
         let meant = mcp.meant(inside, None).await.map_err(|failure| failure.stop)?;

@@ -8,14 +8,14 @@ use haft_sandbox::AddressGuard;
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
-use crate::http::patience::wished;
-use crate::web::{Outgoing, Sending, Submitted, Way, look_up};
+use crate::http::retry_after::wished;
+use crate::web::{ConnectRoute, Outgoing, Sending, SubmissionPoint, look_up};
 
 /// How much of an answer is read.
 const MOST_ANSWER: usize = 64 * 1024;
 
 /// What was answered to bytes that were posted.
-pub struct Answered {
+pub struct PostResponse {
     /// The status.
     pub status: u16,
     /// How long the other side wants to be left alone, in seconds.
@@ -31,7 +31,7 @@ pub async fn post(
     headers: &[(String, String)],
     body: Vec<u8>,
     patience: Duration,
-) -> Result<Answered, String> {
+) -> Result<PostResponse, String> {
     let late = |_| format!("there was no answer within {} ms", patience.as_millis());
     tokio::time::timeout(patience, posted(url, headers, body)).await.map_err(late)?
 }
@@ -40,22 +40,26 @@ async fn posted(
     url: &str,
     headers: &[(String, String)],
     body: Vec<u8>,
-) -> Result<Answered, String> {
+) -> Result<PostResponse, String> {
     let url = AddressGuard::named(url).map_err(|forbidden| forbidden.to_string())?;
     let guard = AddressGuard::public().allowing(url.host(), url.port());
     let host = url.host().to_owned();
     let request =
         Outgoing { method: Method::POST, url, headers: written(headers)?, body: Some(body) };
     let sending = Arc::new(Sending::silent());
-    let way =
-        Way { guard: &guard, lookup: look_up, sending: &sending, submitted: Submitted::OnWrite };
+    let way = ConnectRoute {
+        guard: &guard,
+        lookup: look_up,
+        sending: &sending,
+        submitted: SubmissionPoint::OnWrite,
+    };
     let mut answer = way.send(&request).await.map_err(|fault| fault.told(&host))?;
     let retry_after = answer.head.headers().get(RETRY_AFTER);
     let retry_after = retry_after.and_then(|after| wished(after.to_str().ok()?, Timestamp::now()));
     let retry_after = retry_after.map(|milliseconds| milliseconds.div_ceil(1000));
     let status = answer.status().as_u16();
     let body = answer.body(MOST_ANSWER).await.map_err(|fault| fault.told(&host))?;
-    Ok(Answered { status, retry_after, body: body.bytes })
+    Ok(PostResponse { status, retry_after, body: body.bytes })
 }
 
 fn written(headers: &[(String, String)]) -> Result<HeaderMap, String> {

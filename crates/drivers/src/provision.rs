@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 use haft_model::{Code, EffectProfile, Facts, Stop, Tri};
 use haft_notation::ecma_group;
-use haft_sandbox::{Confined, End, Ended, Refused, Walls};
+use haft_sandbox::{ConfinedProgram, ExitKind, ProgramExit, StartRefusal, Walls};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::Place;
+use crate::WorkingFolder;
 use crate::cli::program;
-use crate::ending::{OUT_OF_MEMORY, complaint, violation};
-use crate::opening::{Opening, looking};
+use crate::failure::{OUT_OF_MEMORY, complaint, violation};
+use crate::sandbox_opening::{SandboxOpening, looking};
 
 pub use steps::{SetupStep, SetupWork};
 pub use ways::InstallWay;
@@ -50,7 +50,7 @@ pub struct Provision {
     manifest: Value,
     /// Where the manifest is.
     folder: PathBuf,
-    place: Place,
+    place: WorkingFolder,
 }
 
 #[derive(Deserialize)]
@@ -63,7 +63,7 @@ struct VersionCheck {
 
 impl Provision {
     /// The program of a driver whose manifest lies in a folder.
-    pub fn new(manifest: Value, folder: PathBuf, place: Place) -> Provision {
+    pub fn new(manifest: Value, folder: PathBuf, place: WorkingFolder) -> Provision {
         Provision { manifest, folder, place }
     }
 
@@ -122,10 +122,12 @@ impl Provision {
     ) -> Result<i32, Stop> {
         let ended = self.confined(text, value, &self.changing(), patience).await?;
         match ended.end {
-            End::Exited(code) => Ok(code),
-            End::Killed(signal) => Err(setup(format!("`{text}` was ended by signal {signal}"))),
-            End::OutOfMemory => Err(setup(format!("`{text}` was ended: {OUT_OF_MEMORY}"))),
-            End::OutOfTime | End::CalledOff => {
+            ExitKind::Exited(code) => Ok(code),
+            ExitKind::Killed(signal) => {
+                Err(setup(format!("`{text}` was ended by signal {signal}")))
+            }
+            ExitKind::OutOfMemory => Err(setup(format!("`{text}` was ended: {OUT_OF_MEMORY}"))),
+            ExitKind::OutOfTime | ExitKind::CalledOff => {
                 Err(setup(format!("`{text}` took longer than {} ms", patience.as_millis())))
             }
         }
@@ -137,14 +139,14 @@ impl Provision {
         value: Option<&str>,
         effects: &EffectProfile,
         patience: Duration,
-    ) -> Result<Ended, Stop> {
-        let opening = Opening::within(&self.manifest, effects, &self.place)?;
+    ) -> Result<ProgramExit, Stop> {
+        let opening = SandboxOpening::within(&self.manifest, effects, &self.place)?;
         let known = |name: &str| match (name, value) {
             ("value", Some(value)) => Some(value.to_owned()),
             (name, _) => opening.env.get(name).cloned().or_else(|| (self.place.variable)(name)),
         };
-        let words =
-            crate::words::split(text, known).map_err(|why| setup(format!("`{text}`: {why}")))?;
+        let words = crate::argv_split::split(text, known)
+            .map_err(|why| setup(format!("`{text}`: {why}")))?;
         let Some((bin, args)) = words.split_first() else {
             return Err(setup("a command of the set-up names no program".to_owned()));
         };
@@ -155,14 +157,14 @@ impl Provision {
 
     async fn ran(
         &self,
-        confined: Confined,
+        confined: ConfinedProgram,
         walls: &Walls,
         patience: Duration,
-    ) -> Result<Ended, Stop> {
+    ) -> Result<ProgramExit, Stop> {
         let name = confined.program.display().to_string();
         let ran = confined.run(walls, Instant::now() + patience, pending()).await;
         ran.map_err(|refused| match refused {
-            Refused::Violation(words) => violation(format!("`{name}`: {words}")),
+            StartRefusal::Violation(words) => violation(format!("`{name}`: {words}")),
             refused => setup(format!("`{name}` could not be run: {refused}")),
         })
     }
@@ -173,23 +175,24 @@ impl Provision {
         let passed = PASSED
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), (self.place.variable)(name)?)));
-        let confined = Confined {
+        let confined = ConfinedProgram {
             program: PathBuf::from(program),
             args: args.to_vec(),
             env: passed.collect::<BTreeMap<_, _>>(),
             cwd: self.root()?,
-            ..Confined::default()
+            ..ConfinedProgram::default()
         };
         let ended = self.ran(confined, &Walls::Off, PATIENCE).await?;
         match ended.end {
-            End::Exited(0) => Ok(()),
-            End::Exited(code) => {
+            ExitKind::Exited(0) => Ok(()),
+            ExitKind::Exited(code) => {
                 let said = complaint(&ended.stderr);
                 Err(setup(format!("`{}` ended with code {code}{said}", command.join(" "))))
             }
-            End::Killed(_) | End::OutOfMemory | End::OutOfTime | End::CalledOff => {
-                Err(setup(format!("`{}` was ended", command.join(" "))))
-            }
+            ExitKind::Killed(_)
+            | ExitKind::OutOfMemory
+            | ExitKind::OutOfTime
+            | ExitKind::CalledOff => Err(setup(format!("`{}` was ended", command.join(" ")))),
         }
     }
 

@@ -20,17 +20,17 @@ use std::time::Duration;
 
 use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, PathTarget, TargetKinds, Targets};
 use haft_model::{Code, Digest, Plan, Secret, Stop};
-use haft_sandbox::{Access, Bounds, Confined, Shown};
+use haft_sandbox::{Access, Bounds, ConfinedProgram, MountedPath};
 use serde_json::{Map, json};
 
-use crate::ending::{called_off, intruded, late, unsent, while_running};
-use crate::kept::Kept;
-use crate::opening::Opening;
+use crate::failure::{called_off, intruded, late, unsent, while_running};
+use crate::pool::KeyedPool;
+use crate::sandbox_opening::SandboxOpening;
 use crate::watch::Watch;
 use crate::web::MOST_BYTES;
-use crate::{Declared, Place, closed, targets};
-use arguments::Given;
-use call::Call;
+use crate::{DeclaredEntries, WorkingFolder, closed, targets};
+use arguments::FunctionInputs;
+use call::WorkerCall;
 use interpreter::Interpreter;
 pub(crate) use interpreter::node;
 use manifest::{Function, Package, Runtime};
@@ -51,14 +51,14 @@ const LIFE: u64 = 3600;
 
 /// A driver of kind sdk. Its manifest is read when it is first asked.
 pub struct Sdk {
-    declared: LazyLock<Declared, Box<dyn FnOnce() -> Declared + Send>>,
-    place: Place,
-    workers: Kept<Worker>,
+    declared: LazyLock<DeclaredEntries, Box<dyn FnOnce() -> DeclaredEntries + Send>>,
+    place: WorkingFolder,
+    workers: KeyedPool<Worker>,
     slots: Slots,
 }
 
 /// A worker that a call has, and what it is kept by.
-struct Held<'a> {
+struct HeldWorker<'a> {
     key: String,
     worker: Arc<Worker>,
     version: Option<String>,
@@ -67,10 +67,13 @@ struct Held<'a> {
 
 impl Sdk {
     /// A driver over a manifest. Its workers run in a place.
-    pub fn new(declared: impl FnOnce() -> Declared + Send + 'static, place: Place) -> Sdk {
-        let declared: Box<dyn FnOnce() -> Declared + Send> = Box::new(declared);
+    pub fn new(
+        declared: impl FnOnce() -> DeclaredEntries + Send + 'static,
+        place: WorkingFolder,
+    ) -> Sdk {
+        let declared: Box<dyn FnOnce() -> DeclaredEntries + Send> = Box::new(declared);
         let declared = LazyLock::new(declared);
-        Sdk { declared, place, workers: Kept::new(IDLE), slots: Slots::default() }
+        Sdk { declared, place, workers: KeyedPool::new(IDLE), slots: Slots::default() }
     }
 
     /// A worker for a call, with the package that it needs.
@@ -80,9 +83,9 @@ impl Sdk {
         attempt: &Attempt<'_>,
         secrets: BTreeMap<String, Secret>,
         owner: Option<String>,
-    ) -> Result<Held<'_>, Stop> {
+    ) -> Result<HeldWorker<'_>, Stop> {
         let (plan, guard) = (attempt.plan, &attempt.guard);
-        let opening = Opening::of(&self.declared.manifest, plan, &self.place)?;
+        let opening = SandboxOpening::of(&self.declared.manifest, plan, &self.place)?;
         if !guard.is_empty() {
             let kinds = TargetKinds { paths: guard.watches_paths(), ..TargetKinds::ALL };
             targets::check(&self.touched(plan, kinds)?, guard)?;
@@ -100,7 +103,7 @@ impl Sdk {
         let hidden = &confined.hidden;
         let values = Digest::of(&values);
         let key = format!("{opening:?} {hidden:?} {owner:?} {values:?} {number:?}");
-        let confined = Confined { secret_env: secrets.clone(), ..confined };
+        let confined = ConfinedProgram { secret_env: secrets.clone(), ..confined };
         let make = || async { Ok(Worker::start(confined.clone(), &self.place.walls).await) };
         let mut worker = self.workers.get(&key, make).await?;
         if worker.is_gone() {
@@ -117,7 +120,7 @@ impl Sdk {
             Err(stop) => Err(stop),
         };
         match held {
-            Ok(version) => Ok(Held { key, worker, version, _slot: slot }),
+            Ok(version) => Ok(HeldWorker { key, worker, version, _slot: slot }),
             // What has to be set up first is looked at again with the next call.
             Err(stop) if stop.code == Code::SetupRequired => {
                 self.workers.let_go(&key, &worker).await;
@@ -164,7 +167,12 @@ impl Sdk {
     }
 
     /// The process of a worker: the interpreter over our own script, which is an argument.
-    fn confined(&self, package: &Package, opening: &Opening, by: Interpreter) -> Confined {
+    fn confined(
+        &self,
+        package: &Package,
+        opening: &SandboxOpening,
+        by: Interpreter,
+    ) -> ConfinedProgram {
         let megabytes = opening.bounds.memory / 2 / (1 << 20);
         let (args, of_package) = match package.runtime {
             Runtime::Node => {
@@ -183,7 +191,7 @@ impl Sdk {
         for path in by.needs.into_iter().chain(of_package) {
             let is_shown = confined.shown.iter().any(|shown| path.starts_with(&shown.path));
             if !is_shown {
-                confined.shown.push(Shown { path, access: Access::Read });
+                confined.shown.push(MountedPath { path, access: Access::Read });
             }
         }
         if confined.bounds.cpu_seconds == Bounds::default().cpu_seconds {
@@ -205,7 +213,9 @@ impl Sdk {
             () = tokio::time::sleep_until(deadline) => Err(unsent(late())),
         };
         let (held, package, given) = prepared?;
-        Call { sdk: self, attempt, function: &function, package: &package, held }.made(given).await
+        WorkerCall { sdk: self, attempt, function: &function, package: &package, held }
+            .made(given)
+            .await
     }
 
     /// Everything that a call needs before its function is looked for.
@@ -213,7 +223,7 @@ impl Sdk {
         &self,
         attempt: &Attempt<'_>,
         function: &Function,
-    ) -> Result<(Held<'_>, Package, Given), Failure> {
+    ) -> Result<(HeldWorker<'_>, Package, FunctionInputs), Failure> {
         let (plan, safe) = (attempt.plan, &attempt.safe);
         let refused = |stop: Stop| unsent(while_running(stop));
         let package = Package::read(&self.declared).map_err(refused)?;
@@ -226,7 +236,7 @@ impl Sdk {
         }
         let is_personal = !named.is_empty() || !variables.is_empty();
         let owner = is_personal.then(|| format!("{}/{}", plan.actor.tenant, plan.actor.id));
-        let given = Given::of(function, plan, named).map_err(refused)?;
+        let given = FunctionInputs::of(function, plan, named).map_err(refused)?;
         let held = self.worker(&package, attempt, variables, owner).await.map_err(refused)?;
         Ok((held, package, given))
     }
@@ -238,7 +248,7 @@ impl Driver for Sdk {
         let function = Function::read(&self.declared, plan)?;
         // Nothing is opened to look at a call: anything may stand where a secret will.
         let stand_ins = function.secrets.iter().map(|name| (name.clone(), json!("")));
-        Given::of(&function, plan, stand_ins.collect()).map(drop)
+        FunctionInputs::of(&function, plan, stand_ins.collect()).map(drop)
     }
 
     fn targets(&self, plan: &Plan, kinds: TargetKinds) -> Targets {

@@ -10,23 +10,33 @@ use std::path::{Component, Path, PathBuf};
 use haft_driver::{CommandLine, PathTarget, ProgramFile, TargetGuard, Targets, path_texts};
 use haft_model::{Plan, Stop};
 
-use crate::Place;
+use crate::WorkingFolder;
 use crate::cli::program;
 
 /// How many links a path may lead through.
 const MOST_LINKS: usize = 40;
 
 /// A command as it will be started, with every program by its real path.
-pub(crate) fn command(argv: &[String], driver: &str, place: &Place, root: &Path) -> CommandLine {
+pub(crate) fn command(
+    argv: &[String],
+    driver: &str,
+    place: &WorkingFolder,
+    root: &Path,
+) -> CommandLine {
     CommandLine::of(argv, &|called| program_file(called, driver, place, root))
 }
 
 /// The command of a process that is kept, which its manifest alone says.
-pub(crate) fn kept(argv: &[String], driver: &str, place: &Place, root: &Path) -> CommandLine {
+pub(crate) fn kept(
+    argv: &[String],
+    driver: &str,
+    place: &WorkingFolder,
+    root: &Path,
+) -> CommandLine {
     CommandLine::of_manifest(argv, &|called| program_file(called, driver, place, root))
 }
 
-fn program_file(called: &str, driver: &str, place: &Place, root: &Path) -> ProgramFile {
+fn program_file(called: &str, driver: &str, place: &WorkingFolder, root: &Path) -> ProgramFile {
     if called.contains('/') && is_of_kernel(&root.join(called)) {
         return ProgramFile::Missing;
     }

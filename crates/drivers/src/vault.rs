@@ -6,24 +6,24 @@
 mod access;
 mod backend;
 mod changing;
+mod encrypted_store;
 mod inventory;
 mod keyring;
 mod private;
-mod strongbox;
 mod token;
 
-pub use inventory::{Listed, Named, Per};
-pub use strongbox::{Change, Holder, KeyPlace, Strongbox};
+pub use encrypted_store::{Holder, KeyPlace, StoreTransaction, Strongbox};
+pub use inventory::{ListedSecret, Per, SecretVariable};
 pub use token::{ServerLogin, Token};
 
-use haft_driver::{Asked, BoxFuture, Opened, Vault, Withheld};
+use haft_driver::{BoxFuture, OpenedSecret, SecretRequest, Vault, Withheld};
 use haft_model::{Code, Secret, SecretKind, Stop, Timestamp};
 use haft_sandbox::AddressGuard;
 use serde_json::Value;
 
-use crate::ending::blocking;
+use crate::failure::blocking;
 use backend::{Home, Raw};
-use inventory::Found;
+use inventory::ResolvedSecret;
 
 /// Shorter values turn up everywhere, so that nobody could take them out of what is shown.
 pub const SHORTEST_SECRET: usize = 4;
@@ -31,7 +31,7 @@ pub const SHORTEST_SECRET: usize = 4;
 /// Opens the secrets that a workspace lists.
 pub struct Keeper {
     /// What the workspace lists.
-    pub inventory: Vec<Listed>,
+    pub inventory: Vec<ListedSecret>,
     /// What the workspace keeps itself.
     pub strongbox: Strongbox,
     /// The environment of Haft itself.
@@ -43,13 +43,16 @@ pub struct Keeper {
 }
 
 impl Vault for Keeper {
-    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>> {
+    fn open<'a>(
+        &'a self,
+        asked: SecretRequest<'a>,
+    ) -> BoxFuture<'a, Result<OpenedSecret, Withheld>> {
         Box::pin(self.opened(asked))
     }
 }
 
 impl Keeper {
-    async fn opened(&self, asked: Asked<'_>) -> Result<Opened, Withheld> {
+    async fn opened(&self, asked: SecretRequest<'_>) -> Result<OpenedSecret, Withheld> {
         let found = inventory::find(&self.inventory, asked.name)
             .map_err(|stop| Withheld { slug: asked.name.to_owned(), stop })?;
         let slug = || found.listed.slug.clone();
@@ -57,11 +60,11 @@ impl Keeper {
         // INVARIANT: nothing is looked up for somebody who may not have it.
         access::check(&self.inventory, &found, &asked).map_err(closed)?;
         let value = self.value(&found, asked.actor.id.as_str()).await.map_err(closed)?;
-        Ok(Opened { slug: slug(), value })
+        Ok(OpenedSecret { slug: slug(), value })
     }
 
     /// What a name stands for.
-    pub fn listed(&self, name: &str) -> Result<&Listed, Stop> {
+    pub fn listed(&self, name: &str) -> Result<&ListedSecret, Stop> {
         Ok(inventory::find(&self.inventory, name)?.listed)
     }
 
@@ -94,7 +97,7 @@ impl Keeper {
         }
     }
 
-    async fn value(&self, found: &Found<'_>, who: &str) -> Result<Secret, Stop> {
+    async fn value(&self, found: &ResolvedSecret<'_>, who: &str) -> Result<Secret, Stop> {
         let raw = self.raw(found.listed, who).await?;
         let value = match found.listed.kind {
             SecretKind::Opaque => raw.value,
@@ -107,7 +110,7 @@ impl Keeper {
         }
     }
 
-    async fn raw(&self, listed: &Listed, who: &str) -> Result<Raw, Stop> {
+    async fn raw(&self, listed: &ListedSecret, who: &str) -> Result<Raw, Stop> {
         backend::look_up(listed, who, &self.strongbox, self.variable).await
     }
 
@@ -149,7 +152,7 @@ impl std::fmt::Debug for Keeper {
 }
 
 /// The part of a secret that a name stands for; all of it where the name does not say.
-fn part(found: &Found<'_>, whole: Secret) -> Result<Secret, Stop> {
+fn part(found: &ResolvedSecret<'_>, whole: Secret) -> Result<Secret, Stop> {
     let Some(field) = found.field else { return Ok(whole) };
     let parsed: Option<Value> = serde_json::from_str(whole.expose()).ok();
     let text = match parsed.as_ref().and_then(|parsed| parsed.get(field)) {

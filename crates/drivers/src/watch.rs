@@ -5,7 +5,7 @@ use std::time::Instant;
 use haft_driver::{Attempt, Cancel};
 use haft_model::Stop;
 
-use crate::ending::{called_off, late};
+use crate::failure::{called_off, late};
 
 /// The two reasons to end early.
 #[derive(Clone, Debug)]

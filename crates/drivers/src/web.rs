@@ -6,9 +6,9 @@
 
 mod checked_body;
 mod client;
+mod connection_reuse;
 mod download;
 pub(crate) mod form;
-mod line;
 mod sending;
 
 use std::io;
@@ -22,11 +22,11 @@ use reqwest::{Client, Method, Request, Response, StatusCode};
 
 pub(crate) use checked_body::checked_body;
 pub(crate) use client::{Pool, keeping, reconnecting};
+pub(crate) use connection_reuse::{Lines, ReusedConnection};
 pub(crate) use download::download;
-pub(crate) use line::{Line, Lines};
-pub(crate) use sending::{Sending, Stage};
+pub(crate) use sending::{SendStage, Sending};
 
-use crate::ending::blocking;
+use crate::failure::blocking;
 use client::Trust;
 
 /// How often an answer may point elsewhere.
@@ -36,7 +36,7 @@ pub(crate) const MOST_REDIRECTS: usize = 5;
 pub(crate) const MOST_BYTES: usize = 5 * 1024 * 1024;
 
 /// How a name and a port become addresses.
-pub(crate) type Lookup = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
+pub(crate) type DnsLookup = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
 /// The way of the system.
 pub(crate) fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
@@ -61,7 +61,7 @@ impl Outgoing {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(crate) enum Unanswered {
+pub(crate) enum RequestFailure {
     /// The name cannot be looked up.
     Unknown,
     /// The address may not be reached.
@@ -80,25 +80,27 @@ pub(crate) enum Unanswered {
     Stopped(Stop),
 }
 
-impl Unanswered {
+impl RequestFailure {
     /// Why, in words.
     pub(crate) fn told(&self, host: &str) -> String {
         match self {
-            Unanswered::Unknown => format!("`{host}` cannot be looked up"),
-            Unanswered::Forbidden(forbidden) => forbidden.to_string(),
-            Unanswered::Unreachable => format!("`{host}` cannot be reached"),
-            Unanswered::Broken | Unanswered::Gone => {
+            RequestFailure::Unknown => format!("`{host}` cannot be looked up"),
+            RequestFailure::Forbidden(forbidden) => forbidden.to_string(),
+            RequestFailure::Unreachable => format!("`{host}` cannot be reached"),
+            RequestFailure::Broken | RequestFailure::Gone => {
                 format!("the connection to `{host}` broke before there was an answer")
             }
-            Unanswered::Unrecorded | Unanswered::Unready => "no request could be made".to_owned(),
-            Unanswered::Stopped(stop) => stop.message.clone(),
+            RequestFailure::Unrecorded | RequestFailure::Unready => {
+                "no request could be made".to_owned()
+            }
+            RequestFailure::Stopped(stop) => stop.message.clone(),
         }
     }
 }
 
 /// When a request counts as submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Submitted {
+pub(crate) enum SubmissionPoint {
     /// Before anybody is connected to.
     OnConnect,
     /// When the connection stands, before the first byte.
@@ -107,23 +109,27 @@ pub(crate) enum Submitted {
 
 /// How a request gets to an address over a connection of its own.
 #[derive(Clone, Copy)]
-pub(crate) struct Way<'a> {
+pub(crate) struct ConnectRoute<'a> {
     pub(crate) guard: &'a AddressGuard,
-    pub(crate) lookup: Lookup,
+    pub(crate) lookup: DnsLookup,
     pub(crate) sending: &'a Arc<Sending>,
-    pub(crate) submitted: Submitted,
+    pub(crate) submitted: SubmissionPoint,
 }
 
-impl Way<'_> {
+impl ConnectRoute<'_> {
     /// Sends one request and gives back the head of its answer.
-    pub(crate) async fn send(self, request: &Outgoing) -> Result<Answer<'static>, Unanswered> {
+    pub(crate) async fn send(
+        self,
+        request: &Outgoing,
+    ) -> Result<HttpResponse<'static>, RequestFailure> {
         let addresses = addresses(self.guard, self.lookup, &request.url).await?;
         let (sending, trust) = (Arc::clone(self.sending), Trust::of(&request.url));
         // The certificates are files.
         let client = blocking(move || client::once(addresses, sending, trust)).await;
-        let client = client.map_err(Unanswered::Stopped)?.map_err(|_| Unanswered::Unready)?;
-        if self.submitted == Submitted::OnConnect {
-            self.sending.begin().await.map_err(|_| Unanswered::Unrecorded)?;
+        let client =
+            client.map_err(RequestFailure::Stopped)?.map_err(|_| RequestFailure::Unready)?;
+        if self.submitted == SubmissionPoint::OnConnect {
+            self.sending.begin().await.map_err(|_| RequestFailure::Unrecorded)?;
         }
         Ok(self.answered(exchange(&client, request.clone()).await?).into())
     }
@@ -135,7 +141,7 @@ impl Way<'_> {
     }
 }
 
-async fn exchange(client: &Client, request: Outgoing) -> Result<Response, Unanswered> {
+async fn exchange(client: &Client, request: Outgoing) -> Result<Response, RequestFailure> {
     let mut sent = Request::new(request.method, request.url.into_url());
     *sent.headers_mut() = request.headers;
     *sent.body_mut() = request.body.map(Into::into);
@@ -143,11 +149,11 @@ async fn exchange(client: &Client, request: Outgoing) -> Result<Response, Unansw
         Ok(answer) => return Ok(answer),
         Err(fault) => fault,
     };
-    Err(match (cause::<Forbidden>(&fault), cause::<line::Gone>(&fault)) {
-        (Some(forbidden), _) => Unanswered::Forbidden(forbidden.clone()),
-        (None, Some(line::Gone)) => Unanswered::Gone,
-        (None, None) if fault.is_connect() => Unanswered::Unreachable,
-        (None, None) => Unanswered::Broken,
+    Err(match (cause::<Forbidden>(&fault), cause::<connection_reuse::ConnectionClosed>(&fault)) {
+        (Some(forbidden), _) => RequestFailure::Forbidden(forbidden.clone()),
+        (None, Some(connection_reuse::ConnectionClosed)) => RequestFailure::Gone,
+        (None, None) if fault.is_connect() => RequestFailure::Unreachable,
+        (None, None) => RequestFailure::Broken,
     })
 }
 
@@ -171,43 +177,47 @@ fn cause<T: std::error::Error + 'static>(fault: &reqwest::Error) -> Option<&T> {
 /// What a name stands for, checked. A host that is an address was checked as it was written.
 async fn addresses(
     guard: &AddressGuard,
-    lookup: Lookup,
+    lookup: DnsLookup,
     url: &CheckedUrl,
-) -> Result<Vec<SocketAddr>, Unanswered> {
+) -> Result<Vec<SocketAddr>, RequestFailure> {
     if !url.is_name() {
         return Ok(Vec::new());
     }
     let (host, port) = (url.host().to_owned(), url.port());
-    let found = blocking(move || lookup(&host, port)).await.map_err(Unanswered::Stopped)?;
-    let found = found.map_err(|_| Unanswered::Unknown)?;
+    let found = blocking(move || lookup(&host, port)).await.map_err(RequestFailure::Stopped)?;
+    let found = found.map_err(|_| RequestFailure::Unknown)?;
     let plain: Vec<_> = found.iter().map(SocketAddr::ip).collect();
-    guard.check_addresses(url, &plain).map_err(Unanswered::Forbidden)?;
+    guard.check_addresses(url, &plain).map_err(RequestFailure::Forbidden)?;
     Ok(found)
 }
 
 /// An answer of which the head is there.
-pub(crate) struct Answer<'a> {
+pub(crate) struct HttpResponse<'a> {
     pub(crate) head: Response,
     /// The connection that it comes over, if that can be used again, and where it then goes.
-    line: Option<(Line, &'a Lines)>,
+    line: Option<(ReusedConnection, &'a Lines)>,
 }
 
 /// A body as far as it was read.
-pub(crate) struct Body {
+pub(crate) struct ReadBody {
     pub(crate) bytes: Vec<u8>,
     /// Whether there was more than was wanted.
     pub(crate) cut: bool,
 }
 
-impl From<Response> for Answer<'_> {
+impl From<Response> for HttpResponse<'_> {
     fn from(head: Response) -> Self {
-        Answer { head, line: None }
+        HttpResponse { head, line: None }
     }
 }
 
-impl<'a> Answer<'a> {
-    pub(crate) fn over(line: Line, lines: &'a Lines, head: Response) -> Answer<'a> {
-        Answer { head, line: Some((line, lines)) }
+impl<'a> HttpResponse<'a> {
+    pub(crate) fn over(
+        line: ReusedConnection,
+        lines: &'a Lines,
+        head: Response,
+    ) -> HttpResponse<'a> {
+        HttpResponse { head, line: Some((line, lines)) }
     }
 
     pub(crate) fn status(&self) -> StatusCode {
@@ -215,8 +225,8 @@ impl<'a> Answer<'a> {
     }
 
     /// The next piece of the body; nothing at its end.
-    pub(crate) async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]>>, Unanswered> {
-        let piece = self.head.chunk().await.map_err(|_| Unanswered::Broken)?;
+    pub(crate) async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]>>, RequestFailure> {
+        let piece = self.head.chunk().await.map_err(|_| RequestFailure::Broken)?;
         if let Some((line, lines)) = self.line.take_if(|_| piece.is_none()) {
             lines.done(line);
         }
@@ -224,16 +234,16 @@ impl<'a> Answer<'a> {
     }
 
     /// Reads the body up to a bound.
-    pub(crate) async fn body(&mut self, most: usize) -> Result<Body, Unanswered> {
+    pub(crate) async fn body(&mut self, most: usize) -> Result<ReadBody, RequestFailure> {
         let mut bytes = Vec::new();
         while let Some(piece) = self.piece().await? {
             bytes.extend_from_slice(piece.as_ref());
             if bytes.len() > most {
                 bytes.truncate(most);
-                return Ok(Body { bytes, cut: true });
+                return Ok(ReadBody { bytes, cut: true });
             }
         }
-        Ok(Body { bytes, cut: false })
+        Ok(ReadBody { bytes, cut: false })
     }
 
     /// Where it points instead.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use haft::{Definitions, Host, HostOptions, LoadOptions, Tool, define_driver, schemars};
 use haft_model::Call;
-use haft_runtime::{Manner, Options};
+use haft_runtime::{CallOptions, Options};
 use haft_testkit::{Folder, processor_time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -178,7 +178,7 @@ async fn die(host: &Arc<Host>, process: usize) {
         calls.spawn(async move {
             let input = json!({ "n": process * AT_ONCE + n });
             let call = Call::new(host.actor("agent:bench"), "count.hang", input);
-            host.runtime().call(call, Manner::default()).await
+            host.runtime().call(call, CallOptions::default()).await
         });
     }
     let filter = haft_ledger::RunFilter { open: true, most: OPEN, ..Default::default() };

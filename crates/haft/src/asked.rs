@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use haft_drivers::{Place, Tell, Token, mcp};
+use haft_drivers::{Tell, Token, WorkingFolder, mcp};
 use haft_model::{Code, Secret, Stop, Timestamp};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use serde_json::{Value, json};
@@ -67,8 +67,8 @@ impl Stranger<'_> {
         self.tools().await.map(|answer| (answer, token.map(|token| token.written())))
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> WorkingFolder {
+        WorkingFolder {
             root: self.root.to_owned(),
             hidden: vec![".haft".into()],
             programs: Vec::new(),

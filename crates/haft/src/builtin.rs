@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, LazyLock};
 
-use haft_contract::{Driver, Kind, Manifest, Reading, Source, Tool, read_as};
+use haft_contract::{Driver, ManifestKind, ParsedManifest, Reading, Source, ToolManifest, read_as};
 
 /// The driver's id.
 pub const BUILTIN_DRIVER: &str = "haft-builtin";
 
 macro_rules! texts {
     ($($kind:ident $id:literal $path:literal)*) => {
-        [$((Kind::$kind, concat!("builtin:", $id), include_str!(concat!("../builtin/", $path)))),*]
+        [$((ManifestKind::$kind, concat!("builtin:", $id), include_str!(concat!("../builtin/", $path)))),*]
     };
 }
 
@@ -17,7 +17,7 @@ macro_rules! texts {
 pub(crate) const UPSTREAM_DRIVER: &str = "haft-upstream";
 
 /// The contract and the driver that are there only where some driver has such a backend.
-const UPSTREAM: [(Kind, &str, &str); 2] = texts! {
+const UPSTREAM: [(ManifestKind, &str, &str); 2] = texts! {
     Tool "upstream.request" "tools/upstream.request/TOOL.md"
     Driver "haft-upstream" "drivers/haft-upstream/DRIVER.md"
 };
@@ -25,23 +25,23 @@ const UPSTREAM: [(Kind, &str, &str); 2] = texts! {
 static UPSTREAM_READINGS: LazyLock<Vec<Reading>> = LazyLock::new(|| read(UPSTREAM));
 
 /// The contract and the driver by which everything beside tools is asked for.
-pub(crate) fn upstream() -> Option<(&'static Arc<Tool>, &'static Arc<Driver>)> {
+pub(crate) fn upstream() -> Option<(&'static Arc<ToolManifest>, &'static Arc<Driver>)> {
     match &UPSTREAM_READINGS[..] {
         [
-            Reading { manifest: Some(Manifest::Tool(tool)), .. },
-            Reading { manifest: Some(Manifest::Driver(driver)), .. },
+            Reading { manifest: Some(ParsedManifest::Tool(tool)), .. },
+            Reading { manifest: Some(ParsedManifest::Driver(driver)), .. },
         ] => Some((tool, driver)),
         _ => None,
     }
 }
 
-fn read<const N: usize>(texts: [(Kind, &'static str, &'static str); N]) -> Vec<Reading> {
+fn read<const N: usize>(texts: [(ManifestKind, &'static str, &'static str); N]) -> Vec<Reading> {
     let reading = |(kind, file, text)| read_as(kind, &Source::new(file, text));
     texts.into_iter().map(reading).collect()
 }
 
 /// The texts, with the names that stand in for those of files.
-const TEXTS: [(Kind, &str, &str); 7] = texts! {
+const TEXTS: [(ManifestKind, &str, &str); 7] = texts! {
     Tool "fs.list" "tools/fs.list/TOOL.md"
     Tool "fs.read" "tools/fs.read/TOOL.md"
     Tool "fs.write" "tools/fs.write/TOOL.md"
@@ -55,9 +55,9 @@ const TEXTS: [(Kind, &str, &str); 7] = texts! {
 static READINGS: LazyLock<Vec<Reading>> = LazyLock::new(|| read(TEXTS));
 
 /// The contracts.
-pub(crate) fn tools() -> impl Iterator<Item = &'static Arc<Tool>> {
+pub(crate) fn tools() -> impl Iterator<Item = &'static Arc<ToolManifest>> {
     READINGS.iter().filter_map(|reading| match &reading.manifest {
-        Some(Manifest::Tool(tool)) => Some(tool),
+        Some(ParsedManifest::Tool(tool)) => Some(tool),
         _ => None,
     })
 }
@@ -65,7 +65,7 @@ pub(crate) fn tools() -> impl Iterator<Item = &'static Arc<Tool>> {
 /// The driver that serves them.
 pub(crate) fn driver() -> Option<&'static Arc<Driver>> {
     READINGS.iter().find_map(|reading| match &reading.manifest {
-        Some(Manifest::Driver(driver)) => Some(driver),
+        Some(ParsedManifest::Driver(driver)) => Some(driver),
         _ => None,
     })
 }

@@ -9,7 +9,7 @@ mod tool;
 
 use std::sync::Arc;
 
-use haft_contract::{Diagnostic, Kind, Reading, Severity, Source, read_as};
+use haft_contract::{Diagnostic, ManifestKind, Reading, Severity, Source, read_as};
 use serde_json::{Map, Value};
 
 pub use body::{Args, ToolFailure};
@@ -64,7 +64,7 @@ fn first(diagnostics: &[Diagnostic]) -> String {
 /// What a program defines, to be added to a workspace.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
-    pub(crate) tools: Vec<Defined<haft_contract::Tool>>,
+    pub(crate) tools: Vec<DefinedManifest<haft_contract::ToolManifest>>,
     pub(crate) drivers: Vec<DriverHandle>,
 }
 
@@ -102,15 +102,15 @@ impl Definitions {
 
 /// Something that was defined, with the text it was read from.
 #[derive(Debug)]
-pub(crate) struct Defined<T> {
+pub(crate) struct DefinedManifest<T> {
     pub(crate) value: Arc<T>,
     pub(crate) source: Source,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-impl<T> Clone for Defined<T> {
-    fn clone(&self) -> Defined<T> {
-        Defined {
+impl<T> Clone for DefinedManifest<T> {
+    fn clone(&self) -> DefinedManifest<T> {
+        DefinedManifest {
             value: self.value.clone(),
             source: self.source.clone(),
             diagnostics: self.diagnostics.clone(),
@@ -120,18 +120,18 @@ impl<T> Clone for Defined<T> {
 
 /// Writes a manifest down and reads it again, so that code is held to the rules of files.
 fn read_written<T>(
-    kind: Kind,
+    kind: ManifestKind,
     file: &str,
     manifest: Map<String, Value>,
     take: impl Fn(Reading) -> Option<Arc<T>>,
-) -> Result<Defined<T>, DefineError> {
+) -> Result<DefinedManifest<T>, DefineError> {
     // JSON is YAML, and one value a line gives each its place.
     let text = format!("---\n{:#}\n---\n", Value::Object(manifest));
     let source = Source::new(file, text);
     let reading = read_as(kind, &source);
     let diagnostics = reading.diagnostics.clone();
     match take(reading) {
-        Some(value) => Ok(Defined { value, source, diagnostics }),
+        Some(value) => Ok(DefinedManifest { value, source, diagnostics }),
         None => Err(DefineError::Refused { file: file.into(), diagnostics }),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use haft_contract::source::LARGEST;
-use haft_contract::{Kind, Reading, Report, Source, read, rules};
+use haft_contract::{ManifestKind, Reading, Report, Source, read, rules};
 use haft_sandbox::Suspects;
 use rayon::prelude::*;
 
@@ -23,7 +23,7 @@ const DEEPEST: usize = 16;
 
 /// A manifest that was read, and how its file looked then.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct CachedManifest {
     pub(crate) reading: Arc<Reading>,
     stamp: Stamp,
 }
@@ -60,7 +60,7 @@ fn identity(_: &fs::Metadata) -> (u64, i64) {
 }
 
 /// What the walk came upon.
-enum Found {
+enum FoundFile {
     Manifest(String, PathBuf, Stamp),
     /// A path that must not or cannot be read, and why.
     Refused(String, &'static haft_contract::Rule, String),
@@ -71,11 +71,11 @@ enum Found {
 /// What a run that is under way may have made is not read: there it stays as it was.
 pub(crate) fn read_all(
     root: &Path,
-    known: &HashMap<String, Known>,
+    known: &HashMap<String, CachedManifest>,
     suspects: &Suspects,
-) -> HashMap<String, Known> {
+) -> HashMap<String, CachedManifest> {
     let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let mut found: Vec<Found> = FOLDERS
+    let mut found: Vec<FoundFile> = FOLDERS
         .par_iter()
         .filter(|folder| !suspects.contains(folder))
         .flat_map(|folder| {
@@ -100,8 +100,10 @@ pub(crate) fn read_all(
     found
         .into_par_iter()
         .map(|found| match found {
-            Found::Refused(file, rule, message) => (file.clone(), refused(&file, rule, message)),
-            Found::Manifest(file, path, stamp) => {
+            FoundFile::Refused(file, rule, message) => {
+                (file.clone(), refused(&file, rule, message))
+            }
+            FoundFile::Manifest(file, path, stamp) => {
                 let same = known.get(&file).filter(|known| known.stamp == stamp).cloned();
                 let manifest = same.unwrap_or_else(|| read_one(&file, &path, stamp));
                 (file, manifest)
@@ -129,7 +131,7 @@ pub(crate) fn is_link_outside(root: &Path, path: &Path) -> bool {
 
 /// Reads one file again; none when it is gone or is no manifest. A link on the way is followed as far
 /// as it stays inside the workspace.
-pub(crate) fn read_file(root: &Path, file: &str) -> Option<Known> {
+pub(crate) fn read_file(root: &Path, file: &str) -> Option<CachedManifest> {
     let path = root.join(file);
     let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     match path.canonicalize() {
@@ -137,23 +139,23 @@ pub(crate) fn read_file(root: &Path, file: &str) -> Option<Known> {
             Some(refused(file, &rules::Y010, LEAVES.to_owned()))
         }
         Ok(_) => match look(path, file.to_owned())? {
-            Found::Manifest(file, path, stamp) => Some(read_one(&file, &path, stamp)),
-            Found::Refused(file, rule, message) => Some(refused(&file, rule, message)),
+            FoundFile::Manifest(file, path, stamp) => Some(read_one(&file, &path, stamp)),
+            FoundFile::Refused(file, rule, message) => Some(refused(&file, rule, message)),
         },
         Err(_) => None,
     }
 }
 
 /// Everything below a folder, its links followed as far as they stay inside the workspace.
-fn walk(root: &Path, folder: &Path, name: String, depth: usize) -> Vec<Found> {
+fn walk(root: &Path, folder: &Path, name: String, depth: usize) -> Vec<FoundFile> {
     let listed = match fs::read_dir(folder) {
         Ok(listed) => listed,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
-        Err(cause) => return vec![Found::Refused(name, &rules::Y011, cause.to_string())],
+        Err(cause) => return vec![FoundFile::Refused(name, &rules::Y011, cause.to_string())],
     };
     if depth > DEEPEST {
         let message = format!("folders nest more than {DEEPEST} deep");
-        return vec![Found::Refused(name, &rules::Y011, message)];
+        return vec![FoundFile::Refused(name, &rules::Y011, message)];
     }
     let entries: Vec<fs::DirEntry> = listed.flatten().collect();
     entries
@@ -173,35 +175,35 @@ fn walk(root: &Path, folder: &Path, name: String, depth: usize) -> Vec<Found> {
         .collect()
 }
 
-fn linked(root: &Path, path: PathBuf, file: String, depth: usize) -> Vec<Found> {
+fn linked(root: &Path, path: PathBuf, file: String, depth: usize) -> Vec<FoundFile> {
     match path.canonicalize() {
         Ok(real) if !real.starts_with(root) => {
-            vec![Found::Refused(file, &rules::Y010, LEAVES.to_owned())]
+            vec![FoundFile::Refused(file, &rules::Y010, LEAVES.to_owned())]
         }
         Ok(real) if real.is_dir() => walk(root, &real, file, depth + 1),
         Ok(_) => look(path, file).into_iter().collect(),
         Err(cause) => {
             let message = format!("this link cannot be followed: {}", cause.kind());
-            vec![Found::Refused(file, &rules::Y011, message)]
+            vec![FoundFile::Refused(file, &rules::Y011, message)]
         }
     }
 }
 
 /// A manifest with its stamp; nothing for a file that is none. No part of the path is a link that
 /// was not looked at, so the file lies inside the workspace.
-fn look(path: PathBuf, file: String) -> Option<Found> {
-    Kind::of(&file)?;
+fn look(path: PathBuf, file: String) -> Option<FoundFile> {
+    ManifestKind::of(&file)?;
     Some(match fs::metadata(&path) {
         // A pipe would keep its reader waiting for ever.
         Ok(metadata) if !metadata.is_file() => {
-            Found::Refused(file, &rules::Y011, "this is not a regular file".to_owned())
+            FoundFile::Refused(file, &rules::Y011, "this is not a regular file".to_owned())
         }
-        Ok(metadata) => Found::Manifest(file, path, Stamp::of(&metadata)),
-        Err(cause) => Found::Refused(file, &rules::Y011, cause.to_string()),
+        Ok(metadata) => FoundFile::Manifest(file, path, Stamp::of(&metadata)),
+        Err(cause) => FoundFile::Refused(file, &rules::Y011, cause.to_string()),
     })
 }
 
-fn read_one(file: &str, path: &Path, stamp: Stamp) -> Known {
+fn read_one(file: &str, path: &Path, stamp: Stamp) -> CachedManifest {
     let (source, report) = if stamp.size > LARGEST {
         Source::too_large(file, stamp.size, LARGEST)
     } else {
@@ -210,7 +212,7 @@ fn read_one(file: &str, path: &Path, stamp: Stamp) -> Known {
             Err(cause) => return refused(file, &rules::Y011, cause.to_string()),
         }
     };
-    Known { reading: Arc::new(read(&source, report)), stamp }
+    CachedManifest { reading: Arc::new(read(&source, report)), stamp }
 }
 
 /// The bytes of a file, and no more than one beyond a limit, however long it grows meanwhile.
@@ -220,12 +222,15 @@ pub(crate) fn read_at_most(path: &Path, largest: u64) -> std::io::Result<Vec<u8>
     Ok(bytes)
 }
 
-fn refused(file: &str, rule: &haft_contract::Rule, message: String) -> Known {
+fn refused(file: &str, rule: &haft_contract::Rule, message: String) -> CachedManifest {
     let source = Source::new(file, "");
     let mut report = Report::new(&source);
     report.add(rule, 0..0, message);
     let reading = read(&source, report);
-    Known { reading: Arc::new(reading), stamp: Stamp { size: 0, modified: None, identity: (0, 0) } }
+    CachedManifest {
+        reading: Arc::new(reading),
+        stamp: Stamp { size: 0, modified: None, identity: (0, 0) },
+    }
 }
 
 #[cfg(test)]

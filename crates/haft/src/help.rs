@@ -5,7 +5,7 @@ use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use haft_sandbox::{Access, Bounds, Confined, End, Launcher, Shown, Walls};
+use haft_sandbox::{Access, Bounds, ConfinedProgram, ExitKind, Launcher, MountedPath, Walls};
 
 /// How long a program may take to print its help.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -35,25 +35,25 @@ pub async fn help_of(root: &Path, program: &str, command: &[String]) -> Result<S
 
 async fn printed(root: &Path, program: &Path, args: Vec<String>) -> Result<String, String> {
     let walls = Launcher::own().map_or(Walls::Missing, Walls::By);
-    let mut shown = vec![Shown { path: root.to_owned(), access: Access::Read }];
+    let mut shown = vec![MountedPath { path: root.to_owned(), access: Access::Read }];
     if program.is_absolute() && !program.starts_with(root) {
-        shown.push(Shown { path: program.to_owned(), access: Access::Read });
+        shown.push(MountedPath { path: program.to_owned(), access: Access::Read });
     }
-    let confined = Confined {
+    let confined = ConfinedProgram {
         program: program.to_owned(),
         args,
         shown,
         cwd: root.to_owned(),
         bounds: Bounds { output: MOST, ..Bounds::default() },
-        ..Confined::default()
+        ..ConfinedProgram::default()
     };
     let ran = confined.run(&walls, Instant::now() + LONGEST, pending()).await;
     let ended = ran.map_err(|refused| refused.to_string())?;
     match ended.end {
-        End::OutOfTime | End::CalledOff => {
+        ExitKind::OutOfTime | ExitKind::CalledOff => {
             return Err(format!("it did not end within {} seconds", LONGEST.as_secs()));
         }
-        End::Exited(_) | End::Killed(_) | End::OutOfMemory => {}
+        ExitKind::Exited(_) | ExitKind::Killed(_) | ExitKind::OutOfMemory => {}
     }
     // Some print their help as a complaint.
     let (out, complaint) = (ended.stdout, ended.stderr);

@@ -2,10 +2,10 @@
 
 mod declared;
 mod doctor;
+mod driver_readiness;
 mod hooks;
 mod identity;
 mod login;
-mod lookout;
 mod probing;
 mod readiness;
 mod refresh;
@@ -18,11 +18,11 @@ mod vault;
 mod watching;
 mod world;
 
-pub use doctor::{Degree, Examined};
+pub use doctor::{Degree, DoctorFinding};
 pub use identity::{IdentityFile, StoreRenewal};
 pub use login::{Ask, Attending};
-pub use probing::Probed;
-pub use refresh::Refreshed;
+pub use probing::ProbeResult;
+pub use refresh::ReloadOutcome;
 pub use secrets::SecretState;
 pub use spans::SpansSent;
 pub use store::StoreChoice;
@@ -34,21 +34,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use haft_catalog::{DriverStates, Entry};
+use haft_catalog::{CatalogEntry, DriverStates};
 use haft_driver::{Driver, Hook, Vault};
 use haft_drivers::Provision;
 use haft_ledger::Store;
 use haft_model::{Actor, Call, DriverId, Envelope, Role, Timestamp};
 use haft_runtime::{
-    Clock, Forms, Lookout as _, Manner, NonInteractive, Options, Reader, Receipt, Rest, Runtime,
-    Unsent, WallClock,
+    BreakerOptions, CallOptions, Clock, Forms, Lookout as _, NonInteractive, Options, Reader,
+    Receipt, Runtime, Unsent, WallClock,
 };
 use haft_sandbox::{AddressGuard, Launcher};
 use tokio::task::JoinError;
 
 use crate::{Error, LoadOptions, Workspace};
-use declared::Declared;
-use lookout::Watch;
+use declared::DeclaredDrivers;
+use driver_readiness::Watch;
 
 /// How a host is opened.
 pub struct HostOptions {
@@ -108,14 +108,14 @@ pub struct Host {
     /// Knows how the drivers of the workspace are.
     watch: RwLock<Arc<Watch>>,
     /// What the next reading may take over.
-    declared: Mutex<Declared>,
-    given: Given,
+    declared: Mutex<DeclaredDrivers>,
+    given: HostParts,
     /// Why nothing remembers which store this is.
     unremembered: Option<String>,
 }
 
 /// What the program hands in beside the workspace.
-struct Given {
+struct HostParts {
     hooks: Vec<Arc<dyn Hook>>,
     drivers: HashMap<DriverId, Arc<dyn Driver>>,
     vault: Option<Arc<dyn Vault>>,
@@ -147,13 +147,13 @@ impl Host {
                 haft_contract::settings::Forms::Off => Forms::Off,
             },
             form: settings.limits.form_ms.map_or(options.runtime.form, Duration::from_millis),
-            rest: Rest {
+            rest: BreakerOptions {
                 failures: settings.limits.rest.failures,
                 pause: Duration::from_millis(settings.limits.rest.pause_ms),
             },
             ..options.runtime
         };
-        let given = Given {
+        let given = HostParts {
             hooks: options.hooks,
             drivers: options.drivers,
             vault: options.vault,
@@ -161,7 +161,7 @@ impl Host {
             addresses: options.addresses,
             launcher: options.launcher,
         };
-        let declared = Declared::of(&workspace, &given, None);
+        let declared = DeclaredDrivers::of(&workspace, &given, None);
         let (world, watch) = world::build(&workspace, &given, &declared);
         Ok(Host {
             runtime: Runtime::new(world, store.clone(), options.clock, runtime_options).into(),
@@ -179,7 +179,7 @@ impl Host {
     pub async fn call(&self, call: Call) -> Envelope {
         let runtime = self.runtime.clone();
         let task = tokio::spawn(async move {
-            let manner = Manner { receipt: Receipt::Acknowledged, ..Manner::default() };
+            let manner = CallOptions { receipt: Receipt::Acknowledged, ..CallOptions::default() };
             runtime.call(call, manner).await
         });
         let envelope = match task.await.map_err(JoinError::try_into_panic) {
@@ -203,7 +203,7 @@ impl Host {
     }
 
     /// What is known of the drivers of a contract, for whoever calls. No backend is asked.
-    pub async fn driver_states(&self, entry: &Entry, actor: &Actor) -> DriverStates {
+    pub async fn driver_states(&self, entry: &CatalogEntry, actor: &Actor) -> DriverStates {
         self.watch().look(entry, actor, Timestamp::now()).await
     }
 
@@ -241,7 +241,7 @@ impl Host {
     /// Puts a workspace in place of the one that holds.
     fn swap(&self, workspace: Workspace) {
         let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
-        *declared = Declared::of(&workspace, &self.given, Some(&declared));
+        *declared = DeclaredDrivers::of(&workspace, &self.given, Some(&declared));
         let (world, watch) = world::build(&workspace, &self.given, &declared);
         self.runtime.replace_world(world);
         *self.watch.write().unwrap_or_else(PoisonError::into_inner) = watch;

@@ -12,7 +12,7 @@ mod error;
 mod files;
 mod help;
 mod host;
-mod published;
+mod published_schemas;
 mod readiness;
 mod workspace;
 
@@ -25,8 +25,8 @@ pub use define::{
 pub use error::Error;
 pub use haft_driver as driver;
 pub use haft_driver::{Cancel, Link};
-pub use haft_drivers::{Answered, download, post};
 pub use haft_drivers::{Attend, Checkup, InstallWay, Provision, SetupStep, SetupWork, Step, Tell};
+pub use haft_drivers::{PostResponse, download, post};
 pub use haft_ledger as ledger;
 pub use haft_model as model;
 pub use haft_policy as policy;
@@ -34,9 +34,9 @@ pub use haft_runtime as runtime;
 pub use haft_sandbox::{Launcher, launcher};
 pub use help::help_of;
 pub use host::{
-    Ask, Attending, Degree, Examined, Host, HostOptions, IdentityFile, Probed, Refreshed,
-    SecretState, SpansSent, StoreChoice, StoreRenewal, Subscription, Watching,
+    Ask, Attending, Degree, DoctorFinding, Host, HostOptions, IdentityFile, ProbeResult,
+    ReloadOutcome, SecretState, SpansSent, StoreChoice, StoreRenewal, Subscription, Watching,
 };
 pub use readiness::{DriverRecord, Readiness};
 pub use schemars;
-pub use workspace::{Broken, GoverningStanding, LoadOptions, Rulebook, Workspace};
+pub use workspace::{BrokenContract, GoverningStanding, LoadOptions, Rulebook, Workspace};

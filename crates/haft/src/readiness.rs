@@ -8,13 +8,13 @@ mod kept;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use haft_catalog::{Circuit, Health, Rested};
+use haft_catalog::{Circuit, Health, OpenBreaker};
 use haft_drivers::Checkup;
 use haft_model::{Timestamp, ToolKey};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-pub(crate) use kept::{Fresh, Kept, Stamp, stamp};
+pub(crate) use kept::{Fresh, JsonFile, Stamp, stamp};
 
 /// How many circuits of a driver are told to other processes: callers choose hosts.
 const MOST_CIRCUITS: usize = 64;
@@ -51,7 +51,7 @@ pub(crate) type Records = BTreeMap<String, BTreeMap<String, DriverRecord>>;
 /// What is known of every program behind a driver of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
-    file: Kept,
+    file: JsonFile,
     drivers: Records,
 }
 
@@ -64,8 +64,8 @@ impl Readiness {
         Ok(Readiness { file, drivers })
     }
 
-    pub(crate) fn file(root: &Path) -> Kept {
-        Kept::new(root.join(".haft/drivers.json"))
+    pub(crate) fn file(root: &Path) -> JsonFile {
+        JsonFile::new(root.join(".haft/drivers.json"))
     }
 
     /// Every record of a driver that is there, with the person whose it is.
@@ -112,11 +112,11 @@ pub(crate) struct OpenCircuit {
     pub(crate) host: Option<String>,
     /// How often it failed in a row, and until when it rests.
     #[serde(flatten)]
-    pub(crate) rest: Rested,
+    pub(crate) rest: OpenBreaker,
 }
 
 impl OpenCircuit {
-    pub(crate) fn of(circuit: &Circuit, rest: Rested) -> OpenCircuit {
+    pub(crate) fn of(circuit: &Circuit, rest: OpenBreaker) -> OpenCircuit {
         OpenCircuit { tool: circuit.tool.to_string(), host: circuit.host.clone(), rest }
     }
 
@@ -136,8 +136,8 @@ impl OpenCircuit {
 pub(crate) type HealthRecords = BTreeMap<String, HealthRecord>;
 
 /// The file of the backends of a workspace.
-pub(crate) fn health_file(root: &Path) -> Kept {
-    Kept::new(root.join(".haft/health.json"))
+pub(crate) fn health_file(root: &Path) -> JsonFile {
+    JsonFile::new(root.join(".haft/health.json"))
 }
 
 impl HealthRecord {
@@ -159,14 +159,14 @@ impl HealthRecord {
     }
 
     /// The rest of a tool, whatever the host.
-    pub(crate) fn rest(&self, tool: &ToolKey, now: Timestamp) -> Option<Rested> {
+    pub(crate) fn rest(&self, tool: &ToolKey, now: Timestamp) -> Option<OpenBreaker> {
         let tool = tool.to_string();
         let found = self.open(now).find(|one| one.host.is_none() && one.tool == tool);
         found.map(|one| one.rest.clone())
     }
 
     /// A circuit begins to rest, or works again. What rested long ago is forgotten with it.
-    pub(crate) fn rests(&mut self, circuit: &Circuit, rest: Option<Rested>, now: Timestamp) {
+    pub(crate) fn rests(&mut self, circuit: &Circuit, rest: Option<OpenBreaker>, now: Timestamp) {
         self.circuits.retain(|one| now < one.rest.until && !one.is(circuit));
         if self.circuits.len() < MOST_CIRCUITS {
             self.circuits.extend(rest.map(|rest| OpenCircuit::of(circuit, rest)));

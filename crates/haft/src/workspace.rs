@@ -26,8 +26,8 @@ use haft_sandbox::{Loading, Suspects};
 
 use crate::Error;
 use crate::define::{Definitions, DriverHandle};
-use crate::files::{self, Known};
-use crate::published::PublishedSchemas;
+use crate::files::{self, CachedManifest};
+use crate::published_schemas::PublishedSchemas;
 use crate::workspace::side::Side;
 
 /// How a workspace is loaded.
@@ -44,7 +44,7 @@ pub struct LoadOptions {
 pub struct Workspace {
     root: PathBuf,
     options: LoadOptions,
-    known: HashMap<String, Known>,
+    known: HashMap<String, CachedManifest>,
     settings: Side<Settings>,
     lock: Side<Lock>,
     rulebook: Rulebook,
@@ -55,7 +55,7 @@ pub struct Workspace {
 
 /// A contract that cannot be used, as far as it could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenContract {
     /// The id it gives itself, or its folder.
     pub id: String,
     /// Its file.
@@ -136,7 +136,7 @@ impl Workspace {
     fn build(
         root: &Path,
         options: LoadOptions,
-        known: HashMap<String, Known>,
+        known: HashMap<String, CachedManifest>,
         earlier: Option<&Workspace>,
         suspects: &Suspects,
     ) -> Result<Workspace, Error> {
@@ -144,7 +144,7 @@ impl Workspace {
         let settings = side::SETTINGS.load_trusted(root, settings, suspects)?;
         let lock = side::LOCK.load_trusted(root, earlier.map(|earlier| &earlier.lock), suspects)?;
         let mut diagnostics = [settings.diagnostics.as_slice(), &lock.diagnostics].concat();
-        let parts::Gathered { parts, mut findings, code } =
+        let parts::WorkspaceParts { parts, mut findings, code } =
             parts::gather(root, &known, &lock.value, &settings.value, &options);
         let (rulebook, governing) = rulebook::gather(root, &known, &mut diagnostics);
         let snapshot = Snapshot::build(parts, earlier.map(|earlier| &*earlier.snapshot));
@@ -267,8 +267,8 @@ impl Workspace {
     }
 
     /// The contracts that cannot be used.
-    pub fn broken(&self) -> Vec<Broken> {
-        let mut broken: Vec<Broken> =
+    pub fn broken(&self) -> Vec<BrokenContract> {
+        let mut broken: Vec<BrokenContract> =
             self.known.iter().filter_map(|(file, known)| parts::broken(file, known)).collect();
         broken.sort_by(|a, b| (&a.id, &a.file).cmp(&(&b.id, &b.file)));
         broken

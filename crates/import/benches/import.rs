@@ -21,7 +21,7 @@ fn main() {
     let begun = Instant::now();
     let document = read_document(file.as_deref().unwrap_or("made up"), &text).unwrap();
     let read = begun.elapsed();
-    let options = openapi::Options { id: Some("bench".to_owned()), ..Default::default() };
+    let options = openapi::OpenApiOptions { id: Some("bench".to_owned()), ..Default::default() };
     let import = openapi::import(&document, &options).unwrap();
     let imported = begun.elapsed() - read;
     let first = merge(&import, &Base::default(), &Disk::new(), Prune::default());

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::import::{Error, File, Import, Margin, Omissions};
 use crate::manifest::{fault, manifest};
-use crate::text::{self, Taken};
+use crate::text::{self, UniqueNames};
 
 pub use help::Help;
 use tool::Command;
@@ -22,7 +22,7 @@ const VERSION: &str = "1.0.0";
 
 /// One text of help.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct HelpPage {
     /// The subcommands that lead to it; none for the program itself.
     pub command: Vec<String>,
     /// What it says.
@@ -31,7 +31,7 @@ pub struct Page {
 
 /// What is known of the effects of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Effects {
+pub enum ProgramEffects {
     /// Nothing: it may change the workspace, and asks.
     #[default]
     Unknown,
@@ -41,19 +41,19 @@ pub enum Effects {
 
 /// What is wanted of a program.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct CliOptions {
     /// What ids begin with; the program's name when absent.
     pub id: Option<String>,
     /// What is known of its effects.
-    pub effects: Effects,
+    pub effects: ProgramEffects,
 }
 
 /// Makes manifests of the help of a program. Pages that only list subcommands become no contract.
-pub fn import(program: &str, pages: &[Page], options: &Options) -> Result<Import, Error> {
+pub fn import(program: &str, pages: &[HelpPage], options: &CliOptions) -> Result<Import, Error> {
     let name = name(program, options)?;
     let mut omissions = Omissions::default();
     let (mut files, mut guesses, mut entries) = (Vec::new(), Vec::new(), Vec::new());
-    let mut taken = Taken::default();
+    let mut taken = UniqueNames::default();
     for page in pages {
         let called = called(program, page);
         let help = Help::read(&page.text);
@@ -90,7 +90,7 @@ pub fn import(program: &str, pages: &[Page], options: &Options) -> Result<Import
 }
 
 /// What an import of a program is called.
-pub fn name(program: &str, options: &Options) -> Result<String, Error> {
+pub fn name(program: &str, options: &CliOptions) -> Result<String, Error> {
     match &options.id {
         Some(id) => text::prefix(id).ok_or_else(|| Error::BadName(id.clone())),
         None => {
@@ -100,7 +100,7 @@ pub fn name(program: &str, options: &Options) -> Result<String, Error> {
     }
 }
 
-fn called(program: &str, page: &Page) -> String {
+fn called(program: &str, page: &HelpPage) -> String {
     let program = program.rsplit('/').next().unwrap_or(program);
     let words = std::iter::once(program).chain(page.command.iter().map(String::as_str));
     text::line(&words.collect::<Vec<_>>().join(" "), 200)
@@ -110,13 +110,13 @@ fn driver(
     program: &str,
     name: &str,
     entries: Vec<Value>,
-    effects: Effects,
+    effects: ProgramEffects,
     guesses: &mut Vec<crate::Guess>,
 ) -> File {
     let mut margin = Margin::new(&format!(".drivers/{name}/DRIVER.md"));
     let write = match effects {
-        Effects::Unknown => json!(["./**"]),
-        Effects::ReadOnly => json!([]),
+        ProgramEffects::Unknown => json!(["./**"]),
+        ProgramEffects::ReadOnly => json!([]),
     };
     let (value, why) = ("no network, no other programs", "nothing says what the program needs");
     margin.guess("sandbox", value, why, "edit `sandbox` of the driver");

@@ -8,20 +8,20 @@ use serde_json::Value;
 
 use crate::import::Error;
 use crate::manifest::read_document;
-use crate::mcp::Server;
+use crate::mcp::ServerSource;
 
 /// A server that another program knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedServer {
     /// What it is called there.
     pub name: String,
     /// How it is reached.
-    pub server: Server,
+    pub server: ServerSource,
 }
 
 /// A program whose settings can be found by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Client {
+pub struct KnownClient {
     /// What people call it.
     pub name: &'static str,
     /// Where its settings lie: below the workspace, or below the home folder after `~/`.
@@ -29,23 +29,23 @@ pub struct Client {
 }
 
 /// The programs that are known by name.
-pub const CLIENTS: [Client; 5] = [
-    Client {
+pub const CLIENTS: [KnownClient; 5] = [
+    KnownClient {
         name: "claude-desktop",
         places: &[
             "~/.config/Claude/claude_desktop_config.json",
             "~/Library/Application Support/Claude/claude_desktop_config.json",
         ],
     },
-    Client { name: "claude-code", places: &[".mcp.json", "~/.claude.json"] },
-    Client { name: "cursor", places: &[".cursor/mcp.json", "~/.cursor/mcp.json"] },
-    Client { name: "vscode", places: &[".vscode/mcp.json", "~/.config/Code/User/mcp.json"] },
-    Client { name: "codex", places: &[".codex/config.toml", "~/.codex/config.toml"] },
+    KnownClient { name: "claude-code", places: &[".mcp.json", "~/.claude.json"] },
+    KnownClient { name: "cursor", places: &[".cursor/mcp.json", "~/.cursor/mcp.json"] },
+    KnownClient { name: "vscode", places: &[".vscode/mcp.json", "~/.config/Code/User/mcp.json"] },
+    KnownClient { name: "codex", places: &[".codex/config.toml", "~/.codex/config.toml"] },
 ];
 
 /// The servers in a file of settings, in its order. What it says of each is read leniently; one that
 /// cannot be reached by anything that it says is an error with its name.
-pub fn servers(file: &str, text: &str) -> Result<Vec<Result<Listed, String>>, Error> {
+pub fn servers(file: &str, text: &str) -> Result<Vec<Result<ListedServer, String>>, Error> {
     let settings = settings(file, text)?;
     let places = ["/mcpServers", "/servers", "/mcp/servers", "/mcp_servers"];
     let listed = places.iter().find_map(|place| settings.pointer(place)?.as_object());
@@ -77,7 +77,7 @@ fn settings(file: &str, text: &str) -> Result<Value, Error> {
     }
 }
 
-fn one(name: &str, raw: &Value) -> Result<Listed, String> {
+fn one(name: &str, raw: &Value) -> Result<ListedServer, String> {
     let text = |key: &str| raw.get(key).and_then(Value::as_str);
     let texts = |key: &str| -> Vec<String> {
         let list = raw.get(key).and_then(Value::as_array).into_iter().flatten();
@@ -97,7 +97,7 @@ fn one(name: &str, raw: &Value) -> Result<Listed, String> {
         match (text("command"), url) {
             (Some(command), _) => {
                 let command = std::iter::once(command.to_owned()).chain(texts("args")).collect();
-                Server::Program { command, env: named("env") }
+                ServerSource::Program { command, env: named("env") }
             }
             (None, Some(url)) => {
                 let mut headers = named("headers");
@@ -107,11 +107,11 @@ fn one(name: &str, raw: &Value) -> Result<Listed, String> {
                     ("Authorization".to_owned(), format!("Bearer ${{{variable}}}"))
                 }));
                 let sse = text("type") == Some("sse");
-                Server::Remote { url: url.to_owned(), headers, sse, login: None }
+                ServerSource::Remote { url: url.to_owned(), headers, sse, login: None }
             }
             (None, None) => return Err(format!("`{name}` has neither a command nor an address")),
         };
-    Ok(Listed { name: name.to_owned(), server })
+    Ok(ListedServer { name: name.to_owned(), server })
 }
 
 fn plain(value: &Value) -> Option<String> {

@@ -16,7 +16,7 @@ pub struct Import {
     /// What the source did not say.
     pub guesses: Vec<Guess>,
     /// What was left out.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedPart>,
     /// The parts of schemas that the contracts do not keep.
     pub losses: Vec<SchemaLoss>,
     /// Secrets that have to be set before anything can be called.
@@ -62,7 +62,7 @@ pub struct Guess {
 
 /// Something in the source of which nothing was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Skipped {
+pub struct SkippedPart {
     /// What it is called there.
     pub what: String,
     /// Why it was left out.
@@ -115,7 +115,7 @@ pub enum Error {
 
 /// What was left out while an import is made.
 #[derive(Debug, Default)]
-pub(crate) struct Omissions(pub(crate) Vec<Skipped>);
+pub(crate) struct Omissions(pub(crate) Vec<SkippedPart>);
 
 /// What was decided while one file is made.
 #[derive(Debug)]
@@ -160,6 +160,6 @@ impl Margin {
 impl Omissions {
     /// Notes something that was left out.
     pub(crate) fn skip(&mut self, what: impl Into<String>, why: impl Into<String>) {
-        self.0.push(Skipped { what: what.into(), why: why.into() });
+        self.0.push(SkippedPart { what: what.into(), why: why.into() });
     }
 }

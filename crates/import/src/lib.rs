@@ -18,7 +18,7 @@ mod secret;
 mod text;
 mod yaml;
 
-pub use import::{Error, File, Guess, Import, SchemaLoss, Skipped};
+pub use import::{Error, File, Guess, Import, SchemaLoss, SkippedPart};
 pub use manifest::read_document;
-pub use merge::{Base, Conflict, Disk, Kept, Outcome, Prune, merge};
-pub use secret::{Kind as SecretKind, Secret};
+pub use merge::{Base, Conflict, Disk, KeptFile, MergePlan, Prune, merge};
+pub use secret::{Secret, SecretForm as SecretKind};

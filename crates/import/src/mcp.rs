@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::import::{Error, File, Guess, Import, Margin, Omissions, SchemaLoss};
 use crate::manifest::{fault, manifest};
 use crate::secret::{self, Secret};
-use crate::text::{self, Taken};
+use crate::text::{self, UniqueNames};
 use launch::Launch;
 
 pub use launch::looks_secret;
@@ -25,7 +25,7 @@ const VERSION: &str = "1.0.0";
 
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Server {
+pub enum ServerSource {
     /// A program that is spoken to over its standard input and output.
     Program {
         /// The program and its arguments.
@@ -59,7 +59,7 @@ pub struct OAuth {
 
 /// What is wanted of a server.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct McpOptions {
     /// What ids begin with; the server's own name when absent.
     pub id: Option<String>,
     /// Which tools, by their names there; all when absent.
@@ -73,7 +73,7 @@ pub struct Options {
 /// A driver as far as it says where a server is, for whoever asks it for its tools. It holds what was
 /// given as it was given, and is written nowhere; none where a secret stands in a command line or an
 /// address, which nothing here repeats.
-pub fn asked(server: &Server) -> Option<Value> {
+pub fn asked(server: &ServerSource) -> Option<Value> {
     let launch = Launch::of(server, "asked");
     let mut block = launch.server.clone();
     // There is no login yet, and nothing that proves who we are is written down.
@@ -84,8 +84,8 @@ pub fn asked(server: &Server) -> Option<Value> {
         fields.retain(|name, value| name != "auth" || value != &json!({}));
     }
     let (field, given) = match server {
-        Server::Program { env, .. } => ("env", env),
-        Server::Remote { headers, .. } => ("headers", headers),
+        ServerSource::Program { env, .. } => ("env", env),
+        ServerSource::Remote { headers, .. } => ("headers", headers),
     };
     if let (false, Some(fields)) = (given.is_empty(), block.as_object_mut()) {
         fields.insert(field.to_owned(), json!(given));
@@ -100,7 +100,7 @@ pub fn asked(server: &Server) -> Option<Value> {
 
 /// Makes manifests of a server's answer to `tools/list`. The answer may be the bare result, the
 /// whole message, or the list alone; `serverInfo` may stand beside it.
-pub fn import(list: &Value, server: &Server, options: &Options) -> Result<Import, Error> {
+pub fn import(list: &Value, server: &ServerSource, options: &McpOptions) -> Result<Import, Error> {
     let result = list.get("result").unwrap_or(list);
     let tools = result.get("tools").unwrap_or(result).as_array().ok_or_else(|| {
         let found = "it holds no list of `tools`".to_owned();
@@ -112,8 +112,13 @@ pub fn import(list: &Value, server: &Server, options: &Options) -> Result<Import
     if result.get("nextCursor").is_some_and(|cursor| !cursor.is_null()) {
         omissions.skip("the rest of the list", "the answer says that there is another page");
     }
-    let mut made =
-        Made { name: &name, launch: &launch, taken: Taken::default(), entries: vec![], options };
+    let mut made = ImportedTools {
+        name: &name,
+        launch: &launch,
+        taken: UniqueNames::default(),
+        entries: vec![],
+        options,
+    };
     let (mut files, mut guesses, mut losses) = (Vec::new(), Vec::new(), Vec::new());
     for raw in tools {
         let called = raw.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -145,29 +150,29 @@ pub fn import(list: &Value, server: &Server, options: &Options) -> Result<Import
 
 /// What an import of a server is called: as its options say, as the server calls itself, or after
 /// its program or host.
-pub fn name(list: &Value, server: &Server, options: &Options) -> Result<String, Error> {
+pub fn name(list: &Value, server: &ServerSource, options: &McpOptions) -> Result<String, Error> {
     if let Some(id) = &options.id {
         return text::prefix(id).ok_or_else(|| Error::BadName(id.clone()));
     }
     let own = list.pointer("/serverInfo/name").or_else(|| list.pointer("/result/serverInfo/name"));
     let own = own.and_then(Value::as_str).map(str::to_owned);
     let wanted = own.unwrap_or_else(|| match server {
-        Server::Program { command, .. } => launch::program_name(command),
-        Server::Remote { url, .. } => host_of(url).unwrap_or("mcp").to_owned(),
+        ServerSource::Program { command, .. } => launch::program_name(command),
+        ServerSource::Remote { url, .. } => host_of(url).unwrap_or("mcp").to_owned(),
     });
     Ok(text::shortened_prefix(&wanted, "mcp"))
 }
 
 /// What is made, tool by tool.
-struct Made<'a> {
+struct ImportedTools<'a> {
     name: &'a str,
     launch: &'a Launch,
-    taken: Taken,
+    taken: UniqueNames,
     entries: Vec<Value>,
-    options: &'a Options,
+    options: &'a McpOptions,
 }
 
-impl Made<'_> {
+impl ImportedTools<'_> {
     fn tool(
         &mut self,
         raw: &Value,

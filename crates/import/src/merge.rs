@@ -46,13 +46,13 @@ pub struct Prune {
 
 /// What there is to do, and what was left alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct MergePlan {
     /// Files to write.
     pub writes: Vec<File>,
     /// Files to remove.
     pub removals: Vec<String>,
     /// Files that stay as they are although the source says otherwise.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptFile>,
     /// What people and the source both changed.
     pub conflicts: Vec<Conflict>,
     /// What to remember for the next time.
@@ -61,7 +61,7 @@ pub struct Outcome {
 
 /// A file that was left alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Kept {
+pub struct KeptFile {
     /// The file.
     pub file: String,
     /// Why.
@@ -82,9 +82,9 @@ pub struct Conflict {
 }
 
 /// Joins what is made now with what is there.
-pub fn merge(import: &Import, base: &Base, disk: &Disk, prune: Prune) -> Outcome {
+pub fn merge(import: &Import, base: &Base, disk: &Disk, prune: Prune) -> MergePlan {
     let mut outcome =
-        Outcome { base: Base { files: BTreeMap::new(), ..base.clone() }, ..Outcome::default() };
+        MergePlan { base: Base { files: BTreeMap::new(), ..base.clone() }, ..MergePlan::default() };
     for file in &import.files {
         outcome.take(file, base.files.get(&file.path), disk.get(&file.path), prune);
     }
@@ -103,7 +103,7 @@ impl Base {
     }
 }
 
-impl Outcome {
+impl MergePlan {
     fn take(&mut self, file: &File, base: Option<&String>, ours: Option<&String>, prune: Prune) {
         let (path, theirs) = (file.path.clone(), file.text.clone());
         match (base, ours) {
@@ -133,7 +133,7 @@ impl Outcome {
             return;
         };
         let own = (front.node.to_json(), ours.get(front.body_at..).unwrap_or_default());
-        let mut joined = tree::Joined::default();
+        let mut joined = tree::MergedValue::default();
         let fields = joined.value("", Some(&base.0), Some(&own.0), Some(&theirs.0));
         let fields = fields.unwrap_or_default();
         let own_body = own.1.strip_prefix('\n').unwrap_or(own.1);
@@ -173,7 +173,7 @@ impl Outcome {
     }
 
     fn keep(&mut self, path: &str, why: &str) {
-        self.kept.push(Kept { file: path.to_owned(), why: why.to_owned() });
+        self.kept.push(KeptFile { file: path.to_owned(), why: why.to_owned() });
     }
 
     fn conflict(&mut self, path: &str, yours: &str, theirs: &str) {

@@ -25,7 +25,7 @@ use security::Logins;
 
 /// What is wanted of a document.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct OpenApiOptions {
     /// What ids begin with; the document's title when absent.
     pub id: Option<String>,
     /// Which operations: by tool id, operation id or `METHOD /path`; all when absent.
@@ -39,7 +39,7 @@ pub struct Options {
 }
 
 /// Makes manifests of an OpenAPI document.
-pub fn import(document: &Value, options: &Options) -> Result<Import, Error> {
+pub fn import(document: &Value, options: &OpenApiOptions) -> Result<Import, Error> {
     let name = name(document, options)?;
     let document = swagger::modern(document);
     let document = Document::read(&document)?;
@@ -73,7 +73,7 @@ pub fn import(document: &Value, options: &Options) -> Result<Import, Error> {
 }
 
 /// What an import is called: as its options say, or after the document's title.
-pub fn name(document: &Value, options: &Options) -> Result<String, Error> {
+pub fn name(document: &Value, options: &OpenApiOptions) -> Result<String, Error> {
     let document = swagger::modern(document);
     let document = Document::read(&document)?;
     if let Some(id) = &options.id {
@@ -82,7 +82,7 @@ pub fn name(document: &Value, options: &Options) -> Result<String, Error> {
     Ok(text::shortened_prefix(document.title().unwrap_or_default(), "api"))
 }
 
-fn nothing(document: &Document<'_>, options: &Options) -> String {
+fn nothing(document: &Document<'_>, options: &OpenApiOptions) -> String {
     match &options.only {
         Some(only) if document.has_operations() => {
             format!("no operation is called `{}`", only.source())

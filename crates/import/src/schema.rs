@@ -35,7 +35,7 @@ pub(crate) enum Side {
 
 /// A schema by itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shaped {
+pub(crate) struct StandaloneSchema {
     pub(crate) schema: Value,
     /// What it refers to, by name.
     pub(crate) definitions: Map<String, Value>,
@@ -46,13 +46,13 @@ pub(crate) struct Shaped {
 }
 
 /// Takes one schema out of its document.
-pub(crate) fn shaped<'d>(root: &Root<'d>, raw: &'d Value, side: Side) -> Shaped {
+pub(crate) fn shaped<'d>(root: &Root<'d>, raw: &'d Value, side: Side) -> StandaloneSchema {
     let mut shaper = Shaper::new(root, side, &[raw]);
     let schema = shaper.outermost(raw);
     shaper.finish(schema)
 }
 
-impl Shaped {
+impl StandaloneSchema {
     /// The same for one that says which dialect it is in, where that is the one that it is written in.
     pub(crate) fn whole_of(self, raw: &Value) -> Value {
         let stated = raw.get("$schema").filter(|stated| *stated == DIALECT).cloned();
@@ -178,13 +178,18 @@ impl<'a, 'd> Shaper<'a, 'd> {
     }
 
     /// A schema together with everything that it refers to.
-    pub(crate) fn finish(mut self, schema: Value) -> Shaped {
+    pub(crate) fn finish(mut self, schema: Value) -> StandaloneSchema {
         self.define();
         if self.root.dialect == Dialect::Complete {
             self.unreferred();
         }
         let losses = self.losses.all();
-        cut::to_size(Shaped { schema, definitions: self.definitions, lost: self.lost, losses })
+        cut::to_size(StandaloneSchema {
+            schema,
+            definitions: self.definitions,
+            lost: self.lost,
+            losses,
+        })
     }
 
     /// What is defined so far, everything that is referred to included.

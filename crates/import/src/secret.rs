@@ -17,13 +17,13 @@ pub struct Secret {
     /// What it opens, and in what form it is kept.
     pub description: String,
     /// Its form.
-    pub kind: Kind,
+    pub kind: SecretForm,
 }
 
 /// The form of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum SecretForm {
     /// One text.
     Opaque,
     /// A login that renews itself.
@@ -69,8 +69,8 @@ fn entry(secret: &Secret, tools: &[String]) -> Value {
         bind.push(json!({ "role": "admin" }));
     }
     let field = match secret.kind {
-        Kind::Opaque => "value",
-        Kind::OAuth => "access_token",
+        SecretForm::Opaque => "value",
+        SecretForm::OAuth => "access_token",
     };
     json!({
         "slug": secret.slug,

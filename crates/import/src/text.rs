@@ -114,9 +114,9 @@ pub(crate) fn input_name(wire: &str) -> String {
 
 /// Names of which each is given once.
 #[derive(Debug, Default)]
-pub(crate) struct Taken(HashSet<String>);
+pub(crate) struct UniqueNames(HashSet<String>);
 
-impl Taken {
+impl UniqueNames {
     /// Takes the first of some names that is free, or the last with a number.
     pub(crate) fn first_free(&mut self, names: &[String]) -> String {
         if let Some(free) = names.iter().find(|name| !self.0.contains(*name)) {

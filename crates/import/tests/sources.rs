@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use haft_contract::{Report, Source, read};
-use haft_import::cli::{self, Effects, Page};
-use haft_import::mcp::{self, OAuth, Server};
+use haft_import::cli::{self, HelpPage, ProgramEffects};
+use haft_import::mcp::{self, OAuth, ServerSource};
 use haft_import::{Import, openapi, read_document};
 use serde_json::json;
 
@@ -58,28 +58,28 @@ fn told(import: &Import) -> String {
     out
 }
 
-fn open(name: &str, options: openapi::Options) -> Import {
+fn open(name: &str, options: openapi::OpenApiOptions) -> Import {
     let document = read_document(name, &text(name)).unwrap();
     openapi::import(&document, &options).unwrap()
 }
 
 #[test]
 fn an_openapi_document_of_3_0_becomes_contracts_and_drivers() {
-    let options = openapi::Options { source: "library.yaml".into(), ..Default::default() };
+    let options = openapi::OpenApiOptions { source: "library.yaml".into(), ..Default::default() };
     check("openapi/library.expected", &open("openapi/library.yaml", options));
 }
 
 #[test]
 fn an_openapi_document_of_3_1_becomes_contracts_and_drivers() {
     let source = "https://ferries.example/docs/openapi.json".to_owned();
-    let options = openapi::Options { source, ..Default::default() };
+    let options = openapi::OpenApiOptions { source, ..Default::default() };
     check("openapi/ferries.expected", &open("openapi/ferries.json", options));
 }
 
 #[test]
 fn only_what_is_wanted_and_what_was_there_before_is_imported() {
     let only = |glob: &str, known: &[&str]| {
-        let options = openapi::Options {
+        let options = openapi::OpenApiOptions {
             only: Some(haft_model::Glob::new(glob)),
             known: known.iter().map(|id| (*id).to_owned()).collect(),
             ..Default::default()
@@ -100,7 +100,7 @@ fn only_what_is_wanted_and_what_was_there_before_is_imported() {
 
 #[test]
 fn a_server_that_is_named_wins_over_the_document() {
-    let options = openapi::Options {
+    let options = openapi::OpenApiOptions {
         id: Some("lib".into()),
         server: Some("http://127.0.0.1:8080/x/".into()),
         ..Default::default()
@@ -144,7 +144,7 @@ fn tools_of_a_server_become_contracts_that_nobody_vouches_for() {
     let list = read_document("x", &text("mcp/notes.json")).unwrap();
     let command =
         ["npx", "-y", "@notes/server@1.2.0", "--folder", "notes", "--api-key", "not-a-real-one"];
-    let server = Server::Program {
+    let server = ServerSource::Program {
         command: command.map(str::to_owned).to_vec(),
         env: BTreeMap::from([
             ("NOTES_TOKEN".to_owned(), "not a real one either".to_owned()),
@@ -157,13 +157,13 @@ fn tools_of_a_server_become_contracts_that_nobody_vouches_for() {
 #[test]
 fn a_server_elsewhere_is_reached_at_its_address_and_its_key_is_not_written_down() {
     let list = read_document("x", r#"{"result":{"tools":[{"name":"go"}]}}"#).unwrap();
-    let server = Server::Remote {
+    let server = ServerSource::Remote {
         url: "https://mcp.example/v1?key=not-a-real-one".into(),
         headers: BTreeMap::from([("Authorization".into(), "Bearer not-a-real-one".into())]),
         sse: false,
         login: None,
     };
-    let options = mcp::Options { id: Some("far".into()), ..mcp::Options::default() };
+    let options = mcp::McpOptions { id: Some("far".into()), ..mcp::McpOptions::default() };
     let import = mcp::import(&list, &server, &options).unwrap();
     assert!(import.files.iter().all(|file| !file.text.contains("not-a-real-one")));
     check("mcp/far.expected", &import);
@@ -172,7 +172,7 @@ fn a_server_elsewhere_is_reached_at_its_address_and_its_key_is_not_written_down(
 #[test]
 fn a_server_with_a_login_names_the_secrets_that_hold_it() {
     let list = read_document("x", r#"{"result":{"tools":[{"name":"go"}]}}"#).unwrap();
-    let server = Server::Remote {
+    let server = ServerSource::Remote {
         url: "https://mcp.example/v1".into(),
         headers: BTreeMap::new(),
         sse: false,
@@ -182,7 +182,7 @@ fn a_server_with_a_login_names_the_secrets_that_hold_it() {
             document: Some("https://us.example/client.json".into()),
         }),
     };
-    let options = mcp::Options { id: Some("guarded".into()), ..mcp::Options::default() };
+    let options = mcp::McpOptions { id: Some("guarded".into()), ..mcp::McpOptions::default() };
     check("mcp/guarded.expected", &mcp::import(&list, &server, &options).unwrap());
     let asked = mcp::asked(&server).unwrap();
     let expected =
@@ -193,15 +193,15 @@ fn a_server_with_a_login_names_the_secrets_that_hold_it() {
 #[test]
 fn help_in_each_of_five_styles_becomes_a_contract() {
     for style in ["clap", "argparse", "gnu", "git"] {
-        let page = Page { command: vec![], text: text(&format!("cli/{style}.txt")) };
+        let page = HelpPage { command: vec![], text: text(&format!("cli/{style}.txt")) };
         let import = cli::import(style, &[page], &Default::default()).unwrap();
         check(&format!("cli/{style}.expected"), &import);
     }
     let pages = [
-        Page { command: vec![], text: text("cli/cobra.txt") },
-        Page { command: vec!["sail".into()], text: text("cli/cobra-sail.txt") },
+        HelpPage { command: vec![], text: text("cli/cobra.txt") },
+        HelpPage { command: vec!["sail".into()], text: text("cli/cobra-sail.txt") },
     ];
-    let options = cli::Options { id: None, effects: Effects::ReadOnly };
+    let options = cli::CliOptions { id: None, effects: ProgramEffects::ReadOnly };
     check("cli/cobra.expected", &cli::import("ship", &pages, &options).unwrap());
     let listed = cli::Help::read(&text("cli/cobra.txt")).subcommands;
     let names: Vec<&str> = listed.iter().map(|(name, _)| name.as_str()).collect();

@@ -24,14 +24,14 @@ pub struct Draft {
     /// What has to hold for the entry to be written.
     pub guards: Vec<Guard>,
     /// Takes the lease of the invocation together with the entry, or neither.
-    pub claim: Option<Claim>,
+    pub claim: Option<LeaseClaim>,
     /// Gives a lease back together with the entry.
     pub release: Option<Fence>,
 }
 
 /// Who takes a lease, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct LeaseClaim {
     /// Who.
     pub owner: String,
     /// When.

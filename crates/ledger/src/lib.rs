@@ -5,37 +5,37 @@
 //! Start with [`Store`].
 
 mod chain;
-mod derived;
 mod draft;
 mod error;
-mod head;
 mod health;
+mod invocation_history;
 mod line;
 mod memo;
 mod memory;
+mod projections;
 mod question;
 mod received;
 #[cfg(feature = "sabotage")]
 pub mod sabotage;
+mod signed_checkpoint;
 mod sqlite;
 mod store;
-mod story;
 mod token;
 mod verify;
 
-pub use draft::{Blob, Claim, Draft, Guard};
+pub use draft::{Blob, Draft, Guard, LeaseClaim};
 pub use error::Error;
 pub use health::{Outage, StoreHealth};
+pub use invocation_history::{
+    Attempt, CallOutcome, Cancel, Inputs, Judgement, PhaseSpan, Story, Transition, Undoing, events,
+};
 pub use memo::{LogHead, StoreMemo};
 pub use memory::MemoryStore;
-pub use received::{Received, receive};
+pub use received::{ForeignRecord, receive};
 pub use sqlite::{SqliteOptions, SqliteStore, rebuild_store};
 pub use store::{
-    BoxFuture, Disclosure, Entry, Fence, IntentRecord, Lease, OpenUndoing, QuestionFilter,
+    BoxFuture, Disclosure, Fence, IntentRecord, Lease, LedgerEntry, OpenUndoing, QuestionFilter,
     QuestionRecord, Receipt, Run, RunFilter, Store, Use, UseFilter, Wait,
-};
-pub use story::{
-    Attempt, Cancel, Inputs, Judgement, Outcome, PhaseSpan, Story, Transition, Undoing, events,
 };
 pub use token::{token_hash, token_text};
 pub use verify::{

@@ -3,11 +3,11 @@
 use haft_model::{Digest, Fact, InvocationId, Timestamp};
 use serde::Deserialize;
 
-use crate::{Entry, Error};
+use crate::{Error, LedgerEntry};
 
 /// What a line says.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct EntryLine {
     pub(crate) seq: u64,
     pub(crate) ts: Timestamp,
     pub(crate) hash: String,
@@ -24,7 +24,7 @@ pub(crate) struct Line {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct EntryText {
     seq: u64,
     ts: Timestamp,
     hash: String,
@@ -55,25 +55,25 @@ struct House {
     tenant: Option<String>,
 }
 
-impl Entry {
+impl LedgerEntry {
     /// What happened, as its line tells it.
     pub fn facts(&self) -> Result<Vec<Fact>, Error> {
-        Ok(Line::read(self)?.facts)
+        Ok(EntryLine::read(self)?.facts)
     }
 }
 
-impl Line {
+impl EntryLine {
     /// Reads an entry.
-    pub(crate) fn read(entry: &Entry) -> Result<Line, Error> {
-        Line::parse(&entry.line)
+    pub(crate) fn read(entry: &LedgerEntry) -> Result<EntryLine, Error> {
+        EntryLine::parse(&entry.line)
             .map_err(|fault| Error::Damaged { seq: entry.seq, what: fault.to_string() })
     }
 
     /// Reads a line.
-    pub(crate) fn parse(line: &str) -> Result<Line, serde_json::Error> {
-        let Written { seq, ts, hash, prev_hash, subject, metadata } = serde_json::from_str(line)?;
+    pub(crate) fn parse(line: &str) -> Result<EntryLine, serde_json::Error> {
+        let EntryText { seq, ts, hash, prev_hash, subject, metadata } = serde_json::from_str(line)?;
         let House { audit_key, facts, forgot, invocation, kept, tenant } = metadata.haft;
-        Ok(Line {
+        Ok(EntryLine {
             seq,
             ts,
             hash,

@@ -10,32 +10,32 @@ use haft_model::{
 use tokio::sync::watch;
 
 use crate::chain::{Head, Loose};
-use crate::derived::{Bound, Change, Changes, State};
 use crate::draft::checked;
+use crate::projections::{BoundIntent, Changes, ProjectionChange, Projections};
 use crate::{
-    BoxFuture, Disclosure, Draft, Entry, Error, Fence, Guard, IntentRecord, Lease, OpenUndoing,
-    QuestionFilter, QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter,
-    Wait,
+    BoxFuture, Disclosure, Draft, Error, Fence, Guard, IntentRecord, Lease, LedgerEntry,
+    OpenUndoing, QuestionFilter, QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use,
+    UseFilter, Wait,
 };
 
 /// A store in memory. It keeps the same chain as the others and forgets it when it is dropped.
 #[derive(Debug)]
 pub struct MemoryStore {
-    kept: Mutex<Kept>,
+    kept: Mutex<MemoryState>,
     last: watch::Sender<Option<u64>>,
     health: StoreHealth,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    entries: Vec<Entry>,
+struct MemoryState {
+    entries: Vec<LedgerEntry>,
     stories: HashMap<InvocationId, Vec<usize>>,
     head: Option<Head>,
-    state: State,
+    state: Projections,
     payloads: HashMap<(InvocationId, Digest), Vec<u8>>,
     leases: HashMap<InvocationId, Lease>,
     /// Intents without a key, for as long as nobody has the answer.
-    unanswered: HashMap<Digest, Bound>,
+    unanswered: HashMap<Digest, BoundIntent>,
     token: u64,
 }
 
@@ -53,7 +53,7 @@ impl MemoryStore {
     }
 
     /// Nothing done under the lock leaves half an entry, so a thread that died there spoils nothing.
-    fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut MemoryState) -> T) -> T {
         work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -92,7 +92,7 @@ fn house() -> InvocationId {
     InvocationId::from("")
 }
 
-impl Kept {
+impl MemoryState {
     fn take(
         &mut self,
         draft: Draft,
@@ -139,10 +139,11 @@ impl Kept {
     /// Keeps what was meant while nobody has the answer, and forgets what came to nothing.
     fn meant(&mut self, seq: u64, id: Option<&InvocationId>, changes: &Changes) {
         for change in &changes.others {
-            if let Change::Bound(id, intent) = change
+            if let ProjectionChange::Bound(id, intent) = change
                 && intent.source == KeySource::Intent
             {
-                let bound = Bound { seq, invocation: id.clone(), intent: intent.as_ref().clone() };
+                let bound =
+                    BoundIntent { seq, invocation: id.clone(), intent: intent.as_ref().clone() };
                 self.unanswered.insert(intent.intent.clone(), bound);
             }
         }
@@ -159,7 +160,7 @@ impl Kept {
         if let Some(id) = invocation {
             self.stories.entry(id.clone()).or_default().push(self.entries.len());
         }
-        self.entries.push(Entry { seq, line });
+        self.entries.push(LedgerEntry { seq, line });
         self.head = Some(head);
         seq
     }
@@ -222,15 +223,15 @@ impl Kept {
     }
 }
 
-impl Kept {
+impl MemoryState {
     fn intent(&self, intent: &Digest, source: KeySource) -> Option<IntentRecord> {
-        let Bound { invocation, intent, .. } = self.bound(intent, source)?;
+        let BoundIntent { invocation, intent, .. } = self.bound(intent, source)?;
         let run = self.state.run(invocation)?.clone();
         let lease = self.leases.get(invocation).cloned();
         Some(IntentRecord { intent: intent.clone(), run, lease })
     }
 
-    fn bound(&self, intent: &Digest, source: KeySource) -> Option<&Bound> {
+    fn bound(&self, intent: &Digest, source: KeySource) -> Option<&BoundIntent> {
         match source {
             KeySource::Intent => self.unanswered.get(intent),
             KeySource::Caller | KeySource::Contract => self.state.intents.get(intent),
@@ -263,7 +264,11 @@ impl Store for MemoryStore {
         ready(Ok(()))
     }
 
-    fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+    fn entries(
+        &self,
+        after: Option<u64>,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<LedgerEntry>, Error>> {
         let skipped = after.map_or(0, |after| after.saturating_add(1) as usize);
         ready(Ok(self.with(|kept| kept.entries.iter().skip(skipped).take(most).cloned().collect())))
     }
@@ -280,7 +285,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<Entry>, Error>> {
+    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<LedgerEntry>, Error>> {
         ready(Ok(self.with(|kept| {
             let places = kept.stories.get(id).into_iter().flatten();
             places.filter_map(|at| kept.entries.get(*at)).cloned().collect()

@@ -34,7 +34,7 @@ const RENAMED: [(&str, &str); 2] = [
 
 /// One record of somebody.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Received {
+pub struct ForeignRecord {
     /// The name of its published schema.
     pub kind: String,
     /// The record as 0.2 has it, with every field that it came with.
@@ -49,7 +49,7 @@ pub struct Received {
 
 /// Reads records: one, a list, or one a line, each as it is or beside its kind. What is no record is
 /// named by its place.
-pub fn receive(text: &str) -> Result<Vec<Received>, String> {
+pub fn receive(text: &str) -> Result<Vec<ForeignRecord>, String> {
     let values = match serde_json::from_str::<Value>(text) {
         Ok(Value::Array(values)) => values,
         Ok(value) => vec![value],
@@ -71,7 +71,7 @@ fn lines(text: &str) -> Result<Vec<Value>, String> {
     each.collect()
 }
 
-fn one(value: Value) -> Option<Received> {
+fn one(value: Value) -> Option<ForeignRecord> {
     let Value::Object(mut fields) = value else { return None };
     let told = fields.get("kind").and_then(Value::as_str).map(str::to_owned);
     let (kind, record) = match (told, fields.remove("record")) {
@@ -88,7 +88,7 @@ fn kind_of(fields: &Map<String, Value>) -> Option<&'static str> {
     KINDS.iter().find(|(_, names)| has(names)).map(|(kind, _)| *kind)
 }
 
-fn brought_up_to_date(kind: String, mut record: Map<String, Value>) -> Received {
+fn brought_up_to_date(kind: String, mut record: Map<String, Value>) -> ForeignRecord {
     let mut remarks = Vec::new();
     let version = record.get("schema_version").and_then(Value::as_str).map(str::to_owned);
     let was = version.filter(|version| version.starts_with("0.1"));
@@ -101,7 +101,7 @@ fn brought_up_to_date(kind: String, mut record: Map<String, Value>) -> Received 
     if kind == "invocation" {
         remarks.extend(status_remarks(&record));
     }
-    Received { kind, record, was, remarks }
+    ForeignRecord { kind, record, was, remarks }
 }
 
 fn is_ours(version: &str) -> bool {
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn read(value: &Value) -> Vec<Received> {
+    fn read(value: &Value) -> Vec<ForeignRecord> {
         receive(&value.to_string()).unwrap()
     }
 

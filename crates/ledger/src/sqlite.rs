@@ -32,7 +32,7 @@ use self::task::{Ready, Task};
 use self::writer::{MemoFile, Writer};
 use crate::chain::Loose;
 use crate::{
-    BoxFuture, Disclosure, Draft, Entry, Error, Fence, IntentRecord, LogHead, OpenUndoing,
+    BoxFuture, Disclosure, Draft, Error, Fence, IntentRecord, LedgerEntry, LogHead, OpenUndoing,
     QuestionFilter, QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter,
     Wait,
 };
@@ -250,7 +250,11 @@ impl Store for SqliteStore {
         Box::pin(self.ask(Task::Probe))
     }
 
-    fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+    fn entries(
+        &self,
+        after: Option<u64>,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<LedgerEntry>, Error>> {
         Box::pin(self.readers.read(move |db| lists::entries(db, after, most)))
     }
 
@@ -262,7 +266,7 @@ impl Store for SqliteStore {
         Box::pin(self.news(seq, Instant::now() + at_most))
     }
 
-    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<Entry>, Error>> {
+    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<LedgerEntry>, Error>> {
         let id = id.clone();
         Box::pin(self.readers.read(move |db| lists::story(db, &id)))
     }

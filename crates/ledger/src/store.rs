@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use haft_model::{
-    Answer, Charge, Code, Digest, DriverId, DualTime, EffectState, Intent, InvocationId, KeySource,
-    Question, QuestionId, QuestionState, StandingAnswer, Status, Timestamp, Token,
+    ApprovalAnswer, Charge, Code, Digest, DriverId, DualTime, EffectState, Intent, InvocationId,
+    KeySource, Question, QuestionId, QuestionState, StandingAnswer, Status, Timestamp, Token,
 };
 use serde::Serialize;
 
@@ -35,7 +35,11 @@ pub trait Store: Send + Sync {
     }
 
     /// The entries after one, in order; `None` begins at the first.
-    fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>>;
+    fn entries(
+        &self,
+        after: Option<u64>,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<LedgerEntry>, Error>>;
 
     /// Waits until there is an entry after this one, or the time is over; gives the last there is.
     fn wait_past(
@@ -45,7 +49,7 @@ pub trait Store: Send + Sync {
     ) -> BoxFuture<'_, Result<Option<u64>, Error>>;
 
     /// Every entry of one invocation, in order.
-    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<Entry>, Error>>;
+    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<LedgerEntry>, Error>>;
 
     /// Bytes that an entry of this invocation names; none when they are gone.
     fn payload<'a>(
@@ -175,7 +179,7 @@ pub struct Fence(pub u64);
 
 /// One link of the chain, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// Its number, from 0.
     pub seq: u64,
     /// Its line: an AIP-7 audit event in canonical JSON, `hash` included.
@@ -272,7 +276,7 @@ pub struct QuestionRecord {
     /// Where it stands. One whose time is over is still `open` until that is on record.
     pub state: QuestionState,
     /// The answers so far.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<ApprovalAnswer>,
 }
 
 /// Which questions.

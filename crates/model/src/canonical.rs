@@ -44,7 +44,7 @@ impl Canonical {
 struct Text {
     out: Vec<u8>,
     /// The objects that are open.
-    objects: Vec<Open>,
+    objects: Vec<OpenObject>,
     /// The properties of the objects that are open.
     properties: Vec<Property>,
     /// Where properties are put in order.
@@ -54,7 +54,7 @@ struct Text {
 
 /// An object that is open.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenObject {
     /// Where its first property begins.
     start: usize,
     /// The same in `properties`.
@@ -75,7 +75,7 @@ impl Text {
     fn begin_object(&mut self) {
         self.out.push(b'{');
         let (start, first) = (self.out.len(), self.properties.len());
-        self.objects.push(Open { start, first, in_order: true });
+        self.objects.push(OpenObject { start, first, in_order: true });
     }
 
     /// Begins a property: its key is put down next, then `end_key`, its value and `end_value`.
@@ -97,7 +97,9 @@ impl Text {
         self.out.push(b':');
         let Some(property) = self.properties.last_mut() else { return };
         property.key_end = end;
-        let Some(Open { first, in_order: true, .. }) = self.objects.last().copied() else { return };
+        let Some(OpenObject { first, in_order: true, .. }) = self.objects.last().copied() else {
+            return;
+        };
         if let Some([.., before, last]) = self.properties.get(first..)
             && compare(self.key(before), self.key(last)) != Ordering::Less
             && let Some(object) = self.objects.last_mut()
@@ -123,7 +125,7 @@ impl Text {
         self.out.push(b'}');
     }
 
-    fn put_in_order(&mut self, object: Open) {
+    fn put_in_order(&mut self, object: OpenObject) {
         let mut properties = std::mem::take(&mut self.properties);
         let mine = properties.get_mut(object.first..).unwrap_or_default();
         mine.sort_by(|one, other| compare(self.key(one), self.key(other)));

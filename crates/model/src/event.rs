@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Answer, ArgumentsReady, AttemptEnded, BatchDiscarded, BatchPlanned, BatchReleased,
+    ApprovalAnswer, ArgumentsReady, AttemptEnded, BatchDiscarded, BatchPlanned, BatchReleased,
     CancelRequested, Closed, Compensating, CompensationEnded, ContextModified, Decided, Declared,
     DeferredSeen, EffectObserved, EffectSettled, Ended, HookPoint, HookRun, HookStarted,
     InputEnded, Intent, Note, Persisted, Planned, Question, Queued, Redacted, Reported,
@@ -98,7 +98,7 @@ pub enum Event {
     TimedOut(Ended),
     /// Ours: a person answered a question.
     #[serde(rename = "haft.approval.answered")]
-    Answered(Box<Answer>),
+    Answered(Box<ApprovalAnswer>),
     /// Ours: a question ended without an answer that counts.
     #[serde(rename = "haft.approval.closed")]
     Closed(Closed),

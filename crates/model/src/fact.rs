@@ -100,7 +100,7 @@ impl From<PhaseLine> for (CallPhase, PhaseOutcome, u64, u64) {
 
 /// Bytes that are kept beside the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct PayloadRef {
     /// The digest of the bytes.
     pub digest: Digest,
     /// How many.
@@ -139,7 +139,7 @@ pub struct Mutation {
     /// The input before.
     pub from: Digest,
     /// The input after.
-    pub to: Kept,
+    pub to: PayloadRef,
     /// JSON pointers of what differs.
     pub changed: Vec<String>,
     /// Why.

@@ -21,16 +21,16 @@ const LARGEST: usize = 32 * 1024;
 
 /// A form: what a backend says about it, and the fields that it has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Form {
+pub struct ElicitationForm {
     /// The backend's words, without anything that hides, moves or colours text.
     pub message: String,
     /// Its fields, as a JSON Schema of plain values: `properties` and `required`.
     pub schema: Value,
 }
 
-impl Form {
+impl ElicitationForm {
     /// Reads what a backend asks for. Where it cannot be put to anybody, the reason is the refusal.
-    pub fn read(params: &Value) -> Result<Form, Stop> {
+    pub fn read(params: &Value) -> Result<ElicitationForm, Stop> {
         let message = prose(text(params, "message"), LONGEST_MESSAGE);
         let asked = params.get("requestedSchema").and_then(|schema| schema.get("properties"));
         let asked = asked.and_then(Value::as_object);
@@ -62,7 +62,7 @@ impl Form {
         if schema.to_string().len() > LARGEST {
             return Err(refused(&format!("it takes more than {LARGEST} bytes")));
         }
-        Ok(Form { message, schema })
+        Ok(ElicitationForm { message, schema })
     }
 
     /// Its fields, each with what it may hold and whether it has to be filled in.

@@ -67,9 +67,9 @@ pub use effect::{
 pub use envelope::{Envelope, ResultStatus};
 pub use event::Event;
 pub use fact::{
-    CallPhase, Fact, HookPoint, Kept, Mutation, MutationSource, PhaseLine, PhaseOutcome,
+    CallPhase, Fact, HookPoint, Mutation, MutationSource, PayloadRef, PhaseLine, PhaseOutcome,
 };
-pub use form::Form;
+pub use form::ElicitationForm;
 pub use glob::Glob;
 pub use governance::{
     Approver, AuditRules, Autonomy, Escalation, Governance, GovernedPolicy, Quorum, Signing,
@@ -82,11 +82,13 @@ pub use intent::{Intent, IntentState, KeySource, SentAgain};
 pub use json_flaw::{JsonFlaw, JsonFlawKind, JsonScope, is_exact_number, settle_numbers};
 pub use kind::DriverKind;
 pub use lifecycle::{Lifecycle, LifecycleDates};
-pub use limits::{Backoff, CallRate, Charge, CostClass, Limits, Period, RateScope, RetryPolicy};
+pub use limits::{
+    Backoff, CallLimits, CallRate, Charge, CostClass, Period, RateScope, RetryPolicy,
+};
 pub use notice::Notice;
-pub use plan::{Phase, Plan, Rejected, Route, renamed};
+pub use plan::{Phase, Plan, RejectedDriver, Route, renamed};
 pub use progress::{AbortReason, CancelFact, Progress};
-pub use question::{Answer, Bound, Question, QuestionState, StandingAnswer};
+pub use question::{ApprovalAnswer, ApprovalBinding, Question, QuestionState, StandingAnswer};
 pub use rule::{Budget, PolicyRule, Rule, RuleDecision, Signer, Verdict};
 pub use schedule::{
     BatchDiscarded, BatchOrdering, BatchPlanned, BatchReleased, ContextGiven, ContextModified,

@@ -38,7 +38,7 @@ pub enum CostClass {
 
 /// The ceilings of one planned call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Limits {
+pub struct CallLimits {
     /// One deadline over all attempts.
     pub timeout_ms: u64,
     /// How many attempts at most, and how they are spaced.

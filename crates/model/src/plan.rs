@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{Actor, Digest, DriverId, EffectProfile, Limits, ToolKey};
+use crate::{Actor, CallLimits, Digest, DriverId, EffectProfile, ToolKey};
 
 /// The six phases of routing, in the order they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -28,7 +28,7 @@ pub enum Phase {
 
 /// A driver that was considered and not chosen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Rejected {
+pub struct RejectedDriver {
     /// Which driver.
     pub driver: DriverId,
     /// Where it fell out.
@@ -47,7 +47,7 @@ pub struct Route {
     /// Why this one.
     pub reason: &'static str,
     /// Every other driver that claims the tool.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<RejectedDriver>,
 }
 
 /// One exact thing to judge, permit and do.
@@ -70,7 +70,7 @@ pub struct Plan {
     /// What the call may change.
     pub effects: Arc<EffectProfile>,
     /// Its ceilings.
-    pub limits: Limits,
+    pub limits: CallLimits,
     /// The digest of all of the above that decides what runs.
     pub digest: Digest,
 }

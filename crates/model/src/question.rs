@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use crate::status::words;
 use crate::{
-    ActorId, Decision, Digest, DriverId, Form, InvocationId, Needs, QuestionId, Timestamp,
+    ActorId, Decision, Digest, DriverId, ElicitationForm, InvocationId, Needs, QuestionId,
+    Timestamp,
 };
 
 /// Exactly what a yes is for. One byte of difference is another question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bound {
+pub struct ApprovalBinding {
     /// Which call.
     pub invocation: InvocationId,
     /// Which contract: `id@version`.
@@ -36,7 +37,7 @@ pub struct Bound {
     pub tenant: String,
 }
 
-impl Bound {
+impl ApprovalBinding {
     /// The digest of all of it.
     pub fn digest(&self) -> Digest {
         Digest::of(self)
@@ -49,7 +50,7 @@ pub struct Question {
     /// Its id.
     pub id: QuestionId,
     /// What a yes is for.
-    pub bound: Bound,
+    pub bound: ApprovalBinding,
     /// What a grant would have to name: the action, or `tool:<id>`.
     #[serde(default)]
     pub grant: String,
@@ -70,7 +71,7 @@ pub struct Question {
     /// The form that a backend wants filled in while the call runs; none where the question is whether
     /// the call may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub form: Option<Form>,
+    pub form: Option<ElicitationForm>,
 }
 
 words! {
@@ -91,7 +92,7 @@ words! {
 
 /// One person's answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct ApprovalAnswer {
     /// Which question.
     pub question: QuestionId,
     /// Who.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::status::words;
-use crate::{InvocationId, Kept};
+use crate::{InvocationId, PayloadRef};
 
 words! {
     /// How the results of a batch are ordered.
@@ -155,7 +155,7 @@ pub struct ContextModified {
     /// How many there are.
     pub count: u64,
     /// The modifiers, as a JSON array.
-    pub modifiers: Kept,
+    pub modifiers: PayloadRef,
     /// Why, in words.
     pub reason: String,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ActorId, DualTime, EffectState, InvocationId, Kept};
+use crate::{ActorId, DualTime, EffectState, InvocationId, PayloadRef};
 
 /// The point of no return.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct EffectObserved {
     /// What it saw.
     pub effect: EffectState,
     /// The answer that it gave.
-    pub result: Kept,
+    pub result: PayloadRef,
 }
 
 /// Another call is about to undo this one; nobody else may meanwhile.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     AbortReason, Actor, ActorId, BatchPlace, CancelFact, Charge, Code, Decision, Digest, DriverId,
-    EffectState, HookPoint, InvocationId, Kept, Mutation, Opinion, Progress, QuestionId,
+    EffectState, HookPoint, InvocationId, Mutation, Opinion, PayloadRef, Progress, QuestionId,
     QuestionState, ResultStatus, Status, Timestamp, Tri,
 };
 
@@ -17,7 +17,7 @@ pub struct Declared {
     /// Its full version.
     pub version: String,
     /// The declaration in the standard's form.
-    pub declaration: Kept,
+    pub declaration: PayloadRef,
 }
 
 /// A surface that was made or changed.
@@ -54,10 +54,10 @@ pub struct Planned {
     /// In which revision.
     pub revision: u64,
     /// The input, byte for byte as sent.
-    pub model_input: Kept,
+    pub model_input: PayloadRef,
     /// What the host added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<Kept>,
+    pub context: Option<PayloadRef>,
     /// The driver the caller insists on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<DriverId>,
@@ -126,7 +126,7 @@ pub struct ArgumentsReady {
     /// The digest of the contract's schemas.
     pub schema: Digest,
     /// The normalised copy.
-    pub observable_input: Kept,
+    pub observable_input: PayloadRef,
     /// How it differs from what was sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutations: Vec<Mutation>,
@@ -181,10 +181,10 @@ pub struct Decided {
     /// The decision.
     pub decision: Decision,
     /// What was judged.
-    pub permission_input: Kept,
+    pub permission_input: PayloadRef,
     /// What will run, frozen; only where the verdict is allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call_input: Option<Kept>,
+    pub call_input: Option<PayloadRef>,
     /// Changes that a person made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutations: Vec<Mutation>,
@@ -294,7 +294,7 @@ pub struct Persisted {
     pub preview_size: u64,
     /// The native output, where it is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub payload: Option<Kept>,
+    pub payload: Option<PayloadRef>,
     /// Why.
     pub reason: String,
 }
@@ -314,7 +314,7 @@ pub struct Redacted {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResultCreated {
     /// The envelope.
-    pub result: Kept,
+    pub result: PayloadRef,
     /// How it came out.
     pub status: ResultStatus,
     /// Whether it is bad news.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{Code, Rejected};
+use crate::{Code, RejectedDriver};
 
 /// Why a call stops here. Refusals are answers, not exceptions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,7 +23,7 @@ pub struct Stop {
     pub cause: Value,
     /// The drivers that could not serve the call, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<RejectedDriver>,
     /// Whose failure it is, for circuit breakers.
     #[serde(skip)]
     pub blame: Blame,
@@ -66,7 +66,7 @@ impl Stop {
     }
 
     /// Adds the drivers that could not serve the call.
-    pub fn without(self, rejected: Vec<Rejected>) -> Stop {
+    pub fn without(self, rejected: Vec<RejectedDriver>) -> Stop {
         Stop { rejected, ..self }
     }
 

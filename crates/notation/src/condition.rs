@@ -3,7 +3,7 @@
 use minijinja::{Environment, UndefinedBehavior};
 use serde_json::Value;
 
-use crate::Fault;
+use crate::NotationFault;
 
 /// Steps an evaluation may take; a condition that needs more is taken to have failed.
 const FUEL: u64 = 10_000;
@@ -14,10 +14,10 @@ pub struct Condition(String);
 
 impl Condition {
     /// Reads a condition that may look at these names and no others.
-    pub fn parse(text: &str, names: &[&str]) -> Result<Condition, Fault> {
+    pub fn parse(text: &str, names: &[&str]) -> Result<Condition, NotationFault> {
         let environment = environment();
         let expression = environment.compile_expression(text).map_err(|cause| {
-            Fault::new(format!("the condition `{text}` does not parse: {cause}"))
+            NotationFault::new(format!("the condition `{text}` does not parse: {cause}"))
         })?;
         let mut strangers: Vec<String> = expression
             .undeclared_variables(false)
@@ -27,7 +27,7 @@ impl Condition {
         strangers.sort();
         match strangers.first() {
             None => Ok(Condition(text.to_owned())),
-            Some(stranger) => Err(Fault::new(format!(
+            Some(stranger) => Err(NotationFault::new(format!(
                 "the condition `{text}` looks at `{stranger}`, which does not exist here"
             ))
             .help(format!("it can look at {}", names.join(", ")))),
@@ -40,10 +40,10 @@ impl Condition {
     }
 
     /// Whether it holds. A condition that fails to evaluate is an answer of its own, never a yes.
-    pub fn holds(&self, scope: &Value) -> Result<bool, Fault> {
+    pub fn holds(&self, scope: &Value) -> Result<bool, NotationFault> {
         let environment = environment();
         let fault = |cause: minijinja::Error| {
-            Fault::new(format!("the condition `{}` cannot be evaluated: {cause}", self.0))
+            NotationFault::new(format!("the condition `{}` cannot be evaluated: {cause}", self.0))
         };
         let expression = environment.compile_expression(&self.0).map_err(fault)?;
         let value = expression.eval(minijinja::value::Serde(scope)).map_err(fault)?;

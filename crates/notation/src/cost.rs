@@ -11,7 +11,7 @@ mod size;
 
 use serde_json::Value;
 
-use crate::Fault;
+use crate::NotationFault;
 use count::NameCost;
 use graph::Graph;
 pub(crate) use graph::{DIALECT, Outside};
@@ -61,11 +61,11 @@ pub(crate) struct Cost {
 
 impl Cost {
     /// The cost of a schema, or why it can never be asked.
-    pub(crate) fn of(schema: &Value, outside: Outside) -> Result<Cost, Fault> {
+    pub(crate) fn of(schema: &Value, outside: Outside) -> Result<Cost, NotationFault> {
         let graph = Graph::of(schema, outside)?;
         let in_place = graph.in_place()?;
         if in_place.steps > MOST_IN_PLACE || in_place.depth > DEEPEST_IN_PLACE {
-            return Err(Fault::new(format!(
+            return Err(NotationFault::new(format!(
                 "the schema is too costly: with its references expanded, more than {} of its parts apply \
                  to one value, or more than {DEEPEST_IN_PLACE} one inside the other",
                 MOST_IN_PLACE

@@ -3,7 +3,7 @@
 /// A mistake, where it is, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Fault {
+pub struct NotationFault {
     /// JSON pointer into the value that holds the text; empty for the value itself.
     pub pointer: String,
     /// What is wrong, in one line.
@@ -12,19 +12,19 @@ pub struct Fault {
     pub help: Option<String>,
 }
 
-impl Fault {
+impl NotationFault {
     /// A mistake in the value itself.
-    pub fn new(message: impl Into<String>) -> Fault {
-        Fault { pointer: String::new(), message: message.into(), help: None }
+    pub fn new(message: impl Into<String>) -> NotationFault {
+        NotationFault { pointer: String::new(), message: message.into(), help: None }
     }
 
     /// Says where inside the value.
-    pub fn at(self, pointer: impl Into<String>) -> Fault {
-        Fault { pointer: pointer.into(), ..self }
+    pub fn at(self, pointer: impl Into<String>) -> NotationFault {
+        NotationFault { pointer: pointer.into(), ..self }
     }
 
     /// Says what to do.
-    pub fn help(self, help: impl Into<String>) -> Fault {
-        Fault { help: Some(help.into()), ..self }
+    pub fn help(self, help: impl Into<String>) -> NotationFault {
+        NotationFault { help: Some(help.into()), ..self }
     }
 }

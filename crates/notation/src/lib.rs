@@ -19,7 +19,7 @@ mod visible;
 
 pub use condition::Condition;
 pub use cost::is_small;
-pub use fault::Fault;
+pub use fault::NotationFault;
 pub use path::Path;
 pub use pattern::{Pattern, SearchPattern, ecma_fault, ecma_group};
 pub use render::{Argument, Scope, fill};

@@ -3,7 +3,7 @@
 //! The subset of AIP-31. A path that stays in it is a path of RFC 9535 with the same meaning, so
 //! the engine behind it is an ordinary one.
 
-use crate::Fault;
+use crate::NotationFault;
 
 /// A path into a backend's answer.
 #[derive(Clone, Debug)]
@@ -15,17 +15,19 @@ pub struct Path {
 
 impl Path {
     /// Reads a path, refusing everything outside the subset by name.
-    pub fn parse(text: &str) -> Result<Path, Fault> {
+    pub fn parse(text: &str) -> Result<Path, NotationFault> {
         let Some(mut rest) = text.strip_prefix('$') else {
-            return Err(Fault::new(format!("the path `{text}` does not start with `$`")));
+            return Err(NotationFault::new(format!("the path `{text}` does not start with `$`")));
         };
         while !rest.is_empty() {
-            rest = step(rest)
-                .map_err(|what| Fault::new(format!("the path `{text}` uses {what}")).help(HELP))?;
+            rest = step(rest).map_err(|what| {
+                NotationFault::new(format!("the path `{text}` uses {what}")).help(HELP)
+            })?;
         }
         let parse = |part: &str| {
-            serde_json_path::JsonPath::parse(part)
-                .map_err(|cause| Fault::new(format!("the path `{text}` does not parse: {cause}")))
+            serde_json_path::JsonPath::parse(part).map_err(|cause| {
+                NotationFault::new(format!("the path `{text}` does not parse: {cause}"))
+            })
         };
         let many = ["[*]", "[?"].iter().filter_map(|step| text.find(step)).min();
         let stem = many.and_then(|end| text.get(..end)).map(parse).transpose()?;

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::Fault;
+use crate::NotationFault;
 
 /// The longest pattern that is read, in bytes.
 const LONGEST: usize = 1000;
@@ -45,17 +45,19 @@ pub struct SearchPattern(regex::Regex);
 
 impl SearchPattern {
     /// Reads a pattern.
-    pub fn parse(source: &str) -> Result<SearchPattern, Fault> {
+    pub fn parse(source: &str) -> Result<SearchPattern, NotationFault> {
         if source.len() > LONGEST {
-            return Err(Fault::new(format!("the pattern has more than {LONGEST} characters")));
+            return Err(NotationFault::new(format!(
+                "the pattern has more than {LONGEST} characters"
+            )));
         }
         match regex::Regex::new(source) {
             Ok(regex) => Ok(SearchPattern(regex)),
-            Err(regex::Error::Syntax(text)) => Err(Fault::new(format!(
+            Err(regex::Error::Syntax(text)) => Err(NotationFault::new(format!(
                 "the pattern does not compile: {}",
                 text.lines().last().unwrap_or_default().trim_start_matches("error: ")
             ))),
-            Err(_) => Err(Fault::new("the pattern is too large when it is compiled")),
+            Err(_) => Err(NotationFault::new("the pattern is too large when it is compiled")),
         }
     }
 
@@ -69,28 +71,28 @@ impl SearchPattern {
 ///
 /// Lookaround and backreferences are allowed here: the pattern runs over a few lines of a
 /// program's output, with a bound on backtracking.
-pub fn ecma_fault(source: &str) -> Option<Fault> {
+pub fn ecma_fault(source: &str) -> Option<NotationFault> {
     if source.len() > LONGEST {
-        return Some(Fault::new(format!("the pattern has more than {LONGEST} characters")));
+        return Some(NotationFault::new(format!("the pattern has more than {LONGEST} characters")));
     }
     match fancy_regex::Regex::new(source) {
         Ok(regex) if regex.captures_len() < 2 => Some(
-            Fault::new("the pattern has no group, so there is no version to take from it")
+            NotationFault::new("the pattern has no group, so there is no version to take from it")
                 .help("put the version in parentheses, as in `version (\\d+\\.\\d+\\.\\d+)`"),
         ),
         Ok(_) => None,
-        Err(cause) => Some(Fault::new(format!("the pattern does not compile: {cause}"))),
+        Err(cause) => Some(NotationFault::new(format!("the pattern does not compile: {cause}"))),
     }
 }
 
 /// What the first group of such a pattern finds in a text.
-pub fn ecma_group(source: &str, text: &str) -> Result<Option<String>, Fault> {
+pub fn ecma_group(source: &str, text: &str) -> Result<Option<String>, NotationFault> {
     if let Some(fault) = ecma_fault(source) {
         return Err(fault);
     }
     let found = fancy_regex::Regex::new(source).and_then(|regex| regex.captures(text));
-    let found =
-        found.map_err(|_| Fault::new("the pattern takes too long to look for in the text"))?;
+    let found = found
+        .map_err(|_| NotationFault::new("the pattern takes too long to look for in the text"))?;
     Ok(found.and_then(|found| found.get(1)).map(|group| group.as_str().to_owned()))
 }
 

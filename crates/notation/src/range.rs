@@ -4,32 +4,33 @@ mod python;
 
 use nodejs_semver::{Range, Version};
 
-use crate::Fault;
+use crate::NotationFault;
 use python::Clause;
 
 /// A range of versions.
 #[derive(Clone, Debug)]
-pub struct VersionRange(Written);
+pub struct VersionRange(RangeText);
 
 #[derive(Clone, Debug)]
-enum Written {
+enum RangeText {
     Npm(Range),
     Python(Vec<Clause>),
 }
 
 /// Reads a range.
-pub fn parse(text: &str) -> Result<VersionRange, Fault> {
+pub fn parse(text: &str) -> Result<VersionRange, NotationFault> {
     let commas_as_and = text.replace(',', " ");
     let range = Range::parse(commas_as_and.trim());
-    let range = range.map_err(|_| Fault::new(format!("`{text}` is not a version range")))?;
-    Ok(VersionRange(Written::Npm(range)))
+    let range =
+        range.map_err(|_| NotationFault::new(format!("`{text}` is not a version range")))?;
+    Ok(VersionRange(RangeText::Npm(range)))
 }
 
 /// Reads a range of versions of a Python package: `>=1,<2`, `==1.*`, `~=1.4`, or as npm writes it.
-pub fn parse_python(text: &str) -> Result<VersionRange, Fault> {
+pub fn parse_python(text: &str) -> Result<VersionRange, NotationFault> {
     let clauses: Option<Vec<Clause>> = text.split(',').map(Clause::parse).collect();
     match clauses {
-        Some(clauses) => Ok(VersionRange(Written::Python(clauses))),
+        Some(clauses) => Ok(VersionRange(RangeText::Python(clauses))),
         None => parse(text),
     }
 }
@@ -38,10 +39,10 @@ impl VersionRange {
     /// Whether a version lies in the range.
     pub fn contains(&self, version: &str) -> bool {
         match &self.0 {
-            Written::Npm(range) => Version::parse(version)
+            RangeText::Npm(range) => Version::parse(version)
                 .or_else(|_| Version::parse(padded(version)))
                 .is_ok_and(|version| range.satisfies(&version)),
-            Written::Python(clauses) => clauses.iter().all(|clause| clause.contains(version)),
+            RangeText::Python(clauses) => clauses.iter().all(|clause| clause.contains(version)),
         }
     }
 }
@@ -66,9 +67,9 @@ fn padded(version: &str) -> String {
 mod tests {
     use super::*;
 
-    type Read = fn(&str) -> Result<VersionRange, Fault>;
+    type ParsedRange = fn(&str) -> Result<VersionRange, NotationFault>;
 
-    fn check(read: Read, range: &str, inside: &[&str], outside: &[&str]) {
+    fn check(read: ParsedRange, range: &str, inside: &[&str], outside: &[&str]) {
         let parsed = read(range).unwrap();
         for version in inside {
             assert!(parsed.contains(version), "{version} is in {range}");

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::Fault;
+use crate::NotationFault;
 use crate::template::{Expression, Filter, Piece, Template};
 
 /// What a template can look at.
@@ -25,7 +25,7 @@ impl Scope for Value {
 impl Template {
     /// The template with its placeholders filled in from a scope. A template that is one placeholder
     /// and nothing else yields the value as it is; others yield text.
-    pub fn render<'a>(&self, scope: &'a dyn Scope) -> Result<Cow<'a, Value>, Fault> {
+    pub fn render<'a>(&self, scope: &'a dyn Scope) -> Result<Cow<'a, Value>, NotationFault> {
         if let [Piece::Expression(expression)] = self.pieces.as_slice() {
             return expression.value(scope);
         }
@@ -33,7 +33,7 @@ impl Template {
     }
 
     /// The template as text.
-    pub fn text(&self, scope: &dyn Scope) -> Result<String, Fault> {
+    pub fn text(&self, scope: &dyn Scope) -> Result<String, NotationFault> {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
@@ -45,7 +45,7 @@ impl Template {
     }
 
     /// The arguments that the template stands for in a command line.
-    pub fn arguments(&self, scope: &dyn Scope) -> Result<Vec<Argument>, Fault> {
+    pub fn arguments(&self, scope: &dyn Scope) -> Result<Vec<Argument>, NotationFault> {
         if let [Piece::Expression(expression)] = self.pieces.as_slice()
             && let Some((last, before)) = expression.filters.split_last()
             && let Filter::Optional(flag) | Filter::Flag(flag) = last
@@ -99,13 +99,13 @@ fn is_truthy(value: &Value) -> bool {
 }
 
 /// A value with every text in it filled in as a template; keys and everything else stay.
-pub fn fill(value: &Value, scope: &dyn Scope) -> Result<Value, Fault> {
+pub fn fill(value: &Value, scope: &dyn Scope) -> Result<Value, NotationFault> {
     match value {
         Value::String(text) => Template::parse(text)?.render(scope).map(Cow::into_owned),
         Value::Array(items) => items.iter().map(|item| fill(item, scope)).collect(),
         Value::Object(fields) => {
             let filled = fields.iter().map(|(name, item)| Ok((name.clone(), fill(item, scope)?)));
-            filled.collect::<Result<_, Fault>>().map(Value::Object)
+            filled.collect::<Result<_, NotationFault>>().map(Value::Object)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(value.clone()),
     }
@@ -113,9 +113,9 @@ pub fn fill(value: &Value, scope: &dyn Scope) -> Result<Value, Fault> {
 
 impl Expression {
     /// What it finds in a scope.
-    pub fn value<'a>(&self, scope: &'a dyn Scope) -> Result<Cow<'a, Value>, Fault> {
+    pub fn value<'a>(&self, scope: &'a dyn Scope) -> Result<Cow<'a, Value>, NotationFault> {
         self.filtered(scope, &self.filters)?.ok_or_else(|| {
-            Fault::new(format!("`{}` has no value", self.path.join(".")))
+            NotationFault::new(format!("`{}` has no value", self.path.join(".")))
                 .help("give the input, or write `| default('…')`")
         })
     }
@@ -125,7 +125,7 @@ impl Expression {
         &self,
         scope: &'a dyn Scope,
         filters: &[Filter],
-    ) -> Result<Option<Cow<'a, Value>>, Fault> {
+    ) -> Result<Option<Cow<'a, Value>>, NotationFault> {
         let mut names = self.path.iter().skip(1);
         let root = scope.root(self.root());
         let found = root.and_then(|root| names.try_fold(root, |value, name| value.get(name)));
@@ -137,7 +137,9 @@ impl Expression {
                 }
                 Filter::Json => value.map(|value| Cow::Owned(Value::String(value.to_string()))),
                 Filter::Optional(flag) | Filter::Flag(flag) => {
-                    return Err(Fault::new(format!("`{flag}` belongs into a list of arguments")));
+                    return Err(NotationFault::new(format!(
+                        "`{flag}` belongs into a list of arguments"
+                    )));
                 }
             };
         }

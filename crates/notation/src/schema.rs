@@ -11,7 +11,7 @@ use haft_model::JsonFlaw;
 use jsonschema::{Draft, PatternOptions, Registry, Validator};
 use serde_json::{Map, Value, json};
 
-use crate::Fault;
+use crate::NotationFault;
 use crate::cost::{Cost, DIALECT, MOST_STEPS, Outside, Weight, on_large_stack};
 pub use violation::Violation;
 
@@ -60,8 +60,10 @@ pub struct Library {
 
 impl Library {
     /// A library of these documents.
-    pub fn new(documents: impl IntoIterator<Item = (String, Value)>) -> Result<Library, Fault> {
-        let fault = |cause: jsonschema::ReferencingError| Fault::new(cause.to_string());
+    pub fn new(
+        documents: impl IntoIterator<Item = (String, Value)>,
+    ) -> Result<Library, NotationFault> {
+        let fault = |cause: jsonschema::ReferencingError| NotationFault::new(cause.to_string());
         let mut registry = Registry::new().retriever(Absent);
         for (address, document) in documents {
             registry = registry.add(address, document).map_err(fault)?;
@@ -70,7 +72,7 @@ impl Library {
     }
 
     /// Compiles a schema that may refer to the documents of the library.
-    pub fn compile(&self, schema: &Value) -> Result<Schema, Fault> {
+    pub fn compile(&self, schema: &Value) -> Result<Schema, NotationFault> {
         compile(schema, Outside::Trusted, Some(&self.registry))
     }
 }
@@ -89,7 +91,7 @@ impl jsonschema::Retrieve for Absent {
 
 impl Schema {
     /// Compiles a schema. Never reaches for the network or the disk.
-    pub fn compile(schema: &Value) -> Result<Schema, Fault> {
+    pub fn compile(schema: &Value) -> Result<Schema, NotationFault> {
         compile(schema, reference(), REFERENCES.as_ref())
     }
 
@@ -160,7 +162,7 @@ fn compile(
     schema: &Value,
     outside: Outside,
     registry: Option<&Registry<'static>>,
-) -> Result<Schema, Fault> {
+) -> Result<Schema, NotationFault> {
     let mut options = jsonschema::options()
         .with_draft(Draft::Draft202012)
         .with_pattern_options(PatternOptions::regex().size_limit(LARGEST_PATTERN))
@@ -170,31 +172,33 @@ fn compile(
     }
     let cost = Cost::of(schema, outside)?;
     let validator = options.build(schema).map_err(|cause| {
-        Fault::new(format!("the schema does not compile: {cause}"))
+        NotationFault::new(format!("the schema does not compile: {cause}"))
             .at(cause.instance_path().to_string())
     })?;
     Ok(Schema { validator, cost, defaults: top_level_defaults(schema) })
 }
 
 /// Everything that is wrong with a schema before it is used: dialect, shape, references, patterns.
-pub fn inspect(schema: &Value) -> Vec<Fault> {
+pub fn inspect(schema: &Value) -> Vec<NotationFault> {
     let Value::Object(root) = schema else {
-        return vec![Fault::new("a schema must be an object")];
+        return vec![NotationFault::new("a schema must be an object")];
     };
     let mut faults = Vec::new();
     if let Some(dialect) = root.get("$schema").and_then(Value::as_str)
         && dialect.trim_end_matches('#') != DIALECT
     {
         faults.push(
-            Fault::new(format!("the schema is written in `{dialect}`, not in draft 2020-12"))
-                .at("/$schema")
-                .help(format!("use `{DIALECT}`, or leave `$schema` out")),
+            NotationFault::new(format!(
+                "the schema is written in `{dialect}`, not in draft 2020-12"
+            ))
+            .at("/$schema")
+            .help(format!("use `{DIALECT}`, or leave `$schema` out")),
         );
         return faults;
     }
     if let Err(error) = jsonschema::draft202012::meta::validate(schema) {
         faults.push(
-            Fault::new(format!("this is not a JSON Schema: {error}"))
+            NotationFault::new(format!("this is not a JSON Schema: {error}"))
                 .at(error.instance_path().to_string()),
         );
         return faults;
@@ -203,18 +207,18 @@ pub fn inspect(schema: &Value) -> Vec<Fault> {
     collect_anchors(schema, &mut anchors);
     walk(schema, schema, "", &anchors, &mut faults);
     let costly = Cost::of(schema, reference()).err();
-    let is_told = |fault: &Fault| faults.iter().any(|told| told.pointer == fault.pointer);
+    let is_told = |fault: &NotationFault| faults.iter().any(|told| told.pointer == fault.pointer);
     faults.extend(costly.filter(|fault| !is_told(fault)));
     faults.extend(inexact_default(schema));
     faults
 }
 
 /// A default that no call could be made with: it is filled in, and then refused.
-fn inexact_default(schema: &Value) -> Option<Fault> {
+fn inexact_default(schema: &Value) -> Option<NotationFault> {
     top_level_defaults(schema).into_iter().find_map(|(name, default)| {
         let flaw = JsonFlaw::in_value(&default)?;
         let place = crate::keywords::below("/properties", &name) + "/default";
-        Some(Fault::new(flaw.to_string()).at(place).help("write it as a string"))
+        Some(NotationFault::new(flaw.to_string()).at(place).help("write it as a string"))
     })
 }
 
@@ -249,7 +253,7 @@ fn walk(
     schema: &Value,
     pointer: &str,
     anchors: &BTreeSet<String>,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<NotationFault>,
 ) {
     match schema {
         Value::Object(fields) => {
@@ -287,23 +291,29 @@ fn walk(
 /// The keywords whose members are named by the author.
 const NAME_MAPS: [&str; 4] = ["/properties", "/$defs", "/patternProperties", "/dependentSchemas"];
 
-fn reference_fault(root: &Value, target: &str, anchors: &BTreeSet<String>) -> Option<Fault> {
+fn reference_fault(
+    root: &Value,
+    target: &str,
+    anchors: &BTreeSet<String>,
+) -> Option<NotationFault> {
     if let Some(fragment) = target.strip_prefix('#') {
         let found =
             fragment.is_empty() || anchors.contains(fragment) || root.pointer(fragment).is_some();
         return (!found)
-            .then(|| Fault::new(format!("`{target}` points at nothing in this schema")));
+            .then(|| NotationFault::new(format!("`{target}` points at nothing in this schema")));
     }
     if REF_ADDRESSES.contains(&target) || target == DIALECT {
         return None;
     }
     Some(
-        Fault::new(format!("`{target}` refers outside this file, and schemas are never fetched"))
-            .help("copy what it refers to into `$defs` and refer to `#/$defs/…`"),
+        NotationFault::new(format!(
+            "`{target}` refers outside this file, and schemas are never fetched"
+        ))
+        .help("copy what it refers to into `$defs` and refer to `#/$defs/…`"),
     )
 }
 
-fn pattern_fault(pattern: &str) -> Option<Fault> {
+fn pattern_fault(pattern: &str) -> Option<NotationFault> {
     let probe = Value::Object(Map::from_iter([("pattern".to_owned(), json!(pattern))]));
     jsonschema::options()
         .with_draft(Draft::Draft202012)
@@ -311,7 +321,7 @@ fn pattern_fault(pattern: &str) -> Option<Fault> {
         .build(&probe)
         .err()
         .map(|_| {
-            Fault::new(format!("the pattern `{}` is refused", violation::shorten(pattern))).help(
+            NotationFault::new(format!("the pattern `{}` is refused", violation::shorten(pattern))).help(
                 "patterns run in linear time: no lookaround, no backreference, no huge repetition",
             )
         })

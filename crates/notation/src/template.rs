@@ -12,7 +12,7 @@
 
 use haft_model::JsonFlaw;
 
-use crate::Fault;
+use crate::NotationFault;
 
 /// A text with its placeholders found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub enum Filter {
 
 impl Template {
     /// Reads a template.
-    pub fn parse(text: &str) -> Result<Template, Fault> {
+    pub fn parse(text: &str) -> Result<Template, NotationFault> {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some(start) = rest.find("${") {
@@ -64,7 +64,7 @@ impl Template {
             }
             let inside = after.strip_prefix("${").unwrap_or(after);
             let end = closing_brace(inside).ok_or_else(|| {
-                Fault::new(format!("`{after}` opens a placeholder and never closes it"))
+                NotationFault::new(format!("`{after}` opens a placeholder and never closes it"))
                     .help("close it with `}`")
             })?;
             let (expression, after) = inside.split_at(end);
@@ -87,7 +87,7 @@ impl Template {
 }
 
 impl Expression {
-    fn parse(text: &str) -> Result<Expression, Fault> {
+    fn parse(text: &str) -> Result<Expression, NotationFault> {
         let mut parts = split_outside_quotes(text, '|').into_iter();
         let head = parts.next().unwrap_or_default().trim();
         let (path, first) = match call(head) {
@@ -122,9 +122,9 @@ fn called(
     head: &str,
     name: &str,
     arguments: &[&str],
-) -> Result<(Vec<String>, Option<Filter>), Fault> {
+) -> Result<(Vec<String>, Option<Filter>), NotationFault> {
     let [flag, path] = arguments else {
-        return Err(Fault::new(format!("`{head}` needs a flag and a path"))
+        return Err(NotationFault::new(format!("`{head}` needs a flag and a path"))
             .help("as in `optional('--base', input.base)`"));
     };
     let flag = quoted(flag).ok_or_else(|| not_quoted(flag))?;
@@ -135,7 +135,7 @@ fn called(
     }
 }
 
-fn parse_filter(text: &str) -> Result<Filter, Fault> {
+fn parse_filter(text: &str) -> Result<Filter, NotationFault> {
     if text == "json" {
         return Ok(Filter::Json);
     }
@@ -145,7 +145,9 @@ fn parse_filter(text: &str) -> Result<Filter, Fault> {
         "default" => {
             let default = literal(first)?;
             match JsonFlaw::in_text(&default) {
-                Some(flaw) => Err(Fault::new(flaw.to_string()).help("write it in single quotes")),
+                Some(flaw) => {
+                    Err(NotationFault::new(flaw.to_string()).help("write it in single quotes"))
+                }
                 None => Ok(Filter::Default(default)),
             }
         }
@@ -155,14 +157,14 @@ fn parse_filter(text: &str) -> Result<Filter, Fault> {
     }
 }
 
-fn unknown(name: &str) -> Fault {
-    Fault::new(format!("`{name}` is not something a template can do")).help(
+fn unknown(name: &str) -> NotationFault {
+    NotationFault::new(format!("`{name}` is not something a template can do")).help(
         "a template knows `default('…')`, `json`, `optional('--flag', …)` and `flag('--flag')`",
     )
 }
 
-fn not_quoted(text: &str) -> Fault {
-    Fault::new(format!("`{text}` must be a text in single quotes"))
+fn not_quoted(text: &str) -> NotationFault {
+    NotationFault::new(format!("`{text}` must be a text in single quotes"))
 }
 
 /// `name(a, b)` as its name and arguments.
@@ -172,7 +174,7 @@ fn call(text: &str) -> Option<(&str, Vec<&str>)> {
     Some((name.trim(), arguments.into_iter().map(str::trim).collect()))
 }
 
-fn parse_path(text: &str) -> Result<Vec<String>, Fault> {
+fn parse_path(text: &str) -> Result<Vec<String>, NotationFault> {
     let plain = |name: &str| {
         !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
     };
@@ -180,18 +182,18 @@ fn parse_path(text: &str) -> Result<Vec<String>, Fault> {
     if names.iter().all(|name| plain(name)) {
         return Ok(names.into_iter().map(str::to_owned).collect());
     }
-    Err(Fault::new(format!("`{text}` is not a path such as `input.name`"))
+    Err(NotationFault::new(format!("`{text}` is not a path such as `input.name`"))
         .help("a template computes nothing; a mapping or the driver's own code does"))
 }
 
 /// A literal as JSON text: `'x'`, `4096`, `true`, `false` or `null`.
-fn literal(text: &str) -> Result<String, Fault> {
+fn literal(text: &str) -> Result<String, NotationFault> {
     if let Some(text) = quoted(text) {
         return Ok(serde_json::Value::String(text).to_string());
     }
     match serde_json::from_str::<serde_json::Value>(text) {
         Ok(value) if !value.is_array() && !value.is_object() => Ok(value.to_string()),
-        _ => Err(Fault::new(format!("`{text}` is not a literal"))
+        _ => Err(NotationFault::new(format!("`{text}` is not a literal"))
             .help("write a text in single quotes, a number, true, false or null")),
     }
 }

@@ -12,7 +12,7 @@ use haft_model::{
 use crate::targets::Spellings;
 use crate::values::{lies_in, paths, urls};
 use crate::{Matter, Rulebook};
-use conditions::Held;
+use conditions::ConditionOutcome;
 
 /// What grants, limits and requirements say; nothing where no policy is loaded.
 pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Vec<Opinion> {
@@ -34,13 +34,13 @@ pub fn covers(pattern: &str, key: &str) -> bool {
 }
 
 /// A grant at its place among all policies.
-struct Placed<'r> {
+struct PlacedGrant<'r> {
     policy: &'r Policy,
     index: usize,
     grant: &'r Grant,
 }
 
-impl Placed<'_> {
+impl PlacedGrant<'_> {
     fn place(&self) -> String {
         format!("{}#{}", self.policy.id, self.index)
     }
@@ -48,7 +48,7 @@ impl Placed<'_> {
 
 /// What a grant that names the caller and the action comes to, from least to most telling.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum GrantStanding {
     /// It does not reach this call.
     Outside(String),
     /// A condition does not hold.
@@ -64,24 +64,26 @@ enum State {
 }
 
 fn granted(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Vec<Opinion> {
-    let all: Vec<Placed<'_>> = rulebook.policies.iter().flat_map(|policy| placed(policy)).collect();
-    let states: Vec<(&Placed<'_>, State)> = all
+    let all: Vec<PlacedGrant<'_>> =
+        rulebook.policies.iter().flat_map(|policy| placed(policy)).collect();
+    let states: Vec<(&PlacedGrant<'_>, GrantStanding)> = all
         .iter()
         .enumerate()
         .filter(|(_, placed)| concerns(placed.grant, matter))
         .map(|(at, placed)| (placed, state(placed.grant, all.get(at + 1..), matter, now)))
         .collect();
-    let found = |wanted: fn(&State) -> bool| states.iter().find(|(_, state)| wanted(state));
+    let found = |wanted: fn(&GrantStanding) -> bool| states.iter().find(|(_, state)| wanted(state));
     let key = matter.grant;
-    if let Some((grant, _)) = found(|state| *state == State::Live) {
+    if let Some((grant, _)) = found(|state| *state == GrantStanding::Live) {
         let reason = format!("matched-grant: `{key}` for `{}`", principal::name(grant.grant));
         return vec![Opinion::new(Layer::Grant, Says::Allow, reason).by(grant.place())];
     }
-    if let Some((grant, State::Pending(needs))) = found(|state| matches!(state, State::Pending(_)))
+    if let Some((grant, GrantStanding::Pending(needs))) =
+        found(|state| matches!(state, GrantStanding::Pending(_)))
     {
         return needs.iter().map(|needs| pending(grant, needs, key)).collect();
     }
-    let revoked = found(|state| *state == State::Revoked).is_some();
+    let revoked = found(|state| *state == GrantStanding::Revoked).is_some();
     let open = rulebook.policies.iter().all(|policy| policy.default == DefaultDecision::Allow);
     if open && !revoked {
         let reason = format!("no-grant: nothing speaks of `{key}`, and every default is `allow`");
@@ -97,13 +99,14 @@ pub(crate) fn scopes(
     matter: &Matter<'_>,
     now: Timestamp,
 ) -> Option<Vec<String>> {
-    let all: Vec<Placed<'_>> = rulebook.policies.iter().flat_map(|policy| placed(policy)).collect();
+    let all: Vec<PlacedGrant<'_>> =
+        rulebook.policies.iter().flat_map(|policy| placed(policy)).collect();
     let mut scopes = Vec::new();
     for (at, placed) in all.iter().enumerate() {
         let holds = concerns(placed.grant, matter)
             && matches!(
                 state(placed.grant, all.get(at + 1..), matter, now),
-                State::Live | State::Pending(_)
+                GrantStanding::Live | GrantStanding::Pending(_)
             );
         if !holds {
             continue;
@@ -129,24 +132,28 @@ pub(crate) fn is_inside(place: &Spellings, scope: &str) -> bool {
 }
 
 /// The no, with the most telling reason; the later grant tells among equals.
-fn denied(states: &[(&Placed<'_>, State)], matter: &Matter<'_>) -> Opinion {
+fn denied(states: &[(&PlacedGrant<'_>, GrantStanding)], matter: &Matter<'_>) -> Opinion {
     let (key, caller) = (matter.grant, matter.plan.actor.principal());
     let deny = |reason| Opinion::new(Layer::Grant, Says::Deny, reason);
     let Some((grant, state)) = states.iter().max_by_key(|(_, state)| rank(state)) else {
         return deny(format!("no-grant: nothing grants `{key}` to `{caller}`"));
     };
     let reason = match state {
-        State::Outside(why) => format!("no-grant: {why}"),
-        State::Unmet(why) => format!("condition-failed: {why}"),
-        State::Expired(why) => format!("ttl-expired: {why}"),
-        State::Revoked => format!("explicit-revoke: `{key}` was taken back from `{caller}`"),
-        State::Pending(_) | State::Live => format!("no-grant: `{key}` is granted otherwise"),
+        GrantStanding::Outside(why) => format!("no-grant: {why}"),
+        GrantStanding::Unmet(why) => format!("condition-failed: {why}"),
+        GrantStanding::Expired(why) => format!("ttl-expired: {why}"),
+        GrantStanding::Revoked => {
+            format!("explicit-revoke: `{key}` was taken back from `{caller}`")
+        }
+        GrantStanding::Pending(_) | GrantStanding::Live => {
+            format!("no-grant: `{key}` is granted otherwise")
+        }
     };
     deny(reason).by(grant.place())
 }
 
-fn placed(policy: &Policy) -> impl Iterator<Item = Placed<'_>> {
-    policy.grants.iter().enumerate().map(move |(index, grant)| Placed { policy, index, grant })
+fn placed(policy: &Policy) -> impl Iterator<Item = PlacedGrant<'_>> {
+    policy.grants.iter().enumerate().map(move |(index, grant)| PlacedGrant { policy, index, grant })
 }
 
 fn concerns(grant: &Grant, matter: &Matter<'_>) -> bool {
@@ -154,7 +161,7 @@ fn concerns(grant: &Grant, matter: &Matter<'_>) -> bool {
     named && principal::is(&grant.principal, matter)
 }
 
-fn pending(grant: &Placed<'_>, needs: &Needs, key: &str) -> Opinion {
+fn pending(grant: &PlacedGrant<'_>, needs: &Needs, key: &str) -> Opinion {
     let who = crate::settle::in_words(needs);
     let reason = format!("matched-grant: `{key}`, once approved by {who}");
     let ask = Opinion::new(Layer::Grant, Says::Ask, reason).by(grant.place());
@@ -162,29 +169,29 @@ fn pending(grant: &Placed<'_>, needs: &Needs, key: &str) -> Opinion {
 }
 
 /// How much a state tells about why a call is denied.
-fn rank(state: &State) -> u8 {
+fn rank(state: &GrantStanding) -> u8 {
     match state {
-        State::Outside(_) => 0,
-        State::Unmet(_) => 1,
-        State::Expired(_) => 2,
-        State::Revoked => 3,
-        State::Pending(_) | State::Live => 4,
+        GrantStanding::Outside(_) => 0,
+        GrantStanding::Unmet(_) => 1,
+        GrantStanding::Expired(_) => 2,
+        GrantStanding::Revoked => 3,
+        GrantStanding::Pending(_) | GrantStanding::Live => 4,
     }
 }
 
 /// What a grant comes to, given those after it.
 fn state(
     grant: &Grant,
-    later: Option<&[Placed<'_>]>,
+    later: Option<&[PlacedGrant<'_>]>,
     matter: &Matter<'_>,
     now: Timestamp,
-) -> State {
+) -> GrantStanding {
     let naming = || grant.actions.iter().filter(|action| covers(&action.action, matter.grant));
     if grant.revoked || naming().all(|action| taken_back(grant, action, later)) {
-        return State::Revoked;
+        return GrantStanding::Revoked;
     }
     if let Some(why) = expiry(grant, now) {
-        return State::Expired(why);
+        return GrantStanding::Expired(why);
     }
     let standing = naming().filter(|action| !taken_back(grant, action, later));
     let mut outside = None;
@@ -194,11 +201,11 @@ fn state(
             Err(why) => outside = Some(why),
         }
     }
-    State::Outside(outside.unwrap_or_default())
+    GrantStanding::Outside(outside.unwrap_or_default())
 }
 
 /// Whether a later grant takes the same action back from the same principal.
-fn taken_back(grant: &Grant, action: &ActionGrant, later: Option<&[Placed<'_>]>) -> bool {
+fn taken_back(grant: &Grant, action: &ActionGrant, later: Option<&[PlacedGrant<'_>]>) -> bool {
     let later = later.unwrap_or_default().iter().map(|placed| placed.grant);
     let mut revoking = later.filter(|later| later.revoked && later.principal == grant.principal);
     revoking.any(|later| later.actions.contains(action))
@@ -240,14 +247,14 @@ fn scope(action: &ActionGrant, matter: &Matter<'_>) -> Result<(), String> {
 }
 
 /// What the conditions of a grant come to, all together.
-fn condition(grant: &Grant, matter: &Matter<'_>, now: Timestamp) -> State {
+fn condition(grant: &Grant, matter: &Matter<'_>, now: Timestamp) -> GrantStanding {
     let mut needs = Vec::new();
     for condition in &grant.conditions {
         match conditions::judge(&condition.kind, &condition.parameters, matter.circumstances, now) {
-            Held::Yes => {}
-            Held::Once(people) => needs.push(people),
-            Held::No(why) => return State::Unmet(why),
+            ConditionOutcome::Yes => {}
+            ConditionOutcome::Once(people) => needs.push(people),
+            ConditionOutcome::No(why) => return GrantStanding::Unmet(why),
         }
     }
-    if needs.is_empty() { State::Live } else { State::Pending(needs) }
+    if needs.is_empty() { GrantStanding::Live } else { GrantStanding::Pending(needs) }
 }

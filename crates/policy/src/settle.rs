@@ -6,7 +6,7 @@ mod people;
 #[cfg(test)]
 mod tests;
 
-use haft_model::{Actor, Answer, Bound, Code, Plan, Question, Stop, Timestamp};
+use haft_model::{Actor, ApprovalAnswer, ApprovalBinding, Code, Plan, Question, Stop, Timestamp};
 
 pub(crate) use people::in_words;
 
@@ -44,7 +44,7 @@ pub struct Objection {
 pub fn may_answer(
     rulebook: &Rulebook,
     question: &Question,
-    earlier: &[Answer],
+    earlier: &[ApprovalAnswer],
     actor: &Actor,
     now: Timestamp,
 ) -> Result<(), Objection> {
@@ -99,12 +99,12 @@ const UNSIGNED: &str = "approvals have to be signed here, and this version makes
 pub fn settle(
     rulebook: &Rulebook,
     question: &Question,
-    answers: &[Answer],
+    answers: &[ApprovalAnswer],
     plan: &Plan,
-    bound: &Bound,
+    bound: &ApprovalBinding,
     now: Timestamp,
 ) -> Settlement {
-    let answers: Vec<&Answer> = answers
+    let answers: Vec<&ApprovalAnswer> = answers
         .iter()
         .filter(|answer| answer.question == question.id && answer.at <= question.expires_at)
         .filter(|answer| Voter::of_answer(answer).is_person())
@@ -135,7 +135,7 @@ pub fn settle(
     }
 }
 
-fn rejected(no: &Answer) -> Stop {
+fn rejected(no: &ApprovalAnswer) -> Stop {
     let message = match no.reason.as_deref() {
         Some(reason) => format!("`{}` said no: {reason}", no.by),
         None => format!("`{}` said no", no.by),

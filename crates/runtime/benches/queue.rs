@@ -8,25 +8,25 @@
 
 #[path = "../src/queue/area.rs"]
 mod area;
-#[path = "../src/queue/ground.rs"]
-mod ground;
-#[path = "../src/queue/line.rs"]
+#[path = "../src/queue/fair_share.rs"]
+mod fair_share;
+#[path = "../src/queue/lock_table.rs"]
+mod lock_table;
+#[path = "../src/queue/slots.rs"]
 #[allow(dead_code, reason = "nobody lends a place here")]
-mod line;
-#[path = "../src/queue/places.rs"]
-#[allow(dead_code, reason = "nobody lends a place here")]
-mod places;
-#[path = "../src/queue/round.rs"]
-mod round;
+mod slots;
 #[path = "../src/queue/sync.rs"]
 mod sync;
+#[path = "../src/queue/wait_queue.rs"]
+#[allow(dead_code, reason = "nobody lends a place here")]
+mod wait_queue;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_model::Actor;
-use places::{Queue, Wanted};
+use slots::{Queue, SlotRequest};
 
 const CALLS: usize = 10_000;
 const ROUNDS: usize = 15;
@@ -97,7 +97,7 @@ async fn through_the_queue(case: &Case) -> Duration {
     for (locks, actor) in calls {
         let queue = queue.clone();
         tasks.spawn(async move {
-            let wanted = Wanted { locks: &locks, shared: false, actor, priority: 0 };
+            let wanted = SlotRequest { locks: &locks, shared: false, actor, priority: 0 };
             let slot = queue.enter(wanted).await;
             // Others come meanwhile, as they would while a driver works.
             tokio::task::yield_now().await;

@@ -1,20 +1,20 @@
 //! Calls that go on in the background: their callers are let go, and come back for the answer.
 
-use haft_catalog::Entry;
+use haft_catalog::CatalogEntry;
 use haft_model::{Code, EffectState, Stop};
 use serde_json::json;
 
-use crate::guarded::caught;
-use crate::walk::Walk;
-use crate::{Background, Manner};
+use crate::catch_panic::caught;
+use crate::pipeline::CallPipeline;
+use crate::{Background, CallOptions};
 
 /// Whether a contract says that its calls take long.
-pub(crate) fn takes_long(entry: &Entry) -> bool {
+pub(crate) fn takes_long(entry: &CatalogEntry) -> bool {
     entry.contract.tool.extras.background.is_some()
 }
 
 /// Refuses a caller who cannot come back for the answer, where the contract wants one who can.
-pub(crate) fn is_for(entry: &Entry, manner: &Manner<'_>) -> Result<(), Stop> {
+pub(crate) fn is_for(entry: &CatalogEntry, manner: &CallOptions<'_>) -> Result<(), Stop> {
     let required = entry.contract.tool.extras.background.as_deref() == Some("required");
     if !required || manner.background != Background::Unknown {
         return Ok(());
@@ -27,10 +27,10 @@ pub(crate) fn is_for(entry: &Entry, manner: &Manner<'_>) -> Result<(), Stop> {
     Err(stop.because(json!({ "missing_abilities": ["tasks"] })))
 }
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     /// Lets a caller go who comes back for the answer. The call is on record before they hear of it, so
     /// that every process can tell them of it.
-    pub(crate) async fn let_go(&mut self, manner: &Manner<'_>, effect: EffectState) {
+    pub(crate) async fn let_go(&mut self, manner: &CallOptions<'_>, effect: EffectState) {
         let Some(leave) = manner.leave.as_ref().filter(|_| !self.left) else { return };
         if manner.background != Background::Leave {
             return;

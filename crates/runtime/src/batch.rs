@@ -20,14 +20,14 @@ use haft_model::{
     YieldPolicy,
 };
 
-use crate::{Manner, Runtime};
-use course::Turn;
+use crate::{CallOptions, Runtime};
+use course::BatchTurn;
 pub(crate) use crew::Crew;
 pub use discard::{BatchHandle, Discarding};
 pub use document::{BatchDocument, WrittenCall};
 use planned::Plan;
-pub use released::{BatchNews, Released};
-pub(crate) use seat::{Deferred, Seat, Turns};
+pub use released::{BatchNews, ResultStream};
+pub(crate) use seat::{DeferredModifiers, Seat, Turns};
 
 /// Several calls that were asked for together.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +83,11 @@ impl From<Call> for BatchCall {
 impl Runtime {
     /// Takes several calls through the rooms. As many results come out as calls went in, unless the
     /// batch itself makes no sense, which is found before anything begins.
-    pub fn batch<'r>(&'r self, batch: Batch, manner: Manner<'r>) -> Result<Released<'r>, Stop> {
+    pub fn batch<'r>(
+        &'r self,
+        batch: Batch,
+        manner: CallOptions<'r>,
+    ) -> Result<ResultStream<'r>, Stop> {
         let Plan { name, policy, course, ids, names, after, alone, fact } =
             planned::plan(self, &batch)?;
         let twins = twins::twins(&batch.calls);
@@ -91,7 +95,7 @@ impl Runtime {
         let seats = Seat::all(&course, names, policy.clone(), alone);
         let members = batch.calls.into_iter().zip(seats).zip(after).enumerate();
         let works = members.map(|(index, ((member, mut seat), after))| {
-            let id = ids.get(index).cloned().unwrap_or_else(crate::walk::new_id);
+            let id = ids.get(index).cloned().unwrap_or_else(crate::pipeline::new_id);
             let mut call = member.call;
             call.batch = Some(BatchPlace {
                 id: name.clone(),
@@ -101,18 +105,22 @@ impl Runtime {
                 policy: Some(policy.clone()),
             });
             seat.priority = member.priority;
-            let manner = Manner { cancel: course.caller(index), ..manner.clone() };
+            let manner = CallOptions { cancel: course.caller(index), ..manner.clone() };
             let work = self.seated(call, id, manner, seat);
             Box::pin(work) as Pin<Box<dyn Future<Output = Envelope> + Send + 'r>>
         });
         let crew = Crew::new(works);
         let handle = BatchHandle::new(self, name, course, ids, actor);
-        Ok(Released::new(handle, crew, policy, manner.cancel, fact))
+        Ok(ResultStream::new(handle, crew, policy, manner.cancel, fact))
     }
 
     /// The same, with every result in the order of the request. Context modifiers that wait for the
     /// end of the batch are not among them: whoever wants those takes them from [`Released`].
-    pub async fn batch_all(&self, batch: Batch, manner: Manner<'_>) -> Result<Vec<Envelope>, Stop> {
+    pub async fn batch_all(
+        &self,
+        batch: Batch,
+        manner: CallOptions<'_>,
+    ) -> Result<Vec<Envelope>, Stop> {
         let mut released = self.batch(batch, manner)?;
         let mut all = BTreeMap::new();
         while let Some((index, envelope)) = released.next().await {

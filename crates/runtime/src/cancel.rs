@@ -5,8 +5,8 @@ use haft_model::{
     AbortReason, Actor, CancelRequested, Code, Event, Fact, InvocationId, Status, Stop,
 };
 
-use crate::journal::unrecorded;
 use crate::people::may_change;
+use crate::recorder::unrecorded;
 use crate::{Reader, Runtime};
 
 /// What is known right after somebody asked for a call to be called off.

@@ -1,6 +1,6 @@
 //! The first time a contract is called, or called after a change, its declaration is put on record.
 
-use haft_catalog::Entry;
+use haft_catalog::CatalogEntry;
 use haft_catalog::export::{Format, Offer, export};
 use haft_ledger::{Draft, Guard, Wait};
 use haft_model::{Declared, Event, Fact, utc_day};
@@ -10,7 +10,7 @@ use crate::inputs::Discretion;
 
 impl Runtime {
     /// Puts a contract's declaration on record, unless the one on record is the same.
-    pub(crate) async fn declare(&self, entry: &Entry) {
+    pub(crate) async fn declare(&self, entry: &CatalogEntry) {
         let key = entry.contract.key();
         if !self.declared().insert((key.clone(), entry.schema_digest().clone())) {
             return;

@@ -11,7 +11,7 @@ mod submission;
 pub(crate) use attempts::{Became, still_possible};
 
 use haft_catalog::{Circuit, Sender};
-use haft_driver::{Allowance, Attempt, Clearance, Failure, Link, Output, Said};
+use haft_driver::{Allowance, Attempt, Clearance, DriverMessage, Failure, Link, Output};
 use haft_model::{
     AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Digest, EffectState,
     Event, PhaseOutcome, Progress, Queued, Secret, SecretUse, Started, Status, Stop,
@@ -19,25 +19,25 @@ use haft_model::{
 
 use tokio::time::Instant;
 
-use crate::Manner;
+use crate::CallOptions;
+use crate::approval::PermittedCall;
+use crate::authorize;
 use crate::background;
 use crate::batch::Turns;
-use crate::checking;
-use crate::gate::Cleared;
-use crate::guarded::{Guarded, caught};
-use crate::judge;
-use crate::limits::{Lapse, Reserved};
+use crate::catch_panic::{CatchPanic, caught};
+use crate::pipeline::{CallPipeline, Halt};
 use crate::queue;
+use crate::quota::{Lapse, QuotaReservation};
 use crate::runtime::called_off;
-use crate::walk::{Halt, Walk};
-use running::{News, Running};
+use crate::validate;
+use running::{AttemptEvent, Running};
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     pub(crate) async fn carry_out(
         &mut self,
         call: &Call,
-        mut cleared: Cleared,
-        manner: &Manner<'_>,
+        mut cleared: PermittedCall,
+        manner: &CallOptions<'_>,
     ) -> Result<Output, Halt> {
         if background::takes_long(&cleared.understood.entry) {
             let nothing = self.unsent(EffectState::None);
@@ -65,7 +65,7 @@ impl Walk<'_> {
             }
             cleared = again?;
         };
-        let workload = checking::Workload::of_value(&cleared.understood.plan.input);
+        let workload = validate::Workload::of_value(&cleared.understood.plan.input);
         if let Err(stop) = workload.run(|| self.still_the_same(&cleared)) {
             self.journal.phase(CallPhase::Execute, PhaseOutcome::Failed);
             return Err(stop.into());
@@ -79,7 +79,11 @@ impl Walk<'_> {
         outcome.map_err(|failure| Halt::Stopped(Box::new(failure)))
     }
 
-    async fn schedule(&mut self, cleared: &Cleared, manner: &Manner<'_>) -> Result<Turns, Stop> {
+    async fn schedule(
+        &mut self,
+        cleared: &PermittedCall,
+        manner: &CallOptions<'_>,
+    ) -> Result<Turns, Stop> {
         let locks = queue::locks(&cleared.understood, cleared.understood.facts)?;
         if self.journal.may_note(Status::Queued) {
             self.journal.note(Event::Queued(Queued {
@@ -98,12 +102,12 @@ impl Walk<'_> {
     }
 
     /// The last look before the world changes: what runs is what was frozen, and it still fits.
-    fn still_the_same(&self, cleared: &Cleared) -> Result<(), Stop> {
+    fn still_the_same(&self, cleared: &PermittedCall) -> Result<(), Stop> {
         let plan = &cleared.understood.plan;
         if Digest::of_bytes(&haft_model::canonical(&plan.input)) != cleared.call_input.digest {
             return Err(Stop::new(Code::InputMutation, "the input changed after it was judged"));
         }
-        let again = checking::parse(&cleared.understood.entry, plan.input.clone(), Sender::Host)?;
+        let again = validate::parse(&cleared.understood.entry, plan.input.clone(), Sender::Host)?;
         match again == plan.input {
             true => Ok(()),
             false => Err(Stop::new(Code::InputMutation, "the input changed after it was judged")),
@@ -113,8 +117,8 @@ impl Walk<'_> {
     /// One attempt, on record before it begins and after it ended.
     async fn execute(
         &mut self,
-        cleared: &Cleared,
-        manner: &Manner<'_>,
+        cleared: &PermittedCall,
+        manner: &CallOptions<'_>,
         until: Instant,
     ) -> Result<Output, Failure> {
         let plan = &cleared.understood.plan;
@@ -157,7 +161,7 @@ impl Walk<'_> {
             }
         }
         self.executed = true;
-        self.reserved.take().into_iter().for_each(Reserved::used);
+        self.reserved.take().into_iter().for_each(QuotaReservation::used);
         let effect = match (mutates, reports) {
             (false, _) => EffectState::None,
             (true, true) => EffectState::NotSubmitted,
@@ -191,7 +195,7 @@ impl Walk<'_> {
     async fn run(
         &mut self,
         running: &mut Running<'_>,
-        cleared: &Cleared,
+        cleared: &PermittedCall,
     ) -> Result<Output, Failure> {
         let (link, mut said) = Link::new();
         let plan = &cleared.understood.plan;
@@ -209,7 +213,7 @@ impl Walk<'_> {
         let attempt = attempt.with(self.world.vault.clone()).asking(running.abilities());
         let attempt = attempt.timed(running.time.clone());
         let attempt =
-            attempt.guarded(judge::guard(&self.world, &cleared.understood, self.journal.now()));
+            attempt.guarded(authorize::guard(&self.world, &cleared.understood, self.journal.now()));
         let driver = &cleared.understood.driver;
         // INVARIANT: nothing stands between this and the driver. A process that stood still since the
         // submission was recorded, and may have lost the call, sends nothing.
@@ -218,42 +222,42 @@ impl Walk<'_> {
             return Err(failure);
         }
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
-        let mut work = Guarded(work);
+        let mut work = CatchPanic(work);
         loop {
             let news = running.next(&mut said, &mut work).await;
             match news {
-                News::Done(outcome) => {
+                AttemptEvent::Done(outcome) => {
                     // What it said with its last breath counts too.
                     while let Some(said) = said.unheard() {
                         self.heard_from(running, said).await;
                     }
                     return outcome.unwrap_or_else(|fault| Err(running.broke(&fault)));
                 }
-                News::Said(said) => self.heard_from(running, said).await,
-                News::Prompted(reply) => Box::pin(self.replied(running, reply)).await,
-                News::Wished => self.wish(running, self.whose_wish()),
+                AttemptEvent::Said(said) => self.heard_from(running, said).await,
+                AttemptEvent::Prompted(reply) => Box::pin(self.replied(running, reply)).await,
+                AttemptEvent::Wished => self.wish(running, self.whose_wish()),
                 // No person fills in a form of a process that ends, and time stands still meanwhile.
-                News::Closing => self.withdraw_forms(running, "haft is about to stop"),
-                News::Quiet => self.look_around(running).await,
-                News::OutOfTime if running.stopping.is_none() => {
+                AttemptEvent::Closing => self.withdraw_forms(running, "haft is about to stop"),
+                AttemptEvent::Quiet => self.look_around(running).await,
+                AttemptEvent::OutOfTime if running.stopping.is_none() => {
                     running.stop(AbortReason::Timeout, self.runtime.options.grace);
                 }
-                News::OutOfTime => return Err(running.given_up()),
+                AttemptEvent::OutOfTime => return Err(running.given_up()),
             }
         }
     }
 
     /// What a driver says while it works.
-    async fn heard_from(&mut self, running: &mut Running<'_>, said: Said) {
+    async fn heard_from(&mut self, running: &mut Running<'_>, said: DriverMessage) {
         match said {
-            Said::Progress(progress) => self.progressed(running, progress, None).await,
-            Said::Partial(content) => self.partial(running, content).await,
-            Said::CancelHeard => {
+            DriverMessage::Progress(progress) => self.progressed(running, progress, None).await,
+            DriverMessage::Partial(content) => self.partial(running, content).await,
+            DriverMessage::CancelHeard => {
                 let reason = running.stopping.unwrap_or(AbortReason::UserInterruption);
                 let note = CancelNote { fact: CancelFact::Acknowledged, reason };
                 self.progressed(running, Progress::default(), Some(note)).await;
             }
-            Said::Submit(reply) => {
+            DriverMessage::Submit(reply) => {
                 let recorded = match running.effect {
                     EffectState::NotSubmitted => self.submit(running).await,
                     EffectState::Submitted => Box::pin(self.submit_again(running)).await,
@@ -262,15 +266,17 @@ impl Walk<'_> {
                 let cleared = running.clearance.clone().unwrap_or_default();
                 let _ = reply.send(recorded.map(|()| cleared));
             }
-            Said::Wanted { slug, outcome, reply } => {
+            DriverMessage::Wanted { slug, outcome, reply } => {
                 let recorded = self.wanted(running, slug, outcome).await;
                 let _ = reply.send(recorded);
             }
-            Said::Hide(made) => self.redactor.hide(&made),
+            DriverMessage::Hide(made) => self.redactor.hide(&made),
             // What is rarely said takes no room in the futures of all calls.
-            Said::Ask { asked, reply } => Box::pin(self.ask_caller(running, asked, reply)).await,
-            Said::Remark(remark) => self.remark(running, remark),
-            Said::Backgrounded => Box::pin(self.backgrounded(running)).await,
+            DriverMessage::Ask { asked, reply } => {
+                Box::pin(self.ask_caller(running, asked, reply)).await
+            }
+            DriverMessage::Remark(remark) => self.remark(running, remark),
+            DriverMessage::Backgrounded => Box::pin(self.backgrounded(running)).await,
         }
     }
 

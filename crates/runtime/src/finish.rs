@@ -1,9 +1,9 @@
 //! Phases 10 to 13: output or stop becomes an envelope, mapped once, redacted, stored, released.
 
-mod after;
 mod context;
 mod held;
 mod observed;
+mod post_hooks;
 
 use haft_driver::{Failure, Output};
 use haft_model::{
@@ -12,10 +12,10 @@ use haft_model::{
 };
 use serde_json::Value;
 
-use crate::checking::{self, Workload};
+use crate::pipeline::{CallPipeline, Halt};
 use crate::render;
-use crate::walk::{Halt, Walk};
-use held::Held;
+use crate::validate::{self, Workload};
+use held::HeldResult;
 
 /// What a call came to, before it is put into words.
 struct Came {
@@ -24,7 +24,7 @@ struct Came {
     effect: EffectState,
 }
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     pub(crate) async fn finish(mut self, outcome: Result<Output, Halt>) -> Envelope {
         let outcome = match self.undoing_failed(outcome) {
             Ok(output) => Ok(output),
@@ -108,7 +108,7 @@ impl Walk<'_> {
     }
 
     /// A result of which nothing can be shown is bad news, and still what happened has happened.
-    fn withheld(&self, came: Came, held: &Held) -> Came {
+    fn withheld(&self, came: Came, held: &HeldResult) -> Came {
         let full = held.redacted.as_ref().is_some_and(|redacted| redacted.state == "full");
         if came.error.is_some() || !full {
             return came;
@@ -135,13 +135,13 @@ impl Walk<'_> {
     fn promised(&self, output: &Output) -> Result<(), Stop> {
         let Some(entry) = &self.entry else { return Ok(()) };
         match &output.structured {
-            Some(value) => checking::check_output(entry, value),
-            None => checking::check_output(entry, &Value::Object(Default::default())),
+            Some(value) => validate::check_output(entry, value),
+            None => validate::check_output(entry, &Value::Object(Default::default())),
         }
     }
 
     /// Everything that is known, in one envelope, with what was taken out and kept on record.
-    fn envelope(&mut self, came: &Came, held: Held) -> Envelope {
+    fn envelope(&mut self, came: &Came, held: HeldResult) -> Envelope {
         if let Some(redacted) = &held.redacted {
             self.journal.note(Event::Redacted(redacted.clone()));
         }
@@ -154,7 +154,7 @@ impl Walk<'_> {
         envelope
     }
 
-    fn composed(&self, came: &Came, held: Held) -> Envelope {
+    fn composed(&self, came: &Came, held: HeldResult) -> Envelope {
         let status = match &came.error {
             Some(error) => error.result_status(),
             None => ResultStatus::Succeeded,
@@ -377,7 +377,7 @@ fn rounded(numbers: usize) -> Vec<String> {
 }
 
 /// What a model reads of bad news: the news first, then what there is of an output.
-fn error_shown(error: &ToolError, held: &Held, is_output: bool) -> Vec<Content> {
+fn error_shown(error: &ToolError, held: &HeldResult, is_output: bool) -> Vec<Content> {
     let help = error.help.as_ref().map(|help| format!("\n{help}")).unwrap_or_default();
     let text = format!("{} ({}){help}", error.message, error.error_code);
     let mut shown = vec![Content::Text { text }];

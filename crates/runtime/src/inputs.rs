@@ -1,7 +1,7 @@
 //! The four inputs of a call: their bytes, their digests, and how one differs from another.
 
 use haft_ledger::Blob;
-use haft_model::{Digest, Kept, Mutation, MutationSource};
+use haft_model::{Digest, Mutation, MutationSource, PayloadRef};
 use serde_json::{Map, Value};
 
 use crate::redact::overlap;
@@ -24,13 +24,13 @@ impl Discretion {
     }
 
     /// Bytes to keep beside the log, and what the log says of them.
-    pub(crate) fn keep(&self, value: &Value, bytes: Vec<u8>) -> (Kept, Blob) {
+    pub(crate) fn keep(&self, value: &Value, bytes: Vec<u8>) -> (PayloadRef, Blob) {
         let digest = Digest::of_bytes(&bytes);
         let keys = match value {
             Value::Object(fields) => fields.keys().cloned().collect(),
             _ => Vec::new(),
         };
-        let kept = Kept {
+        let kept = PayloadRef {
             digest: digest.clone(),
             size: bytes.len() as u64,
             keys,
@@ -41,7 +41,7 @@ impl Discretion {
     }
 
     /// The same for a value in its canonical form.
-    pub(crate) fn keep_value(&self, value: &Value) -> (Kept, Blob) {
+    pub(crate) fn keep_value(&self, value: &Value) -> (PayloadRef, Blob) {
         self.keep(value, haft_model::canonical(value))
     }
 
@@ -61,7 +61,7 @@ pub(crate) fn mutation(
     by: &str,
     reason: &str,
     before: (&Value, &Digest),
-    after: (&Value, &Kept),
+    after: (&Value, &PayloadRef),
 ) -> Option<Mutation> {
     let mut changed = Vec::new();
     differences("", before.0, after.0, &mut changed);

@@ -1,31 +1,31 @@
 //! Phase 8: the order in which calls run. Safe ones side by side, others alone with what they touch.
 
 mod area;
-mod ground;
-mod line;
+mod fair_share;
+mod lock_table;
 #[cfg(test)]
 mod model;
-mod places;
-mod round;
+mod slots;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod wait_queue;
 
 use std::collections::BTreeSet;
 
-use haft_catalog::Entry;
+use haft_catalog::CatalogEntry;
 use haft_model::{Code, MutationClass, ResolvedFacts, Stop};
 use haft_notation::Template;
 use serde_json::{Value, json};
 
-use crate::understand::Understood;
-pub(crate) use places::{Aside, Queue, Slot, Wanted};
+use crate::plan::BoundPlan;
+pub(crate) use slots::{Aside, Queue, Slot, SlotRequest};
 #[cfg(test)]
 pub(crate) use tests::{Dice, overlap};
 
 /// What a call holds while it runs.
 pub(crate) fn locks(
-    understood: &Understood,
+    understood: &BoundPlan,
     facts: ResolvedFacts,
 ) -> Result<BTreeSet<String>, Stop> {
     let plan = &understood.plan;
@@ -36,7 +36,7 @@ pub(crate) fn locks(
 /// What a call holds: what its contract names, else what it changes, else its tool. One that may run
 /// beside others holds only what its contract names, and shares it.
 pub(crate) fn named<'m>(
-    entry: &Entry,
+    entry: &CatalogEntry,
     mutates: impl IntoIterator<Item = &'m String>,
     (input, context): (&Value, &Value),
     safe: bool,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_ledger::{Entry, Run, RunFilter, Store, StoreHealth};
+use haft_ledger::{LedgerEntry, Run, RunFilter, Store, StoreHealth};
 use haft_model::{Actor, Code, Digest, Envelope, Event, Fact, InvocationId, Stop};
 
 use crate::Runtime;
@@ -55,7 +55,7 @@ impl Reader {
     }
 
     /// Every entry of one invocation, in order.
-    pub async fn story(&self, id: &InvocationId) -> Result<Vec<Entry>, Stop> {
+    pub async fn story(&self, id: &InvocationId) -> Result<Vec<LedgerEntry>, Stop> {
         let entries = self.store.story(id).await.map_err(unreadable)?;
         match entries.is_empty() {
             false => Ok(entries),
@@ -65,7 +65,7 @@ impl Reader {
     }
 
     /// The entries after one, in order.
-    pub async fn entries(&self, after: Option<u64>, most: usize) -> Result<Vec<Entry>, Stop> {
+    pub async fn entries(&self, after: Option<u64>, most: usize) -> Result<Vec<LedgerEntry>, Stop> {
         self.store.entries(after, most).await.map_err(unreadable)
     }
 
@@ -106,13 +106,13 @@ impl Reader {
     }
 
     /// The facts of an entry.
-    pub fn facts(entry: &Entry) -> Result<Vec<Fact>, Stop> {
+    pub fn facts(entry: &LedgerEntry) -> Result<Vec<Fact>, Stop> {
         entry.facts().map_err(unreadable)
     }
 }
 
 /// What is said where the ledger cannot be read.
 fn unreadable(fault: haft_ledger::Error) -> Stop {
-    Stop::new(crate::journal::code(&fault), format!("what was recorded cannot be read: {fault}"))
+    Stop::new(crate::recorder::code(&fault), format!("what was recorded cannot be read: {fault}"))
         .help("`haft audit verify` tells what is wrong with the store")
 }

@@ -3,7 +3,7 @@
 use haft_ledger::{QuestionFilter, QuestionRecord, RunFilter};
 use haft_model::{Code, Envelope, QuestionId, QuestionState, Stop};
 
-use crate::{Answered, Recovered, Reply, Runtime};
+use crate::{AnswerOutcome, RecoveryOutcome, Reply, Runtime};
 
 /// What an answer led to.
 #[derive(Debug)]
@@ -30,13 +30,13 @@ impl Runtime {
         }
         still_open(record)?;
         match self.answer_and_run(&record.question.id, reply).await? {
-            Answered::CarriedOut(envelope) => Ok(Led::To(envelope)),
-            Answered::StillOpen => {
+            AnswerOutcome::CarriedOut(envelope) => Ok(Led::To(envelope)),
+            AnswerOutcome::StillOpen => {
                 Ok(self.asked_anew(record).await?.map_or(Led::ToOthers, Led::ToAnother))
             }
             // The caller's process keeps the call whether the answer was the last it needs or not.
-            Answered::Passed if self.still_waits(record).await? => Ok(Led::ToOthers),
-            Answered::Passed => Ok(Led::On),
+            AnswerOutcome::Passed if self.still_waits(record).await? => Ok(Led::ToOthers),
+            AnswerOutcome::Passed => Ok(Led::On),
         }
     }
 
@@ -49,9 +49,9 @@ impl Runtime {
             return Err(settled(record, &format!("approved, and the call has {}", ended.status)));
         }
         match self.take_over(id).await? {
-            Recovered::Finished(envelope) => Ok(Led::To(envelope)),
-            Recovered::StillWaiting => Ok(Led::ToOthers),
-            Recovered::Elsewhere => {
+            RecoveryOutcome::Finished(envelope) => Ok(Led::To(envelope)),
+            RecoveryOutcome::StillWaiting => Ok(Led::ToOthers),
+            RecoveryOutcome::Elsewhere => {
                 Err(settled(record, "approved, and another process has the call"))
             }
         }

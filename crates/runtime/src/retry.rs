@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// What a call is, as far as doing it again is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RetryKind {
     /// It changes nothing.
     Read,
     /// Doing it again changes nothing more: by nature, or because the backend holds it to its key.
@@ -47,7 +47,7 @@ pub(crate) const TABLE: [(EffectState, [Next; 3]); 9] = {
 
 /// What may follow a failure. Only what passes by itself is worth another attempt: a refusal stays
 /// a refusal however often it is asked for.
-pub(crate) fn next(failure: &Failure, kind: Kind, declared_retryable: bool) -> Next {
+pub(crate) fn next(failure: &Failure, kind: RetryKind, declared_retryable: bool) -> Next {
     let passing = match failure.stop.code {
         Code::TimeoutBeforeSubmit
         | Code::TimeoutUnknownCommit
@@ -62,9 +62,9 @@ pub(crate) fn next(failure: &Failure, kind: Kind, declared_retryable: bool) -> N
     let Some((_, row)) = row else { return Next::Stop };
     let [read, idempotent, write] = *row;
     let allowed = match kind {
-        Kind::Read => read,
-        Kind::Idempotent => idempotent,
-        Kind::Write => write,
+        RetryKind::Read => read,
+        RetryKind::Idempotent => idempotent,
+        RetryKind::Write => write,
     };
     match allowed {
         Next::AskStatus if lost => Next::AskStatus,
@@ -106,7 +106,9 @@ mod tests {
     #[test]
     fn every_cell_of_the_table_holds_for_a_failure_that_passes_by_itself() {
         for (effect, cells) in TABLE {
-            for (kind, expected) in [Kind::Read, Kind::Idempotent, Kind::Write].iter().zip(cells) {
+            for (kind, expected) in
+                [RetryKind::Read, RetryKind::Idempotent, RetryKind::Write].iter().zip(cells)
+            {
                 let failure = failed(Code::DependencyUnavailable, effect);
                 assert_eq!(next(&failure, *kind, false), expected, "{effect} {kind:?}");
             }
@@ -119,16 +121,16 @@ mod tests {
             let failure = failed(Code::Conflict, effect);
             let lost = matches!(effect, EffectState::Submitted | EffectState::Unknown);
             let expected = if lost { Next::AskStatus } else { Next::Stop };
-            assert_eq!(next(&failure, Kind::Write, true), expected, "{effect}");
-            assert_eq!(next(&failure, Kind::Read, true), Next::Stop, "{effect}");
+            assert_eq!(next(&failure, RetryKind::Write, true), expected, "{effect}");
+            assert_eq!(next(&failure, RetryKind::Read, true), Next::Stop, "{effect}");
         }
     }
 
     #[test]
     fn an_error_of_the_tools_own_is_tried_again_only_where_the_contract_says_so() {
         let failure = failed(Code::ExecutionFailed, EffectState::NotCommitted);
-        assert_eq!(next(&failure, Kind::Write, true), Next::Again);
-        assert_eq!(next(&failure, Kind::Write, false), Next::Stop);
+        assert_eq!(next(&failure, RetryKind::Write, true), Next::Again);
+        assert_eq!(next(&failure, RetryKind::Write, false), Next::Stop);
     }
 
     #[test]

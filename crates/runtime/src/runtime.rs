@@ -11,14 +11,14 @@ use haft_model::{Code, Digest, DriverId, InvocationId, Notice, Stop, Timestamp, 
 
 use tokio::sync::{Notify, broadcast, watch};
 
-use crate::delivery::Delivery;
-use crate::intent::UnderWay;
-use crate::limits::Limits;
+use crate::circuit_breaker::{BreakerOptions, CircuitBreakers};
+use crate::idempotency::SingleFlight;
 use crate::queue::Queue;
-use crate::rest::{Rest, Rests};
-use crate::scopes::Scopes;
+use crate::quota::Quotas;
+use crate::surface_state::SurfaceStates;
+use crate::undelivered_results::UndeliveredResults;
 use crate::wait::QUIET;
-use crate::{Clock, Pulse, World};
+use crate::{Clock, SharedTimer, World};
 
 /// How many calls that ended wait to be heard of; whoever is slower misses the oldest.
 const MOST_ENDINGS: usize = 2048;
@@ -52,7 +52,7 @@ pub struct Options {
     /// What becomes of a call whose process died after it was allowed and before anything was sent.
     pub unsent: Unsent,
     /// When a driver that fails is left alone.
-    pub rest: Rest,
+    pub rest: BreakerOptions,
 }
 
 /// What an ask becomes where nobody is at hand.
@@ -99,7 +99,7 @@ impl Default for Options {
             look: Duration::from_millis(100),
             non_interactive: NonInteractive::Ask,
             unsent: Unsent::Refuse,
-            rest: Rest::default(),
+            rest: BreakerOptions::default(),
         }
     }
 }
@@ -110,22 +110,22 @@ pub struct Runtime {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) queue: Queue,
-    pub(crate) under_way: Arc<UnderWay>,
-    pub(crate) delivery: Arc<Delivery>,
+    pub(crate) under_way: Arc<SingleFlight>,
+    pub(crate) delivery: Arc<UndeliveredResults>,
     /// Fires when no more calls are taken.
     pub(crate) closing: Cancel,
     /// Rings whenever a call is no longer under way.
     pub(crate) left: Notify,
     /// When calls that run are looked at.
-    pub(crate) pulse: Pulse,
-    pub(crate) limits: Limits,
-    pub(crate) rests: Rests,
+    pub(crate) pulse: SharedTimer,
+    pub(crate) limits: Quotas,
+    pub(crate) rests: CircuitBreakers,
     world: RwLock<Arc<World>>,
     /// Counts how often what callers see changed.
     changes: watch::Sender<u64>,
     /// The calls that end here.
     endings: broadcast::Sender<InvocationId>,
-    pub(crate) scopes: Scopes,
+    pub(crate) scopes: SurfaceStates,
     running: Mutex<HashMap<InvocationId, Cancel>>,
     declared: Mutex<HashSet<(ToolKey, Digest)>>,
 }
@@ -140,8 +140,8 @@ impl Runtime {
     ) -> Runtime {
         Runtime {
             queue: Queue::new(options.max_parallel),
-            limits: Limits::new(store.clone(), options.look),
-            rests: Rests::new(options.rest),
+            limits: Quotas::new(store.clone(), options.look),
+            rests: CircuitBreakers::new(options.rest),
             options,
             store,
             clock,
@@ -152,8 +152,8 @@ impl Runtime {
             delivery: Arc::default(),
             closing: Cancel::new(),
             left: Notify::new(),
-            pulse: Pulse::new(QUIET),
-            scopes: Scopes::default(),
+            pulse: SharedTimer::new(QUIET),
+            scopes: SurfaceStates::default(),
             running: Mutex::default(),
             declared: Mutex::default(),
         }

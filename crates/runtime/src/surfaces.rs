@@ -1,12 +1,12 @@
 //! Searching what somebody sees, and loading schemas onto it, both on record.
 
-use haft_catalog::{Answer, Loading, Viewer};
+use haft_catalog::{Loading, SearchResult, Viewer};
 use haft_driver::UPSTREAM_REQUEST;
 use haft_ledger::{Draft, Wait};
 use haft_model::{DeferredSeen, Event, Fact, Stop, SurfaceSeen, ToolKey};
 
-use crate::journal::unrecorded;
 use crate::people::may_change;
+use crate::recorder::unrecorded;
 use crate::{Runtime, Vista};
 
 impl Runtime {
@@ -16,7 +16,7 @@ impl Runtime {
         viewer: &Viewer<'_>,
         query: &str,
         most: usize,
-    ) -> Result<Answer, Stop> {
+    ) -> Result<SearchResult, Stop> {
         let vista = self.see(viewer);
         let index = self.scopes.index(&vista.snapshot);
         let mut answer = vista.view.search(query, &index, &vista.snapshot, most);

@@ -6,11 +6,11 @@ use haft_model::{
 };
 
 use crate::Runtime;
-use crate::journal::unrecorded;
+use crate::recorder::unrecorded;
 
 /// The token that somebody wants to have.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct TokenRequest {
     /// For whom.
     pub actor: ActorId,
     /// From when on it is to be good for nothing.
@@ -21,7 +21,11 @@ pub struct Wish {
 
 impl Runtime {
     /// Issues a token. Its text is known to whoever gets it from here, and kept nowhere.
-    pub async fn issue_token(&self, wish: Wish, by: &Actor) -> Result<(Secret, Token), Stop> {
+    pub async fn issue_token(
+        &self,
+        wish: TokenRequest,
+        by: &Actor,
+    ) -> Result<(Secret, Token), Stop> {
         may_manage(by)?;
         well_formed(&wish.actor)?;
         let text = token_text().map_err(|fault| {

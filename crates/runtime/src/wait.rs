@@ -4,18 +4,18 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-use crate::Manner;
-use crate::walk::Walk;
+use crate::CallOptions;
+use crate::pipeline::CallPipeline;
 
 /// How long a call may wait or run before what it did so far is shown to others.
 pub(crate) const QUIET: Duration = Duration::from_millis(100);
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     /// Waits for something; none where the caller or somebody else does not want the call any more.
     /// Whoever lost interest gets nothing, even where it is there.
     pub(crate) async fn unless_called_off<T>(
         &self,
-        manner: &Manner<'_>,
+        manner: &CallOptions<'_>,
         awaited: impl Future<Output = T>,
     ) -> Option<T> {
         let wish = self.enlisted.wish.clone();
@@ -31,7 +31,7 @@ impl Walk<'_> {
     /// one whose process died, and a wish of another process is heard too.
     pub(crate) async fn in_sight<T>(
         &mut self,
-        manner: &Manner<'_>,
+        manner: &CallOptions<'_>,
         awaited: impl Future<Output = T>,
     ) -> Option<T> {
         let mut awaited = pin!(awaited);

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_catalog::{Binding, Circuit, DriverState, DriverStates, Entry, Rested, Snapshot, Surface};
+use haft_catalog::{
+    Binding, CatalogEntry, Circuit, DriverState, DriverStates, OpenBreaker, Snapshot, Surface,
+};
 use haft_driver::{BoxFuture, Driver, Failure, Hook, Vault};
 use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Plan, Timestamp};
 use haft_policy::Rulebook;
@@ -44,7 +46,7 @@ pub trait Lookout: Send + Sync {
     /// and asks a program that nobody asked yet for its version.
     fn prepare<'a>(
         &'a self,
-        entry: &'a Entry,
+        entry: &'a CatalogEntry,
         actor: &'a Actor,
         now: Timestamp,
     ) -> BoxFuture<'a, ()>;
@@ -52,7 +54,7 @@ pub trait Lookout: Send + Sync {
     /// What is known of the drivers of a contract now, for an actor. It starts and asks nothing.
     fn look<'a>(
         &'a self,
-        entry: &'a Entry,
+        entry: &'a CatalogEntry,
         actor: &'a Actor,
         now: Timestamp,
     ) -> BoxFuture<'a, DriverStates>;
@@ -83,7 +85,7 @@ pub trait Lookout: Send + Sync {
     }
 
     /// A circuit begins to rest, or works again.
-    fn rests(&self, circuit: &Circuit, rest: Option<Rested>);
+    fn rests(&self, circuit: &Circuit, rest: Option<OpenBreaker>);
 }
 
 impl dyn Lookout {
@@ -119,7 +121,7 @@ impl World {
     /// The same, after what has to be done before they are used.
     pub(crate) async fn states_for_use(
         &self,
-        entry: &Entry,
+        entry: &CatalogEntry,
         actor: &Actor,
         now: Timestamp,
     ) -> DriverStates {
@@ -132,7 +134,7 @@ impl World {
     /// What is known of the drivers of a contract, for whoever calls.
     pub(crate) async fn states(
         &self,
-        entry: &Entry,
+        entry: &CatalogEntry,
         actor: &Actor,
         now: Timestamp,
     ) -> DriverStates {
@@ -143,7 +145,7 @@ impl World {
     }
 
     /// Who knows; nobody has to where every driver is builtin, and always there.
-    fn lookout_for(&self, entry: &Entry) -> Option<&dyn Lookout> {
+    fn lookout_for(&self, entry: &CatalogEntry) -> Option<&dyn Lookout> {
         let builtin = |kind: DriverKind| kind == DriverKind::Builtin;
         let lookout = self.lookout.as_deref()?;
         (!entry.bindings.iter().all(|one| builtin(one.driver.kind))).then_some(lookout)

@@ -12,7 +12,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use haft_sandbox::{
-    Access, AddressGuard, Bounds, Confined, End, Gate, Launcher, Network, Shown, Walls,
+    Access, AddressGuard, Bounds, ConfinedProgram, ExitKind, Gate, Launcher, MountedPath,
+    NetworkAccess, Walls,
 };
 
 const ROUNDS: usize = 200;
@@ -33,9 +34,10 @@ fn main() {
     let _entered = runtime.enter();
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).canonicalize().unwrap();
     let walls = Walls::By(Launcher::at(env!("CARGO_BIN_EXE_haft-sandbox")));
-    let gate = Network::Through(Gate::new(Vec::new(), AddressGuard::public()));
-    let run = |network: &Network| {
-        let confined = Confined { network: network.clone(), ..confined(&folder, "/bin/true", &[]) };
+    let gate = NetworkAccess::Through(Gate::new(Vec::new(), AddressGuard::public()));
+    let run = |network: &NetworkAccess| {
+        let confined =
+            ConfinedProgram { network: network.clone(), ..confined(&folder, "/bin/true", &[]) };
         let (time, _) = timed(&runtime, confined, &walls);
         time
     };
@@ -44,7 +46,7 @@ fn main() {
     for _ in 0..ROUNDS {
         let [bare, bwrap, ours, gated] = &mut times;
         bare.push(spawned(&mut Command::new("/bin/true")));
-        ours.push(run(&Network::None));
+        ours.push(run(&NetworkAccess::None));
         gated.push(run(&gate));
         if wrapped {
             bwrap.push(spawned(&mut bubblewrap(&folder)));
@@ -74,26 +76,26 @@ fn at(times: &mut [Duration], share: usize) -> Duration {
     times.get(times.len() / share).copied().unwrap_or_default()
 }
 
-fn confined(folder: &Path, program: &str, args: &[&str]) -> Confined {
-    Confined {
+fn confined(folder: &Path, program: &str, args: &[&str]) -> ConfinedProgram {
+    ConfinedProgram {
         program: program.into(),
         args: args.iter().map(|word| (*word).to_owned()).collect(),
-        shown: vec![Shown { path: folder.to_owned(), access: Access::Read }],
+        shown: vec![MountedPath { path: folder.to_owned(), access: Access::Read }],
         cwd: folder.to_owned(),
         bounds: Bounds::default(),
-        ..Confined::default()
+        ..ConfinedProgram::default()
     }
 }
 
 fn timed(
     runtime: &tokio::runtime::Runtime,
-    confined: Confined,
+    confined: ConfinedProgram,
     walls: &Walls,
 ) -> (Duration, Vec<u8>) {
     let begun = Instant::now();
     let late = begun + Duration::from_secs(60);
     let ended = runtime.block_on(confined.run(walls, late, pending())).unwrap();
-    assert_eq!(ended.end, End::Exited(0), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(ended.end, ExitKind::Exited(0), "{}", String::from_utf8_lossy(&ended.stderr));
     (begun.elapsed(), ended.stdout)
 }
 

@@ -18,10 +18,10 @@ use haft_model::Secret;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use crate::{Gate, Launcher, Protection, Reached, violation};
-use gather::{Kept, give};
+use crate::{Gate, HostTraffic, Launcher, Protection, violation};
+use gather::{OutputHead, give};
 
-pub use running::{Feed, Heard, Running};
+pub use running::{Feed, ProgramOutput, Running};
 
 /// How long everything may take to be gone once it was told to be.
 const GRACE: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ const BUBBLEWRAP: [&str; 2] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"];
 
 /// A program, and everything that it gets to see of this machine.
 #[derive(Clone, Debug, Default)]
-pub struct Confined {
+pub struct ConfinedProgram {
     /// The program: a path, or a name that is looked up in the system's folders.
     pub program: PathBuf,
     /// The name that it is told it was called by (`argv[0]`), where that is not its path.
@@ -47,9 +47,9 @@ pub struct Confined {
     /// The part of its environment that nobody else gets to see.
     pub secret_env: BTreeMap<String, Secret>,
     /// Secrets that it reads from a file.
-    pub handed: Vec<Handed>,
+    pub handed: Vec<SecretFile>,
     /// What it sees beside the system's own programs and libraries.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<MountedPath>,
     /// What it does not see of that.
     pub hidden: Vec<PathBuf>,
     /// What it may not create of that: nothing can cover what does not exist, so a run that makes it
@@ -58,7 +58,7 @@ pub struct Confined {
     /// Where it starts; below something that is shown.
     pub cwd: PathBuf,
     /// Whom it can reach.
-    pub network: Network,
+    pub network: NetworkAccess,
     /// How much it may use.
     pub bounds: Bounds,
     /// What it may start.
@@ -69,7 +69,7 @@ pub struct Confined {
 
 /// A secret as a file that is on no disk. It is read-only, and gone with the program.
 #[derive(Clone, Debug)]
-pub struct Handed {
+pub struct SecretFile {
     /// The variable that holds the file's path.
     pub name: String,
     /// What the file holds.
@@ -78,7 +78,7 @@ pub struct Handed {
 
 /// A file or folder that a confined program sees, where it is on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Shown {
+pub struct MountedPath {
     /// Where it is.
     pub path: PathBuf,
     /// What may be done with it.
@@ -97,7 +97,7 @@ pub enum Access {
 
 /// Whom a confined program can reach.
 #[derive(Clone, Debug, Default)]
-pub enum Network {
+pub enum NetworkAccess {
     /// Nobody, not even this machine.
     #[default]
     None,
@@ -181,9 +181,9 @@ impl Walls {
 
 /// A program that ran, and all its descendants are gone.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ended {
+pub struct ProgramExit {
     /// How it ended.
-    pub end: End,
+    pub end: ExitKind,
     /// The beginning of its standard output.
     pub stdout: Vec<u8>,
     /// The beginning of its standard error.
@@ -193,14 +193,14 @@ pub struct Ended {
     /// What stood between it and this machine, layer by layer.
     pub layers: Vec<String>,
     /// What it wanted and was refused; of many, the first.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<RefusedAccess>,
     /// Whom it reached through the gate.
-    pub reached: Vec<Reached>,
+    pub reached: Vec<HostTraffic>,
 }
 
 /// Something that a confined program wanted and was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Tried {
+pub enum RefusedAccess {
     /// To reach somebody.
     Host {
         /// Whom.
@@ -221,7 +221,7 @@ pub enum Tried {
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ExitKind {
     /// By itself, with this code.
     Exited(i32),
     /// By this signal.
@@ -236,7 +236,7 @@ pub enum End {
 
 /// Why a program was not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum StartRefusal {
     /// There is no launcher.
     #[error(
         "nothing can be confined: this program does not call `haft::launcher()` first in its `main`, and names no launcher"
@@ -256,17 +256,17 @@ pub enum Refused {
     Broken(String),
 }
 
-impl Refused {
+impl StartRefusal {
     /// Of a launcher that did not say how it went, whose last words to people are these.
-    fn wordless(last: String) -> Refused {
+    fn wordless(last: String) -> StartRefusal {
         match last.strip_prefix("bwrap: ") {
-            Some(why) => Refused::Unenforced(format!("bubblewrap builds no walls: {why}")),
-            None => Refused::Broken(last),
+            Some(why) => StartRefusal::Unenforced(format!("bubblewrap builds no walls: {why}")),
+            None => StartRefusal::Broken(last),
         }
     }
 }
 
-impl Confined {
+impl ConfinedProgram {
     /// Runs the program until it ends, time runs out or somebody calls it off. Whichever it is,
     /// nothing that it started is left when this returns, nor when it is dropped. What governs and
     /// appeared meanwhile is moved to quarantine, and then the run is a violation.
@@ -275,12 +275,12 @@ impl Confined {
         walls: &Walls,
         deadline: Instant,
         cancel: impl Future<Output = ()>,
-    ) -> Result<Ended, Refused> {
+    ) -> Result<ProgramExit, StartRefusal> {
         let (confined, custody) = self.guarded(walls).await?;
         let root = confined.cwd.clone();
         let ended = confined.run_inside(walls, deadline, cancel).await;
         match violation(&custody.conclude().await, &root) {
-            Some(words) => Err(Refused::Violation(words)),
+            Some(words) => Err(StartRefusal::Violation(words)),
             None => ended,
         }
     }
@@ -290,9 +290,10 @@ impl Confined {
         walls: &Walls,
         deadline: Instant,
         cancel: impl Future<Output = ()>,
-    ) -> Result<Ended, Refused> {
+    ) -> Result<ProgramExit, StartRefusal> {
         let given = std::mem::take(&mut self.stdin);
-        let (mut out, mut err) = (Kept::new(self.bounds.output), Kept::new(self.bounds.output));
+        let (mut out, mut err) =
+            (OutputHead::new(self.bounds.output), OutputHead::new(self.bounds.output));
         let Running { stdin, stdout, stderr, mut stop, mut rest } = self.start(walls)?;
         let (by, told) = {
             let all = async {
@@ -301,8 +302,8 @@ impl Confined {
             let mut all = pin!(all);
             let by = tokio::select! {
                 told = &mut all => Err(told),
-                () = tokio::time::sleep_until(deadline.into()) => Ok(End::OutOfTime),
-                () = cancel => Ok(End::CalledOff),
+                () = tokio::time::sleep_until(deadline.into()) => Ok(ExitKind::OutOfTime),
+                () = cancel => Ok(ExitKind::CalledOff),
             };
             match by {
                 Err(told) => (None, Some(told)),
@@ -314,8 +315,8 @@ impl Confined {
         };
         stop.spent();
         let told = told.transpose()?.unwrap_or_default();
-        let end = by.or(told.end).ok_or_else(|| Refused::wordless(err.last_line()))?;
+        let end = by.or(told.end).ok_or_else(|| StartRefusal::wordless(err.last_line()))?;
         let truncated = out.is_cut() || err.is_cut();
-        Ok(Ended { truncated, stdout: out.bytes(), stderr: err.bytes(), ..told.ended(end) })
+        Ok(ProgramExit { truncated, stdout: out.bytes(), stderr: err.bytes(), ..told.ended(end) })
     }
 }

@@ -19,8 +19,8 @@ use tokio::time::timeout;
 use crate::{AddressGuard, Forbidden};
 
 pub(crate) use serve::serve;
-pub use tally::Reached;
-pub(crate) use tally::{MOST_TRIED, Tally};
+pub use tally::HostTraffic;
+pub(crate) use tally::{MOST_TRIED, TrafficBook};
 
 /// How long a look-up, a connection and a request may each take to come about.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,19 +28,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The ports of a host that is listed without one.
 const USUAL: [u16; 2] = [80, 443];
 
-type Lookup = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
+type EgressLookup = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
 /// Whom a confined program may reach, by names and ports; everything else is refused and told.
 #[derive(Clone, Debug)]
 pub struct Gate {
     hosts: Vec<String>,
     guard: AddressGuard,
-    lookup: Lookup,
+    lookup: EgressLookup,
 }
 
 /// In which way a program reaches somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum EgressMethod {
     /// By a connection that is passed on as it is.
     Tunnel,
     /// By one request that anybody may read.
@@ -56,7 +56,7 @@ struct Whom {
 
 /// Why somebody is not reached.
 #[derive(Debug, PartialEq, Eq)]
-enum Unreached {
+enum EgressRefusal {
     /// It was refused.
     Refused(String),
     /// It could not be found.
@@ -85,13 +85,13 @@ impl Gate {
     }
 
     /// The addresses of somebody who may be reached; every one of them was checked.
-    async fn admit(&self, whom: &Whom) -> Result<Vec<SocketAddr>, Unreached> {
+    async fn admit(&self, whom: &Whom) -> Result<Vec<SocketAddr>, EgressRefusal> {
         if !self.hosts.iter().any(|listed| opens(listed, whom)) {
-            return Err(Unreached::Refused("it is not on the list of hosts".to_owned()));
+            return Err(EgressRefusal::Refused("it is not on the list of hosts".to_owned()));
         }
         let forbidden = |forbidden: Forbidden| match forbidden {
-            Forbidden::Address { what, .. } => Unreached::Refused(format!("it is {what}")),
-            other => Unreached::Refused(other.to_string()),
+            Forbidden::Address { what, .. } => EgressRefusal::Refused(format!("it is {what}")),
+            other => EgressRefusal::Refused(other.to_string()),
         };
         let url = self.guard.check_url(&whom.url()).map_err(forbidden)?;
         let addresses = self.looked_up(whom).await?;
@@ -100,7 +100,7 @@ impl Gate {
         Ok(addresses)
     }
 
-    async fn looked_up(&self, whom: &Whom) -> Result<Vec<SocketAddr>, Unreached> {
+    async fn looked_up(&self, whom: &Whom) -> Result<Vec<SocketAddr>, EgressRefusal> {
         let (lookup, asked) = (self.lookup, whom.clone());
         let bare = |host: &str| host.trim_matches(['[', ']']).to_owned();
         let looking = tokio::task::spawn_blocking(move || lookup(&bare(&asked.host), asked.port));
@@ -139,8 +139,8 @@ impl Whom {
         format!("http://{self}/")
     }
 
-    fn absent(&self, why: &str) -> Unreached {
-        Unreached::Absent(format!("`{self}` cannot be reached: {why}"))
+    fn absent(&self, why: &str) -> EgressRefusal {
+        EgressRefusal::Absent(format!("`{self}` cannot be reached: {why}"))
     }
 }
 

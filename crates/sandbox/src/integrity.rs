@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use haft_model::governing::Extent;
 
-use crate::{Access, Confined, Protection, Refused, Shown, Walls};
+use crate::{Access, ConfinedProgram, MountedPath, Protection, StartRefusal, Walls};
 use quarantine::Quarantine;
 use register::Registration;
 use survey::Survey;
@@ -37,7 +37,7 @@ pub struct Intrusion {
     /// Where it was.
     pub path: PathBuf,
     /// What was done.
-    pub change: Change,
+    pub change: GoverningChange,
     /// Why it governs.
     pub reason: &'static str,
     /// Where it is now, if it could be moved.
@@ -46,7 +46,7 @@ pub struct Intrusion {
 
 /// What a run did to something that governs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum GoverningChange {
     /// It was not there before.
     Created,
     /// It was a link, and leads elsewhere or is gone.
@@ -62,10 +62,10 @@ pub enum Change {
 /// What was found before a run, and what has to be found after it. Dropped without a conclusion it
 /// comes to one by itself, once the program has had time to be gone.
 #[derive(Debug, Default)]
-pub struct Custody(Option<Arc<Held>>);
+pub struct Custody(Option<Arc<HeldTree>>);
 
 #[derive(Debug)]
-struct Held {
+struct HeldTree {
     places: Places,
     before: Survey,
     registration: Option<Registration>,
@@ -82,10 +82,13 @@ struct Places {
     denied: Vec<PathBuf>,
 }
 
-impl Confined {
+impl ConfinedProgram {
     /// The same program with what governs mounted so that it can only be read, and what it is held to
     /// when it is gone. The walls have to stand: without them nothing is protected.
-    pub async fn guarded(mut self, walls: &Walls) -> Result<(Confined, Custody), Refused> {
+    pub async fn guarded(
+        mut self,
+        walls: &Walls,
+    ) -> Result<(ConfinedProgram, Custody), StartRefusal> {
         let Some(protection) = self.protection.take() else { return Ok((self, Custody(None))) };
         let written = self.shown.iter().filter(|shown| shown.access == Access::Write);
         let mut roots: Vec<PathBuf> = written.map(|shown| shown.path.clone()).collect();
@@ -97,15 +100,15 @@ impl Confined {
         }
         let (hidden, denied) = (self.hidden.clone(), self.denied.clone());
         let places = Places { protection, roots, hidden, denied };
-        let held = tokio::task::spawn_blocking(move || Held::take(places)).await;
-        let held = held.map_err(|fault| Refused::Broken(fault.to_string()))??;
+        let held = tokio::task::spawn_blocking(move || HeldTree::take(places)).await;
+        let held = held.map_err(|fault| StartRefusal::Broken(fault.to_string()))??;
         self.shown.extend(held.mounts()?);
         Ok((self, Custody(Some(Arc::new(held)))))
     }
 }
 
-impl Held {
-    fn take(mut places: Places) -> Result<Held, Refused> {
+impl HeldTree {
+    fn take(mut places: Places) -> Result<HeldTree, StartRefusal> {
         let governs = |root: &PathBuf| {
             let row = places.protection.governing(root)?;
             (row.extent == Extent::Whole || !root.is_dir()).then_some(row)
@@ -114,12 +117,12 @@ impl Held {
         {
             let words =
                 format!("`{}` governs ({}), and no program writes it", root.display(), row.reason);
-            return Err(Refused::Violation(words));
+            return Err(StartRefusal::Violation(words));
         }
         let workspace = places.protection.workspace();
         let registration = match places.roots.iter().any(|root| workspace.starts_with(root)) {
             true => Some(Registration::new(&places.protection).map_err(|fault| {
-                Refused::Unenforced(format!(
+                StartRefusal::Unenforced(format!(
                     "the run could not be registered in `.haft/runs`: {fault}"
                 ))
             })?),
@@ -131,19 +134,19 @@ impl Held {
         places.denied.retain(|path| {
             fs::symlink_metadata(path).is_err() && roots.iter().any(|root| path.starts_with(root))
         });
-        let before = Survey::of(&places).map_err(Refused::Unenforced)?;
-        Ok(Held { places, before, registration })
+        let before = Survey::of(&places).map_err(StartRefusal::Unenforced)?;
+        Ok(HeldTree { places, before, registration })
     }
 
     /// What is mounted over the places that may be written, outer before inner.
-    fn mounts(&self) -> Result<Vec<Shown>, Refused> {
+    fn mounts(&self) -> Result<Vec<MountedPath>, StartRefusal> {
         let mut mounts = self.before.mounts(&self.places);
         if mounts.len() > MOST_PROTECTED {
             let words = format!(
                 "more than {MOST_PROTECTED} paths govern where the program may write: \
                  narrow `mutates` or `sandbox.fs.write` to a folder"
             );
-            return Err(Refused::Unenforced(words));
+            return Err(StartRefusal::Unenforced(words));
         }
         mounts.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(mounts)
@@ -205,15 +208,17 @@ pub fn violation(intrusions: &[Intrusion], root: &Path) -> Option<String> {
     let shown = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
     let (path, reason) = (shown(&first.path), first.reason);
     let mut words = match first.change {
-        Change::Created => format!("the program created `{path}`, which governs: {reason}"),
-        Change::Relinked => {
+        GoverningChange::Created => {
+            format!("the program created `{path}`, which governs: {reason}")
+        }
+        GoverningChange::Relinked => {
             format!("the program replaced the link `{path}`, which governs: {reason}")
         }
-        Change::Replaced => format!(
+        GoverningChange::Replaced => format!(
             "`{path}`, which governs, was replaced while the program could write it: {reason}"
         ),
-        Change::Moved => format!("the program moved `{path}`, which governs: {reason}"),
-        Change::Unreadable => {
+        GoverningChange::Moved => format!("the program moved `{path}`, which governs: {reason}"),
+        GoverningChange::Unreadable => {
             format!(
                 "the program left `{path}` unreadable, so that nothing can be said of what it holds"
             )
@@ -226,7 +231,9 @@ pub fn violation(intrusions: &[Intrusion], root: &Path) -> Option<String> {
         Some(place) => {
             let _ = write!(words, "; it lies in `{}` now", shown(place));
         }
-        None if first.change == Change::Created => words.push_str("; it could not be moved away"),
+        None if first.change == GoverningChange::Created => {
+            words.push_str("; it could not be moved away")
+        }
         None => {}
     }
     Some(words)

@@ -31,8 +31,8 @@ pub use inside::PROGRAMS;
 pub(crate) use inside::{environment, unstartable};
 pub(crate) use orders::{Orders, Report};
 pub(crate) use outside::are_namespaces_closed;
-use standby::Place;
 pub(crate) use standby::Standby;
+use standby::StandbySlot;
 
 /// The argument that makes our program a launcher.
 pub(crate) const ENTRY: &str = "__sandbox";
@@ -48,7 +48,7 @@ static READY: AtomicBool = AtomicBool::new(false);
 #[derive(Clone, Debug)]
 pub struct Launcher {
     program: PathBuf,
-    place: Arc<Place>,
+    place: Arc<StandbySlot>,
 }
 
 impl PartialEq for Launcher {
@@ -75,7 +75,7 @@ impl Launcher {
     }
 
     /// Has an order carried out that waits on a line: by the process that stands by, or a new one.
-    pub(crate) fn take(&self, given: &Given) -> io::Result<Arc<Standby>> {
+    pub(crate) fn take(&self, given: &LauncherInputs) -> io::Result<Arc<Standby>> {
         self.place.take(&self.program, given)
     }
 }
@@ -83,7 +83,7 @@ impl Launcher {
 /// What a launcher is given with an order: the line that the order waits on, and what the program
 /// says goes to.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct LauncherInputs {
     pub(crate) line: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,

@@ -14,11 +14,13 @@ mod ranges;
 
 pub use address::{AddressGuard, CheckedUrl, Forbidden};
 pub use confined::{
-    Access, Bounds, Confined, End, Ended, Feed, Handed, Heard, Network, Refused, Running, Shown,
-    Spawn, Tried, Walls,
+    Access, Bounds, ConfinedProgram, ExitKind, Feed, MountedPath, NetworkAccess, ProgramExit,
+    ProgramOutput, RefusedAccess, Running, SecretFile, Spawn, StartRefusal, Walls,
 };
-pub use gate::{Gate, Reached};
+pub use gate::{Gate, HostTraffic};
 pub use group::TotalMemory;
-pub use integrity::{Change, Custody, Intrusion, Loading, Suspects, violation, write_rule};
+pub use integrity::{
+    Custody, GoverningChange, Intrusion, Loading, Suspects, violation, write_rule,
+};
 pub use launcher::{Launcher, PROGRAMS, launcher};
 pub use protection::{LinkTarget, Protection};

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use haft_model::Secret;
 use haft_sandbox::{
-    Access, AddressGuard, Confined, End, Gate, Handed, Launcher, Network, Shown, Walls,
+    Access, AddressGuard, ConfinedProgram, ExitKind, Gate, Launcher, MountedPath, NetworkAccess,
+    SecretFile, Walls,
 };
 use haft_testkit::Folder;
 use tokio::task::JoinSet;
@@ -31,24 +32,28 @@ fn held() -> (usize, usize) {
     (files, children.count())
 }
 
-fn confined(folder: &Folder, number: usize) -> Confined {
+fn confined(folder: &Folder, number: usize) -> ConfinedProgram {
     let path = fs::canonicalize(folder.path()).unwrap();
     let gate = Gate::new(vec!["127.0.0.1:9".into()], AddressGuard::public());
     let value = Secret::new("word".to_owned());
     // Odd ones wait until they are called off.
     let rest = if number % 2 == 1 { "(setsid sleep 600 &); sleep 600" } else { "exit 0" };
-    Confined {
+    ConfinedProgram {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), format!("cat $FILE; echo x > $TMPDIR/x; {rest}")],
-        handed: vec![Handed { name: "FILE".into(), value }],
-        shown: vec![Shown { path: path.clone(), access: Access::Read }],
+        handed: vec![SecretFile { name: "FILE".into(), value }],
+        shown: vec![MountedPath { path: path.clone(), access: Access::Read }],
         cwd: path,
-        network: if number.is_multiple_of(3) { Network::Through(gate) } else { Network::None },
-        ..Confined::default()
+        network: if number.is_multiple_of(3) {
+            NetworkAccess::Through(gate)
+        } else {
+            NetworkAccess::None
+        },
+        ..ConfinedProgram::default()
     }
 }
 
-async fn run(folder: &Folder, number: usize) -> End {
+async fn run(folder: &Folder, number: usize) -> ExitKind {
     let walls = Walls::By(Launcher::at(env!("CARGO_BIN_EXE_haft-sandbox")));
     let deadline = Instant::now() + Duration::from_secs(120);
     let confined = confined(folder, number);
@@ -81,7 +86,7 @@ async fn many() {
     }
     while let Some(ended) = runs.join_next().await {
         let (number, end) = ended.unwrap();
-        let wanted = if number % 2 == 1 { End::CalledOff } else { End::Exited(0) };
+        let wanted = if number % 2 == 1 { ExitKind::CalledOff } else { ExitKind::Exited(0) };
         assert_eq!(end, wanted, "{number}");
     }
     settled("the runs", |now| now == before).await;

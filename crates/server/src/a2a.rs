@@ -18,8 +18,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Desk;
+use crate::app_state::told;
 use crate::deferred::Own;
-use crate::desk::told;
 use crate::rest::{By, Errand, LARGEST_BODY, is_json, own, refs};
 use crate::session::Session;
 
@@ -32,9 +32,9 @@ pub(crate) fn router() -> Router<Arc<Desk>> {
 }
 
 /// Why a request has no result: the code of JSON-RPC or A2A, and words.
-struct Fault(i32, String);
+struct A2aFault(i32, String);
 
-impl Fault {
+impl A2aFault {
     const UNREADABLE: i32 = -32700;
     const INVALID: i32 = -32600;
     const NO_METHOD: i32 = -32601;
@@ -44,13 +44,13 @@ impl Fault {
     const NOT_CANCELABLE: i32 = -32002;
     const UNSUPPORTED: i32 = -32004;
 
-    fn params(words: impl Into<String>) -> Fault {
-        Fault(Fault::BAD_PARAMS, words.into())
+    fn params(words: impl Into<String>) -> A2aFault {
+        A2aFault(A2aFault::BAD_PARAMS, words.into())
     }
 }
 
 #[derive(Deserialize)]
-struct Request {
+struct A2aRequest {
     jsonrpc: String,
     #[serde(default)]
     id: Value,
@@ -65,8 +65,8 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Json<Value> {
-    let told = |id: Value, fault: Fault| {
-        let Fault(code, message) = fault;
+    let told = |id: Value, fault: A2aFault| {
+        let A2aFault(code, message) = fault;
         json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
     };
     // A page in a browser can send other types without asking.
@@ -77,16 +77,17 @@ async fn answer(
             Some(flaw) => flaw.to_string(),
             None => "the body is no `application/json`".to_owned(),
         };
-        return Json(told(Value::Null, Fault(Fault::UNREADABLE, words)));
+        return Json(told(Value::Null, A2aFault(A2aFault::UNREADABLE, words)));
     };
-    let request = match serde_json::from_value::<Request>(value) {
+    let request = match serde_json::from_value::<A2aRequest>(value) {
         Ok(request) if request.jsonrpc == "2.0" => request,
         Ok(_) | Err(_) => {
-            let fault = Fault(Fault::INVALID, "this is no request of JSON-RPC 2.0".to_owned());
+            let fault =
+                A2aFault(A2aFault::INVALID, "this is no request of JSON-RPC 2.0".to_owned());
             return Json(told(Value::Null, fault));
         }
     };
-    let wire = Wire { desk, actor, headers };
+    let wire = A2aResponse { desk, actor, headers };
     let params = request.params;
     let result = match request.method.as_str() {
         "message/send" => wire.send(params, flaw, &request.id).await,
@@ -94,9 +95,9 @@ async fn answer(
         "tasks/cancel" => wire.cancel(params).await,
         "message/stream" | "tasks/resubscribe" => {
             let words = "there are no streams here: send `message/send` and look with `tasks/get`";
-            Err(Fault(Fault::UNSUPPORTED, words.to_owned()))
+            Err(A2aFault(A2aFault::UNSUPPORTED, words.to_owned()))
         }
-        other => Err(Fault(Fault::NO_METHOD, format!("there is no method `{other}`"))),
+        other => Err(A2aFault(A2aFault::NO_METHOD, format!("there is no method `{other}`"))),
     };
     Json(match result {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": request.id, "result": result }),
@@ -104,27 +105,28 @@ async fn answer(
     })
 }
 
-struct Wire {
+struct A2aResponse {
     desk: Arc<Desk>,
     actor: Arc<haft_model::Actor>,
     headers: HeaderMap,
 }
 
-impl Wire {
+impl A2aResponse {
     /// `message/send`: a message that names a skill is a call.
     async fn send(
         &self,
         params: Value,
         flaw: Option<JsonFlaw>,
         request: &Value,
-    ) -> Result<Value, Fault> {
-        let message = params.get("message").ok_or_else(|| Fault::params("there is no message"))?;
+    ) -> Result<Value, A2aFault> {
+        let message =
+            params.get("message").ok_or_else(|| A2aFault::params("there is no message"))?;
         let (skill, input) = wanted(message)?;
         let flaw = flaw.map(flaw_of_input).transpose()?;
         let context = task::context(message);
         if let Some(own) = self.own(&skill) {
             if let Some(flaw) = flaw {
-                return Err(Fault::params(flaw.to_string()));
+                return Err(A2aFault::params(flaw.to_string()));
             }
             return self.found(own, input, &context).await;
         }
@@ -145,7 +147,7 @@ impl Wire {
             }
             Some(true) | None => errand.answer().await,
         };
-        let lost = || Fault(Fault::INTERNAL, "the call was lost".to_owned());
+        let lost = || A2aFault(A2aFault::INTERNAL, "the call was lost".to_owned());
         Ok(task::of(&envelope.ok_or_else(lost)?, &context))
     }
 
@@ -158,7 +160,7 @@ impl Wire {
     }
 
     /// A search or a load, which is no task: its answer is a message.
-    async fn found(&self, own: Own, input: Value, context: &str) -> Result<Value, Fault> {
+    async fn found(&self, own: Own, input: Value, context: &str) -> Result<Value, A2aFault> {
         let viewer = Viewer { actor: &self.actor, within: &[] };
         let fields = input.as_object().cloned().unwrap_or_default();
         let declared = |tool: &ToolKey| {
@@ -169,12 +171,12 @@ impl Wire {
             )
         };
         let found = self.desk.found(own, fields, &viewer, declared).await;
-        let found = found.map_err(|why| Fault::params(why.words()))?;
+        let found = found.map_err(|why| A2aFault::params(why.words()))?;
         Ok(task::message(found, context))
     }
 
     /// `tasks/get`.
-    async fn get(&self, params: Value) -> Result<Value, Fault> {
+    async fn get(&self, params: Value) -> Result<Value, A2aFault> {
         let run = self.task(&params).await?;
         let story = self.desk.runtime.tell(&run.invocation_id).await;
         let context = story.ok().and_then(|told| task::context_of(&told.story));
@@ -193,31 +195,31 @@ impl Wire {
     }
 
     /// `tasks/cancel`.
-    async fn cancel(&self, params: Value) -> Result<Value, Fault> {
+    async fn cancel(&self, params: Value) -> Result<Value, A2aFault> {
         let run = self.task(&params).await?;
         match self.desk.runtime.cancel(&run.invocation_id, &self.actor).await {
             Ok(CancelAnswer::Told | CancelAnswer::Over) => self.get(params).await,
-            Err(stop) => Err(Fault(Fault::NOT_CANCELABLE, told(stop))),
+            Err(stop) => Err(A2aFault(A2aFault::NOT_CANCELABLE, told(stop))),
         }
     }
 
-    async fn task(&self, params: &Value) -> Result<haft_ledger::Run, Fault> {
+    async fn task(&self, params: &Value) -> Result<haft_ledger::Run, A2aFault> {
         let id = params.get("id").and_then(Value::as_str);
-        let id = id.ok_or_else(|| Fault::params("a task has an `id`"))?;
-        let missing = |_| Fault(Fault::NO_TASK, format!("there is no task `{id}`"));
+        let id = id.ok_or_else(|| A2aFault::params("a task has an `id`"))?;
+        let missing = |_| A2aFault(A2aFault::NO_TASK, format!("there is no task `{id}`"));
         own(&self.desk, id, &self.actor).await.map_err(missing)
     }
 }
 
-fn internal(stop: Stop) -> Fault {
-    Fault(Fault::INTERNAL, told(stop))
+fn internal(stop: Stop) -> A2aFault {
+    A2aFault(A2aFault::INTERNAL, told(stop))
 }
 
 /// The skill that a message wants and its input: from a data part `{skill, input}`, or from a data part
 /// that is the input while the message's metadata names the skill.
-fn wanted(message: &Value) -> Result<(String, Value), Fault> {
+fn wanted(message: &Value) -> Result<(String, Value), A2aFault> {
     let parts = message.get("parts").and_then(Value::as_array);
-    let parts = parts.ok_or_else(|| Fault::params("a message has `parts`"))?;
+    let parts = parts.ok_or_else(|| A2aFault::params("a message has `parts`"))?;
     let data = parts.iter().find_map(|part| part.get("data")).filter(|data| data.is_object());
     let named = message.pointer("/metadata/skill").and_then(Value::as_str);
     match (named, data) {
@@ -232,7 +234,7 @@ fn wanted(message: &Value) -> Result<(String, Value), Fault> {
 }
 
 /// A flaw of a message as its input has it; one that stands elsewhere is the message's.
-fn flaw_of_input(flaw: JsonFlaw) -> Result<JsonFlaw, Fault> {
+fn flaw_of_input(flaw: JsonFlaw) -> Result<JsonFlaw, A2aFault> {
     let mut steps = flaw.pointer.splitn(6, '/').skip(3);
     let (parts, index, data) = (steps.next(), steps.next(), steps.next());
     match (parts, index, data.and_then(|data| data.strip_prefix("data"))) {
@@ -241,10 +243,10 @@ fn flaw_of_input(flaw: JsonFlaw) -> Result<JsonFlaw, Fault> {
                 rest.strip_prefix("/input").filter(|rest| rest.starts_with('/')).unwrap_or(rest);
             Ok(JsonFlaw { pointer: rest.to_owned(), kind: flaw.kind.clone() })
         }
-        _ => Err(Fault::params(flaw.to_string())),
+        _ => Err(A2aFault::params(flaw.to_string())),
     }
 }
 
-fn unnamed() -> Fault {
-    Fault::params("which skill? send a data part `{\"skill\": …, \"input\": {…}}`")
+fn unnamed() -> A2aFault {
+    A2aFault::params("which skill? send a data part `{\"skill\": …, \"input\": {…}}`")
 }

@@ -16,8 +16,8 @@ use haft_model::{Actor, Secret, Stop};
 
 use crate::Desk;
 use crate::rest::Problem;
+pub(crate) use hosts::AllowedHosts;
 use hosts::Foreign;
-pub(crate) use hosts::Names;
 pub(crate) use metadata::router as metadata;
 pub(crate) use oauth::Issuer;
 pub use oauth::{Fetch, OAuth};
@@ -47,7 +47,7 @@ fn is_forwarding(name: &str) -> bool {
 pub(crate) struct Doorkeeper {
     pub(crate) desk: Arc<Desk>,
     /// By which names we are called.
-    pub(crate) names: Names,
+    pub(crate) names: AllowedHosts,
     /// Whether whoever shows no token is let in, as the default actor.
     pub(crate) strangers: bool,
     /// Whose access tokens are taken, beside those that we issued.
@@ -55,7 +55,7 @@ pub(crate) struct Doorkeeper {
 }
 
 /// Why a request is not let in.
-enum Refusal {
+enum AuthRefusal {
     /// It shows nothing.
     Nothing,
     /// What it shows is not good.
@@ -94,12 +94,12 @@ pub(crate) async fn establish(
 }
 
 /// Somebody who was let in.
-pub(crate) struct Shown {
+pub(crate) struct Credentials {
     pub(crate) actor: Arc<Actor>,
     token: Option<Secret>,
 }
 
-impl Shown {
+impl Credentials {
     /// An answer for them, which ends when they are not let in any more.
     pub(crate) fn seen_out(self, response: Response, keeper: &Arc<Doorkeeper>) -> Response {
         match self.token {
@@ -112,51 +112,51 @@ impl Shown {
 impl Doorkeeper {
     /// Whoever sent a request, where it is meant for us and they are let in; what is to be said to
     /// others is said by those who refuse.
-    pub(crate) async fn admitted(&self, uri: &Uri, headers: &HeaderMap) -> Option<Shown> {
+    pub(crate) async fn admitted(&self, uri: &Uri, headers: &HeaderMap) -> Option<Credentials> {
         self.names.check(uri, headers).ok()?;
         self.shown(headers).await.ok()
     }
 
-    async fn shown(&self, headers: &HeaderMap) -> Result<Shown, Refusal> {
+    async fn shown(&self, headers: &HeaderMap) -> Result<Credentials, AuthRefusal> {
         let token = bearer(headers)?.map(|text| Secret::new(text.to_owned()));
         let actor = match &token {
             Some(token) => self.bearer(token.expose()).await?,
             None => self.stranger(headers)?,
         };
-        Ok(Shown { actor: Arc::new(actor), token })
+        Ok(Credentials { actor: Arc::new(actor), token })
     }
 
     /// Whoever shows no token.
-    fn stranger(&self, headers: &HeaderMap) -> Result<Actor, Refusal> {
+    fn stranger(&self, headers: &HeaderMap) -> Result<Actor, AuthRefusal> {
         // Behind a proxy everybody looks as if they were on this machine.
         let direct = !headers.keys().any(|name| is_forwarding(name.as_str()));
         match self.strangers && direct {
             true => Ok(self.desk.world().people.stranger()),
-            false => Err(Refusal::Nothing),
+            false => Err(AuthRefusal::Nothing),
         }
     }
 
     /// Whoever shows a token.
-    async fn bearer(&self, token: &str) -> Result<Actor, Refusal> {
-        let found = self.desk.runtime.bearer(token).await.map_err(Refusal::Unknown)?;
+    async fn bearer(&self, token: &str) -> Result<Actor, AuthRefusal> {
+        let found = self.desk.runtime.bearer(token).await.map_err(AuthRefusal::Unknown)?;
         match (found, &self.issuer) {
             (Some(actor), _) => Ok(actor),
             (None, Some(issuer)) if !is_ours(token) => {
                 issuer.bearer(token, &self.desk.world().people).await
             }
-            (None, _) => Err(Refusal::NotGood("this token is not in force")),
+            (None, _) => Err(AuthRefusal::NotGood("this token is not in force")),
         }
     }
 
-    fn refused(&self, refusal: Refusal, headers: &HeaderMap) -> Response {
+    fn refused(&self, refusal: AuthRefusal, headers: &HeaderMap) -> Response {
         let (status, words, error) = match refusal {
-            Refusal::Unknown(stop) => return Problem::from(stop).into_response(),
-            Refusal::Nothing => {
+            AuthRefusal::Unknown(stop) => return Problem::from(stop).into_response(),
+            AuthRefusal::Nothing => {
                 let words = "show a token: `Authorization: Bearer TOKEN`";
                 (StatusCode::UNAUTHORIZED, words, None)
             }
-            Refusal::NotGood(words) => (StatusCode::UNAUTHORIZED, words, Some("invalid_token")),
-            Refusal::Insufficient => {
+            AuthRefusal::NotGood(words) => (StatusCode::UNAUTHORIZED, words, Some("invalid_token")),
+            AuthRefusal::Insufficient => {
                 let words = "this token has no role here";
                 (StatusCode::FORBIDDEN, words, Some("insufficient_scope"))
             }
@@ -187,17 +187,17 @@ fn is_ours(token: &str) -> bool {
 }
 
 /// The token that a request shows. One that shows several, or something else, shows nothing good.
-fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, AuthRefusal> {
     let mut shown = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (shown.next(), shown.next()) else {
         return match headers.contains_key(header::AUTHORIZATION) {
-            true => Err(Refusal::NotGood("one Authorization header is enough")),
+            true => Err(AuthRefusal::NotGood("one Authorization header is enough")),
             false => Ok(None),
         };
     };
     let text = value.to_str().ok().and_then(|text| text.split_once(' '));
     match text {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(token.trim())),
-        Some(_) | None => Err(Refusal::NotGood("only bearer tokens are taken")),
+        Some(_) | None => Err(AuthRefusal::NotGood("only bearer tokens are taken")),
     }
 }

@@ -128,7 +128,7 @@ impl Own {
 /// What a search is told.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct SearchRequest {
     query: String,
     limit: Option<usize>,
 }
@@ -136,14 +136,14 @@ struct Wanted {
 /// What a load is told.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Names {
+struct LoadRequest {
     names: Vec<String>,
 }
 
 /// What a call by one of ours is told.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Meant {
+pub(crate) struct DeferredCall {
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) arguments: Map<String, Value>,
@@ -153,30 +153,31 @@ pub(crate) struct Meant {
 pub(crate) fn read<T: DeserializeOwned>(
     own: Own,
     arguments: Map<String, Value>,
-) -> Result<T, Refused> {
-    serde_json::from_value(Value::Object(arguments))
-        .map_err(|fault| Refused::Arguments(format!("the arguments of `{}`: {fault}", own.name())))
+) -> Result<T, DeferredRefusal> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|fault| {
+        DeferredRefusal::Arguments(format!("the arguments of `{}`: {fault}", own.name()))
+    })
 }
 
 /// Why a search or a load came to nothing. No call stands behind it.
-pub(crate) enum Refused {
+pub(crate) enum DeferredRefusal {
     Arguments(String),
     Stopped(Box<Stop>),
 }
 
-impl Refused {
+impl DeferredRefusal {
     /// The same in words.
     pub(crate) fn words(&self) -> &str {
         match self {
-            Refused::Arguments(words) => words,
-            Refused::Stopped(stop) => &stop.message,
+            DeferredRefusal::Arguments(words) => words,
+            DeferredRefusal::Stopped(stop) => &stop.message,
         }
     }
 }
 
-impl From<Stop> for Refused {
-    fn from(stop: Stop) -> Refused {
-        Refused::Stopped(Box::new(stop.told_to(Audience::Agent)))
+impl From<Stop> for DeferredRefusal {
+    fn from(stop: Stop) -> DeferredRefusal {
+        DeferredRefusal::Stopped(Box::new(stop.told_to(Audience::Agent)))
     }
 }
 
@@ -188,16 +189,16 @@ impl Desk {
         arguments: Map<String, Value>,
         viewer: &Viewer<'_>,
         declared: impl Fn(&ToolKey) -> Option<Value>,
-    ) -> Result<Value, Refused> {
+    ) -> Result<Value, DeferredRefusal> {
         match own {
             Own::Search => {
-                let Wanted { query, limit } = read(own, arguments)?;
+                let SearchRequest { query, limit } = read(own, arguments)?;
                 let most = limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
                 let found = self.runtime.search(viewer, &query, most).await?.record();
                 Ok(Audience::Agent.value(found))
             }
             Own::Load | Own::Call(_) => {
-                let Names { mut names } = read(Own::Load, arguments)?;
+                let LoadRequest { mut names } = read(Own::Load, arguments)?;
                 names.truncate(MOST_LOADED);
                 let loading = self.runtime.load(viewer, &names).await?;
                 Ok(Audience::Agent.value(self.loaded(&loading, viewer, declared)))

@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use haft_catalog::export::{Export, Format, Offer, export};
-use haft_catalog::{Row, Shown, Viewer};
+use haft_catalog::{ViewRow, Viewer, Visibility};
 use haft_driver::UPSTREAM_REQUEST;
 use haft_model::{
     Actor, Call, Content, Envelope, JsonFlaw, JsonScope, Tier, ToolKey, cleaned_value,
@@ -21,25 +21,25 @@ use haft_runtime::{Batch, Vista};
 use serde_json::{Map, Value, json};
 
 use crate::Desk;
-use crate::deferred::{self, Meant, Own, Refused};
-use crate::rest::{AnyBody, By, Named, Problem, refs, run_batch};
+use crate::deferred::{self, DeferredCall, DeferredRefusal, Own};
+use crate::rest::{AnyBody, By, PathParams, Problem, refs, run_batch};
 use crate::session::Session;
 
 /// One call that a model asked for.
 #[derive(Clone, Debug, PartialEq)]
-struct Asked {
+struct FunctionCall {
     /// What the provider knows it by.
     id: Option<String>,
     /// The name of the function, as it was exported.
     name: String,
-    arguments: Arguments,
+    arguments: FunctionArguments,
     /// Which of the provider's ways it came by.
     way: &'static str,
 }
 
 /// Arguments as they came.
 #[derive(Clone, Debug, PartialEq)]
-enum Arguments {
+enum FunctionArguments {
     /// As text that should be JSON.
     Text(String),
     Value(Value),
@@ -49,17 +49,17 @@ enum Arguments {
 struct Provider {
     format: Format,
     /// The calls in a reply, in a message of it, or in a list.
-    asked: fn(&Value) -> Vec<Asked>,
+    asked: fn(&Value) -> Vec<FunctionCall>,
     /// What a call keeps its arguments under.
     arguments: &'static str,
     /// What follows the reply in the conversation.
-    messages: fn(&[(Asked, Said)]) -> Vec<Value>,
+    messages: fn(&[(FunctionCall, ModelReply)]) -> Vec<Value>,
     /// A tool of our own, as the provider has functions.
     declared: fn(Own) -> Value,
 }
 
 /// What a model reads of an answer.
-struct Said {
+struct ModelReply {
     words: String,
     value: Option<Value>,
     is_error: bool,
@@ -67,9 +67,9 @@ struct Said {
     whole: Value,
 }
 
-impl From<Envelope> for Said {
-    fn from(envelope: Envelope) -> Said {
-        Said {
+impl From<Envelope> for ModelReply {
+    fn from(envelope: Envelope) -> ModelReply {
+        ModelReply {
             words: words(&envelope),
             // It goes into a message, which the model reads.
             value: envelope.structured_content.as_ref().map(|it| cleaned_value(it).into_owned()),
@@ -89,14 +89,14 @@ impl Provider {
         }
     }
 
-    fn offered(&self, desk: &Desk, viewer: &Viewer<'_>) -> Offered {
+    fn offered(&self, desk: &Desk, viewer: &Viewer<'_>) -> OfferedTools {
         let vista = desk.runtime.see(viewer);
         let mut export = export(self.format, &offers(&vista));
         let partial = vista.view.defers();
         if partial {
             self.add_own(&mut export.document);
         }
-        Offered { export, partial }
+        OfferedTools { export, partial }
     }
 
     /// Puts ours before the functions of a document. A contract that has the name of one of ours is
@@ -113,13 +113,13 @@ impl Provider {
 }
 
 /// What somebody is offered.
-struct Offered {
+struct OfferedTools {
     export: Export,
     /// Whether something is left out, so that ours are there to find it by.
     partial: bool,
 }
 
-impl Offered {
+impl OfferedTools {
     /// A function as the document has it.
     fn declared(&mut self, tool: &ToolKey) -> Option<Value> {
         let (name, _) = self.export.names.iter().find(|(_, key)| key == tool)?;
@@ -150,13 +150,16 @@ pub(crate) fn offers<'s>(vista: &'s Vista) -> Vec<Offer<'s>> {
         // What servers behind us want to know is for callers who can be asked.
         row.entry.contract.key().id.as_str() != UPSTREAM_REQUEST
             && match row.shown {
-                Shown::Loaded => true,
+                Visibility::Loaded => true,
                 // Where nothing is left out there is no search that would find it later.
-                Shown::Pending => !view.defers(),
-                Shown::Deferred | Shown::Blocked(_) | Shown::Excluded(_) | Shown::Unknown => false,
+                Visibility::Pending => !view.defers(),
+                Visibility::Deferred
+                | Visibility::Blocked(_)
+                | Visibility::Excluded(_)
+                | Visibility::Unknown => false,
             }
     });
-    let offer = |row: &'s Row| Offer {
+    let offer = |row: &'s ViewRow| Offer {
         contract: &row.entry.contract,
         driver: None,
         lifecycle: row.entry.lifecycle(view.today()),
@@ -169,7 +172,7 @@ pub(crate) async fn list(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
     Session(session): Session,
-    Named(provider): Named<String>,
+    PathParams(provider): PathParams<String>,
 ) -> Result<Json<Value>, Problem> {
     let viewer = Viewer { actor: &actor, within: session.as_slice() };
     let offered = Provider::named(&provider)?.offered(&desk, &viewer);
@@ -181,7 +184,7 @@ pub(crate) async fn list(
 pub(crate) async fn call(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
-    Named(provider): Named<String>,
+    PathParams(provider): PathParams<String>,
     headers: HeaderMap,
     AnyBody(reply, text): AnyBody,
 ) -> Result<Json<Value>, Problem> {
@@ -196,7 +199,7 @@ pub(crate) async fn call(
     let names: HashMap<String, String> =
         offered.export.names.into_iter().map(|(name, key)| (name, key.to_string())).collect();
     let native = refs(&headers, "POST", "/v1/functions");
-    let mut answered: Vec<(Asked, Option<Said>)> = Vec::new();
+    let mut answered: Vec<(FunctionCall, Option<ModelReply>)> = Vec::new();
     let mut wanted: BTreeMap<Option<Tier>, Vec<(usize, Call)>> = BTreeMap::new();
     for (index, mut asked) in (provider.asked)(&reply).into_iter().enumerate() {
         let known_by = known_by(provider.format, &asked);
@@ -207,7 +210,7 @@ pub(crate) async fn call(
                 flaw = flaw.map(|flaw| flaw.seen_from("/arguments"));
                 meant(tier, &asked.arguments)
             }
-            Some(_) if let Some(flaw) = &flaw => Err(Refused::from(flaw.stop()).into()),
+            Some(_) if let Some(flaw) = &flaw => Err(DeferredRefusal::from(flaw.stop()).into()),
             // What is found or loaded can be called by the same reply.
             Some(own) => Err(provider.found(own, &asked.arguments, &desk, &viewer).await),
         };
@@ -234,7 +237,7 @@ pub(crate) async fn call(
             }
         }
     }
-    let answered: Vec<(Asked, Said)> =
+    let answered: Vec<(FunctionCall, ModelReply)> =
         answered.into_iter().filter_map(|(asked, said)| Some((asked, said?))).collect();
     let messages = (provider.messages)(&answered);
     let results: Vec<Value> = answered.into_iter().map(|(_, said)| said.whole).collect();
@@ -242,21 +245,24 @@ pub(crate) async fn call(
 }
 
 /// The call that a model asked for.
-fn made(actor: &Actor, tool: &str, asked: &Asked, desk: &Desk) -> Call {
+fn made(actor: &Actor, tool: &str, asked: &FunctionCall, desk: &Desk) -> Call {
     let mut call = Call::new(actor.clone(), tool.to_owned(), json!({}));
     match arguments::fitting(&asked.arguments, desk.world().snapshot.find(tool)) {
-        Arguments::Text(text) => call.sent = Some(text),
-        Arguments::Value(value) => call.input = value,
+        FunctionArguments::Text(text) => call.sent = Some(text),
+        FunctionArguments::Value(value) => call.input = value,
     }
     call.channel = "functions";
     call
 }
 
 /// The tool that one of ours was told to call, and with what.
-fn meant(tier: Tier, arguments: &Arguments) -> Result<(Option<Tier>, String, Arguments), Said> {
-    let read = deferred::read::<Meant>(Own::Call(tier), arguments.fields());
-    let Meant { name, arguments } = read.map_err(Said::from)?;
-    Ok((Some(tier), name, Arguments::Value(Value::Object(arguments))))
+fn meant(
+    tier: Tier,
+    arguments: &FunctionArguments,
+) -> Result<(Option<Tier>, String, FunctionArguments), ModelReply> {
+    let read = deferred::read::<DeferredCall>(Own::Call(tier), arguments.fields());
+    let DeferredCall { name, arguments } = read.map_err(ModelReply::from)?;
+    Ok((Some(tier), name, FunctionArguments::Value(Value::Object(arguments))))
 }
 
 impl Provider {
@@ -264,14 +270,14 @@ impl Provider {
     async fn found(
         &self,
         own: Own,
-        arguments: &Arguments,
+        arguments: &FunctionArguments,
         desk: &Desk,
         viewer: &Viewer<'_>,
-    ) -> Said {
+    ) -> ModelReply {
         let declared = |tool: &ToolKey| self.offered(desk, viewer).declared(tool);
         match desk.found(own, arguments.fields(), viewer, declared).await {
             Err(why) => why.into(),
-            Ok(value) => Said {
+            Ok(value) => ModelReply {
                 words: value.to_string(),
                 value: Some(value.clone()),
                 is_error: false,
@@ -281,20 +287,20 @@ impl Provider {
     }
 }
 
-impl Arguments {
+impl FunctionArguments {
     /// What is wrong with their text; values were looked at with the reply that holds them.
     fn flaw(&self) -> Option<JsonFlaw> {
         match self {
-            Arguments::Text(text) => JsonFlaw::in_text(text),
-            Arguments::Value(_) => None,
+            FunctionArguments::Text(text) => JsonFlaw::in_text(text),
+            FunctionArguments::Value(_) => None,
         }
     }
 
     /// Those that are an object, and none otherwise.
     fn fields(&self) -> Map<String, Value> {
         let read = match self {
-            Arguments::Text(text) => serde_json::from_str(text).unwrap_or_default(),
-            Arguments::Value(value) => value.clone(),
+            FunctionArguments::Text(text) => serde_json::from_str(text).unwrap_or_default(),
+            FunctionArguments::Value(value) => value.clone(),
         };
         match read {
             Value::Object(fields) => fields,
@@ -303,16 +309,16 @@ impl Arguments {
     }
 }
 
-impl From<Refused> for Said {
-    fn from(why: Refused) -> Said {
+impl From<DeferredRefusal> for ModelReply {
+    fn from(why: DeferredRefusal) -> ModelReply {
         let words = why.words().to_owned();
         let whole = json!({ "is_error": true, "summary": words });
-        Said { words, value: None, is_error: true, whole }
+        ModelReply { words, value: None, is_error: true, whole }
     }
 }
 
 /// What the provider knows a call by.
-fn known_by(format: Format, asked: &Asked) -> Value {
+fn known_by(format: Format, asked: &FunctionCall) -> Value {
     json!({
         "source": "function_call",
         "provider": format.name(),

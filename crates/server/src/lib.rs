@@ -4,9 +4,9 @@
 //! [`haft_runtime::Runtime`]. Must never judge, run or record. Start with [`Server`].
 
 mod a2a;
+mod app_state;
 mod auth;
 mod deferred;
-mod desk;
 mod functions;
 mod listen;
 mod mcp;
@@ -15,10 +15,12 @@ mod rest;
 mod session;
 mod telemetry;
 
+pub use app_state::Desk;
 pub use auth::{Fetch, OAuth};
-pub use desk::Desk;
-pub use listen::{Entrance, Error, Limits, Server, SessionLimits};
+pub use listen::{ClientLimits, Entrance, Error, HttpServer, SessionLimits};
 #[doc(hidden)]
 pub use mcp::tool_call;
 pub use mcp::{lines, stdio};
-pub use telemetry::{Collector, Exported, Exporter, Parcel, Post, Posted, Wanted};
+pub use telemetry::{
+    Collector, CollectorReply, ExportTotals, Exporter, Parcel, Post, TelemetrySettings,
+};

@@ -1,9 +1,9 @@
 //! One socket on which everybody is heard.
 
+mod body_timeout;
 mod front;
-mod steady;
-mod taken;
-mod timely;
+mod self_wake;
+mod write_timeout;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,11 +22,11 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::auth::{Doorkeeper, Issuer, Names, OAuth, check_names, establish, metadata};
+use crate::auth::{AllowedHosts, Doorkeeper, Issuer, OAuth, check_names, establish, metadata};
 use crate::{Desk, a2a, mcp, metrics, rest};
 use front::Front;
-use steady::Steady;
-use taken::Taken;
+use self_wake::Steady;
+use write_timeout::WriteTimeout;
 
 /// The most that the head of a request takes.
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -58,7 +58,7 @@ pub enum Error {
 
 /// How much clients may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ClientLimits {
     /// How many connections are open at once; others wait to be accepted.
     pub connections: usize,
     /// How long a client may take to say what it wants, also between two requests.
@@ -95,9 +95,9 @@ impl Default for SessionLimits {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ClientLimits {
+    fn default() -> ClientLimits {
+        ClientLimits {
             connections: 4096,
             head: Duration::from_secs(10),
             body: Duration::from_secs(30),
@@ -117,29 +117,33 @@ pub struct Entrance {
     /// Whose access tokens are taken; then nobody comes in without one.
     pub oauth: Option<OAuth>,
     /// How much they may take.
-    pub limits: Limits,
+    pub limits: ClientLimits,
 }
 
 /// A socket that is listened on.
-pub struct Server {
+pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
     front: Arc<Front>,
     runtime: Arc<Runtime>,
-    limits: Limits,
+    limits: ClientLimits,
     strangers: bool,
     stop: Cancel,
 }
 
-impl Server {
+impl HttpServer {
     /// Takes an address, under the names of this machine.
-    pub async fn bind(desk: Arc<Desk>, address: &str) -> Result<Server, Error> {
-        Server::open(desk, address, Entrance::default()).await
+    pub async fn bind(desk: Arc<Desk>, address: &str) -> Result<HttpServer, Error> {
+        HttpServer::open(desk, address, Entrance::default()).await
     }
 
     /// Takes an address. Whoever can be reached from outside wants a token from everybody, and does
     /// not listen while there is none.
-    pub async fn open(desk: Arc<Desk>, address: &str, entrance: Entrance) -> Result<Server, Error> {
+    pub async fn open(
+        desk: Arc<Desk>,
+        address: &str,
+        entrance: Entrance,
+    ) -> Result<HttpServer, Error> {
         let taken = |cause| Error::Taken { address: address.to_owned(), cause };
         let listener = TcpListener::bind(address).await.map_err(taken)?;
         let address = listener.local_addr().map_err(taken)?;
@@ -153,12 +157,12 @@ impl Server {
         }
         desk.tally.begin(&desk.runtime.reader()).await;
         let stop = Cancel::new();
-        let names = Names::new(address, &hosts);
+        let names = AllowedHosts::new(address, &hosts);
         let issuer = oauth.map(|oauth| Arc::new(Issuer::new(oauth)));
         let keeper = Doorkeeper { desk: desk.clone(), names, strangers, issuer };
         let runtime = desk.runtime.clone();
         let front = Arc::new(front(desk, keeper, &limits, &stop));
-        Ok(Server { listener, address, front, runtime, limits, strangers, stop })
+        Ok(HttpServer { listener, address, front, runtime, limits, strangers, stop })
     }
 
     /// Where it listens.
@@ -214,7 +218,7 @@ impl Server {
 fn serve(
     stream: TcpStream,
     front: Arc<Front>,
-    limits: Limits,
+    limits: ClientLimits,
     leaving: &GracefulShutdown,
 ) -> impl Future<Output = ()> + use<> {
     // Without the newer HTTP: telling them apart waits for a client for as long as it likes, and nobody
@@ -226,7 +230,7 @@ fn serve(
         let front = front.clone();
         async move { Ok::<_, Infallible>(front.answer(request).await) }
     });
-    let stream = TokioIo::new(Taken::new(stream, limits.unread));
+    let stream = TokioIo::new(WriteTimeout::new(stream, limits.unread));
     let connection = builder.serve_connection(stream, service).into_owned();
     let watched = Steady::new(Box::pin(leaving.watch(connection)));
     async move {
@@ -234,7 +238,7 @@ fn serve(
     }
 }
 
-fn front(desk: Arc<Desk>, keeper: Doorkeeper, limits: &Limits, stop: &Cancel) -> Front {
+fn front(desk: Arc<Desk>, keeper: Doorkeeper, limits: &ClientLimits, stop: &Cancel) -> Front {
     let keeper = Arc::new(keeper);
     let (mcp, straight) = mcp::service(desk.clone(), limits, stop);
     let known = Router::new()
@@ -248,6 +252,6 @@ fn front(desk: Arc<Desk>, keeper: Doorkeeper, limits: &Limits, stop: &Cancel) ->
     // What is for everybody comes first: what nobody answers is left to those who are known.
     let open = keeper.issuer.clone().map(metadata).unwrap_or_default();
     let router = open.merge(known).layer(from_fn_with_state(keeper.clone(), check_names));
-    let router = router.layer(from_fn_with_state(limits.body, timely::body_within));
+    let router = router.layer(from_fn_with_state(limits.body, body_timeout::body_within));
     Front { router, keeper, straight, body: limits.body }
 }

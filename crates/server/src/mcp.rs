@@ -6,20 +6,20 @@
 mod answer;
 mod asking;
 mod calling;
+mod change_feed;
 mod conversation;
 mod deferred;
+mod fast_path;
 mod flaws;
 mod handler;
-mod heading;
 mod inquiries;
 mod listing;
 mod misread;
-mod news;
 mod priming;
 mod remarks;
+mod request_meta;
 mod resources;
 mod sessions;
-mod straight;
 mod suspended;
 mod tasks;
 mod upstream;
@@ -35,24 +35,24 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use haft_driver::Cancel;
 use haft_model::Actor;
-use haft_runtime::Pulse;
+use haft_runtime::SharedTimer;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::{Desk, Limits};
+use crate::{ClientLimits, Desk};
+pub(crate) use fast_path::Straight;
+#[doc(hidden)]
+pub use fast_path::tool_call;
 use flaws::{FlawedMessage, Flaws, Lines};
-use handler::Wire;
+use handler::McpHandler;
 pub(crate) use inquiries::Inquiries;
 pub(crate) use listing::Listings;
 use sessions::{Records, Sessions};
 pub(crate) use sessions::{SessionCounts, SharedLives};
-pub(crate) use straight::Straight;
-#[doc(hidden)]
-pub use straight::tool_call;
-pub(crate) use suspended::Suspended;
+pub(crate) use suspended::SuspendedCalls;
 
 /// The most that one request says.
 pub(crate) const LARGEST_REQUEST: usize = 4 * 1024 * 1024;
@@ -64,7 +64,7 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// What answers at `/mcp`, and what answers calls before they come there.
-pub(crate) fn service(desk: Arc<Desk>, limits: &Limits, stop: &Cancel) -> (Router, Straight) {
+pub(crate) fn service(desk: Arc<Desk>, limits: &ClientLimits, stop: &Cancel) -> (Router, Straight) {
     let mut config = StreamableHttpServerConfig::default();
     config.session_store = Some(Arc::new(Records(desk.sessions.clone())));
     let config = config
@@ -75,10 +75,11 @@ pub(crate) fn service(desk: Arc<Desk>, limits: &Limits, stop: &Cancel) -> (Route
         .with_max_request_body_bytes(LARGEST_REQUEST)
         .with_cancellation_token(stop.child_token());
     let sessions = Sessions::new(desk.sessions.clone(), limits.sessions, stop);
-    let (soon, pulse) = (limits.document, Pulse::new(limits.document));
+    let (soon, pulse) = (limits.document, SharedTimer::new(limits.document));
     let straight = Straight { desk: desk.clone(), sessions: sessions.clone(), soon, pulse };
     let manager = sessions.clone();
-    let service = StreamableHttpService::new(move || Ok(Wire::new(desk.clone())), manager, config);
+    let service =
+        StreamableHttpService::new(move || Ok(McpHandler::new(desk.clone())), manager, config);
     let router = Router::new().fallback_service(service);
     (router.layer(from_fn_with_state(sessions, read_whole)), straight)
 }
@@ -142,7 +143,7 @@ pub async fn lines(
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), String> {
     let flaws = Flaws::default();
-    let wire = Wire::of(desk, Arc::new(actor), flaws.clone());
+    let wire = McpHandler::of(desk, Arc::new(actor), flaws.clone());
     let running =
         wire.serve((Lines::new(input, flaws), output)).await.map_err(|fault| fault.to_string())?;
     running.waiting().await.map(|_| ()).map_err(|fault| fault.to_string())

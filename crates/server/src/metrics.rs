@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::rest::{By, Problem};
-use crate::{Desk, Exported};
+use crate::{Desk, ExportTotals};
 use histogram::Histogram;
 
 /// How many entries are read at once, and for one look; what is left over is read at the next.
@@ -34,7 +34,7 @@ const MOST_OPEN: usize = 10_000;
 
 /// What was counted so far.
 #[derive(Default)]
-pub(crate) struct Tally(Mutex<Counts>);
+pub(crate) struct MetricTotals(Mutex<Counts>);
 
 #[derive(Default)]
 struct Counts {
@@ -49,7 +49,7 @@ struct Counts {
     under_way: HashMap<InvocationId, (String, Timestamp)>,
 }
 
-impl Tally {
+impl MetricTotals {
     /// Begins to count after what there is now.
     pub(crate) async fn begin(&self, reader: &Reader) {
         let last = reader.wait_past(None, Duration::ZERO).await;
@@ -209,8 +209,8 @@ impl Counts {
 }
 
 /// What became of spans.
-fn spans(text: &mut String, exported: &Exported) {
-    let Exported { sent, dropped, fault: _ } = exported;
+fn spans(text: &mut String, exported: &ExportTotals) {
+    let ExportTotals { sent, dropped, fault: _ } = exported;
     let mut counter = |name: &str, about: &str, value: &u64| {
         head(text, name, "counter", about);
         line(text, format!("{name} {value}"));

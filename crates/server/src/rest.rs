@@ -1,19 +1,19 @@
 //! REST: `/v1`. Everything that the command line shows, as the same values.
 
 mod approvals;
-mod ask;
+mod background_calls;
 mod batch;
-mod bulletin;
 mod call;
 mod catalog;
 mod document;
-mod errand;
+mod event_cursor;
+mod event_fanout;
 mod events;
+mod extract;
 mod health;
 mod invocations;
 mod native;
 mod payload;
-mod place;
 mod problem;
 
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use axum::http::{Method, StatusCode};
 use axum::routing::{MethodRouter, get, post};
 
 use crate::{Desk, functions};
-pub(crate) use ask::{AnyBody, By, LARGEST_BODY, Named, is_json};
+pub(crate) use background_calls::{Errand, Errands};
 pub(crate) use batch::run as run_batch;
-pub(crate) use bulletin::Bulletin;
-pub(crate) use errand::{Errand, Errands};
+pub(crate) use event_fanout::Bulletin;
 pub(crate) use events::{ALIVE, Events};
+pub(crate) use extract::{AnyBody, By, LARGEST_BODY, PathParams, is_json};
 pub(crate) use invocations::own;
 pub(crate) use native::{refs, traced};
 pub(crate) use problem::Problem;

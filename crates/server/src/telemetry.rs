@@ -7,5 +7,5 @@ mod collector;
 mod exporter;
 mod spans;
 
-pub use collector::{Collector, Wanted};
-pub use exporter::{Exported, Exporter, Parcel, Post, Posted};
+pub use collector::{Collector, TelemetrySettings};
+pub use exporter::{CollectorReply, ExportTotals, Exporter, Parcel, Post};

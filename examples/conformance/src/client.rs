@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use haft::{Attending, Host, HostOptions, LoadOptions, Step, StoreChoice, Stranger, Workspace};
 use haft_driver::BoxFuture;
-use haft_import::mcp::{self, OAuth, Options, Server};
+use haft_import::mcp::{self, McpOptions, OAuth, ServerSource};
 use haft_import::{Import, SecretKind};
 use haft_model::{Actor, Call, Envelope, Question, Secret};
-use haft_runtime::{Manner, Prompt, Reply};
+use haft_runtime::{CallOptions, Prompt, Reply};
 use serde_json::Value;
 
 use crate::browser;
@@ -40,7 +40,7 @@ pub(crate) async fn run(url: &str) -> Result<(), Failed> {
         client_secret: secret.is_some(),
         document: Some(DOCUMENT.to_owned()),
     };
-    let mut server = Server::Remote {
+    let mut server = ServerSource::Remote {
         url: url.to_owned(),
         headers: Default::default(),
         sse: false,
@@ -50,11 +50,11 @@ pub(crate) async fn run(url: &str) -> Result<(), Failed> {
     let manifest = mcp::asked(&server).ok_or("the address holds a secret")?;
     let mut stranger = Stranger { root: folder.path(), manifest, client_secret: secret.clone() };
     let (list, token) = stranger.tools_with_login(&tell).await.map_err(|stop| stop.message)?;
-    if let (Server::Remote { login, .. }, None) = (&mut server, &token) {
+    if let (ServerSource::Remote { login, .. }, None) = (&mut server, &token) {
         *login = None;
     }
     let id = Some(DRIVER.to_owned());
-    let options = Options { id, keep_names: true, ..Options::default() };
+    let options = McpOptions { id, keep_names: true, ..McpOptions::default() };
     let import = match mcp::import(&list, &server, &options) {
         Ok(import) => import,
         // A list without anything that could be called is an answer as well.
@@ -132,10 +132,10 @@ impl Session {
     async fn called(&self, name: &str, input: Value) -> Envelope {
         let call = Call::new(self.owner.clone(), name, input);
         let agrees = Agrees(self.owner.clone());
-        let manner = Manner {
+        let manner = CallOptions {
             prompt: Some(&agrees),
             caller: Some(Arc::new(Person::default())),
-            ..Manner::default()
+            ..CallOptions::default()
         };
         self.host.runtime().call(call, manner).await
     }

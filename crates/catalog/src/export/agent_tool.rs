@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::Offer;
-use kept::Kept;
+use kept::SourceRecords;
 
 /// All records of all offers.
 pub(super) fn records(offers: &[Offer<'_>]) -> Json {
@@ -32,7 +32,7 @@ pub(super) fn records(offers: &[Offer<'_>]) -> Json {
 fn kept(offer: &Offer<'_>, name: &str, record: &impl Serialize) -> Json {
     // A record is made of maps and values, which always have a JSON form.
     let ours = serde_json::to_value(record).unwrap_or_default();
-    Kept::of(&offer.contract.tool.metadata).under(name, ours)
+    SourceRecords::of(&offer.contract.tool.metadata).under(name, ours)
 }
 
 /// How the records of one tool refer to each other.

@@ -7,8 +7,8 @@ use haft_model::{DriverId, Lifecycle, ToolKey};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Hit, Index, words};
-use crate::surface::{Provider, Row, Shown, View};
-use crate::{Entry, Snapshot};
+use crate::surface::{Provider, View, ViewRow, Visibility};
+use crate::{CatalogEntry, Snapshot};
 
 /// What comes before names that are meant exactly.
 const SELECT: &str = "select:";
@@ -21,7 +21,7 @@ const SHORT: usize = 200;
 
 /// What a search found (`tool_search_result`).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct SearchResult {
     /// What was asked.
     pub query: String,
     /// Whether names were meant exactly.
@@ -54,19 +54,25 @@ pub struct Match {
     /// The words that brought it up.
     pub words: Vec<String>,
     /// Where it stands.
-    pub shown: Shown,
+    pub shown: Visibility,
 }
 
 impl View {
     /// The tool of a name, if it is known here.
-    pub fn find(&self, name: &str, snapshot: &Snapshot) -> Option<&Row> {
+    pub fn find(&self, name: &str, snapshot: &Snapshot) -> Option<&ViewRow> {
         self.get(snapshot.find(name)?.contract.key())
     }
 
     /// Answers a search among what is seen: `select:name,name`, or words.
-    pub fn search(&self, query: &str, index: &Index, snapshot: &Snapshot, most: usize) -> Answer {
+    pub fn search(
+        &self,
+        query: &str,
+        index: &Index,
+        snapshot: &Snapshot,
+        most: usize,
+    ) -> SearchResult {
         let names = query.trim_start().strip_prefix(SELECT);
-        let mut answer = Answer {
+        let mut answer = SearchResult {
             query: query.to_owned(),
             exact: names.is_some(),
             matches: Vec::new(),
@@ -97,7 +103,7 @@ impl View {
         answer
     }
 
-    fn select(&self, names: &str, snapshot: &Snapshot, answer: &mut Answer) {
+    fn select(&self, names: &str, snapshot: &Snapshot, answer: &mut SearchResult) {
         let mut had = BTreeSet::new();
         for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             match self.find(name, snapshot) {
@@ -120,21 +126,24 @@ impl View {
         did_you_mean(name, ids).map(str::to_owned)
     }
 
-    fn matched(&self, Hit { found, score, words }: Hit<std::sync::Arc<Entry>>) -> Option<Match> {
+    fn matched(
+        &self,
+        Hit { found, score, words }: Hit<std::sync::Arc<CatalogEntry>>,
+    ) -> Option<Match> {
         Some(Match::of(self.get(found.contract.key())?, score, words))
     }
 
     /// Whether words may bring a tool up: one that is hidden, or that nobody should newly choose, has
     /// to be named.
-    fn may_be_found(&self, entry: &Entry) -> bool {
+    fn may_be_found(&self, entry: &CatalogEntry) -> bool {
         let shown = self.get(entry.contract.key()).map(|row| row.shown);
-        matches!(shown, Some(Shown::Loaded | Shown::Deferred | Shown::Pending))
+        matches!(shown, Some(Visibility::Loaded | Visibility::Deferred | Visibility::Pending))
             && entry.lifecycle(self.today) != Lifecycle::Deprecated
     }
 }
 
 impl Match {
-    fn of(row: &Row, score: f32, words: Vec<String>) -> Match {
+    fn of(row: &ViewRow, score: f32, words: Vec<String>) -> Match {
         let contract = &row.entry.contract;
         Match {
             tool: contract.key().clone(),
@@ -147,13 +156,13 @@ impl Match {
     }
 }
 
-fn next_action(answer: &Answer) -> &'static str {
-    let any = |wanted: Shown| answer.matches.iter().any(|found| found.shown == wanted);
-    if any(Shown::Deferred) {
+fn next_action(answer: &SearchResult) -> &'static str {
+    let any = |wanted: Visibility| answer.matches.iter().any(|found| found.shown == wanted);
+    if any(Visibility::Deferred) {
         "load_schema_then_call"
-    } else if any(Shown::Loaded) {
+    } else if any(Visibility::Loaded) {
         "call"
-    } else if any(Shown::Pending)
+    } else if any(Visibility::Pending)
         || answer.matches.is_empty() && !answer.pending_providers.is_empty()
     {
         "wait_for_provider"
@@ -174,10 +183,10 @@ fn beginning(text: &str) -> String {
     }
 }
 
-impl Answer {
+impl SearchResult {
     /// The deferred tools that were revealed, for the log.
     pub fn discovered(&self) -> impl Iterator<Item = &ToolKey> {
-        let deferred = self.matches.iter().filter(|found| found.shown == Shown::Deferred);
+        let deferred = self.matches.iter().filter(|found| found.shown == Visibility::Deferred);
         deferred.map(|found| &found.tool)
     }
 

@@ -15,7 +15,7 @@ const NAME: (f64, f64) = (4.0, 0.4);
 /// A number for a word; the words are in the order of their numbers.
 pub(super) type Term = u32;
 /// A number for a text, in the order in which they came.
-pub(super) type Place = u32;
+pub(super) type DocumentNumber = u32;
 
 /// Where the words of many texts stand. Everything lies in a few long lists, because there are many.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(super) struct Postings {
     stems: String,
     stem_ends: Vec<u32>,
     /// Where each word stands and how much it counts there, word after word.
-    places: Vec<(Place, f32)>,
+    places: Vec<(DocumentNumber, f32)>,
     place_ends: Vec<u32>,
     /// The words of each text's name, text after text.
     names: Vec<Term>,
@@ -58,13 +58,13 @@ impl Postings {
             postings.stems.push_str(stem);
             postings.stem_ends.push(postings.stems.len() as u32);
         }
-        let mut places: Vec<Vec<(Place, f32)>> = vec![Vec::new(); stems.len()];
+        let mut places: Vec<Vec<(DocumentNumber, f32)>> = vec![Vec::new(); stems.len()];
         let average = averages(&fields);
         for (place, fields) in fields.iter().enumerate() {
             for (term, counts) in weights(fields, &average) {
                 let term = new_number(&term) as usize;
                 if let Some(places) = places.get_mut(term) {
-                    places.push((place as Place, counts));
+                    places.push((place as DocumentNumber, counts));
                 }
             }
             postings.names.extend(name(fields).iter().map(new_number));
@@ -87,7 +87,7 @@ impl Postings {
     pub(super) fn bytes(&self) -> usize {
         let ends = [&self.stem_ends, &self.place_ends, &self.name_ends, &self.names];
         self.stems.capacity()
-            + self.places.capacity() * size_of::<(Place, f32)>()
+            + self.places.capacity() * size_of::<(DocumentNumber, f32)>()
             + ends.iter().map(|list| list.capacity() * size_of::<u32>()).sum::<usize>()
     }
 
@@ -104,12 +104,12 @@ impl Postings {
     }
 
     /// Where a word stands and how much it counts there, by place.
-    pub(super) fn places(&self, term: Term) -> &[(Place, f32)] {
+    pub(super) fn places(&self, term: Term) -> &[(DocumentNumber, f32)] {
         slice(&self.places, &self.place_ends, term)
     }
 
     /// The words of a text's name, each once.
-    pub(super) fn name(&self, place: Place) -> &[Term] {
+    pub(super) fn name(&self, place: DocumentNumber) -> &[Term] {
         slice(&self.names, &self.name_ends, place)
     }
 

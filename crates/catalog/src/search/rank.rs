@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use super::postings::{Place, Postings, Term};
+use super::postings::{DocumentNumber, Postings, Term};
 use super::words::{Word, clauses};
 use super::{spelling, synonyms};
 
@@ -36,22 +36,22 @@ const CLOSER: usize = 200;
 const SPELLINGS: usize = 8;
 
 /// A word of a question: the words of the texts that it means, and how much each counts.
-struct Meant {
+struct QueryTerm {
     word: Word,
     terms: Vec<(Term, f32)>,
 }
 
 /// A text that was found.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Found {
-    pub(super) place: Place,
+pub(super) struct RankedDocument {
+    pub(super) place: DocumentNumber,
     pub(super) score: f32,
     /// The words of the question that it has, as they were written.
     pub(super) words: Vec<String>,
 }
 
 /// What the texts have been given so far.
-struct Tally {
+struct Scores {
     /// By place, for the whole question.
     whole: Vec<f32>,
     /// By place, for the clause that fits best, and which that is.
@@ -63,11 +63,11 @@ pub(super) fn rank(
     postings: &Postings,
     question: &str,
     most: usize,
-    may_be_shown: impl Fn(Place) -> bool,
-) -> Vec<Found> {
+    may_be_shown: impl Fn(DocumentNumber) -> bool,
+) -> Vec<RankedDocument> {
     let clauses = meant(postings, clauses(question));
-    let tally = Tally::of(postings, &clauses);
-    let mut found: Vec<(Place, f32)> = (0..)
+    let tally = Scores::of(postings, &clauses);
+    let mut found: Vec<(DocumentNumber, f32)> = (0..)
         .zip(tally.whole.iter().zip(&tally.best))
         .filter(|(place, (whole, _))| **whole > 0.0 && may_be_shown(*place))
         .map(|(place, (whole, (best, _)))| (place, whole + BEST_CLAUSE * best))
@@ -89,16 +89,23 @@ pub(super) fn rank(
     found.sort_by(better);
     spread(found, &tally, top, most)
         .into_iter()
-        .map(|(place, score)| Found { place, score, words: words_of(postings, &clauses, place) })
+        .map(|(place, score)| RankedDocument {
+            place,
+            score,
+            words: words_of(postings, &clauses, place),
+        })
         .collect()
 }
 
-fn better((place, score): &(Place, f32), (other_place, other): &(Place, f32)) -> Ordering {
+fn better(
+    (place, score): &(DocumentNumber, f32),
+    (other_place, other): &(DocumentNumber, f32),
+) -> Ordering {
     other.total_cmp(score).then(place.cmp(other_place))
 }
 
 /// The words of the texts that each word of each clause means.
-fn meant(postings: &Postings, clauses: Vec<Vec<Word>>) -> Vec<Vec<Meant>> {
+fn meant(postings: &Postings, clauses: Vec<Vec<Word>>) -> Vec<Vec<QueryTerm>> {
     let mut spellings = SPELLINGS;
     let mut mean = |word: Word| {
         let own = postings.find(&word.stem);
@@ -114,10 +121,10 @@ fn meant(postings: &Postings, clauses: Vec<Vec<Word>>) -> Vec<Vec<Meant>> {
         if word.quoted {
             terms.iter_mut().for_each(|(_, weight)| *weight *= QUOTED);
         }
-        Meant { word, terms }
+        QueryTerm { word, terms }
     };
     let mut once = |clause: Vec<Word>| {
-        let mut kept: Vec<Meant> = Vec::with_capacity(clause.len());
+        let mut kept: Vec<QueryTerm> = Vec::with_capacity(clause.len());
         for word in clause {
             if !kept.iter().any(|meant| meant.word.stem == word.stem) {
                 kept.push(mean(word));
@@ -141,14 +148,14 @@ fn nearest(postings: &Postings, stem: &str) -> Option<Term> {
         .map(|(_, term)| term)
 }
 
-impl Tally {
-    fn of(postings: &Postings, clauses: &[Vec<Meant>]) -> Tally {
+impl Scores {
+    fn of(postings: &Postings, clauses: &[Vec<QueryTerm>]) -> Scores {
         let count = postings.len();
-        let mut tally = Tally { whole: vec![0.0; count], best: vec![(0.0, 0); count] };
+        let mut tally = Scores { whole: vec![0.0; count], best: vec![(0.0, 0); count] };
         let (mut clause_score, mut word_score) = (vec![0.0; count], vec![0.0; count]);
         let mut times: Vec<(&str, f32)> = Vec::new();
         for (number, clause) in (0..).zip(clauses) {
-            let mut reached: Vec<Place> = Vec::new();
+            let mut reached: Vec<DocumentNumber> = Vec::new();
             for meant in clause {
                 let again = more_of(&mut times, &meant.word.stem);
                 each_place(postings, meant, &mut word_score, |place, score| {
@@ -193,9 +200,9 @@ fn more_of<'w>(times: &mut Vec<(&'w str, f32)>, stem: &'w str) -> f32 {
 /// Hands on each place of a word or of a synonym, with the most that any of them scores there.
 fn each_place(
     postings: &Postings,
-    meant: &Meant,
+    meant: &QueryTerm,
     word_score: &mut [f32],
-    mut found: impl FnMut(Place, f32),
+    mut found: impl FnMut(DocumentNumber, f32),
 ) {
     if let [(term, weight)] = meant.terms.as_slice() {
         return postings
@@ -223,11 +230,16 @@ fn name_share(name: &[Term], held: &[Term]) -> f32 {
 }
 
 /// The best, where each tool for a clause makes the others for the same clause come later.
-fn spread(mut found: Vec<(Place, f32)>, tally: &Tally, top: f32, most: usize) -> Vec<(Place, f32)> {
+fn spread(
+    mut found: Vec<(DocumentNumber, f32)>,
+    tally: &Scores,
+    top: f32,
+    most: usize,
+) -> Vec<(DocumentNumber, f32)> {
     let mut chosen = Vec::with_capacity(most.min(found.len()));
     let mut had: Vec<(u32, f32)> = Vec::new();
-    let best = |place: Place| tally.best.get(place as usize).copied().unwrap_or_default();
-    let held_against = |had: &[(u32, f32)], (place, score): (Place, f32)| {
+    let best = |place: DocumentNumber| tally.best.get(place as usize).copied().unwrap_or_default();
+    let held_against = |had: &[(u32, f32)], (place, score): (DocumentNumber, f32)| {
         let (best, clause) = best(place);
         let before = had.iter().find(|(had, _)| *had == clause).map_or(0.0, |(_, times)| *times);
         (place, score - SAME_CLAUSE * before * best / top)
@@ -256,8 +268,8 @@ fn spread(mut found: Vec<(Place, f32)>, tally: &Tally, top: f32, most: usize) ->
 /// speaks most. One word is no clause: every text that has it speaks of the whole.
 fn spoken_of(
     postings: &Postings,
-    clauses: &[Vec<Meant>],
-    found: &[(Place, f32)],
+    clauses: &[Vec<QueryTerm>],
+    found: &[(DocumentNumber, f32)],
 ) -> impl Iterator<Item = f32> + use<> {
     let mut slots = vec![usize::MAX; postings.len()];
     for (slot, (place, _)) in found.iter().enumerate() {
@@ -291,7 +303,7 @@ fn spoken_of(
     shares.into_iter().map(worth)
 }
 
-fn words_of(postings: &Postings, clauses: &[Vec<Meant>], place: Place) -> Vec<String> {
+fn words_of(postings: &Postings, clauses: &[Vec<QueryTerm>], place: DocumentNumber) -> Vec<String> {
     let stands = |(term, _): &(Term, f32)| {
         postings.places(*term).binary_search_by_key(&place, |(place, _)| *place).is_ok()
     };

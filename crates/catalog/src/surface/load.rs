@@ -3,7 +3,7 @@
 use haft_model::ToolKey;
 use serde_json::{Value as Json, json};
 
-use super::{Shown, Surface, View};
+use super::{Surface, View, Visibility};
 use crate::Snapshot;
 
 /// What came of loading names.
@@ -16,7 +16,7 @@ pub struct Loading {
     /// Those that were there before.
     pub already: Vec<ToolKey>,
     /// Those that cannot be loaded, and where they stand.
-    pub refused: Vec<(ToolKey, Shown)>,
+    pub refused: Vec<(ToolKey, Visibility)>,
     /// Names that nobody here has.
     pub missing: Vec<String>,
 }
@@ -57,12 +57,15 @@ impl Surface {
             };
             let key = row.entry.contract.key();
             match row.shown {
-                Shown::Deferred if !loading.loaded.contains(key) => {
+                Visibility::Deferred if !loading.loaded.contains(key) => {
                     loading.loaded.push(key.clone());
                 }
-                Shown::Deferred => {}
-                Shown::Loaded => loading.already.push(key.clone()),
-                Shown::Pending | Shown::Blocked(_) | Shown::Excluded(_) | Shown::Unknown => {
+                Visibility::Deferred => {}
+                Visibility::Loaded => loading.already.push(key.clone()),
+                Visibility::Pending
+                | Visibility::Blocked(_)
+                | Visibility::Excluded(_)
+                | Visibility::Unknown => {
                     loading.refused.push((key.clone(), row.shown));
                 }
             }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::Surface;
-use crate::Entry;
+use crate::CatalogEntry;
 
 /// What the model behind a caller can do (`model_capabilities`); unsaid means that it can.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -38,7 +38,7 @@ impl Surface {
 }
 
 impl ModelAbilities {
-    pub(super) fn excludes(&self, entry: &Entry) -> Option<&'static str> {
+    pub(super) fn excludes(&self, entry: &CatalogEntry) -> Option<&'static str> {
         let kind = entry.contract.tool.extras.kind.as_ref();
         let unusable = kind.is_some_and(|kind| self.without_kinds.contains(kind));
         let too_large = || self.largest_schema.is_some_and(|most| schema_bytes(entry) > most);
@@ -47,7 +47,7 @@ impl ModelAbilities {
 }
 
 impl RoleConstraints {
-    pub(super) fn excludes(&self, entry: &Entry) -> Option<&'static str> {
+    pub(super) fn excludes(&self, entry: &CatalogEntry) -> Option<&'static str> {
         if self.only_reads && entry.contract.effects.may_mutate() {
             Some("role_not_allowed")
         } else if self.nobody_there && asks_a_person(&entry.contract) {
@@ -59,7 +59,7 @@ impl RoleConstraints {
 }
 
 /// How much of a model's window the schema of a tool takes.
-pub(super) fn schema_bytes(entry: &Entry) -> usize {
+pub(super) fn schema_bytes(entry: &CatalogEntry) -> usize {
     entry.contract.model_schema().to_string().len()
 }
 

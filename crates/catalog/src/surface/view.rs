@@ -8,9 +8,9 @@ use haft_model::{Date, Digest, DriverId, ToolKey};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::{Shown, Surface};
+use super::{Surface, Visibility};
 use crate::state::{AuthState, DriverStates, Probe};
-use crate::{Binding, Entry, Snapshot};
+use crate::{Binding, CatalogEntry, Snapshot};
 
 /// What is so when somebody looks.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct Moment<'m> {
     /// What is known of drivers, for whoever looks.
     pub states: Option<&'m DriverStates>,
     /// What the rules keep from this caller whatever the input, with the reason.
-    pub denied: &'m dyn Fn(&Entry) -> Option<&'static str>,
+    pub denied: &'m dyn Fn(&CatalogEntry) -> Option<&'static str>,
 }
 
 impl<'m> Moment<'m> {
@@ -34,7 +34,7 @@ impl<'m> Moment<'m> {
     }
 
     /// Why a driver is not there for a tool.
-    fn missing(&self, driver: &DriverId, entry: &Entry) -> Option<Provider> {
+    fn missing(&self, driver: &DriverId, entry: &CatalogEntry) -> Option<Provider> {
         let rests = |resting: &BTreeSet<_>| {
             !resting.is_empty() && resting.contains(&(driver.clone(), entry.contract.key().clone()))
         };
@@ -55,11 +55,11 @@ pub enum Provider {
 
 /// One tool as somebody sees it.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ViewRow {
     /// The tool.
-    pub entry: Arc<Entry>,
+    pub entry: Arc<CatalogEntry>,
     /// Where it stands.
-    pub shown: Shown,
+    pub shown: Visibility,
 }
 
 /// Everything that one scope of callers sees. Tools of other tenants are not in it.
@@ -67,7 +67,7 @@ pub struct Row {
 pub struct View {
     pub(crate) today: Date,
     surface: Surface,
-    rows: BTreeMap<ToolKey, Row>,
+    rows: BTreeMap<ToolKey, ViewRow>,
     missing: BTreeMap<DriverId, Provider>,
     digest: Digest,
     defers: bool,
@@ -102,41 +102,41 @@ impl Surface {
         let mut missing = BTreeMap::new();
         for entry in snapshot.entries() {
             let shown = match self.shows_where(entry, deferring, moment.today) {
-                Shown::Unknown => continue,
-                excluded @ Shown::Excluded(_) => excluded,
+                Visibility::Unknown => continue,
+                excluded @ Visibility::Excluded(_) => excluded,
                 shown => match blocked(entry, moment) {
-                    Some(reason) => Shown::Blocked(reason),
-                    None if is_pending(entry, moment) => Shown::Pending,
+                    Some(reason) => Visibility::Blocked(reason),
+                    None if is_pending(entry, moment) => Visibility::Pending,
                     None => shown,
                 },
             };
-            if shown == Shown::Pending {
+            if shown == Visibility::Pending {
                 let named = usable(entry).map(|binding| &binding.driver.id);
                 let gone = |id: &DriverId| Some((id.clone(), moment.missing(id, entry)?));
                 missing.extend(named.filter_map(gone));
             }
-            rows.insert(entry.contract.key().clone(), Row { entry: entry.clone(), shown });
+            rows.insert(entry.contract.key().clone(), ViewRow { entry: entry.clone(), shown });
         }
         let digest = digest(self, &rows);
-        let left_out = rows.values().any(|row| row.shown == Shown::Deferred);
+        let left_out = rows.values().any(|row| row.shown == Visibility::Deferred);
         let defers = deferring || left_out || !self.loaded.is_empty();
         View { today: moment.today, surface: self.clone(), rows, missing, digest, defers }
     }
 }
 
 /// The claims that hold.
-fn usable(entry: &Entry) -> impl Iterator<Item = &Binding> {
+fn usable(entry: &CatalogEntry) -> impl Iterator<Item = &Binding> {
     entry.bindings.iter().filter(|binding| binding.refused.is_none())
 }
 
 /// Whether none of those who could serve a tool is there.
-fn is_pending(entry: &Entry, moment: &Moment<'_>) -> bool {
+fn is_pending(entry: &CatalogEntry, moment: &Moment<'_>) -> bool {
     let mut drivers = usable(entry).map(|binding| &binding.driver.id).peekable();
     drivers.peek().is_some() && drivers.all(|id| moment.missing(id, entry).is_some())
 }
 
 /// Why a tool is hidden though it is for this scope.
-fn blocked(entry: &Entry, moment: &Moment<'_>) -> Option<&'static str> {
+fn blocked(entry: &CatalogEntry, moment: &Moment<'_>) -> Option<&'static str> {
     let own = entry.blocked(moment.today).map(|block| block.reason);
     own.or_else(|| (moment.denied)(entry)).or_else(|| {
         let mut reasons = usable(entry).map(|binding| not_ready(binding, moment)).peekable();
@@ -160,10 +160,10 @@ fn not_ready(binding: &Binding, moment: &Moment<'_>) -> Option<&'static str> {
     }
 }
 
-fn digest(surface: &Surface, rows: &BTreeMap<ToolKey, Row>) -> Digest {
-    let seen = rows.iter().map(|(key, Row { entry, shown })| {
+fn digest(surface: &Surface, rows: &BTreeMap<ToolKey, ViewRow>) -> Digest {
+    let seen = rows.iter().map(|(key, ViewRow { entry, shown })| {
         // What is not shown of a tool can change without anybody seeing it.
-        let schema = (*shown == Shown::Loaded).then(|| entry.schema_digest().as_str());
+        let schema = (*shown == Visibility::Loaded).then(|| entry.schema_digest().as_str());
         (key.to_string(), shown.name(), shown.reason(), schema)
     });
     let seen: Vec<_> = seen.collect();
@@ -177,18 +177,18 @@ impl View {
     }
 
     /// One tool, if it is known here.
-    pub fn get(&self, tool: &ToolKey) -> Option<&Row> {
+    pub fn get(&self, tool: &ToolKey) -> Option<&ViewRow> {
         self.rows.get(tool)
     }
 
     /// All tools that are known here, by id and major.
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+    pub fn rows(&self) -> impl Iterator<Item = &ViewRow> {
         self.rows.values()
     }
 
     /// The tools whose schemas are shown.
-    pub fn loaded(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.rows().filter(|row| row.shown == Shown::Loaded).map(|row| &row.entry)
+    pub fn loaded(&self) -> impl Iterator<Item = &Arc<CatalogEntry>> {
+        self.rows().filter(|row| row.shown == Visibility::Loaded).map(|row| &row.entry)
     }
 
     /// The providers of pending tools that are not there.
@@ -216,11 +216,11 @@ impl View {
         let [mut loaded, mut deferred, mut blocked, mut excluded] = [0; 4];
         for row in self.rows() {
             match row.shown {
-                Shown::Loaded => loaded += 1,
-                Shown::Deferred | Shown::Pending => deferred += 1,
-                Shown::Blocked(_) => blocked += 1,
-                Shown::Excluded(_) => excluded += 1,
-                Shown::Unknown => {}
+                Visibility::Loaded => loaded += 1,
+                Visibility::Deferred | Visibility::Pending => deferred += 1,
+                Visibility::Blocked(_) => blocked += 1,
+                Visibility::Excluded(_) => excluded += 1,
+                Visibility::Unknown => {}
             }
         }
         [loaded, deferred, blocked, excluded]
@@ -231,11 +231,11 @@ impl View {
         let rows_of = |name: &'static [&'static str]| {
             self.rows.iter().filter(move |(_, row)| name.contains(&row.shown.name()))
         };
-        let ids = |rows: &mut dyn Iterator<Item = (&ToolKey, &Row)>| -> Vec<String> {
+        let ids = |rows: &mut dyn Iterator<Item = (&ToolKey, &ViewRow)>| -> Vec<String> {
             rows.map(|(key, _)| key.to_string()).collect()
         };
         let with_reasons = |name: &'static [&'static str]| -> Vec<Json> {
-            let reason = |(key, row): (&ToolKey, &Row)| json!({ "tool_id": key.to_string(), "reason": row.shown.reason() });
+            let reason = |(key, row): (&ToolKey, &ViewRow)| json!({ "tool_id": key.to_string(), "reason": row.shown.reason() });
             rows_of(name).map(reason).collect()
         };
         let deferred: Vec<Json> = rows_of(&["deferred", "pending_provider"])
@@ -265,12 +265,12 @@ impl View {
     }
 
     /// A tool that can be found and has no schema here (`deferred_tool_ref`).
-    pub(crate) fn deferred_ref(&self, row: &Row) -> Json {
+    pub(crate) fn deferred_ref(&self, row: &ViewRow) -> Json {
         let key = row.entry.contract.key();
         let (namespace, name) = key.id.as_str().rsplit_once('.').unwrap_or(("", key.id.as_str()));
         let missing: BTreeSet<&str> = usable(&row.entry)
             .map(|binding| &binding.driver.id)
-            .filter(|id| row.shown == Shown::Pending && self.missing.contains_key(*id))
+            .filter(|id| row.shown == Visibility::Pending && self.missing.contains_key(*id))
             .map(DriverId::as_str)
             .collect();
         let mut record = json!({

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_catalog::export::{Export, Format, Offer, export};
-use haft_contract::{Contract, Driver, Manifest, Report, Source};
+use haft_contract::{Contract, Driver, ParsedManifest, Report, Source};
 use haft_model::Lifecycle;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(crate) fn contract(id: &str, version: &str, inputs: &Value, lines: &str) -> 
     );
     let source = Source::new(format!("tools/{id}/TOOL.md"), text);
     let reading = haft_contract::read(&source, Report::new(&source));
-    let Some(Manifest::Tool(tool)) = reading.manifest else {
+    let Some(ParsedManifest::Tool(tool)) = reading.manifest else {
         panic!("{id}: {:?}", reading.diagnostics)
     };
     Contract::new(tool, None)
@@ -28,7 +28,7 @@ pub(crate) fn driver(id: &str, kind: &str, lines: &str) -> Arc<Driver> {
     );
     let source = Source::new(format!("drivers/{id}/DRIVER.md"), text);
     let reading = haft_contract::read(&source, Report::new(&source));
-    let Some(Manifest::Driver(driver)) = reading.manifest else {
+    let Some(ParsedManifest::Driver(driver)) = reading.manifest else {
         panic!("{id}: {:?}", reading.diagnostics)
     };
     driver

@@ -12,11 +12,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use haft_catalog::{
-    AuthState, DriverState, DriverStates, Health, Host, Mend, Outlook, Parts, Probe, Rested,
-    RoutingPolicy, Sender,
+    AuthState, DriverHost, DriverState, DriverStates, Health, Mend, OpenBreaker, Outlook, Parts,
+    Probe, RoutingPolicy, Sender,
 };
-use haft_contract::{Driver, Manifest, Report, Source, Tool, read};
-use haft_model::{Call, DriverId, Plan, Rejected, Stop, parse_date, parse_timestamp};
+use haft_contract::{Driver, ParsedManifest, Report, Source, ToolManifest, read};
+use haft_model::{Call, DriverId, Plan, RejectedDriver, Stop, parse_date, parse_timestamp};
 use serde_json::json;
 
 /// Compares the whole answer to one call.
@@ -30,7 +30,7 @@ pub(crate) fn check(tool: &str, drivers: &str, call: &str, answer: &str) {
 pub(crate) fn route(tool: &str, drivers: &[&str], call: &str) -> String {
     let mut parts = Parts {
         tools: vec![read_tool(tool)],
-        host: Host { os: "linux", arch: "x64", id: "haft" },
+        host: DriverHost { os: "linux", arch: "x64", id: "haft" },
         ..Parts::default()
     };
     let mut outlook = Outlook::default();
@@ -67,7 +67,7 @@ fn said(word: &str, call: &mut Call, workspace: &mut RoutingPolicy) {
     }
 }
 
-fn read_tool(fields: &str) -> Arc<Tool> {
+fn read_tool(fields: &str) -> Arc<ToolManifest> {
     let text = format!(
         "---\nname: Find\nid: shop.find\ndescription: Finds an item in a shop.\nversion: 1.0.0\n\
          mutates: []\nrisk_level: 0\n\
@@ -75,7 +75,7 @@ fn read_tool(fields: &str) -> Arc<Tool> {
          }}, required: [item] }}\noutputs: {{ type: object }}\n{fields}\n---\n"
     );
     match manifest(".tools/shop.find/TOOL.md", &text) {
-        Manifest::Tool(tool) => tool,
+        ParsedManifest::Tool(tool) => tool,
         other => panic!("not a tool: {other:?}"),
     }
 }
@@ -102,7 +102,7 @@ fn read_driver(line: &str, states: &mut DriverStates) -> Arc<Driver> {
     }
     let _ = write!(text, "implements:\n{serves}    version: \"{range}\"\n---\n");
     match manifest(&format!(".drivers/{id}/DRIVER.md"), &text) {
-        Manifest::Driver(driver) => driver,
+        ParsedManifest::Driver(driver) => driver,
         other => panic!("not a driver: {other:?}"),
     }
 }
@@ -139,7 +139,7 @@ fn known(word: &str, state: &mut DriverState) {
         "by-login" => state.login = Some(mend("nobody is logged in", "haft login shop")),
         "rests" => {
             let until = parse_timestamp("2026-01-01T00:00:30Z").unwrap();
-            state.rest = Some(Rested { failures: 5, until });
+            state.rest = Some(OpenBreaker { failures: 5, until });
         }
         "logged-in" => state.auth = AuthState::LoggedIn,
         "logged-out" => state.auth = AuthState::LoggedOut,
@@ -149,7 +149,7 @@ fn known(word: &str, state: &mut DriverState) {
     }
 }
 
-fn manifest(file: &str, text: &str) -> Manifest {
+fn manifest(file: &str, text: &str) -> ParsedManifest {
     let source = Source::new(file, text);
     let reading = read(&source, Report::new(&source));
     reading.manifest.unwrap_or_else(|| panic!("{text}\n{:#?}", reading.diagnostics))
@@ -175,8 +175,8 @@ fn refused(stop: &Stop) -> String {
     text + &others(&stop.rejected)
 }
 
-fn others(rejected: &[Rejected]) -> String {
-    let line = |other: &Rejected| {
+fn others(rejected: &[RejectedDriver]) -> String {
+    let line = |other: &RejectedDriver| {
         let phase = serde_json::to_value(other.phase).unwrap();
         let phase = phase.as_str().unwrap();
         format!("\n- {}, {phase}, {}: {}", other.driver, other.why, other.reason)

@@ -6,7 +6,7 @@ mod accepted;
 use std::collections::BTreeMap;
 
 use haft_catalog::{Index, Moment, Parts, Provider, Snapshot, Surface, View};
-use haft_contract::{Manifest, Report, Source, read};
+use haft_contract::{ParsedManifest, Report, Source, read};
 use haft_model::{Actor, Date, DriverId, Role, parse_date};
 
 /// Id, description, what it may change, and what `metadata.haft` says besides.
@@ -45,18 +45,18 @@ pub(crate) fn snapshot_of(tools: &[(&str, &str, &str, &str)]) -> Snapshot {
              - tool: {id}\n    version: ^1\n    metadata: {{ http: {{ endpoint: /x }} }}\n---\n"
         );
         match manifest("TOOL.md", &tool) {
-            Manifest::Tool(tool) => parts.tools.push(tool),
+            ParsedManifest::Tool(tool) => parts.tools.push(tool),
             other => panic!("{other:?}"),
         }
         match manifest("DRIVER.md", &driver) {
-            Manifest::Driver(driver) => parts.drivers.push(driver),
+            ParsedManifest::Driver(driver) => parts.drivers.push(driver),
             other => panic!("{other:?}"),
         }
     }
     accepted::accepted(parts)
 }
 
-fn manifest(file: &str, text: &str) -> Manifest {
+fn manifest(file: &str, text: &str) -> ParsedManifest {
     let source = Source::new(file, text);
     let reading = read(&source, Report::new(&source));
     reading.manifest.unwrap_or_else(|| panic!("{:?}", reading.diagnostics))

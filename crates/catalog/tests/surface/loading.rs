@@ -1,6 +1,6 @@
 //! Schemas that are put on a surface.
 
-use haft_catalog::{Provider, Shown};
+use haft_catalog::{Provider, Visibility};
 use haft_model::{Code, ToolKey};
 
 use crate::catalog::{shop, surface, today, view};
@@ -21,16 +21,16 @@ fn names_that_can_be_are_loaded_and_the_others_are_told_apart() {
         "x",
     ];
     let loading = own.load(&names, &seen, &snapshot);
-    let refused: Vec<(&str, Shown)> =
+    let refused: Vec<(&str, Visibility)> =
         loading.refused.iter().map(|(key, shown)| (key.id.as_str(), *shown)).collect();
     assert_eq!(loading.loaded, [ToolKey::new("order.get", 1)]);
     assert_eq!(loading.already, [ToolKey::new("order.cancel", 1)]);
     assert_eq!(
         refused,
         [
-            ("mail.send", Shown::Pending),
-            ("stock.count", Shown::Blocked("lifecycle_disabled")),
-            ("payment.refund", Shown::Excluded("role_not_allowed")),
+            ("mail.send", Visibility::Pending),
+            ("stock.count", Visibility::Blocked("lifecycle_disabled")),
+            ("payment.refund", Visibility::Excluded("role_not_allowed")),
         ]
     );
     assert_eq!(loading.missing, ["x"]);

@@ -46,7 +46,7 @@ fn each_tool_is_loaded_deferred_pending_blocked_or_excluded_with_its_reason() {
 fn what_the_rules_keep_from_a_caller_is_blocked() {
     let snapshot = shop();
     let providers = Default::default();
-    let denied = |entry: &haft_catalog::Entry| {
+    let denied = |entry: &haft_catalog::CatalogEntry| {
         (entry.contract.key().id.as_str() == "mail.send").then_some("policy_blocked")
     };
     let moment = Moment { denied: &denied, ..Moment::on(today(), &providers) };

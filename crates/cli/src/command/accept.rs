@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use anyhow::Result;
 use haft::GoverningStanding;
-use haft_catalog::Entry;
+use haft_catalog::CatalogEntry;
 use haft_model::ToolKey;
 use serde_json::json;
 
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let workspace = command::load(context)?;
     let wanted = arguments.tool.as_deref().map(ToolKey::split);
-    let is_meant = |entry: &Entry| {
+    let is_meant = |entry: &CatalogEntry| {
         let key = entry.contract.key();
         wanted.is_none_or(|(id, major)| {
             key.id.as_str() == id && major.is_none_or(|major| major == key.major)
@@ -70,7 +70,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
 
 /// What a person agrees to who accepts a contract as it is now: all that a new one may do, or what is
 /// other than was accepted.
-fn news(entry: &Entry) -> Vec<String> {
+fn news(entry: &CatalogEntry) -> Vec<String> {
     let key = entry.contract.key();
     if entry.is_new() {
         return vec![format!("new      {key}: {}", may_do(entry))];
@@ -97,7 +97,7 @@ fn governing(standing: &GoverningStanding) -> Vec<String> {
 }
 
 /// Everything that calls of a contract may do to the world, in a line.
-fn may_do(entry: &Entry) -> String {
+fn may_do(entry: &CatalogEntry) -> String {
     let effects = &entry.contract.effects;
     let listed = |items: &std::collections::BTreeSet<String>| {
         show::or_nothing(items.iter().cloned().collect())

@@ -9,12 +9,12 @@ mod place;
 mod report;
 
 use anyhow::{Result, bail};
-use haft_import::{Base, Import, Outcome, Prune, merge};
+use haft_import::{Base, Import, MergePlan, Prune, merge};
 
 use super::accept_written;
 use crate::Context;
 use crate::exit::Exit;
-use place::Place;
+use place::TargetFolder;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Arguments {
@@ -62,8 +62,8 @@ fn settle(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> R
 }
 
 /// Joins an import with what is there, and writes it.
-fn join(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> Result<Outcome> {
-    let place = Place::new(&context.directory)?;
+fn join(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> Result<MergePlan> {
+    let place = TargetFolder::new(&context.directory)?;
     let known = place.base(&import.name)?.unwrap_or_default();
     if !known.kind.is_empty() && known.kind != fresh.kind && !wishes.overwrite {
         let (name, kind) = (&import.name, &known.kind);
@@ -85,5 +85,5 @@ fn join(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> Res
 
 /// What an import of this name made last time.
 fn known(context: &Context, name: &str) -> Result<Base> {
-    Ok(Place::new(&context.directory)?.base(name)?.unwrap_or_default())
+    Ok(TargetFolder::new(&context.directory)?.base(name)?.unwrap_or_default())
 }

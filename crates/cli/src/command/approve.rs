@@ -59,12 +59,12 @@ pub(crate) async fn approve(context: &Context, arguments: Approve) -> Result<Exi
     let fields = Input { words: arguments.field.clone(), input: arguments.fields.clone() };
     fields.read(&Value::Null)?;
     let host = command::open(context, StoreChoice::IfPresent)?;
-    let given = Given { edit, fields };
+    let given = AnswerArguments { edit, fields };
     telling::around(&host, approved(context, &host, &arguments, given)).await
 }
 
 /// What somebody wrote beside their yes.
-struct Given {
+struct AnswerArguments {
     edit: Option<Value>,
     fields: Input,
 }
@@ -73,7 +73,7 @@ async fn approved(
     context: &Context,
     host: &Host,
     arguments: &Approve,
-    given: Given,
+    given: AnswerArguments,
 ) -> Result<Exit> {
     let began = Instant::now();
     match yes(context, host, arguments, given).await {
@@ -95,7 +95,7 @@ async fn yes(
     context: &Context,
     host: &Host,
     arguments: &Approve,
-    given: Given,
+    given: AnswerArguments,
 ) -> Result<(QuestionRecord, Led), Stop> {
     let by = arguments.by.actor(context, host);
     let record = find::question(host, &by, &arguments.id).await?;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use haft::{IdentityFile, LoadOptions, Workspace};
 use haft_ledger::{
-    LogHead, Pins, Received, Verification, export, rebuild_store, receive, verify_folder_against,
-    verify_store_against,
+    ForeignRecord, LogHead, Pins, Verification, export, rebuild_store, receive,
+    verify_folder_against, verify_store_against,
 };
 use haft_model::{Code, Stop};
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ fn read(context: &Context, file: &Path) -> Result<Exit> {
         output::json(&serde_json::to_value(&records)?)?;
         return Ok(Exit::Done);
     }
-    for Received { kind, record, was, remarks } in &records {
+    for ForeignRecord { kind, record, was, remarks } in &records {
         let of = record.get("event_type").or(record.get("status")).or(record.get("tool_id"));
         let of = of.and_then(Value::as_str).unwrap_or_default();
         let was = was.as_ref().map(|was| format!(", written in {was}")).unwrap_or_default();

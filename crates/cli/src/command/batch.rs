@@ -9,7 +9,7 @@ use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_driver::BoxFuture;
 use haft_model::{Audience, Question, Reported, Situation};
-use haft_runtime::{BatchNews, Manner, Patience, Prompt, Released, Reply};
+use haft_runtime::{BatchNews, CallOptions, Patience, Prompt, Reply, ResultStream};
 use serde_json::json;
 use tokio::sync::Mutex;
 
@@ -51,12 +51,12 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let audience = Audience::of_call("cli", &actor);
     let tell = |question: &Question| command::call::announce(question, audience);
-    let manner = Manner {
+    let manner = CallOptions {
         patience: if arguments.no_wait { Patience::Leave } else { Patience::Wait },
         prompt: (somebody && !arguments.no_wait).then_some(&terminal as &dyn Prompt),
         tell: Some(&tell),
         cancel: interrupt::listen(),
-        ..Manner::default()
+        ..CallOptions::default()
     };
     match host.runtime().batch(batch, manner) {
         Ok(released) => {
@@ -76,7 +76,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
 async fn print(
     context: &Context,
     host: &Host,
-    mut released: Released<'_>,
+    mut released: ResultStream<'_>,
     ids: &[Option<String>],
     progress: bool,
 ) -> Result<Exit> {

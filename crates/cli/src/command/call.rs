@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use haft::Host;
 use haft_model::{Audience, Call, Code, Question, Trace};
-use haft_runtime::{Manner, Patience, Prompt, Receipt};
+use haft_runtime::{CallOptions, Patience, Prompt, Receipt};
 use serde_json::{Value, json};
 
 use crate::arguments::{Input, Wishes};
@@ -62,13 +62,13 @@ pub(super) async fn make(
     let at_hand = patience == Patience::Wait && somebody_is_here();
     let audience = Audience::of_call(call.channel, &call.actor);
     let tell = |question: &Question| announce(question, audience);
-    let manner = Manner {
+    let manner = CallOptions {
         patience,
         prompt: at_hand.then_some(&terminal as &dyn Prompt),
         tell: Some(&tell),
         cancel: interrupt::listen(),
         receipt: Receipt::Acknowledged,
-        ..Manner::default()
+        ..CallOptions::default()
     };
     let began = Instant::now();
     let tool = call.tool.clone();

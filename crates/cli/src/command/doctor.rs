@@ -1,7 +1,7 @@
 //! `haft doctor`: what is wrong with this machine or workspace, and the command that mends it.
 
 use anyhow::Result;
-use haft::{Degree, Examined, Host, StoreChoice};
+use haft::{Degree, DoctorFinding, Host, StoreChoice};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -19,7 +19,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let actor = who::caller(context, &host, arguments.actor);
     // Without its store there is nothing fine to be said of it.
     let is_open = unopened.is_none();
-    let mut found: Vec<Examined> = unopened.into_iter().collect();
+    let mut found: Vec<DoctorFinding> = unopened.into_iter().collect();
     let examined = host.examine(&actor).await.into_iter();
     found.extend(examined.filter(|one| is_open || one.what != "store"));
     found.extend(telling::examined(&host).await);
@@ -34,12 +34,12 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
 }
 
 /// The workspace; where its store cannot be opened, without it.
-fn opened(context: &Context) -> Result<(Host, Option<Examined>)> {
+fn opened(context: &Context) -> Result<(Host, Option<DoctorFinding>)> {
     match command::open(context, StoreChoice::IfPresent) {
         Ok(host) => Ok((host, None)),
         Err(fault) => {
             let host = command::open(context, StoreChoice::Memory)?;
-            let seen = Examined::new("store", Degree::Broken, format!("{fault:#}"));
+            let seen = DoctorFinding::new("store", Degree::Broken, format!("{fault:#}"));
             let known = fault.downcast_ref::<haft::Error>();
             let mend = match known {
                 Some(haft::Error::StoreMissing { .. } | haft::Error::StoreReplaced { .. }) => {
@@ -52,13 +52,13 @@ fn opened(context: &Context) -> Result<(Host, Option<Examined>)> {
     }
 }
 
-fn as_json(one: &Examined) -> Value {
+fn as_json(one: &DoctorFinding) -> Value {
     json!({
         "what": one.what, "state": one.degree.name(), "says": one.says, "mend": one.mend,
     })
 }
 
-fn show(found: &[Examined], broken: usize) -> Result<()> {
+fn show(found: &[DoctorFinding], broken: usize) -> Result<()> {
     let wide = found.iter().map(|one| one.what.chars().count()).max().unwrap_or_default();
     for one in found {
         let mark = match one.degree {

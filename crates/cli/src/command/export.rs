@@ -11,13 +11,13 @@ use crate::{Context, command, output};
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Whose format.
-    format: Wanted,
+    format: ExportFormat,
     /// Only these tools.
     tools: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Wanted {
+enum ExportFormat {
     /// OpenAI function tools.
     Openai,
     /// Anthropic tools.
@@ -56,11 +56,11 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         })
         .collect();
     let format = match arguments.format {
-        Wanted::Openai => Format::OpenAi,
-        Wanted::Anthropic => Format::Anthropic,
-        Wanted::Gemini => Format::Gemini,
-        Wanted::Mcp => Format::Mcp,
-        Wanted::AgentTool => Format::AgentTool,
+        ExportFormat::Openai => Format::OpenAi,
+        ExportFormat::Anthropic => Format::Anthropic,
+        ExportFormat::Gemini => Format::Gemini,
+        ExportFormat::Mcp => Format::Mcp,
+        ExportFormat::AgentTool => Format::AgentTool,
     };
     let exported = export(format, &offers);
     output::json(&exported.document)?;

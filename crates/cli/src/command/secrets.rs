@@ -16,7 +16,7 @@ use crate::{Context, command, prompt};
 #[derive(clap::Subcommand)]
 pub(crate) enum Arguments {
     /// Keep the value of a secret.
-    Set(Set),
+    Set(SetArguments),
     /// List the secrets, and who has a value of each.
     List,
     /// Forget the value of a secret.
@@ -24,7 +24,7 @@ pub(crate) enum Arguments {
 }
 
 #[derive(clap::Args)]
-pub(crate) struct Set {
+pub(crate) struct SetArguments {
     #[command(flatten)]
     which: Which,
     /// Take the value from standard input instead of asking for it.
@@ -63,7 +63,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     }
 }
 
-async fn set(context: &Context, Set { which, stdin }: Set) -> Result<Exit> {
+async fn set(context: &Context, SetArguments { which, stdin }: SetArguments) -> Result<Exit> {
     let holder = which.holder()?;
     let host = command::open(context, StoreChoice::Settings)?;
     let by = which.by.actor(context, &host);

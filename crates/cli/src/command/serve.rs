@@ -11,12 +11,12 @@ use haft::{GoverningStanding, Host, StoreChoice};
 use haft_contract::settings::{self, Sandbox};
 use haft_driver::BoxFuture;
 use haft_model::{Code, Stop};
-use haft_server::{Desk, Entrance, Limits, OAuth, Server};
+use haft_server::{ClientLimits, Desk, Entrance, HttpServer, OAuth};
 use serde_json::json;
 
 use crate::exit::Exit;
 use crate::{Context, command, interrupt, output, telling};
-use clients::Client;
+use clients::ClientSnippet;
 
 /// The most that a document of an authorization server takes.
 const LARGEST_DOCUMENT: usize = 1024 * 1024;
@@ -64,13 +64,13 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     if arguments.stdio {
         let stranger = host.runtime().world().people.stranger();
         haft_server::stdio(desk, stranger).await.map_err(|fault| anyhow!(fault))?;
-        let left = host.stop(Limits::default().patience).await;
+        let left = host.stop(ClientLimits::default().patience).await;
         telling::end(&host, spans).await;
         return ended(&host, left).await;
     }
     let written = host.workspace().settings().server.clone();
     let clients_log_in = written.oauth.is_some();
-    let mut limits = Limits::default();
+    let mut limits = ClientLimits::default();
     limits.connections = room::for_connections(limits.connections);
     limits.sessions.most = written.max_sessions;
     limits.sessions.per_actor = written.max_sessions_per_actor;
@@ -80,7 +80,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         limits,
     };
     let listen = arguments.listen.unwrap_or(written.listen);
-    let server = Server::open(desk, &listen, entrance).await?;
+    let server = HttpServer::open(desk, &listen, entrance).await?;
     let stop = interrupt::listen_as_service();
     begun(context, &host, &server, clients_log_in)?;
     let left = server.run(stop).await;
@@ -130,7 +130,7 @@ fn oauth(written: settings::OAuth) -> OAuth {
 }
 
 /// Says where we are, what there is, what is wrong, and how to point a client at us.
-fn begun(context: &Context, host: &Host, server: &Server, clients_log_in: bool) -> Result<()> {
+fn begun(context: &Context, host: &Host, server: &HttpServer, clients_log_in: bool) -> Result<()> {
     let mut address = server.address();
     if address.ip().is_unspecified() {
         address.set_ip(match address.is_ipv4() {
@@ -145,7 +145,7 @@ fn begun(context: &Context, host: &Host, server: &Server, clients_log_in: bool) 
     let of = |severity: &str| notices.iter().filter(|notice| notice.severity == severity).count();
     let (errors, warnings) = (of("error"), of("warning"));
     let confined = workspace.settings().workspace.sandbox == Sandbox::On;
-    let client = Client { url: &mcp, token: server.wants_token() && !clients_log_in };
+    let client = ClientSnippet { url: &mcp, token: server.wants_token() && !clients_log_in };
     if context.json {
         return output::json_line(&json!({
             "mcp": mcp,

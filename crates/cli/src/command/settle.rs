@@ -3,7 +3,7 @@
 use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_model::{InvocationId, Stop};
-use haft_runtime::Settled;
+use haft_runtime::ManualResolution;
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -34,8 +34,8 @@ enum Effect {
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let host = command::open(context, StoreChoice::IfPresent)?;
     let (what, state, words) = match arguments.effect {
-        Effect::Committed => (Settled::Committed, "committed", "took effect"),
-        Effect::Absent => (Settled::Absent, "not_committed", "did not take effect"),
+        Effect::Committed => (ManualResolution::Committed, "committed", "took effect"),
+        Effect::Absent => (ManualResolution::Absent, "not_committed", "did not take effect"),
     };
     let id = match settle(context, &host, &arguments, what).await {
         Ok(id) => id,
@@ -53,7 +53,7 @@ async fn settle(
     context: &Context,
     host: &Host,
     arguments: &Arguments,
-    what: Settled,
+    what: ManualResolution,
 ) -> Result<InvocationId, Stop> {
     let by = arguments.by.actor(context, host);
     let id = find::run(host, &arguments.id).await?.invocation_id;

@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     };
     let root = host.workspace().root().to_owned();
     let mut readiness = Readiness::load(&root)?;
-    let mut walk = Walk {
+    let mut walk = SetupRun {
         provision,
         consent: match (arguments.yes, std::io::stdin().is_terminal()) {
             (true, _) => Consent::Given,
@@ -73,13 +73,13 @@ enum Consent {
 }
 
 /// The way to a driver that is ready. Where it ends is where somebody has to go on.
-struct Walk {
+struct SetupRun {
     provision: Provision,
     consent: Consent,
     record: DriverRecord,
 }
 
-impl Walk {
+impl SetupRun {
     async fn all(&mut self) -> Result<(), Stop> {
         self.install().await?;
         self.record.installed = true;

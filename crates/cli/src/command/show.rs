@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use haft::StoreChoice;
-use haft_catalog::{DriverStates, Entry, Seen};
+use haft_catalog::{CatalogEntry, DriverStates, DriverSummary};
 use haft_model::{EffectProfile, FactRule, Tri};
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     Ok(Exit::Done)
 }
 
-fn show(entry: &Entry, states: &DriverStates) -> Result<()> {
+fn show(entry: &CatalogEntry, states: &DriverStates) -> Result<()> {
     let contract = &entry.contract;
     let tool = &contract.tool;
     let effects = &contract.effects;
@@ -85,7 +85,7 @@ fn show(entry: &Entry, states: &DriverStates) -> Result<()> {
             binding.driver.kind.to_string(),
             binding.driver.version.to_string(),
             binding.units.map_or("-".into(), |units| units.to_string()),
-            Seen::new(binding, states).line(),
+            DriverSummary::new(binding, states).line(),
         ]);
     }
     table.print()

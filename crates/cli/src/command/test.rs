@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
-use haft_catalog::{Binding, Entry};
+use haft_catalog::{Binding, CatalogEntry};
 use haft_contract::Example;
 use haft_driver::conformance::differs;
 use haft_driver::{BoxFuture, Cancel};
 use haft_model::{Actor, Call, Code, Envelope, Question, Situation, Tri};
-use haft_runtime::{Manner, Patience, Prompt, Reply};
+use haft_runtime::{CallOptions, Patience, Prompt, Reply};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 }
 
 /// What came of one example with one driver.
-struct Tried {
+struct ExampleResult {
     tool: String,
     example: String,
     driver: String,
@@ -44,7 +44,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let host = command::open(context, StoreChoice::Memory)?;
     let workspace = host.workspace();
     let snapshot = workspace.snapshot();
-    let chosen: Vec<Arc<Entry>> = match &arguments.tool {
+    let chosen: Vec<Arc<CatalogEntry>> = match &arguments.tool {
         Some(name) => match snapshot.find(name) {
             Some(entry) => vec![entry.clone()],
             None => return output::stop(&command::unknown(&workspace, name), context.json),
@@ -77,7 +77,12 @@ struct Trial<'h> {
 }
 
 impl Trial<'_> {
-    async fn tries(&self, entry: &Entry, example: &Example, binding: &Binding) -> Tried {
+    async fn tries(
+        &self,
+        entry: &CatalogEntry,
+        example: &Example,
+        binding: &Binding,
+    ) -> ExampleResult {
         let tool = entry.contract.key().to_string();
         let driver = binding.driver.id.clone();
         let changes = entry.contract.effects.facts.read_only != Tri::Yes;
@@ -91,17 +96,17 @@ impl Trial<'_> {
                 call.pinned = Some(driver.clone());
                 call.channel = "cli";
                 call.native = vec![json!({ "source": "cli", "id": "test" })];
-                let manner = Manner {
+                let manner = CallOptions {
                     // Nobody is there who would fill in a form of a backend.
                     patience: Patience::Leave,
                     prompt: Some(self),
                     cancel: self.cancel.clone(),
-                    ..Manner::default()
+                    ..CallOptions::default()
                 };
                 held(&self.host.runtime().call(call, manner).await, example.output.as_ref())
             }
         };
-        Tried { tool, example: example.name.clone(), driver: driver.to_string(), came }
+        ExampleResult { tool, example: example.name.clone(), driver: driver.to_string(), came }
     }
 }
 
@@ -134,8 +139,8 @@ fn held(envelope: &Envelope, expected: Option<&Value>) -> Came {
     differs(expected, &given).map_or(Came::Ok, Came::Failed)
 }
 
-fn report(context: &Context, tried: &[Tried]) -> Result<Exit> {
-    let word = |tried: &Tried| match &tried.came {
+fn report(context: &Context, tried: &[ExampleResult]) -> Result<Exit> {
+    let word = |tried: &ExampleResult| match &tried.came {
         Came::Ok => ("ok", None),
         Came::Failed(why) => ("failed", Some(why.clone())),
         Came::Skipped(why) => ("skipped", Some(why.clone())),

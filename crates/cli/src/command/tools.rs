@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
-use haft_catalog::{Entry, Index, Outlook};
+use haft_catalog::{CatalogEntry, Index, Outlook};
 use haft_model::{Actor, Date};
 use serde_json::{Value, json};
 
@@ -29,20 +29,20 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let workspace = host.workspace();
     let actor = who::caller(context, &host, arguments.actor);
     let today = command::today();
-    let found: Vec<(Arc<Entry>, Option<f64>)> = if arguments.words.is_empty() {
+    let found: Vec<(Arc<CatalogEntry>, Option<f64>)> = if arguments.words.is_empty() {
         workspace.snapshot().entries().map(|entry| (entry.clone(), None)).collect()
     } else {
         let index = Index::new(workspace.snapshot());
         let found = index.search(&arguments.words.join(" "), arguments.limit, |_| true);
         found.into_iter().map(|hit| (hit.found, Some(f64::from(hit.score)))).collect()
     };
-    let mut rows: Vec<Row> = Vec::with_capacity(found.len());
+    let mut rows: Vec<ToolRow> = Vec::with_capacity(found.len());
     for (entry, score) in &found {
-        rows.push(Row::new(&host, &actor, entry, *score, today).await);
+        rows.push(ToolRow::new(&host, &actor, entry, *score, today).await);
     }
     let broken = if arguments.words.is_empty() { workspace.broken() } else { Vec::new() };
     if context.json {
-        let mut tools: Vec<Value> = rows.iter().map(Row::json).collect();
+        let mut tools: Vec<Value> = rows.iter().map(ToolRow::json).collect();
         tools.extend(broken.iter().map(|broken| {
             json!({
                 "id": broken.id, "state": "invalid", "reason": broken.reason, "file": broken.file,
@@ -73,27 +73,27 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
 }
 
 /// One contract in the list.
-struct Row<'a> {
-    entry: &'a Entry,
+struct ToolRow<'a> {
+    entry: &'a CatalogEntry,
     score: Option<f64>,
     state: &'static str,
     reason: Option<String>,
     outlook: Outlook,
 }
 
-impl<'a> Row<'a> {
+impl<'a> ToolRow<'a> {
     async fn new(
         host: &Host,
         actor: &Actor,
-        entry: &'a Entry,
+        entry: &'a CatalogEntry,
         score: Option<f64>,
         today: Date,
-    ) -> Row<'a> {
+    ) -> ToolRow<'a> {
         let states = host.driver_states(entry, actor).await;
         let outlook = Outlook { states, ..Outlook::default() };
         let workspace = host.workspace();
         let (state, reason) = workspace.snapshot().standing(entry, actor, today, &outlook);
-        Row { entry, score, state, reason, outlook }
+        ToolRow { entry, score, state, reason, outlook }
     }
 
     fn cells(&self) -> Vec<String> {

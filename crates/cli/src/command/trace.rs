@@ -6,7 +6,7 @@ use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_ledger::Story;
 use haft_model::{Code, Content, Envelope, Stop};
-use haft_runtime::Told;
+use haft_runtime::TraceView;
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -53,7 +53,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     Ok(Exit::Done)
 }
 
-async fn tell(host: &Host, given: &str) -> Result<Told, Stop> {
+async fn tell(host: &Host, given: &str) -> Result<TraceView, Stop> {
     let run = find::run(host, given).await?;
     host.runtime().tell(&run.invocation_id).await
 }

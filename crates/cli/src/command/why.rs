@@ -135,7 +135,7 @@ fn step_fails(step: &str, text: &str, stop: &Stop) -> Result<()> {
     }
 }
 
-fn limits_text(limits: &haft_model::Limits) -> String {
+fn limits_text(limits: &haft_model::CallLimits) -> String {
     match limits.retry {
         Some(retry) => format!("{} ms, at most {} attempts", limits.timeout_ms, retry.max_attempts),
         None => format!("{} ms, one attempt", limits.timeout_ms),

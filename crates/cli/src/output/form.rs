@@ -1,12 +1,12 @@
 //! A form that a backend wants filled in, in words. They are the backend's, and shown as such.
 
-use haft_model::Form;
+use haft_model::ElicitationForm;
 use serde_json::Value;
 
 use super::visible;
 
 /// Its lines: what the backend says, and each field with what it takes.
-pub(crate) fn form(form: &Form) -> Vec<String> {
+pub(crate) fn form(form: &ElicitationForm) -> Vec<String> {
     let said = visible(&form.message).replace('\n', "\n  | ");
     let mut lines = vec!["  the backend says:".to_owned(), format!("  | {said}")];
     for (name, field, required) in form.fields() {

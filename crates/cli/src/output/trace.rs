@@ -10,7 +10,7 @@ mod undoing;
 use anyhow::Result;
 use haft_ledger::{Attempt, Cancel, Judgement, QuestionRecord, Story};
 use haft_model::{Decision, Envelope, Timestamp, Verdict};
-use haft_runtime::{ShownInputs, Told};
+use haft_runtime::{ShownInputs, TraceView};
 
 use super::{
     Table, clock, decision::mark, decision::opinions, effect_words, line, needs, span, visible,
@@ -23,19 +23,19 @@ const SHOWN: usize = 12;
 const REPORTS: usize = 20;
 
 /// A call with everything that is known of it, on a page.
-struct Page<'a> {
+struct TracePage<'a> {
     story: &'a Story,
     envelope: Option<&'a Envelope>,
     inputs: &'a ShownInputs,
 }
 
 /// Prints everything that is known of a call.
-pub(crate) fn trace(told: &Told) -> Result<()> {
-    let Told { story, envelope, inputs } = told;
-    Page { story, envelope: envelope.as_ref(), inputs }.show()
+pub(crate) fn trace(told: &TraceView) -> Result<()> {
+    let TraceView { story, envelope, inputs } = told;
+    TracePage { story, envelope: envelope.as_ref(), inputs }.show()
 }
 
-impl Page<'_> {
+impl TracePage<'_> {
     fn show(&self) -> Result<()> {
         self.head()?;
         if !self.story.phases.is_empty() {

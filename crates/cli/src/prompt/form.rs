@@ -1,6 +1,6 @@
 //! Filling in a backend's form at the terminal.
 
-use haft_model::{Form, Question};
+use haft_model::{ElicitationForm, Question};
 use haft_runtime::Reply;
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::output;
 
 impl Terminal<'_> {
     /// Asks until the form is filled in or declined, or the person leaves it to the inbox.
-    pub(super) async fn fill_in(&self, question: &Question, form: &Form) {
+    pub(super) async fn fill_in(&self, question: &Question, form: &ElicitationForm) {
         output::remark(format!("\n\x1b[1;33m?\x1b[0m {}", output::visible(&question.summary)));
         output::form(form).iter().for_each(output::remark);
         loop {
@@ -40,7 +40,7 @@ impl Terminal<'_> {
 }
 
 /// What the person types for each field; nothing leaves it out.
-async fn fields(form: &Form) -> Option<Value> {
+async fn fields(form: &ElicitationForm) -> Option<Value> {
     let mut filled = Map::new();
     for (name, field, _) in form.fields() {
         let words = format!("{} ({}): ", output::visible(name), output::takes(field));

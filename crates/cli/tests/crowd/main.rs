@@ -15,7 +15,7 @@ use std::time::Duration;
 use haft::{Host, HostOptions, Launcher, LoadOptions, Workspace};
 use haft_driver::Cancel;
 use haft_model::{Call, Code};
-use haft_runtime::Manner;
+use haft_runtime::CallOptions;
 use haft_testkit::Folder;
 use serde_json::json;
 
@@ -101,7 +101,7 @@ async fn of_a_hundred_calls_half_of_them_called_off_nothing_is_left() {
         let (host, cancel) = (Arc::clone(&host), cancel.clone());
         tokio::spawn(async move {
             let call = Call::new(host.actor("agent:crowd"), tool, json!({ "number": number }));
-            host.runtime().call(call, Manner { cancel, ..Manner::default() }).await
+            host.runtime().call(call, CallOptions { cancel, ..CallOptions::default() }).await
         })
     };
     let (wish, none) = (Cancel::new(), Cancel::new());

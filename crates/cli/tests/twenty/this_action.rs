@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft::{Host, HostOptions};
 use haft_model::{Call, ResultStatus};
-use haft_runtime::{Manner, Patience, StoppedClock};
+use haft_runtime::{CallOptions, Patience, StoppedClock};
 use haft_testkit::{Backend, Folder, Keys, Served};
 use serde_json::{Value, json};
 
@@ -153,7 +153,7 @@ fn test_08_c_approval_is_for_this_action_and_lapses() {
         let options = HostOptions { clock, ..HostOptions::default() };
         crate::stage::done(&folder, "accept --all");
         let host = Host::open(folder.path(), options).unwrap();
-        let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+        let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
         let call = Call::new(host.actor("agent:coder"), "pay", json!({"amount": 5}));
         let asked = host.runtime().call(call, manner).await;
         host.flush().await.unwrap();

@@ -7,7 +7,7 @@ use haft_model::{ActionId, Approval, Requires, Risk};
 
 use crate::Action;
 
-struct Row {
+struct StandardRow {
     id: &'static str,
     approval: &'static str,
     risk: Risk,
@@ -23,17 +23,17 @@ const fn row(
     risk: Risk,
     mutates: &'static [&'static str],
     description: &'static str,
-) -> Row {
-    Row { id, approval, risk, mutates, network: &[], events: &[], description }
+) -> StandardRow {
+    StandardRow { id, approval, risk, mutates, network: &[], events: &[], description }
 }
 
-const ROWS: [Row; 10] = [
+const ROWS: [StandardRow; 10] = [
     row("storage:read", "auto", Risk::READ, &[], "Reads what is stored."),
-    Row {
+    StandardRow {
         events: &["write"],
         ..row("storage:write", "auto", Risk::SCOPED_WRITE, &["storage:*"], "Stores something.")
     },
-    Row {
+    StandardRow {
         events: &["write", "commit-completed"],
         ..row("storage:commit", "auto", Risk::SCOPED_WRITE, &["storage:*"], "Records a change.")
     },
@@ -45,7 +45,7 @@ const ROWS: [Row; 10] = [
         "Sends recorded changes elsewhere.",
     ),
     row("sandbox:execute", "on-mutate", Risk::EXTERNAL, &["sandbox:*"], "Runs code."),
-    Row {
+    StandardRow {
         network: &["*"],
         ..row(
             "sandbox:network-egress",

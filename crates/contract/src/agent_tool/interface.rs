@@ -14,7 +14,7 @@ use crate::read::{flag, json as to_json, list, owned, set, text, whole};
 use crate::shape::{check, documents};
 use crate::source::{Node, Value};
 use crate::tool::open_schema;
-use crate::{Report, Source, Tool, range, rules};
+use crate::{Report, Source, ToolManifest, range, rules};
 
 /// Where a contract's metadata keeps the interface that was applied to it.
 const KEPT_INTERFACE: &str = "agent-tool-interface";
@@ -91,7 +91,7 @@ pub(crate) fn read_interface(
 
 impl Interface {
     /// Whether this is about a tool: by the id its declaration gave it, or by its key.
-    pub fn describes(&self, tool: &Tool) -> bool {
+    pub fn describes(&self, tool: &ToolManifest) -> bool {
         let declared = tool.metadata.get(KEPT).and_then(|kept| kept.get("tool_id"));
         if declared.and_then(Json::as_str) == Some(&self.tool_id) {
             return true;
@@ -104,7 +104,7 @@ impl Interface {
 
 /// A tool with what its interface says. What the tool left open is filled in, and where both speak
 /// the stricter holds, so nothing the tool says is ever loosened.
-pub fn apply(interface: &Interface, tool: &Tool) -> Tool {
+pub fn apply(interface: &Interface, tool: &ToolManifest) -> ToolManifest {
     let mut tool = tool.clone();
     if let Some(limit) = interface.timeout_ms {
         tool.timeout_ms = if names_no_deadline(&tool) { limit } else { tool.timeout_ms.min(limit) };
@@ -131,7 +131,7 @@ pub fn apply(interface: &Interface, tool: &Tool) -> Tool {
     tool
 }
 
-fn extras(interface: &Interface, tool: &mut Tool) {
+fn extras(interface: &Interface, tool: &mut ToolManifest) {
     let extras = &mut tool.extras;
     let more = interface.aliases.iter().filter(|alias| !extras.aliases.contains(alias));
     let more: Vec<String> = more.cloned().collect();
@@ -160,7 +160,7 @@ fn extras(interface: &Interface, tool: &mut Tool) {
 }
 
 /// A declaration has no field for a deadline, so the default it was given is nobody's word.
-fn names_no_deadline(tool: &Tool) -> bool {
+fn names_no_deadline(tool: &ToolManifest) -> bool {
     tool.metadata.get(KEPT).is_some() && tool.metadata.get(KEPT_INTERFACE).is_none()
 }
 

@@ -4,24 +4,24 @@ use haft_model::{Approval, FactRule, Lifecycle, LifecycleDates, Requires, ToolKe
 use serde_json::{Value as Json, json};
 
 use super::{Interface, apply, to_declaration};
-use crate::extras::{Concurrency, Extras, Imported, StatedFacts};
+use crate::extras::{Concurrency, Extras, ImportSource, StatedFacts};
 use crate::foreign::probe::{FILE, read, said, tool};
-use crate::{Example, Manifest, Tool};
+use crate::{Example, ParsedManifest, ToolManifest};
 
 fn interface(record: &Json) -> Interface {
     let reading = read(&record.to_string());
     match reading.manifest {
-        Some(Manifest::Interface(interface)) => (*interface).clone(),
+        Some(ParsedManifest::Interface(interface)) => (*interface).clone(),
         other => panic!("{other:?} {:?}", reading.diagnostics),
     }
 }
 
-fn same(left: &Tool, right: &Tool) {
+fn same(left: &ToolManifest, right: &ToolManifest) {
     assert_eq!(format!("{left:#?}"), format!("{right:#?}"));
 }
 
-fn bare(key: ToolKey, version: &str) -> Tool {
-    Tool::bare(&FILE.into(), "forecast", key, version, "Tells the weather.")
+fn bare(key: ToolKey, version: &str) -> ToolManifest {
+    ToolManifest::bare(&FILE.into(), "forecast", key, version, "Tells the weather.")
 }
 
 fn whole_record() -> Json {
@@ -67,7 +67,7 @@ fn a_declaration_makes_a_whole_contract() {
         input: json!({ "place": place }),
         output: None,
     };
-    let expected = Tool {
+    let expected = ToolManifest {
         inputs: record["input_contract"]["model_input_schema"].clone(),
         outputs: record["output_contract"]["structured_schema"].clone(),
         examples: vec![example("example 1", "Graz"), example("wrapped", "Linz")],
@@ -81,7 +81,7 @@ fn a_declaration_makes_a_whole_contract() {
             max_inline_chars: Some(900),
             lifecycle: LifecycleDates { state: Lifecycle::Deferred, ..Default::default() },
             facts: StatedFacts { destructive: FactRule::Stated(true), ..Default::default() },
-            imported: Some(Imported {
+            imported: Some(ImportSource {
                 from: "openapi".into(),
                 source: "weather.json".into(),
                 name: None,
@@ -105,7 +105,7 @@ fn a_record_of_the_first_version_is_read() {
         "description": "Tells the weather.",
         "input_contract": { "schema": { "type": "object", "required": ["place"] } },
     });
-    let expected = Tool {
+    let expected = ToolManifest {
         inputs: json!({ "type": "object", "required": ["place"] }),
         metadata: json!({ "agent-tool": record }),
         ..bare(ToolKey::new("forecast", 1), "1.0.0")
@@ -131,7 +131,7 @@ fn what_is_read_is_kept_as_it_was_written() {
 	"schema_version": "0.2.0", "y": "line\nbreak\ttab", "z": "# not a comment: &a *b !c %d @e"
 }"##;
     let reading = read(text);
-    let Some(Manifest::Tool(tool)) = &reading.manifest else { panic!("{reading:?}") };
+    let Some(ParsedManifest::Tool(tool)) = &reading.manifest else { panic!("{reading:?}") };
     assert_eq!(to_declaration(tool), serde_json::from_str(text).ok());
     assert_eq!(to_declaration(&bare(ToolKey::new("a.b", 1), "1.0.0")), None);
 }
@@ -290,7 +290,7 @@ fn an_interface_never_loosens_what_the_tool_says() {
         "requires_user_interaction": false,
     });
     let interface = interface(&loose);
-    let expected = Tool {
+    let expected = ToolManifest {
         inputs: json!({
             "type": "object", "additionalProperties": false,
             "allOf": [{ "type": "object", "properties": { "next": { "$ref": "#" } } }],

@@ -9,12 +9,12 @@ use haft_model::{
 use serde_json::{Value as Json, json};
 
 use super::to_contract;
-use crate::Tool;
+use crate::ToolManifest;
 use crate::extras::{Compensation, Concurrency, DeclaredError, Extras, Idempotency};
 use crate::foreign::probe::{FILE, said, tool};
 
-fn bare(id: &str, name: &str, version: &str) -> Tool {
-    Tool::bare(&FILE.into(), name, ToolKey::new(id, 2), version, "Sends an offer.")
+fn bare(id: &str, name: &str, version: &str) -> ToolManifest {
+    ToolManifest::bare(&FILE.into(), name, ToolKey::new(id, 2), version, "Sends an offer.")
 }
 
 /// A record with what every one needs, and more.
@@ -54,7 +54,7 @@ fn a_contract_says_everything_it_says() {
                          "removal": "2027-01-01T00:00:00Z", "replacement": "crm.offer@3" },
         "owner": null,
     }));
-    let expected = Tool {
+    let expected = ToolManifest {
         inputs: record["inputSchema"].clone(),
         outputs: record["outputSchema"].clone(),
         requires: Some(Requires {

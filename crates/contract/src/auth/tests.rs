@@ -1,11 +1,11 @@
 //! Logins: what is read, and what is refused.
 
 use crate::trial::{check, good};
-use crate::{AuthFile, Flow, Handover, Manifest, TokenStore};
+use crate::{AuthFile, Flow, Handover, ParsedManifest, TokenStore};
 
 fn read(file: &str, frontmatter: &str) -> AuthFile {
     let manifest = good(file, frontmatter);
-    let Manifest::Auth(auth) = manifest else { panic!("{manifest:?}") };
+    let ParsedManifest::Auth(auth) = manifest else { panic!("{manifest:?}") };
     (*auth).clone()
 }
 

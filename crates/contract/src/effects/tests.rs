@@ -1,6 +1,6 @@
 //! Which words make which effects.
 
-use crate::{Contract, Manifest, Report, Source};
+use crate::{Contract, ParsedManifest, Report, Source};
 
 /// The effects of a tool with these lines, as one line of text.
 fn effects(lines: &str) -> String {
@@ -10,7 +10,9 @@ fn effects(lines: &str) -> String {
     );
     let source = Source::new("xx/TOOL.md", text);
     let reading = crate::read(&source, Report::new(&source));
-    let Some(Manifest::Tool(tool)) = reading.manifest else { panic!("{:?}", reading.diagnostics) };
+    let Some(ParsedManifest::Tool(tool)) = reading.manifest else {
+        panic!("{:?}", reading.diagnostics)
+    };
     let effects = Contract::new(tool, None).effects;
     let inferred: Vec<_> = effects.inferred.iter().map(|fact| fact.field).collect();
     let classes: Vec<_> = effects.classes.iter().map(|class| class.name()).collect();

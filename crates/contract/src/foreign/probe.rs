@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::{Diagnostic, Manifest, Reading, Report, Source, Tool};
+use crate::{Diagnostic, ParsedManifest, Reading, Report, Source, ToolManifest};
 
 /// The file that every probe pretends to be.
 pub(crate) const FILE: &str = "tools/probe.tool.json";
@@ -12,10 +12,10 @@ pub(crate) fn read(text: &str) -> Reading {
     crate::read(&source, Report::new(&source))
 }
 
-pub(crate) fn tool(record: &Json) -> Tool {
+pub(crate) fn tool(record: &Json) -> ToolManifest {
     let reading = read(&record.to_string());
     match reading.manifest {
-        Some(Manifest::Tool(tool)) => (*tool).clone(),
+        Some(ParsedManifest::Tool(tool)) => (*tool).clone(),
         other => panic!("{other:?} {:?}", reading.diagnostics),
     }
 }

@@ -30,12 +30,12 @@ pub fn resolve_chain(
     (chain, Vec::new())
 }
 
-type Files = BTreeMap<String, Arc<GovernanceFile>>;
+type GovernanceFiles = BTreeMap<String, Arc<GovernanceFile>>;
 
 fn parent(
     file: &GovernanceFile,
     chain: &[Arc<GovernanceFile>],
-    files: &Files,
+    files: &GovernanceFiles,
 ) -> Result<Option<Arc<GovernanceFile>>, Vec<Diagnostic>> {
     let Some(extends) = &file.extends else { return Ok(None) };
     let path = beside(file.file(), extends);

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use crate::governance::{GovernanceFile, merge, resolve_chain};
 use crate::trial::{check, good, reading};
-use crate::{Diagnostic, Manifest};
+use crate::{Diagnostic, ParsedManifest};
 
 const HEAD: &str =
     "schema: governance.workspace/v1\nname: shop\ntitle: Shop\ndescription: All.\nversion: 1.0.0";
 
 fn file(path: &str, rest: &str) -> Arc<GovernanceFile> {
     let manifest = good(path, &format!("{HEAD}\n{rest}"));
-    let Manifest::Governance(file) = manifest else { panic!("{manifest:?}") };
+    let ParsedManifest::Governance(file) = manifest else { panic!("{manifest:?}") };
     file
 }
 

@@ -20,7 +20,7 @@ pub struct Upstream {
 
 /// What the lock says of a tool that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sighted {
+pub enum UpstreamStanding {
     /// It is what was accepted.
     Known,
     /// Nobody had seen it, so it is accepted now.
@@ -33,22 +33,22 @@ pub enum Sighted {
 
 impl Lock {
     /// Takes note of a tool, `driver/tool`, as it was seen.
-    pub fn sight(&mut self, id: &str, digest: &Digest) -> Sighted {
+    pub fn sight(&mut self, id: &str, digest: &Digest) -> UpstreamStanding {
         if self.damaged {
-            return Sighted::Lost;
+            return UpstreamStanding::Lost;
         }
         match self.upstream.entry(id.to_owned()) {
             Slot::Vacant(free) => {
                 free.insert(Upstream { digest: digest.clone(), seen: None });
-                Sighted::New
+                UpstreamStanding::New
             }
             Slot::Occupied(mut known) if known.get().digest == *digest => {
                 known.get_mut().seen = None;
-                Sighted::Known
+                UpstreamStanding::Known
             }
             Slot::Occupied(mut known) => {
                 known.get_mut().seen = Some(digest.clone());
-                Sighted::Changed
+                UpstreamStanding::Changed
             }
         }
     }
@@ -93,15 +93,15 @@ mod tests {
             read
         };
         let mut lock = Lock::default();
-        assert_eq!(lock.sight("d/t", &first), Sighted::New);
+        assert_eq!(lock.sight("d/t", &first), UpstreamStanding::New);
         lock = again(&lock);
-        assert_eq!(lock.sight("d/t", &first), Sighted::Known);
-        assert_eq!(lock.sight("d/t", &second), Sighted::Changed);
+        assert_eq!(lock.sight("d/t", &first), UpstreamStanding::Known);
+        assert_eq!(lock.sight("d/t", &second), UpstreamStanding::Changed);
         lock = again(&lock);
         lock.accept_upstream("d/t");
         lock.accept_upstream("d/other");
-        assert_eq!(lock.sight("d/t", &second), Sighted::Known);
-        assert_eq!(again(&lock).sight("d/t", &first), Sighted::Changed);
-        assert_eq!(Lock::unreadable().sight("d/t", &first), Sighted::Lost);
+        assert_eq!(lock.sight("d/t", &second), UpstreamStanding::Known);
+        assert_eq!(again(&lock).sight("d/t", &first), UpstreamStanding::Changed);
+        assert_eq!(Lock::unreadable().sight("d/t", &first), UpstreamStanding::Lost);
     }
 }

@@ -8,9 +8,9 @@ use crate::source::Node;
 use crate::{Report, rules};
 
 /// A kind, and the parameters it cannot do without.
-type Kind = (&'static str, &'static [&'static str]);
+type ConditionKind = (&'static str, &'static [&'static str]);
 
-const CONDITIONS: &[Kind] = &[
+const CONDITIONS: &[ConditionKind] = &[
     ("during-business-hours", &["timezone"]),
     ("ip-range", &["cidr"]),
     ("mfa-recent", &["within_seconds"]),
@@ -18,13 +18,13 @@ const CONDITIONS: &[Kind] = &[
     ("signed-by", &["role"]),
 ];
 
-const REQUIREMENTS: &[Kind] = &[
+const REQUIREMENTS: &[ConditionKind] = &[
     ("mfa-recent", &["within_seconds"]),
     ("approval-from", &["role", "count"]),
     ("signed-by", &["role"]),
 ];
 
-const LIMITS: &[Kind] = &[
+const LIMITS: &[ConditionKind] = &[
     ("max-concurrent-sandboxes", &[]),
     ("rate-tool-calls", &["per"]),
     ("max-egress-bytes-per-day", &[]),
@@ -73,7 +73,7 @@ fn lifetime(grant: &Node, report: &mut Report) {
     }
 }
 
-fn kinds(nodes: &[Node], known: &[Kind], rule: &Rule, so: &str, report: &mut Report) {
+fn kinds(nodes: &[Node], known: &[ConditionKind], rule: &Rule, so: &str, report: &mut Report) {
     for node in nodes {
         let Some(stated) = node.get("kind") else { continue };
         let Some(kind) = stated.text() else { continue };

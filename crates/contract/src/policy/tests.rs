@@ -5,7 +5,7 @@ use haft_model::{
 };
 use serde_json::json;
 
-use crate::Manifest;
+use crate::ParsedManifest;
 use crate::trial::{check, good, reading};
 
 const FILE: &str = ".policy/team/POLICY.md";
@@ -34,7 +34,7 @@ requirements: [{ kind: mfa-recent, within_seconds: 900, applies_to: [storage:com
 defaults: { sandbox: { read_only: true } }
 metadata: { acme: { reviewed: true } }"#,
     );
-    let Manifest::Policy(policy) = manifest else { panic!("{manifest:?}") };
+    let ParsedManifest::Policy(policy) = manifest else { panic!("{manifest:?}") };
     let action = |action: &str, scope: Option<&str>| ActionGrant {
         action: action.into(),
         scope: scope.map(str::to_owned),
@@ -91,7 +91,7 @@ metadata: { acme: { reviewed: true } }"#,
 #[test]
 fn a_policy_that_says_nothing_denies_and_is_known_by_its_file() {
     let reading = reading(FILE, "schema: policy/v1");
-    let Some(Manifest::Policy(policy)) = reading.manifest else { panic!("{reading:?}") };
+    let Some(ParsedManifest::Policy(policy)) = reading.manifest else { panic!("{reading:?}") };
     assert_eq!(*policy, Policy { id: FILE.into(), ..Policy::default() });
 }
 

@@ -2,15 +2,15 @@
 
 use haft_model::{Budget, PolicyRule, Risk, RuleDecision, Signer};
 
-use crate::Manifest;
+use crate::ParsedManifest;
 use crate::trial::{check, good, reading};
 
 const FILE: &str = "policies/big-spend/POLICY.md";
 
 const HEAD: &str = "schema: agentgovernance/v1\ndoctype: policy\nslug: big-spend\nversion: 1.0.0";
 
-fn rule(manifest: Manifest) -> PolicyRule {
-    let Manifest::PolicyRule(rule) = manifest else { panic!("{manifest:?}") };
+fn rule(manifest: ParsedManifest) -> PolicyRule {
+    let ParsedManifest::PolicyRule(rule) = manifest else { panic!("{manifest:?}") };
     (*rule).clone()
 }
 

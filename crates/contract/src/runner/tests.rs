@@ -1,7 +1,7 @@
 //! Runners: in a file of their own, and inside a driver.
 
 use crate::trial::{check, good};
-use crate::{Kind, Manifest};
+use crate::{ManifestKind, ParsedManifest};
 
 #[test]
 fn a_runner_may_stand_in_a_file_of_its_own() {
@@ -9,7 +9,7 @@ fn a_runner_may_stand_in_a_file_of_its_own() {
         "RUNNER.md",
         "engine: sandbox\nimage: node-22\nneeds: { language: node, native: [ffmpeg], npm: [\"left-pad@1\"], pip: [] }\nlimits: { memory_mb: 256, timeout_ms: 600000, cpu_ms: 1 }",
     );
-    assert!(matches!(manifest, Manifest::Block(Kind::Runner)));
+    assert!(matches!(manifest, ParsedManifest::Block(ManifestKind::Runner)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::sandbox::mount_point;
 use crate::trial::{check, good};
-use crate::{Kind, Manifest};
+use crate::{ManifestKind, ParsedManifest};
 
 const FILE: &str = "SANDBOX.md";
 
@@ -27,7 +27,7 @@ policy: [{ file: ./POLICY.md }]
 lifecycle: { pause_after_idle: idle-600, destroy_on: workspace-close }
 read_only: false"#,
     );
-    assert!(matches!(manifest, Manifest::Block(Kind::Sandbox)));
+    assert!(matches!(manifest, ParsedManifest::Block(ManifestKind::Sandbox)));
 }
 
 #[test]

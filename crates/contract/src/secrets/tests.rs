@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::trial::{check, good};
-use crate::{Exposure, Grantee, Manifest, SecretAudit, SecretEntry, SecretKind, SecretsFile};
+use crate::{Exposure, Grantee, ParsedManifest, SecretAudit, SecretEntry, SecretKind, SecretsFile};
 
 const FILE: &str = ".secrets/SECRETS.md";
 
@@ -33,7 +33,7 @@ secrets:
     description: One text.
     access: { bind: [{ role: agent }] }",
     );
-    let Manifest::Secrets(file) = manifest else { panic!("{manifest:?}") };
+    let ParsedManifest::Secrets(file) = manifest else { panic!("{manifest:?}") };
     let role = |role: &str| Grantee::Role(role.into());
     let expected = SecretsFile {
         file: FILE.into(),

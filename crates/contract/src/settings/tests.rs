@@ -141,7 +141,7 @@ fn full() -> Settings {
             payloads: "s3://bakery-payloads/haft".into(),
             identity_file: Some("/var/lib/bakery/store.json".into()),
         },
-        server: Server {
+        server: ServerSettings {
             listen: "0.0.0.0:8443".into(),
             hosts: BTreeSet::from(["tools.bakery.example".into()]),
             oauth: Some(OAuth {
@@ -199,7 +199,7 @@ fn full() -> Settings {
             content: true,
             commands: true,
         },
-        limits: Limits {
+        limits: LimitSettings {
             drivers: vec![DriverLimit { driver: "oven-*".into(), max_parallel: 2 }],
             rest: RestLimit { failures: 3, pause_ms: 30_000 },
             form_ms: Some(1000),
@@ -315,7 +315,7 @@ rates = [{ tool = "*", per = "week", value = 1 }, { tool = "*", per = "day", val
         workspace: Workspace { name: Some("bakery".into()), ..Workspace::default() },
         store: Store { payloads: "file:p".into(), ..Store::default() },
         rules: vec![Rule { tool: Some("oven.*".into()), ..rule(Verdict::Deny) }],
-        limits: Limits {
+        limits: LimitSettings {
             rates: vec![RateLimit {
                 tool: "*".into(),
                 driver: None,
@@ -323,7 +323,7 @@ rates = [{ tool = "*", per = "week", value = 1 }, { tool = "*", per = "day", val
                 value: 1,
                 scope: RateScope::Workspace,
             }],
-            ..Limits::default()
+            ..LimitSettings::default()
         },
         ..Settings::default()
     };

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use crate::diagnostic::{Report, Rule, suggestion};
-use crate::shape::form::Form;
+use crate::shape::form::TextFormat;
 use crate::shape::kind::one_of;
 use crate::shape::strangers::stranger;
 use crate::shape::{Field, Need, Shape, Takes};
-use crate::source::{Entry, Node, Source, Value};
+use crate::source::{MapEntry, Node, Source, Value};
 
 /// Reports every way in which a map differs from its shape. `code` is the rule of whatever holds it.
 pub fn check(node: &Node, shape: &Shape, code: &'static str, report: &mut Report) {
@@ -47,7 +47,12 @@ pub(super) fn fits(node: &Node, takes: &Takes) -> bool {
 }
 
 /// Holds one entry against its field. `around` is the rule of whatever holds it.
-pub(crate) fn field_value(entry: &Entry, field: &Field, around: &'static str, report: &mut Report) {
+pub(crate) fn field_value(
+    entry: &MapEntry,
+    field: &Field,
+    around: &'static str,
+    report: &mut Report,
+) {
     let code = code_of(field, around);
     if entry.value.value == Value::Null && field.need != Need::Required {
         if matches!(field.takes, Takes::Nullable(_)) {
@@ -142,7 +147,7 @@ fn text(
     }
 }
 
-fn formed(node: &Node, name: &str, form: &Form, code: &'static str, report: &mut Report) {
+fn formed(node: &Node, name: &str, form: &TextFormat, code: &'static str, report: &mut Report) {
     let Some(text) = node.text() else {
         let message = format!("`{name}` must be {}, not {}", form.what, node.kind());
         let help = form.pattern.is_some().then(|| form.help.to_owned());
@@ -206,7 +211,7 @@ fn repeated(node: &Node, name: &str, code: &'static str, report: &mut Report) {
 fn names(
     node: &Node,
     name: &str,
-    form: Option<&'static Form>,
+    form: Option<&'static TextFormat>,
     inner: &Takes,
     code: &'static str,
     report: &mut Report,

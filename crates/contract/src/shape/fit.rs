@@ -4,7 +4,7 @@ use serde_json::Number;
 
 use crate::shape::check::fits;
 use crate::shape::{Need, Shape, Takes};
-use crate::source::{Entry, Node, Span, Value};
+use crate::source::{MapEntry, Node, Span, Value};
 
 /// The fields of a map that fit its shape, with the shape's defaults for the others.
 ///
@@ -15,7 +15,7 @@ pub fn fitting(node: &Node, shape: &Shape) -> Node {
         let kept = written.and_then(|entry| part(&entry.value, &field.takes));
         let value = kept.or_else(|| default(field.need, &field.takes, &node.span))?;
         let key_span = written.map_or(node.span.clone(), |entry| entry.key_span.clone());
-        Some(Entry { key: field.name.into(), key_span, value })
+        Some(MapEntry { key: field.name.into(), key_span, value })
     });
     Node { value: Value::Map(entries.collect()), span: node.span.clone() }
 }

@@ -3,10 +3,10 @@
 pub mod settings;
 
 use haft_model::{Approval, parse_date, parse_duration, parse_timestamp};
-use haft_notation::{Fault, Path, Pattern, Template, ecma_fault, range};
+use haft_notation::{NotationFault, Path, Pattern, Template, ecma_fault, range};
 
 /// A kind of text.
-pub struct Form {
+pub struct TextFormat {
     /// What it is, for messages: "a tool id".
     pub what: &'static str,
     /// The pattern it fits.
@@ -14,14 +14,14 @@ pub struct Form {
     /// Fewest and most characters.
     pub length: (usize, usize),
     /// What a pattern cannot say.
-    pub also: fn(&str) -> Option<Fault>,
+    pub also: fn(&str) -> Option<NotationFault>,
     /// How to write one.
     pub help: &'static str,
 }
 
-impl Form {
+impl TextFormat {
     /// What is wrong with a text, if anything.
-    pub fn fault(&self, text: &str) -> Option<Fault> {
+    pub fn fault(&self, text: &str) -> Option<NotationFault> {
         let length = text.chars().count();
         let (least, most) = self.length;
         if length < least || length > most {
@@ -38,15 +38,15 @@ impl Form {
         (self.also)(text)
     }
 
-    fn refuse(&self, text: &str, detail: String) -> Fault {
+    fn refuse(&self, text: &str, detail: String) -> NotationFault {
         let shown: String = text.chars().take(80).collect();
-        Fault::new(format!("`{shown}` is not {}{detail}", self.what)).help(self.help)
+        NotationFault::new(format!("`{shown}` is not {}{detail}", self.what)).help(self.help)
     }
 }
 
 const ANY_LENGTH: (usize, usize) = (0, usize::MAX);
 
-const fn nothing(_: &str) -> Option<Fault> {
+const fn nothing(_: &str) -> Option<NotationFault> {
     None
 }
 
@@ -56,19 +56,23 @@ pub(crate) const fn pattern(
     source: &'static str,
     length: (usize, usize),
     help: &'static str,
-) -> Form {
-    Form { what, pattern: Some(Pattern::new(source)), length, also: nothing, help }
+) -> TextFormat {
+    TextFormat { what, pattern: Some(Pattern::new(source)), length, also: nothing, help }
 }
 
-const fn reader(what: &'static str, also: fn(&str) -> Option<Fault>, help: &'static str) -> Form {
-    Form { what, pattern: None, length: (1, usize::MAX), also, help }
+const fn reader(
+    what: &'static str,
+    also: fn(&str) -> Option<NotationFault>,
+    help: &'static str,
+) -> TextFormat {
+    TextFormat { what, pattern: None, length: (1, usize::MAX), also, help }
 }
 
 /// Text that is not empty.
-pub static FILLED: Form = reader("text", nothing, "write something");
+pub static FILLED: TextFormat = reader("text", nothing, "write something");
 
 /// A contract's id.
-pub static TOOL_ID: Form = pattern(
+pub static TOOL_ID: TextFormat = pattern(
     "a tool id",
     r"^[a-z0-9][a-z0-9.\-]*[a-z0-9]$",
     (2, 80),
@@ -76,7 +80,7 @@ pub static TOOL_ID: Form = pattern(
 );
 
 /// A name that models and clients see.
-pub static EXPOSED_NAME: Form = pattern(
+pub static EXPOSED_NAME: TextFormat = pattern(
     "a name for models",
     r"^[A-Za-z0-9_.\-]{1,64}$",
     ANY_LENGTH,
@@ -84,7 +88,7 @@ pub static EXPOSED_NAME: Form = pattern(
 );
 
 /// A driver's id.
-pub static DRIVER_ID: Form = pattern(
+pub static DRIVER_ID: TextFormat = pattern(
     "a driver id",
     r"^[a-z0-9][a-z0-9.\-]{1,79}$",
     ANY_LENGTH,
@@ -92,7 +96,7 @@ pub static DRIVER_ID: Form = pattern(
 );
 
 /// A CLI bundle's id.
-pub static CLI_ID: Form = pattern(
+pub static CLI_ID: TextFormat = pattern(
     "a bundle id",
     r"^[a-z0-9][a-z0-9\-]{1,63}$",
     ANY_LENGTH,
@@ -100,7 +104,7 @@ pub static CLI_ID: Form = pattern(
 );
 
 /// An action's id.
-pub static ACTION_ID: Form = pattern(
+pub static ACTION_ID: TextFormat = pattern(
     "an action id",
     r"^[a-z0-9][a-z0-9.-]*(:[a-z0-9][a-z0-9.-]*)?$",
     (2, 80),
@@ -108,23 +112,23 @@ pub static ACTION_ID: Form = pattern(
 );
 
 /// A version of a manifest.
-pub static VERSION: Form = Form {
+pub static VERSION: TextFormat = TextFormat {
     what: "a version",
     pattern: Some(Pattern::new(r"^\d+\.\d+\.\d+(?:[-+][\w.\-]+)?$")),
     length: ANY_LENGTH,
     also: |text| {
         (!range::is_version(text))
-            .then(|| Fault::new(format!("`{text}` is not a semantic version")))
+            .then(|| NotationFault::new(format!("`{text}` is not a semantic version")))
     },
     help: "write three numbers, as in `1.0.0`",
 };
 
 /// A range of versions, as npm reads them.
-pub static RANGE: Form = reader(
+pub static RANGE: TextFormat = reader(
     "a version range",
     |text| {
         range::parse(text).err().map(|_| {
-            Fault::new(format!("`{text}` is not a version range"))
+            NotationFault::new(format!("`{text}` is not a version range"))
                 .help("write a range as npm does: `^1.0.0`, `>=2.40 <3`, `1.x || 2.x`")
         })
     },
@@ -132,7 +136,7 @@ pub static RANGE: Form = reader(
 );
 
 /// A range of versions of a package, as npm or pip reads them.
-pub static PACKAGE_RANGE: Form = reader(
+pub static PACKAGE_RANGE: TextFormat = reader(
     "a version range",
     |text| {
         let read = range::parse(text).or_else(|_| range::parse_python(text));
@@ -142,7 +146,7 @@ pub static PACKAGE_RANGE: Form = reader(
 );
 
 /// One entry of `mutates`.
-pub static MUTATION: Form = pattern(
+pub static MUTATION: TextFormat = pattern(
     "a `<class>:<scope>` entry",
     r"^[a-z]+:[^\s]+$",
     ANY_LENGTH,
@@ -150,18 +154,18 @@ pub static MUTATION: Form = pattern(
 );
 
 /// An approval class.
-pub static APPROVAL: Form = Form {
+pub static APPROVAL: TextFormat = TextFormat {
     what: "an approval class",
     pattern: Some(Pattern::new(r"^(auto|always|on-mutate|policy:[A-Za-z0-9_./-]+)$")),
     length: ANY_LENGTH,
     also: |text| {
-        Approval::parse(text).is_none().then(|| Fault::new(format!("`{text}` is unknown")))
+        Approval::parse(text).is_none().then(|| NotationFault::new(format!("`{text}` is unknown")))
     },
     help: "use auto, on-mutate, always or policy:<name>",
 };
 
 /// A discovery tag.
-pub static TAG: Form = pattern(
+pub static TAG: TextFormat = pattern(
     "a tag",
     r"^[a-z0-9][a-z0-9-]*$",
     ANY_LENGTH,
@@ -169,7 +173,7 @@ pub static TAG: Form = pattern(
 );
 
 /// A tag of a driver.
-pub static SHORT_TAG: Form = pattern(
+pub static SHORT_TAG: TextFormat = pattern(
     "a tag",
     r"^[a-z0-9][a-z0-9\-]{0,63}$",
     ANY_LENGTH,
@@ -177,15 +181,15 @@ pub static SHORT_TAG: Form = pattern(
 );
 
 /// A currency.
-pub static CURRENCY: Form =
+pub static CURRENCY: TextFormat =
     pattern("a currency", r"^[A-Z]{3}$", ANY_LENGTH, "use three capital letters, as in `EUR`");
 
 /// An ISO 8601 duration.
-pub static DURATION: Form = reader(
+pub static DURATION: TextFormat = reader(
     "a duration",
     |text| {
         parse_duration(text).is_none().then(|| {
-            Fault::new(format!("`{text}` is not an ISO 8601 duration"))
+            NotationFault::new(format!("`{text}` is not an ISO 8601 duration"))
                 .help("write `PT10M` for ten minutes, `P7D` for a week")
         })
     },
@@ -193,11 +197,11 @@ pub static DURATION: Form = reader(
 );
 
 /// A UTC day.
-pub static DATE: Form = reader(
+pub static DATE: TextFormat = reader(
     "a date",
     |text| {
         parse_date(text).is_none().then(|| {
-            Fault::new(format!("`{text}` is not a date"))
+            NotationFault::new(format!("`{text}` is not a date"))
                 .help("write a UTC day, as in `2026-01-31`")
         })
     },
@@ -205,11 +209,11 @@ pub static DATE: Form = reader(
 );
 
 /// An instant.
-pub static DATE_TIME: Form = reader(
+pub static DATE_TIME: TextFormat = reader(
     "a date and time",
     |text| {
         parse_timestamp(text).is_none().then(|| {
-            Fault::new(format!("`{text}` is not an instant"))
+            NotationFault::new(format!("`{text}` is not an instant"))
                 .help("write `2026-01-31T12:00:00Z`, in UTC")
         })
     },
@@ -217,7 +221,7 @@ pub static DATE_TIME: Form = reader(
 );
 
 /// An absolute address.
-pub static URL: Form = pattern(
+pub static URL: TextFormat = pattern(
     "a URL",
     r"^[a-z][a-z0-9+.-]*://[^\s]+$",
     ANY_LENGTH,
@@ -227,7 +231,7 @@ pub static URL: Form = pattern(
 const WEB_PATTERN: &str = r"^https?://[^\s/$?#]+[^\s]*$";
 
 /// A web address.
-pub static WEB_URL: Form = pattern(
+pub static WEB_URL: TextFormat = pattern(
     "a web address",
     WEB_PATTERN,
     ANY_LENGTH,
@@ -235,7 +239,7 @@ pub static WEB_URL: Form = pattern(
 );
 
 /// Text with placeholders.
-pub static TEMPLATE: Form = Form {
+pub static TEMPLATE: TextFormat = TextFormat {
     what: "a template",
     pattern: None,
     length: ANY_LENGTH,
@@ -244,21 +248,22 @@ pub static TEMPLATE: Form = Form {
 };
 
 /// A path into an answer.
-pub static JSON_PATH: Form = reader(
+pub static JSON_PATH: TextFormat = reader(
     "a path",
     |text| Path::parse(text).err(),
     "a path is `$` followed by `.name`, `[0]`, `[*]` or `[?(@.key=='value')]`",
 );
 
 /// A regular expression with a group.
-pub static VERSION_PATTERN: Form = reader("a pattern", ecma_fault, "put the version in a group");
+pub static VERSION_PATTERN: TextFormat =
+    reader("a pattern", ecma_fault, "put the version in a group");
 
 /// A JSON pointer.
-pub static POINTER: Form =
+pub static POINTER: TextFormat =
     pattern("a JSON pointer", r"^(/[^/]+)+$", ANY_LENGTH, "write `/card` or `/customer/email`");
 
 /// A name of an environment variable.
-pub static ENVIRONMENT_NAME: Form = pattern(
+pub static ENVIRONMENT_NAME: TextFormat = pattern(
     "the name of an environment variable",
     r"^[A-Z_][A-Z0-9_]*$",
     ANY_LENGTH,
@@ -266,7 +271,7 @@ pub static ENVIRONMENT_NAME: Form = pattern(
 );
 
 /// A slug of letters, digits and dashes.
-pub static SLUG: Form = pattern(
+pub static SLUG: TextFormat = pattern(
     "a slug",
     r"^[a-z][a-z0-9-]*[a-z0-9]$",
     (2, 64),
@@ -274,12 +279,12 @@ pub static SLUG: Form = pattern(
 );
 
 /// A path inside the workspace.
-pub static INSIDE: Form = reader(
+pub static INSIDE: TextFormat = reader(
     "a path inside the workspace",
     |text| {
         let escapes = text.starts_with('/') || text.split(['/', '\\']).any(|step| step == "..");
         escapes.then(|| {
-            Fault::new(format!("`{text}` leaves the workspace"))
+            NotationFault::new(format!("`{text}` leaves the workspace"))
                 .help("name a file below the workspace's root")
         })
     },

@@ -3,7 +3,7 @@
 use crate::diagnostic::{Report, Rule, suggestion};
 use crate::shape::check::breach;
 use crate::shape::{Shape, Strangers};
-use crate::source::{Entry, Node};
+use crate::source::{MapEntry, Node};
 
 /// Reports the fields that none of some shapes knows: for documents that several tables describe.
 /// Those in `others` have a rule of their own.
@@ -31,7 +31,7 @@ pub fn strangers(
 }
 
 /// Reports a field that a shape does not list. `around` is the rule of whatever holds it.
-pub(super) fn stranger(entry: &Entry, shape: &Shape, around: &'static str, report: &mut Report) {
+pub(super) fn stranger(entry: &MapEntry, shape: &Shape, around: &'static str, report: &mut Report) {
     if let Some(moved) = shape.moved.iter().find(|moved| moved.name == &*entry.key) {
         report
             .add(

@@ -27,12 +27,12 @@ pub enum Value {
     /// Values in order.
     List(Vec<Node>),
     /// Values by name, in the order written.
-    Map(Vec<Entry>),
+    Map(Vec<MapEntry>),
 }
 
 /// One name and its value in a map.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct MapEntry {
     /// The name.
     pub key: Box<str>,
     /// Where the name stands.
@@ -43,7 +43,7 @@ pub struct Entry {
 
 impl Node {
     /// The entries of a map; none for anything else.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[MapEntry] {
         match &self.value {
             Value::Map(entries) => entries,
             _ => &[],
@@ -59,7 +59,7 @@ impl Node {
     }
 
     /// The entry of this name.
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&MapEntry> {
         self.entries().iter().find(|entry| &*entry.key == key)
     }
 
@@ -188,7 +188,7 @@ impl Node {
                 Value::List(items.iter().map(|item| Node::from_json(item, span)).collect())
             }
             serde_json::Value::Object(map) => {
-                let entry = |(key, value): (&String, &serde_json::Value)| Entry {
+                let entry = |(key, value): (&String, &serde_json::Value)| MapEntry {
                     key: key.as_str().into(),
                     key_span: span.clone(),
                     value: Node::from_json(value, span),

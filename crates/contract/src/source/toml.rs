@@ -3,7 +3,7 @@
 use serde_json::Number;
 use toml_edit::{Document, Item, Table, Value as Toml};
 
-use crate::source::{Entry, Node, Source, Span, Value};
+use crate::source::{MapEntry, Node, Source, Span, Value};
 use crate::{Report, rules};
 
 /// Reads a stretch of a source as TOML.
@@ -28,7 +28,7 @@ fn table(table: &Table, around: Span) -> Node {
     let span = table.span().unwrap_or(around);
     let entries = table.iter().filter_map(|(key, value)| {
         let key_span = table.key(key).and_then(|key| key.span()).unwrap_or(span.clone());
-        item(value, &key_span).map(|value| Entry { key: key.into(), key_span, value })
+        item(value, &key_span).map(|value| MapEntry { key: key.into(), key_span, value })
     });
     Node { value: Value::Map(entries.collect()), span: span.clone() }
 }
@@ -62,7 +62,7 @@ fn plain(value: &Toml, around: &Span) -> Node {
                     let key_span =
                         inner.key(key).and_then(|key| key.span()).unwrap_or(span.clone());
                     let value = plain(value, &key_span);
-                    Entry { key: key.into(), key_span, value }
+                    MapEntry { key: key.into(), key_span, value }
                 })
                 .collect(),
         ),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
 
-use crate::source::{Entry, Node, Source, Span, Value, scalar};
+use crate::source::{MapEntry, Node, Source, Span, Value, scalar};
 use crate::{Report, rules};
 
 /// What a document may cost: the values it has once its aliases are expanded, and how deep maps and
@@ -75,7 +75,7 @@ struct Tree<'a> {
     end: usize,
     /// The line of the newest event: to count lines for each repeated name would take too long.
     line: usize,
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     root: Option<Node>,
     anchors: HashMap<usize, (Node, usize)>,
     nodes: usize,
@@ -83,7 +83,7 @@ struct Tree<'a> {
 }
 
 /// A list or map whose end has not come yet.
-struct Open {
+struct OpenCollection {
     span: Span,
     anchor: usize,
     nodes_before: usize,
@@ -93,7 +93,7 @@ struct Open {
 enum Holds {
     List(Vec<Node>),
     Map {
-        entries: Vec<Entry>,
+        entries: Vec<MapEntry>,
         /// The line where each name stands first.
         lines: HashMap<Box<str>, usize>,
         key: Option<(Box<str>, Span, usize)>,
@@ -173,7 +173,7 @@ impl<'a> Tree<'a> {
 
     fn start(&mut self, span: Span, anchor: usize, holds: Holds) {
         self.nodes += 1;
-        self.open.push(Open { span, anchor, nodes_before: self.nodes, holds });
+        self.open.push(OpenCollection { span, anchor, nodes_before: self.nodes, holds });
     }
 
     fn close(&mut self, end: Span) {
@@ -224,21 +224,23 @@ impl<'a> Tree<'a> {
         }
         match self.open.last_mut() {
             None => self.root = self.root.take().or(Some(node)),
-            Some(Open { holds: Holds::List(items), .. }) => items.push(node),
-            Some(Open { holds: Holds::Map { entries, lines, key }, .. }) => match key.take() {
-                None => *key = Some((key_text(self.report, &node), node.span, self.line)),
-                Some((key, key_span, line)) => match lines.get(&key) {
-                    None => {
-                        lines.insert(key.clone(), line);
-                        entries.push(Entry { key, key_span, value: node });
-                    }
-                    Some(first) => {
-                        let message =
-                            format!("`{key}` is given twice; the first is on line {first}");
-                        self.report.add(&rules::Y006, key_span, message);
-                    }
-                },
-            },
+            Some(OpenCollection { holds: Holds::List(items), .. }) => items.push(node),
+            Some(OpenCollection { holds: Holds::Map { entries, lines, key }, .. }) => {
+                match key.take() {
+                    None => *key = Some((key_text(self.report, &node), node.span, self.line)),
+                    Some((key, key_span, line)) => match lines.get(&key) {
+                        None => {
+                            lines.insert(key.clone(), line);
+                            entries.push(MapEntry { key, key_span, value: node });
+                        }
+                        Some(first) => {
+                            let message =
+                                format!("`{key}` is given twice; the first is on line {first}");
+                            self.report.add(&rules::Y006, key_span, message);
+                        }
+                    },
+                }
+            }
         }
     }
 

@@ -7,10 +7,10 @@ use serde_json::Value as Json;
 use crate::extras::out_of_order;
 use crate::shape::form::TOOL_ID;
 use crate::source::{Node, Value};
-use crate::{Report, Rule, Tool, rules};
+use crate::{Report, Rule, ToolManifest, rules};
 
 /// Checks a contract's fields against each other.
-pub(super) fn check(tool: &Tool, node: &Node, report: &mut Report) {
+pub(super) fn check(tool: &ToolManifest, node: &Node, report: &mut Report) {
     spelling(tool, node, report);
     effects(tool, node, report);
     action(node, report);
@@ -27,7 +27,7 @@ pub(super) fn check(tool: &Tool, node: &Node, report: &mut Report) {
     }
 }
 
-fn spelling(tool: &Tool, node: &Node, report: &mut Report) {
+fn spelling(tool: &ToolManifest, node: &Node, report: &mut Report) {
     let id = tool.key.id.as_str();
     if id.contains("..") {
         report.add(&rules::T045, node.place(&["id"]), format!("`{id}` has two dots in a row"));
@@ -53,7 +53,7 @@ fn spelling(tool: &Tool, node: &Node, report: &mut Report) {
     }
 }
 
-fn effects(tool: &Tool, node: &Node, report: &mut Report) {
+fn effects(tool: &ToolManifest, node: &Node, report: &mut Report) {
     let changes = tool.mutates.as_ref().is_some_and(|mutates| !mutates.is_empty());
     let asks = tool.approval.as_ref().is_some_and(|approval| {
         approval.class != ApprovalClass::Auto || !approval.policies.is_empty()
@@ -136,7 +136,7 @@ fn action(node: &Node, report: &mut Report) {
     }
 }
 
-fn constraints(tool: &Tool, node: &Node, report: &mut Report) {
+fn constraints(tool: &ToolManifest, node: &Node, report: &mut Report) {
     for kind in &tool.require_kind {
         if tool.forbid.contains(kind) {
             report
@@ -174,7 +174,7 @@ pub(crate) fn object_schema(schema: &Node, name: &str, report: &mut Report) {
     }
 }
 
-fn examples(tool: &Tool, node: &Node, report: &mut Report) {
+fn examples(tool: &ToolManifest, node: &Node, report: &mut Report) {
     let Some(written) = node.get("examples") else { return };
     if written.items().is_empty() {
         return;
@@ -198,7 +198,7 @@ fn examples(tool: &Tool, node: &Node, report: &mut Report) {
     }
 }
 
-fn lifecycle(tool: &Tool, haft: &Node, report: &mut Report) {
+fn lifecycle(tool: &ToolManifest, haft: &Node, report: &mut Report) {
     if tool.extras.always_load && tool.extras.lifecycle.state == Lifecycle::Deferred {
         report.add(
             &rules::E059,
@@ -238,7 +238,7 @@ fn conditions(haft: &Node, report: &mut Report) {
     }
 }
 
-fn pointers(tool: &Tool, haft: &Node, report: &mut Report) {
+fn pointers(tool: &ToolManifest, haft: &Node, report: &mut Report) {
     let places: [(&[&str], &Json, &str); 4] = [
         (&["data", "sensitive"], &tool.inputs, "inputs"),
         (&["data", "internal"], &tool.inputs, "inputs"),
@@ -280,7 +280,7 @@ fn is_template(path: &[&str]) -> bool {
     matches!(path, ["resource"] | ["idempotency", "key"] | ["concurrency", "locks"])
 }
 
-fn templates(tool: &Tool, haft: &Node, report: &mut Report) {
+fn templates(tool: &ToolManifest, haft: &Node, report: &mut Report) {
     let known = tool.inputs.get("properties").and_then(Json::as_object);
     let places: [(&[&str], &[&str]); 6] = [
         (&["resource"], &["input", "context"]),

@@ -4,8 +4,8 @@ use haft_model::{Digest, Plan};
 use haft_policy::Permit;
 use serde_json::Value;
 
-use super::round::{Answer, Round, carry_out};
-use super::{Breach, Case, PATIENCE};
+use super::round::{Round, SubmitReply, carry_out};
+use super::{Breach, ConformanceCase, PATIENCE};
 use crate::Driver;
 
 /// A call that a contract shows.
@@ -23,10 +23,10 @@ pub struct Sample<'a> {
 
 /// Carries examples out, each once, and lists those of which something else came than they show.
 pub async fn examples(driver: &dyn Driver, samples: &[Sample<'_>]) -> Vec<Breach> {
-    let alone = Round { answer: Answer::Recorded, cancel: None, deadline: PATIENCE };
+    let alone = Round { answer: SubmitReply::Recorded, cancel: None, deadline: PATIENCE };
     let mut breaches = Vec::new();
     for Sample { name, plan, permit, output } in samples {
-        let case = Case { name, plan, permit, most_bytes: usize::MAX, effects: None };
+        let case = ConformanceCase { name, plan, permit, most_bytes: usize::MAX, effects: None };
         let what = match carry_out(driver, &case, alone, None).await.result {
             None => Some("it did not end".to_owned()),
             Some(Err(failure)) => Some(format!("{}: {}", failure.stop.code, failure.stop.message)),

@@ -6,9 +6,9 @@ use std::time::Duration;
 use haft_model::{Code, Secret, Stop};
 use serde_json::Value;
 
-use super::round::{Answer, Round, Seen, carry_out};
-use super::{Breach, Case, SOON, judge, too_large};
-use crate::{Asked, BoxFuture, Driver, Failure, Opened, Output, Vault, Withheld};
+use super::round::{Round, RoundReport, SubmitReply, carry_out};
+use super::{Breach, ConformanceCase, SOON, judge, too_large};
+use crate::{BoxFuture, Driver, Failure, OpenedSecret, Output, SecretRequest, Vault, Withheld};
 
 /// How long a hostile case may take where it does not say.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -36,7 +36,7 @@ pub enum Ill {
 /// A case whose backend may not behave. Everything beside the case is a builder's method.
 #[derive(Clone, Copy)]
 pub struct Hostile<'a> {
-    case: Case<'a>,
+    case: ConformanceCase<'a>,
     ill: Ill,
     secrets: &'a [(&'a str, &'a str)],
     echoes: bool,
@@ -47,7 +47,7 @@ pub struct Hostile<'a> {
 
 impl<'a> Hostile<'a> {
     /// A case and how its backend behaves.
-    pub fn new(case: Case<'a>, ill: Ill) -> Hostile<'a> {
+    pub fn new(case: ConformanceCase<'a>, ill: Ill) -> Hostile<'a> {
         Hostile {
             case,
             ill,
@@ -87,19 +87,22 @@ impl<'a> Hostile<'a> {
     fn vault(&self) -> Arc<dyn Vault> {
         let secrets = self.secrets.iter();
         let secrets = secrets.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Arc::new(Kept(secrets.collect()))
+        Arc::new(CaseSecrets(secrets.collect()))
     }
 }
 
 /// The secrets of a case.
-struct Kept(Vec<(String, String)>);
+struct CaseSecrets(Vec<(String, String)>);
 
-impl Vault for Kept {
-    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>> {
+impl Vault for CaseSecrets {
+    fn open<'a>(
+        &'a self,
+        asked: SecretRequest<'a>,
+    ) -> BoxFuture<'a, Result<OpenedSecret, Withheld>> {
         let slug = asked.name.to_owned();
         let found = self.0.iter().find(|(name, _)| name == asked.name);
         let opened = match found {
-            Some((_, value)) => Ok(Opened { slug, value: Secret::new(value.clone()) }),
+            Some((_, value)) => Ok(OpenedSecret { slug, value: Secret::new(value.clone()) }),
             None => {
                 let stop = Stop::new(Code::CredentialMissing, format!("`{slug}` is not there"));
                 Err(Withheld { slug, stop })
@@ -120,7 +123,8 @@ pub async fn hardened(driver: &dyn Driver, cases: &[Hostile<'_>]) -> Vec<Breach>
     let mut breaches = Vec::new();
     for hostile in cases {
         let before = hostile.left.map(|left| left());
-        let round = Round { answer: Answer::Recorded, cancel: None, deadline: hostile.patience };
+        let round =
+            Round { answer: SubmitReply::Recorded, cancel: None, deadline: hostile.patience };
         let seen = carry_out(driver, &hostile.case, round, Some(hostile.vault())).await;
         let mut found = judge(driver, &hostile.case, round, &seen);
         found.extend(outcome(hostile, &seen));
@@ -185,7 +189,7 @@ impl Ill {
 }
 
 /// Whether what came out, or why nothing did, fits to what the backend did.
-fn outcome(hostile: &Hostile<'_>, seen: &Seen) -> Option<String> {
+fn outcome(hostile: &Hostile<'_>, seen: &RoundReport) -> Option<String> {
     match seen.result.as_ref()? {
         Ok(output) => came_out(hostile, output),
         Err(Failure { stop, .. }) => {
@@ -209,7 +213,7 @@ fn came_out(hostile: &Hostile<'_>, output: &Output) -> Option<String> {
 }
 
 /// What the backend knows the call by, without saying where it is from.
-fn nameless(seen: &Seen) -> Option<String> {
+fn nameless(seen: &RoundReport) -> Option<String> {
     let native = match seen.result.as_ref()? {
         Ok(output) => &output.native,
         Err(failure) => &failure.native,
@@ -219,7 +223,7 @@ fn nameless(seen: &Seen) -> Option<String> {
     Some(format!("`{nameless}` does not say where it is from"))
 }
 
-fn secrets_in(hostile: &Hostile<'_>, seen: &Seen) -> Option<String> {
+fn secrets_in(hostile: &Hostile<'_>, seen: &RoundReport) -> Option<String> {
     if hostile.echoes {
         return None;
     }

@@ -8,16 +8,17 @@ use std::time::{Duration, Instant};
 
 use haft_model::{Code, DualTime, EffectState, Stop, Timestamp};
 
-use super::{Case, SOON};
+use super::{ConformanceCase, SOON};
 use crate::{
-    Attempt, BoxFuture, Cancel, Clearance, Driver, Failure, Link, Listener, Output, Said, Vault,
+    Attempt, BoxFuture, Cancel, Clearance, Driver, DriverMessage, Failure, Link, Listener, Output,
+    Vault,
 };
 
 /// How a case is carried out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     /// What a submission is answered with.
-    pub(super) answer: Answer,
+    pub(super) answer: SubmitReply,
     /// After how long it is called off.
     pub(super) cancel: Option<Duration>,
     /// How much time it has.
@@ -26,7 +27,7 @@ pub(super) struct Round {
 
 /// What a submission is answered with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum SubmitReply {
     Recorded,
     Refused,
     /// With a clearance that passes so many checks and has expired then, as in a process that stood
@@ -36,7 +37,7 @@ pub(super) enum Answer {
 
 /// What was seen of a round.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct RoundReport {
     /// What came out; nothing if it did not end in time.
     pub(super) result: Option<Result<Output, Failure>>,
     /// Whether it panicked instead.
@@ -56,10 +57,10 @@ pub(super) struct Seen {
 /// Carries a case out once.
 pub(super) async fn carry_out(
     driver: &dyn Driver,
-    case: &Case<'_>,
+    case: &ConformanceCase<'_>,
     round: Round,
     vault: Option<Arc<dyn Vault>>,
-) -> Seen {
+) -> RoundReport {
     let count = || case.effects.map_or(0, |effects| effects());
     let before = count();
     let cancel = Cancel::new();
@@ -76,7 +77,7 @@ pub(super) async fn carry_out(
         }
         Err(stop) => {
             let failure = Failure::new(stop, EffectState::NotSubmitted);
-            Seen { result: Some(Err(failure)), ..Seen::default() }
+            RoundReport { result: Some(Err(failure)), ..RoundReport::default() }
         }
     };
     seen.effects = count().saturating_sub(before);
@@ -91,8 +92,8 @@ impl Round {
         mut heard: Listener,
         cancel: &Cancel,
         happened: &(dyn Fn() -> bool + Sync),
-    ) -> Seen {
-        let mut seen = Seen::default();
+    ) -> RoundReport {
+        let mut seen = RoundReport::default();
         let end = self.cancel.unwrap_or(self.deadline);
         let (called_off, too_long) = (tokio::time::sleep(end), tokio::time::sleep(end + SOON));
         tokio::pin!(called_off, too_long);
@@ -114,22 +115,27 @@ impl Round {
         }
     }
 
-    fn hear(self, said: Said, seen: &mut Seen, happened: &(dyn Fn() -> bool + Sync)) {
+    fn hear(
+        self,
+        said: DriverMessage,
+        seen: &mut RoundReport,
+        happened: &(dyn Fn() -> bool + Sync),
+    ) {
         match said {
-            Said::Submit(answer) => {
+            DriverMessage::Submit(answer) => {
                 seen.submissions += 1;
                 seen.before_submission |= happened();
                 let _ = answer.send(self.answer.given(&seen.checks));
             }
-            Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
-            Said::Progress(progress) => seen.said.push(format!("{progress:?}")),
-            Said::Partial(content) => seen.said.push(format!("{content:?}")),
+            DriverMessage::Wanted { reply, .. } => drop(reply.send(Ok(()))),
+            DriverMessage::Progress(progress) => seen.said.push(format!("{progress:?}")),
+            DriverMessage::Partial(content) => seen.said.push(format!("{content:?}")),
             // A question is dropped, which is how nobody answers.
-            Said::Hide(_)
-            | Said::CancelHeard
-            | Said::Ask { .. }
-            | Said::Backgrounded
-            | Said::Remark(_) => {}
+            DriverMessage::Hide(_)
+            | DriverMessage::CancelHeard
+            | DriverMessage::Ask { .. }
+            | DriverMessage::Backgrounded
+            | DriverMessage::Remark(_) => {}
         }
     }
 }
@@ -148,11 +154,11 @@ async fn careful(
     .await
 }
 
-impl Answer {
+impl SubmitReply {
     fn given(self, checks: &Arc<AtomicUsize>) -> Result<Clearance, Stop> {
         match self {
-            Answer::Recorded => Ok(Clearance::default()),
-            Answer::Expires(passes) => {
+            SubmitReply::Recorded => Ok(Clearance::default()),
+            SubmitReply::Expires(passes) => {
                 let (checks, expiry) = (Arc::clone(checks), DualTime::from(Timestamp::UNIX_EPOCH));
                 Ok(Clearance::until(expiry, move || {
                     let passed = checks.fetch_add(1, Ordering::SeqCst) < passes;
@@ -160,17 +166,19 @@ impl Answer {
                     DualTime::from(now)
                 }))
             }
-            Answer::Refused => Err(Stop::new(Code::Internal, "the submission is not recorded")),
+            SubmitReply::Refused => {
+                Err(Stop::new(Code::Internal, "the submission is not recorded"))
+            }
         }
     }
 }
 
-impl Seen {
+impl RoundReport {
     /// Whether a check of the clearance failed.
-    pub(super) fn was_withheld(&self, answer: Answer) -> bool {
+    pub(super) fn was_withheld(&self, answer: SubmitReply) -> bool {
         match answer {
-            Answer::Expires(passes) => self.checks.load(Ordering::SeqCst) > passes,
-            Answer::Recorded | Answer::Refused => false,
+            SubmitReply::Expires(passes) => self.checks.load(Ordering::SeqCst) > passes,
+            SubmitReply::Recorded | SubmitReply::Refused => false,
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft_model::{
-    Decision, Digest, EffectProfile, EffectState, Facts, InvocationId, Limits, Risk, Route, Stop,
-    Timestamp, ToolKey, Tri, Verdict,
+    CallLimits, Decision, Digest, EffectProfile, EffectState, Facts, InvocationId, Risk, Route,
+    Stop, Timestamp, ToolKey, Tri, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -121,7 +121,7 @@ fn plan() -> Plan {
         renames: Arc::from([]),
         context: json!({}),
         effects: Arc::new(unstated()),
-        limits: Limits { timeout_ms: 1000, retry: None },
+        limits: CallLimits { timeout_ms: 1000, retry: None },
         digest: Digest::of(&json!({})),
     }
 }
@@ -151,8 +151,13 @@ fn breaches(habit: Habit) -> Vec<(&'static str, String)> {
     let permit = permit(&plan);
     let driver = MadeUp { habit, effects: AtomicUsize::new(0) };
     let effects = || driver.effects.load(Ordering::SeqCst);
-    let case =
-        Case { name: "c", plan: &plan, permit: &permit, most_bytes: 10, effects: Some(&effects) };
+    let case = ConformanceCase {
+        name: "c",
+        plan: &plan,
+        permit: &permit,
+        most_bytes: 10,
+        effects: Some(&effects),
+    };
     let found = runtime().block_on(check(&driver, &[case]));
     found.into_iter().map(|breach| (breach.round, breach.what)).collect()
 }
@@ -190,7 +195,8 @@ fn expired_clearance_stops_driver_or_is_breach() {
         let permit = permit(&plan);
         let effects = || driver.effects.load(Ordering::SeqCst);
         let effects: Option<&(dyn Fn() -> usize + Sync)> = Some(&effects);
-        let case = Case { name: "c", plan: &plan, permit: &permit, most_bytes: 10, effects };
+        let case =
+            ConformanceCase { name: "c", plan: &plan, permit: &permit, most_bytes: 10, effects };
         let found = runtime().block_on(check_clearance(&driver, &[case]));
         found.into_iter().map(|breach| breach.what).collect::<Vec<_>>()
     };

@@ -7,12 +7,12 @@ use haft_model::{Blame, Code, EffectState, Plan, Stop, Tri};
 use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 use serde_json::{Value, json};
 
-use super::shown::{End, show};
+use super::shown::{ByteEnd, show};
 use super::{called_off, running, text, unsent, while_running};
-use crate::ending::late_after_sending;
+use crate::failure::late_after_sending;
 use crate::web::{
-    Answer, Lookup, MOST_BYTES, MOST_REDIRECTS, Outgoing, Sending, Stage, Submitted, Unanswered,
-    Way,
+    ConnectRoute, DnsLookup, HttpResponse, MOST_BYTES, MOST_REDIRECTS, Outgoing, RequestFailure,
+    SendStage, Sending, SubmissionPoint,
 };
 
 /// The address that an input asks for, as far as its letters can be judged.
@@ -32,12 +32,13 @@ fn refused(forbidden: &Forbidden) -> Stop {
 
 pub(super) async fn run(
     guard: &AddressGuard,
-    lookup: Lookup,
+    lookup: DnsLookup,
     attempt: &Attempt<'_>,
 ) -> Result<Output, Failure> {
     let url = asked(&attempt.input, guard).map_err(while_running).map_err(unsent)?;
     let sending = Arc::new(Sending::announced(attempt.link.clone()));
-    let way = Way { guard, lookup, sending: &sending, submitted: Submitted::OnWrite };
+    let way =
+        ConnectRoute { guard, lookup, sending: &sending, submitted: SubmissionPoint::OnWrite };
     let ended = tokio::select! {
         ended = fetch(way, url, &attempt.guard) => ended,
         () = attempt.cancel.cancelled() => {
@@ -55,21 +56,21 @@ pub(super) async fn run(
 
 /// What is known of the effect. A contract that says there is none to have is taken at its word
 /// once something was sent.
-fn effect(stage: Stage, plan: &Plan) -> EffectState {
+fn effect(stage: SendStage, plan: &Plan) -> EffectState {
     let reads = plan.effects.facts.read_only == Tri::Yes;
     match stage {
-        Stage::Unsent => EffectState::NotSubmitted,
-        Stage::Announced | Stage::InputRequired => EffectState::NotCommitted,
-        Stage::Sent | Stage::Answered(_) if reads => EffectState::None,
-        Stage::Sent => EffectState::Unknown,
-        Stage::Answered(_) => EffectState::Committed,
+        SendStage::Unsent => EffectState::NotSubmitted,
+        SendStage::Announced | SendStage::InputRequired => EffectState::NotCommitted,
+        SendStage::Sent | SendStage::Answered(_) if reads => EffectState::None,
+        SendStage::Sent => EffectState::Unknown,
+        SendStage::Answered(_) => EffectState::Committed,
     }
 }
 
-fn late(stage: Stage) -> Stop {
+fn late(stage: SendStage) -> Stop {
     match stage {
-        Stage::Unsent | Stage::Announced => super::late(),
-        Stage::Sent | Stage::Answered(_) | Stage::InputRequired => {
+        SendStage::Unsent | SendStage::Announced => super::late(),
+        SendStage::Sent | SendStage::Answered(_) | SendStage::InputRequired => {
             late_after_sending("time ran out before the whole answer was there")
         }
     }
@@ -77,7 +78,11 @@ fn late(stage: Stage) -> Stop {
 
 /// Asks, and asks again where the answer points elsewhere. Every address is checked like the first, and
 /// held against the rules.
-async fn fetch(way: Way<'_>, mut url: CheckedUrl, guard: &TargetGuard) -> Result<Value, Stop> {
+async fn fetch(
+    way: ConnectRoute<'_>,
+    mut url: CheckedUrl,
+    guard: &TargetGuard,
+) -> Result<Value, Stop> {
     for redirects in 0..=MOST_REDIRECTS {
         guard.url(url.as_str()).map_err(|stop| stop.at("/url"))?;
         let answer = way.send(&Outgoing::get(url.clone())).await;
@@ -94,23 +99,23 @@ async fn fetch(way: Way<'_>, mut url: CheckedUrl, guard: &TargetGuard) -> Result
     Err(running(Code::ExecutionFailed, message).at("/url"))
 }
 
-fn unanswered(fault: Unanswered, url: &CheckedUrl) -> Stop {
+fn unanswered(fault: RequestFailure, url: &CheckedUrl) -> Stop {
     let host = url.host();
     let (code, message) = match fault {
-        Unanswered::Forbidden(forbidden) => return while_running(refused(&forbidden)),
-        Unanswered::Stopped(stop) => return stop,
-        Unanswered::Unready | Unanswered::Unrecorded => {
+        RequestFailure::Forbidden(forbidden) => return while_running(refused(&forbidden)),
+        RequestFailure::Stopped(stop) => return stop,
+        RequestFailure::Unready | RequestFailure::Unrecorded => {
             return running(Code::Internal, "the http client could not be set up");
         }
-        Unanswered::Unknown => {
+        RequestFailure::Unknown => {
             let words = format!("`{host}` cannot be looked up");
             let stop = running(Code::DependencyUnavailable, words).at("/url");
             return stop.blaming(Blame::Request);
         }
-        Unanswered::Unreachable | Unanswered::Gone => {
+        RequestFailure::Unreachable | RequestFailure::Gone => {
             (Code::DependencyUnavailable, format!("`{host}` cannot be reached"))
         }
-        Unanswered::Broken => {
+        RequestFailure::Broken => {
             (Code::ExecutionFailed, format!("`{host}` did not answer as a web server does"))
         }
     };
@@ -118,13 +123,13 @@ fn unanswered(fault: Unanswered, url: &CheckedUrl) -> Stop {
 }
 
 /// The answer as a value, its body up to the bound.
-async fn given(url: &CheckedUrl, mut answer: Answer<'_>) -> Result<Value, Stop> {
+async fn given(url: &CheckedUrl, mut answer: HttpResponse<'_>) -> Result<Value, Stop> {
     let status = answer.status().as_u16();
     // What says nothing is only bytes.
     let media_type = answer.media_type();
     let media_type = media_type.unwrap_or_else(|| "application/octet-stream".to_owned());
     let body = answer.body(MOST_BYTES).await.map_err(|_| broken(url))?;
-    let end = if body.cut { End::Cut } else { End::Whole };
+    let end = if body.cut { ByteEnd::Cut } else { ByteEnd::Whole };
     let shown = show(body.bytes, end);
     Ok(json!({
         "url": url.as_str(),
@@ -133,7 +138,7 @@ async fn given(url: &CheckedUrl, mut answer: Answer<'_>) -> Result<Value, Stop> 
         "content": shown.content,
         "encoding": shown.encoding,
         "size": shown.bytes,
-        "more": end == End::Cut,
+        "more": end == ByteEnd::Cut,
     }))
 }
 

@@ -11,14 +11,14 @@ const MOST_NAMES: usize = 100_000;
 
 /// One name in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct DirectoryItem {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: FileKind,
 }
 
 /// What a name stands for; links are not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     File,
     Folder,
     Link,
@@ -28,27 +28,27 @@ pub(super) enum Kind {
 /// The items of a folder.
 #[derive(Debug, Default)]
 pub(super) struct Items {
-    pub(super) sorted: Vec<Item>,
+    pub(super) sorted: Vec<DirectoryItem>,
     /// Whether there are more than are looked at.
     pub(super) more: bool,
 }
 
-impl Kind {
+impl FileKind {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Kind::File => "file",
-            Kind::Folder => "folder",
-            Kind::Link => "link",
-            Kind::Other => "other",
+            FileKind::File => "file",
+            FileKind::Folder => "folder",
+            FileKind::Link => "link",
+            FileKind::Other => "other",
         }
     }
 
-    fn of(kind: FileType) -> Kind {
+    fn of(kind: FileType) -> FileKind {
         match kind {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Folder,
-            FileType::Symlink => Kind::Link,
-            _ => Kind::Other,
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Folder,
+            FileType::Symlink => FileKind::Link,
+            _ => FileKind::Other,
         }
     }
 }
@@ -70,9 +70,9 @@ pub(super) fn items(folder: &OwnedFd) -> Result<Items, Errno> {
         }
         let kind = match entry.file_type() {
             FileType::Unknown => kind_of(folder, name),
-            known => Kind::of(known),
+            known => FileKind::of(known),
         };
-        items.sorted.push(Item { name: name.to_owned(), kind });
+        items.sorted.push(DirectoryItem { name: name.to_owned(), kind });
     }
     items.sorted.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(items)
@@ -84,7 +84,7 @@ pub(super) fn size(folder: &OwnedFd, name: &str) -> Option<u64> {
     u64::try_from(stat.st_size).ok()
 }
 
-fn kind_of(folder: &OwnedFd, name: &str) -> Kind {
+fn kind_of(folder: &OwnedFd, name: &str) -> FileKind {
     rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
-        .map_or(Kind::Other, |stat| Kind::of(FileType::from_raw_mode(stat.st_mode)))
+        .map_or(FileKind::Other, |stat| FileKind::of(FileType::from_raw_mode(stat.st_mode)))
 }

@@ -6,10 +6,10 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
-use super::folder::{Kind, items, size};
+use super::folder::{FileKind, items, size};
 use super::guarded::{below, count_withheld};
-use super::place::Place;
-use super::refusal::Refusal;
+use super::place::WorkspacePath;
+use super::refusal::PathRefusal;
 use super::root::{House, Root, Spot};
 use super::{blocking, number, unread, while_running};
 use crate::watch::Watch;
@@ -18,14 +18,14 @@ use crate::watch::Watch;
 const MOST: usize = 1000;
 
 /// What a call asks for.
-pub(super) struct Asked {
-    place: Place,
+pub(super) struct ListInput {
+    place: WorkspacePath,
     depth: u64,
 }
 
-impl Asked {
-    pub(super) fn of(input: &Value) -> Result<Asked, Stop> {
-        Ok(Asked { place: Place::of(input)?, depth: number(input, "depth", 1..=5, 1)? })
+impl ListInput {
+    pub(super) fn of(input: &Value) -> Result<ListInput, Stop> {
+        Ok(ListInput { place: WorkspacePath::of(input)?, depth: number(input, "depth", 1..=5, 1)? })
     }
 }
 
@@ -43,7 +43,7 @@ struct Listing<'a> {
 }
 
 pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
-    let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unread)?;
+    let asked = ListInput::of(&attempt.input).map_err(while_running).map_err(unread)?;
     let (root, watch, guard) = (root.clone(), Watch::of(attempt), attempt.guard.clone());
     blocking(move || list(&root, &asked, &watch, &guard))
         .await
@@ -52,11 +52,11 @@ pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Fa
         .map_err(unread)
 }
 
-fn list(root: &Root, asked: &Asked, watch: &Watch, guard: &TargetGuard) -> Result<Value, Stop> {
-    let refused = |refusal: Refusal| refusal.about(&asked.place);
+fn list(root: &Root, asked: &ListInput, watch: &Watch, guard: &TargetGuard) -> Result<Value, Stop> {
+    let refused = |refusal: PathRefusal| refusal.about(&asked.place);
     let found = match root.find_guarded(&asked.place, guard)? {
         Spot::Folder(found) => found,
-        Spot::Entry(_) => return Err(refused(Refusal::IsFile)),
+        Spot::Entry(_) => return Err(refused(PathRefusal::IsFile)),
         Spot::Missing(..) => return Err(refused(Errno::NOENT.into())),
     };
     let house = root.house().map_err(refused)?;
@@ -80,7 +80,7 @@ impl Listing<'_> {
         folder: &OwnedFd,
         before: &str,
         depth: u64,
-    ) -> Result<Result<(), Refusal>, Stop> {
+    ) -> Result<Result<(), PathRefusal>, Stop> {
         self.watch.check()?;
         let found = match items(folder) {
             Ok(found) => found,
@@ -98,12 +98,12 @@ impl Listing<'_> {
                 continue;
             }
             let kind = item.kind.name();
-            let size = (item.kind == Kind::File).then(|| size(folder, &item.name)).flatten();
+            let size = (item.kind == FileKind::File).then(|| size(folder, &item.name)).flatten();
             self.entries.push(match size {
                 Some(size) => json!({"name": name, "kind": kind, "size": size}),
                 None => json!({"name": name, "kind": kind}),
             });
-            if item.kind == Kind::Folder && depth > 1 {
+            if item.kind == FileKind::Folder && depth > 1 {
                 self.below(folder, &item.name, &name, depth - 1)?;
             }
         }
@@ -117,7 +117,7 @@ impl Listing<'_> {
             Ok(below) => self.add(&below, &format!("{path}/"), depth)?,
             Err(refusal) => Err(refusal),
         };
-        self.more |= added.is_err_and(|refusal| refusal != Refusal::House);
+        self.more |= added.is_err_and(|refusal| refusal != PathRefusal::House);
         Ok(())
     }
 }

@@ -8,10 +8,10 @@ use haft_driver::{Attempt, Failure, Output};
 use haft_model::Stop;
 use serde_json::{Value, json};
 
-use super::place::Place;
-use super::refusal::Refusal;
+use super::place::WorkspacePath;
+use super::refusal::PathRefusal;
 use super::root::Root;
-use super::shown::{End, show};
+use super::shown::{ByteEnd, show};
 use super::{blocking, number, unread, while_running};
 
 const USUAL: u64 = 1024 * 1024;
@@ -21,16 +21,16 @@ const MOST: u64 = 10 * 1024 * 1024;
 const QUICK: u64 = 64 * 1024;
 
 /// What a call asks for.
-pub(super) struct Asked {
-    place: Place,
+pub(super) struct ReadInput {
+    place: WorkspacePath,
     offset: u64,
     length: u64,
 }
 
-impl Asked {
-    pub(super) fn of(input: &Value) -> Result<Asked, Stop> {
-        Ok(Asked {
-            place: Place::of(input)?,
+impl ReadInput {
+    pub(super) fn of(input: &Value) -> Result<ReadInput, Stop> {
+        Ok(ReadInput {
+            place: WorkspacePath::of(input)?,
             offset: number(input, "offset", 0..=u64::MAX, 0)?,
             length: number(input, "length", 1..=MOST, USUAL)?,
         })
@@ -38,8 +38,8 @@ impl Asked {
 }
 
 pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
-    let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unread)?;
-    let refused = |refusal: Refusal| unread(refusal.about(&asked.place));
+    let asked = ReadInput::of(&attempt.input).map_err(while_running).map_err(unread)?;
+    let refused = |refusal: PathRefusal| unread(refusal.about(&asked.place));
     let (file, size) = root.open_guarded(&asked.place, &attempt.guard).map_err(unread)?;
     let offset = asked.offset;
     let wanted = asked.length.min(size.saturating_sub(offset));
@@ -50,7 +50,7 @@ pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Fa
     };
     let bytes = read.map_err(|fault| refused(fault.into()))?;
     let cut = offset.saturating_add(bytes.len() as u64) < size;
-    let shown = show(bytes, if cut { End::Cut } else { End::Whole });
+    let shown = show(bytes, if cut { ByteEnd::Cut } else { ByteEnd::Whole });
     Ok(Output::read(json!({
         "path": asked.place.written,
         "content": shown.content,

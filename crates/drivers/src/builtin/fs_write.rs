@@ -12,16 +12,16 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde_json::Value;
 
-use super::place::{Place, rule_of};
-use super::refusal::Refusal;
-use super::root::{Entry, Root, Spot};
+use super::place::{WorkspacePath, rule_of};
+use super::refusal::PathRefusal;
+use super::root::{DirectoryEntry, Root, Spot};
 use super::shown::unwrapped;
 use super::{blocking, text, unsent, while_running, wrong};
 use crate::watch::Watch;
 
 /// What a call asks for.
-pub(super) struct Asked {
-    place: Place,
+pub(super) struct WriteInput {
+    place: WorkspacePath,
     bytes: Vec<u8>,
     how: How,
 }
@@ -37,9 +37,9 @@ enum How {
     Append,
 }
 
-impl Asked {
-    pub(super) fn of(input: &Value) -> Result<Asked, Stop> {
-        let place = Place::of(input)?;
+impl WriteInput {
+    pub(super) fn of(input: &Value) -> Result<WriteInput, Stop> {
+        let place = WorkspacePath::of(input)?;
         if place.is_folder() {
             return Err(wrong("path", "names a folder, and a file is needed"));
         }
@@ -58,7 +58,7 @@ impl Asked {
             "append" => How::Append,
             _ => return Err(wrong("mode", "is none of `replace`, `create` and `append`")),
         };
-        Ok(Asked { place, bytes, how })
+        Ok(WriteInput { place, bytes, how })
     }
 
     /// Refuses a place that the settings of the workspace give to Haft's state, before people are
@@ -68,8 +68,8 @@ impl Asked {
     }
 }
 
-fn governs(place: &Place) -> Stop {
-    let Stop { message, .. } = Refusal::Rules.about(place);
+fn governs(place: &WorkspacePath) -> Stop {
+    let Stop { message, .. } = PathRefusal::Rules.about(place);
     Stop::new(Code::SandboxViolation, message).at("/path")
 }
 
@@ -78,10 +78,10 @@ fn choice<'a>(input: &'a Value, name: &str, otherwise: &'static str) -> Result<&
 }
 
 /// Everything that a write needs and that changes nothing.
-struct Prepared {
-    asked: Asked,
+struct PreparedWrite {
+    asked: WriteInput,
     /// Where the file is or will be.
-    at: Entry,
+    at: DirectoryEntry,
     /// The folders to make on the way there.
     between: Vec<String>,
     /// The file that exists, open for writing.
@@ -91,7 +91,7 @@ struct Prepared {
 }
 
 pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
-    let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unsent)?;
+    let asked = WriteInput::of(&attempt.input).map_err(while_running).map_err(unsent)?;
     let (root, watch, guard) = (root.clone(), Watch::of(attempt), attempt.guard.clone());
     let prepared = blocking(move || prepare(&root, asked, &guard)).await.and_then(|done| done);
     let prepared = prepared.map_err(unsent)?;
@@ -102,10 +102,10 @@ pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Fa
     done.map_err(|stop| Failure::new(stop, haft_model::EffectState::Unknown))?
 }
 
-fn prepare(root: &Root, asked: Asked, guard: &TargetGuard) -> Result<Prepared, Stop> {
-    let refused = |refusal: Refusal| refusal.about(&asked.place);
+fn prepare(root: &Root, asked: WriteInput, guard: &TargetGuard) -> Result<PreparedWrite, Stop> {
+    let refused = |refusal: PathRefusal| refusal.about(&asked.place);
     let (at, between, existing) = match root.find_guarded(&asked.place, guard)? {
-        Spot::Folder(_) => return Err(refused(Refusal::IsFolder)),
+        Spot::Folder(_) => return Err(refused(PathRefusal::IsFolder)),
         Spot::Missing(at, between) => (at, between, None),
         Spot::Entry(at) => {
             if asked.how == How::Create {
@@ -122,17 +122,17 @@ fn prepare(root: &Root, asked: Asked, guard: &TargetGuard) -> Result<Prepared, S
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let settling = rustix::fs::openat(&at.folder, ".", flags, Mode::empty())
         .map_err(|errno| refused(errno.into()))?;
-    Ok(Prepared { asked, at, between, existing, settling })
+    Ok(PreparedWrite { asked, at, between, existing, settling })
 }
 
 /// Adding to a file adds to it under all its names, and one of them may be a rule. What is replaced
 /// gets a file of its own, and the other names keep theirs.
-fn refuse_other_names(file: &File) -> Result<(), Refusal> {
-    if rustix::fs::fstat(file)?.st_nlink > 1 { Err(Refusal::HardLinked) } else { Ok(()) }
+fn refuse_other_names(file: &File) -> Result<(), PathRefusal> {
+    if rustix::fs::fstat(file)?.st_nlink > 1 { Err(PathRefusal::HardLinked) } else { Ok(()) }
 }
 
 /// Opens a file that exists, also to replace it: one that may not be written is not replaced either.
-fn open_existing(folder: impl AsFd, name: &str) -> Result<File, Refusal> {
+fn open_existing(folder: impl AsFd, name: &str) -> Result<File, PathRefusal> {
     let flags = OFlags::WRONLY
         | OFlags::APPEND
         | OFlags::NOFOLLOW
@@ -141,9 +141,9 @@ fn open_existing(folder: impl AsFd, name: &str) -> Result<File, Refusal> {
         | OFlags::CLOEXEC;
     let opened = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
         // A pipe that nobody reads, or a socket.
-        Err(Errno::NXIO) => return Err(Refusal::IsOther),
+        Err(Errno::NXIO) => return Err(PathRefusal::IsOther),
         opened => opened?,
     };
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
-    if kind == FileType::RegularFile { Ok(File::from(opened)) } else { Err(Refusal::IsOther) }
+    if kind == FileType::RegularFile { Ok(File::from(opened)) } else { Err(PathRefusal::IsOther) }
 }

@@ -7,13 +7,13 @@ use haft_model::Stop;
 use rustix::io::Errno;
 use serde_json::Value;
 
-use super::place::Place;
-use super::refusal::Refusal;
+use super::place::WorkspacePath;
+use super::refusal::PathRefusal;
 use super::root::{Root, Spot, open_entry};
 
 impl Root {
     /// Where a place leads now, for those who judge.
-    pub(crate) fn target(&self, place: &Place) -> PathTarget {
+    pub(crate) fn target(&self, place: &WorkspacePath) -> PathTarget {
         match self.find(place) {
             Ok(spot) => PathTarget::Resolved(spot.trail().join("/")),
             Err(_) => PathTarget::Unresolved,
@@ -21,7 +21,11 @@ impl Root {
     }
 
     /// Finds out where a place is, and holds that against the rules: what is used is what was judged.
-    pub(super) fn find_guarded(&self, place: &Place, guard: &TargetGuard) -> Result<Spot, Stop> {
+    pub(super) fn find_guarded(
+        &self,
+        place: &WorkspacePath,
+        guard: &TargetGuard,
+    ) -> Result<Spot, Stop> {
         let spot = self.find(place).map_err(|refusal| refusal.about(place))?;
         if !guard.is_empty() {
             guard.named_path(&spot.trail().join("/"))?;
@@ -32,15 +36,15 @@ impl Root {
     /// Opens a file to read it: the very one that the rules were held against.
     pub(crate) fn open_guarded(
         &self,
-        place: &Place,
+        place: &WorkspacePath,
         guard: &TargetGuard,
     ) -> Result<(File, u64), Stop> {
-        let refused = |refusal: Refusal| refusal.about(place);
+        let refused = |refusal: PathRefusal| refusal.about(place);
         if guard.is_empty() {
             return self.open_file(place).map_err(refused);
         }
         match self.find_guarded(place, guard)? {
-            Spot::Folder(_) => Err(refused(Refusal::IsFolder)),
+            Spot::Folder(_) => Err(refused(PathRefusal::IsFolder)),
             Spot::Missing(..) => Err(refused(Errno::NOENT.into())),
             Spot::Entry(entry) => open_entry(&entry.folder, &entry.name).map_err(refused),
         }

@@ -8,21 +8,21 @@ use super::{text, wrong};
 
 /// A path from the workspace's root that does not leave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct WorkspacePath {
     /// As the caller wrote it; messages repeat this and nothing else.
     pub(super) written: String,
     /// The names on the way, `.` and `..` worked out.
     pub(crate) names: Vec<String>,
 }
 
-impl Place {
+impl WorkspacePath {
     /// The place that an input's `path` names.
-    pub(super) fn of(input: &Value) -> Result<Place, Stop> {
-        Place::at(text(input, "path")?)
+    pub(super) fn of(input: &Value) -> Result<WorkspacePath, Stop> {
+        WorkspacePath::at(text(input, "path")?)
     }
 
     /// The place that a path names.
-    pub(crate) fn at(written: &str) -> Result<Place, Stop> {
+    pub(crate) fn at(written: &str) -> Result<WorkspacePath, Stop> {
         if written.is_empty() {
             return Err(wrong("path", "is empty; `.` is the workspace"));
         }
@@ -47,7 +47,7 @@ impl Place {
             let message = format!("`{written}` belongs to Haft itself");
             return Err(Stop::new(Code::SandboxViolation, message).at("/path"));
         }
-        Ok(Place { written: written.to_owned(), names })
+        Ok(WorkspacePath { written: written.to_owned(), names })
     }
 
     /// Whether it can only be a folder, because it ends as one.
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn names(path: &str) -> Result<String, String> {
-        let place = Place::of(&json!({"path": path}));
+        let place = WorkspacePath::of(&json!({"path": path}));
         place.map(|place| place.names.join("/")).map_err(|stop| stop.message)
     }
 

@@ -4,12 +4,12 @@ use haft_model::{Code, Stop};
 use rustix::io::Errno;
 use serde_json::json;
 
-use super::place::Place;
+use super::place::WorkspacePath;
 use super::running;
 
 /// Why a place could not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum PathRefusal {
     /// A link on the way leads out of the workspace.
     Outside,
     /// It is the folder of Haft itself.
@@ -28,40 +28,40 @@ pub(crate) enum Refusal {
     System(Errno),
 }
 
-impl From<Errno> for Refusal {
-    fn from(errno: Errno) -> Refusal {
+impl From<Errno> for PathRefusal {
+    fn from(errno: Errno) -> PathRefusal {
         match errno {
-            Errno::ISDIR => Refusal::IsFolder,
-            Errno::NOTDIR => Refusal::IsFile,
-            other => Refusal::System(other),
+            Errno::ISDIR => PathRefusal::IsFolder,
+            Errno::NOTDIR => PathRefusal::IsFile,
+            other => PathRefusal::System(other),
         }
     }
 }
 
-impl From<std::io::Error> for Refusal {
-    fn from(fault: std::io::Error) -> Refusal {
+impl From<std::io::Error> for PathRefusal {
+    fn from(fault: std::io::Error) -> PathRefusal {
         Errno::from_io_error(&fault).unwrap_or(Errno::IO).into()
     }
 }
 
-impl Refusal {
+impl PathRefusal {
     /// The refusal as an answer about a place.
-    pub(crate) fn about(self, place: &Place) -> Stop {
+    pub(crate) fn about(self, place: &WorkspacePath) -> Stop {
         let path = &place.written;
         let (code, why) = match self {
-            Refusal::Outside => (Code::SandboxViolation, "leads out of the workspace"),
-            Refusal::House => (Code::SandboxViolation, "belongs to Haft itself"),
-            Refusal::Rules => {
+            PathRefusal::Outside => (Code::SandboxViolation, "leads out of the workspace"),
+            PathRefusal::House => (Code::SandboxViolation, "belongs to Haft itself"),
+            PathRefusal::Rules => {
                 (Code::SandboxViolation, "governs the workspace, so no tool may write it")
             }
-            Refusal::HardLinked => (
+            PathRefusal::HardLinked => (
                 Code::SandboxViolation,
                 "has other names (hard links), which may govern; replace it instead of adding to it",
             ),
-            Refusal::IsFolder => (Code::InputValue, "is a folder"),
-            Refusal::IsFile => (Code::InputValue, "is not a folder, or lies below a file"),
-            Refusal::IsOther => (Code::InputValue, "is neither a file nor a folder"),
-            Refusal::System(errno) => return system(errno, path),
+            PathRefusal::IsFolder => (Code::InputValue, "is a folder"),
+            PathRefusal::IsFile => (Code::InputValue, "is not a folder, or lies below a file"),
+            PathRefusal::IsOther => (Code::InputValue, "is neither a file nor a folder"),
+            PathRefusal::System(errno) => return system(errno, path),
         };
         running(code, format!("`{path}` {why}")).at("/path")
     }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_the_system_says_is_told_by_code_and_by_the_path_as_written() {
-        let place = Place::of(&json!({"path": "./a"})).unwrap();
+        let place = WorkspacePath::of(&json!({"path": "./a"})).unwrap();
         let cases = [
             (Errno::NOENT, Code::ResourceNotFound, "`./a` does not exist"),
             (
@@ -107,7 +107,7 @@ mod tests {
             (Errno::IO, Code::ExecutionFailed, "`./a` could not be used"),
         ];
         for (errno, code, message) in cases {
-            let stop = Refusal::from(errno).about(&place);
+            let stop = PathRefusal::from(errno).about(&place);
             assert_eq!((stop.code, stop.message.as_str()), (code, message));
             assert_eq!(stop.cause["phase"], json!("run"));
             assert_eq!(stop.field.as_deref(), Some("/path"));

@@ -12,8 +12,8 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::place::{Place, is_house};
-use super::refusal::Refusal;
+use super::place::{WorkspacePath, is_house};
+use super::refusal::PathRefusal;
 
 /// How many links a path may go through.
 const MOST_LINKS: usize = 40;
@@ -49,9 +49,9 @@ pub(super) enum Spot {
     /// To a folder.
     Folder(OpenFolder),
     /// To something in a folder that is neither a folder nor a link.
-    Entry(Entry),
+    Entry(DirectoryEntry),
     /// To nothing, with the folders that do not exist either.
-    Missing(Entry, Vec<String>),
+    Missing(DirectoryEntry, Vec<String>),
 }
 
 /// A folder that is held open.
@@ -65,7 +65,7 @@ pub(super) struct OpenFolder {
 
 /// A name in a folder that is held open.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct DirectoryEntry {
     /// The folder.
     pub(super) folder: OwnedFd,
     /// The name in it.
@@ -98,50 +98,50 @@ impl Root {
     }
 
     /// Whether Haft keeps its state in a place, by the letters of its path.
-    pub(super) fn is_state(&self, place: &Place) -> bool {
+    pub(super) fn is_state(&self, place: &WorkspacePath) -> bool {
         let path = place.names.iter().fold(self.path.clone(), |path, name| path.join(name));
         self.own.iter().any(|state| path.starts_with(self.path.join(state)))
     }
 
     /// Refuses a place that governs: by where it is once every link was followed, because a link of
     /// the rules leads there, or because another name of the file may be a rule.
-    pub(super) fn refuse_governing(&self, entry: &Entry) -> Result<(), Refusal> {
+    pub(super) fn refuse_governing(&self, entry: &DirectoryEntry) -> Result<(), PathRefusal> {
         let base = std::fs::canonicalize(&self.path)?;
         let programs = self.programs.iter().map(|path| base.join(path)).collect();
         let protection = Protection::of(&base, self.variable).with_programs(programs);
         let own: Vec<PathBuf> = self.own.iter().map(|path| base.join(path)).collect();
         let path = entry.trail.iter().fold(base, |path, name| path.join(name));
-        let linked = protection.linked().map_err(|_| Refusal::Rules)?;
+        let linked = protection.linked().map_err(|_| PathRefusal::Rules)?;
         let governs = protection.governing_above(&path).is_some()
             || linked.iter().any(|linked| path.starts_with(&linked.path))
             || own.iter().any(|own| path.starts_with(own));
-        if governs { Err(Refusal::Rules) } else { Ok(()) }
+        if governs { Err(PathRefusal::Rules) } else { Ok(()) }
     }
 
     /// Opens a file to read it, and says how large it is.
-    pub(crate) fn open_file(&self, place: &Place) -> Result<(File, u64), Refusal> {
+    pub(crate) fn open_file(&self, place: &WorkspacePath) -> Result<(File, u64), PathRefusal> {
         let base = self.open()?;
         if let Some(opened) = beneath(&base, place) {
             return regular(opened?);
         }
         match walk(base, place)? {
-            Spot::Folder(_) => Err(Refusal::IsFolder),
+            Spot::Folder(_) => Err(PathRefusal::IsFolder),
             Spot::Missing(..) => Err(Errno::NOENT.into()),
             Spot::Entry(entry) => open_entry(&entry.folder, &entry.name),
         }
     }
 
     /// Finds out where a place is.
-    pub(super) fn find(&self, place: &Place) -> Result<Spot, Refusal> {
+    pub(super) fn find(&self, place: &WorkspacePath) -> Result<Spot, PathRefusal> {
         walk(self.open()?, place)
     }
 
     /// The folder of Haft itself, if there is one.
-    pub(super) fn house(&self) -> Result<House, Refusal> {
+    pub(super) fn house(&self) -> Result<House, PathRefusal> {
         Ok(House::of(&self.open()?))
     }
 
-    fn open(&self) -> Result<OwnedFd, Refusal> {
+    fn open(&self) -> Result<OwnedFd, PathRefusal> {
         Ok(rustix::fs::open(&self.path, FOLDER, Mode::empty())?)
     }
 }
@@ -162,24 +162,24 @@ impl House {
     }
 
     /// Opens a folder of a folder, unless it is a link or the folder of Haft itself.
-    pub(super) fn enter(&self, folder: impl AsFd, name: &str) -> Result<OwnedFd, Refusal> {
+    pub(super) fn enter(&self, folder: impl AsFd, name: &str) -> Result<OwnedFd, PathRefusal> {
         let entered = open_folder(folder, name)?;
         self.refuse(&entered)?;
         Ok(entered)
     }
 
-    fn refuse(&self, folder: &OwnedFd) -> Result<(), Refusal> {
+    fn refuse(&self, folder: &OwnedFd) -> Result<(), PathRefusal> {
         let Some(house) = &self.0 else { return Ok(()) };
         let stat = rustix::fs::fstat(folder)?;
         if (stat.st_dev, stat.st_ino) == (house.st_dev, house.st_ino) {
-            return Err(Refusal::House);
+            return Err(PathRefusal::House);
         }
         Ok(())
     }
 }
 
 /// Opens a file of a folder to read it, unless it is a link.
-pub(super) fn open_entry(folder: impl AsFd, name: &str) -> Result<(File, u64), Refusal> {
+pub(super) fn open_entry(folder: impl AsFd, name: &str) -> Result<(File, u64), PathRefusal> {
     regular(rustix::fs::openat(folder, name, READ | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
@@ -188,21 +188,21 @@ fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
 }
 
-fn regular(opened: OwnedFd) -> Result<(File, u64), Refusal> {
+fn regular(opened: OwnedFd) -> Result<(File, u64), PathRefusal> {
     let stat = rustix::fs::fstat(&opened)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
             Ok((File::from(opened), u64::try_from(stat.st_size).unwrap_or_default()))
         }
-        FileType::Directory => Err(Refusal::IsFolder),
-        _ => Err(Refusal::IsOther),
+        FileType::Directory => Err(PathRefusal::IsFolder),
+        _ => Err(PathRefusal::IsOther),
     }
 }
 
 /// Opens a file in one step, if the kernel can and no link is on the way: then the names as written
 /// are the names it has, and nothing else needs to be compared. Nothing if that cannot be told.
 #[cfg(target_os = "linux")]
-fn beneath(base: &OwnedFd, place: &Place) -> Option<Result<OwnedFd, Refusal>> {
+fn beneath(base: &OwnedFd, place: &WorkspacePath) -> Option<Result<OwnedFd, PathRefusal>> {
     use rustix::fs::ResolveFlags;
 
     // Some file systems take names with other letters for the same, so those are walked.
@@ -219,7 +219,7 @@ fn beneath(base: &OwnedFd, place: &Place) -> Option<Result<OwnedFd, Refusal>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn beneath(_: &OwnedFd, _: &Place) -> Option<Result<OwnedFd, Refusal>> {
+fn beneath(_: &OwnedFd, _: &WorkspacePath) -> Option<Result<OwnedFd, PathRefusal>> {
     None
 }
 
@@ -231,18 +231,18 @@ fn house_is_link(base: &OwnedFd) -> bool {
 
 /// Walks name by name, holding every folder open, so that `..` in a link goes back to where we came
 /// from and never above the root, whatever is moved meanwhile.
-fn walk(base: OwnedFd, place: &Place) -> Result<Spot, Refusal> {
+fn walk(base: OwnedFd, place: &WorkspacePath) -> Result<Spot, PathRefusal> {
     let house = House::of(&base);
     let mut ahead: Vec<String> = place.names.iter().rev().cloned().collect();
     let mut trail: Vec<(String, OwnedFd)> = Vec::new();
     let mut links = 0;
     while let Some(name) = ahead.pop() {
         if name == ".." {
-            trail.pop().ok_or(Refusal::Outside)?;
+            trail.pop().ok_or(PathRefusal::Outside)?;
             continue;
         }
         if is_house(&name) {
-            return Err(Refusal::House);
+            return Err(PathRefusal::House);
         }
         let here = trail.last().map_or(&base, |(_, folder)| folder);
         match step(here, &name)? {
@@ -258,7 +258,7 @@ fn walk(base: OwnedFd, place: &Place) -> Result<Spot, Refusal> {
                 follow(&target, &mut ahead)?;
             }
             Step::File if ahead.is_empty() => return Ok(Spot::Entry(entry(base, trail, name))),
-            Step::File => return Err(Refusal::IsFile),
+            Step::File => return Err(PathRefusal::IsFile),
             Step::Nothing => return missing(entry(base, trail, name), ahead),
         }
     }
@@ -267,7 +267,7 @@ fn walk(base: OwnedFd, place: &Place) -> Result<Spot, Refusal> {
     Ok(Spot::Folder(OpenFolder { folder, trail: names }))
 }
 
-fn step(here: &OwnedFd, name: &str) -> Result<Step, Refusal> {
+fn step(here: &OwnedFd, name: &str) -> Result<Step, PathRefusal> {
     match open_folder(here, name) {
         Ok(folder) => return Ok(Step::Folder(folder)),
         Err(Errno::NOTDIR | Errno::LOOP) => {}
@@ -283,36 +283,36 @@ fn step(here: &OwnedFd, name: &str) -> Result<Step, Refusal> {
 }
 
 /// Puts the names of a link's target before those that are still ahead.
-fn follow(target: &str, ahead: &mut Vec<String>) -> Result<(), Refusal> {
+fn follow(target: &str, ahead: &mut Vec<String>) -> Result<(), PathRefusal> {
     if target.starts_with('/') {
-        return Err(Refusal::Outside);
+        return Err(PathRefusal::Outside);
     }
     let names = target.split('/').filter(|name| !matches!(*name, "" | "."));
     ahead.extend(names.rev().map(str::to_owned));
     Ok(())
 }
 
-fn entry(base: OwnedFd, mut trail: Vec<(String, OwnedFd)>, name: String) -> Entry {
+fn entry(base: OwnedFd, mut trail: Vec<(String, OwnedFd)>, name: String) -> DirectoryEntry {
     let mut names: Vec<String> = trail.iter().map(|(name, _)| name.clone()).collect();
     names.push(name.clone());
-    Entry { folder: trail.pop().map_or(base, |(_, folder)| folder), name, trail: names }
+    DirectoryEntry { folder: trail.pop().map_or(base, |(_, folder)| folder), name, trail: names }
 }
 
 /// Something that does not exist, below folders that may not exist either.
-fn missing(at: Entry, mut ahead: Vec<String>) -> Result<Spot, Refusal> {
+fn missing(at: DirectoryEntry, mut ahead: Vec<String>) -> Result<Spot, PathRefusal> {
     ahead.reverse();
     if ahead.iter().any(|name| name == "..") {
         return Err(Errno::NOENT.into());
     }
     if ahead.iter().any(|name| is_house(name)) {
-        return Err(Refusal::House);
+        return Err(PathRefusal::House);
     }
     let Some(last) = ahead.pop() else { return Ok(Spot::Missing(at, Vec::new())) };
     let mut trail = at.trail;
     trail.extend(ahead.iter().cloned());
     trail.push(last.clone());
     let between = std::iter::once(at.name).chain(ahead).collect();
-    Ok(Spot::Missing(Entry { folder: at.folder, name: last, trail }, between))
+    Ok(Spot::Missing(DirectoryEntry { folder: at.folder, name: last, trail }, between))
 }
 
 #[cfg(test)]
@@ -331,8 +331,8 @@ mod tests {
         symlink("../out", folder.path().join("w/folder")).unwrap();
         let root = Root::new(folder.path().join("w"));
         let base = root.open().unwrap();
-        assert_eq!(open_entry(&base, "file").unwrap_err(), Refusal::System(Errno::LOOP));
-        assert_eq!(House::of(&base).enter(&base, "folder").unwrap_err(), Refusal::IsFile);
+        assert_eq!(open_entry(&base, "file").unwrap_err(), PathRefusal::System(Errno::LOOP));
+        assert_eq!(House::of(&base).enter(&base, "folder").unwrap_err(), PathRefusal::IsFile);
         assert_eq!(open_entry(&base, "in").unwrap().1, 1);
     }
 
@@ -342,16 +342,16 @@ mod tests {
         let folder = Folder::new().file("a/b", "x");
         let root = Root::new(folder.path().to_owned());
         for path in ["a/b", "a", "a/c", "c/d", "a/b/c"] {
-            let place = Place::of(&serde_json::json!({"path": path})).unwrap();
+            let place = WorkspacePath::of(&serde_json::json!({"path": path})).unwrap();
             let base = root.open().unwrap();
             let walked = match walk(root.open().unwrap(), &place) {
                 Ok(Spot::Entry(entry)) => open_entry(&entry.folder, &entry.name),
-                Ok(Spot::Folder(_)) => Err(Refusal::IsFolder),
+                Ok(Spot::Folder(_)) => Err(PathRefusal::IsFolder),
                 Ok(Spot::Missing(..)) => Err(Errno::NOENT.into()),
                 Err(refusal) => Err(refusal),
             };
             let at_once = beneath(&base, &place).map(|opened| opened.and_then(regular));
-            let size = |opened: Result<(File, u64), Refusal>| opened.map(|(_, size)| size);
+            let size = |opened: Result<(File, u64), PathRefusal>| opened.map(|(_, size)| size);
             let walked = size(walked);
             assert_eq!(at_once.map_or_else(|| walked, size), walked, "{path}");
         }

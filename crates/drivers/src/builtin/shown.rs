@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 /// Bytes in a form that JSON can hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct EncodedBytes {
     pub(super) content: String,
     pub(super) encoding: &'static str,
     /// How many of the bytes are in it.
@@ -14,25 +14,25 @@ pub(super) struct Shown {
 
 /// Whether bytes are all there are, or end where somebody cut them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ByteEnd {
     Whole,
     Cut,
 }
 
 /// Shows bytes. A character that was cut in two is left for the next part, unless it is all there is.
-pub(super) fn show(mut bytes: Vec<u8>, end: End) -> Shown {
+pub(super) fn show(mut bytes: Vec<u8>, end: ByteEnd) -> EncodedBytes {
     if let Err(fault) = std::str::from_utf8(&bytes) {
-        let cut_in_two = end == End::Cut && fault.error_len().is_none();
+        let cut_in_two = end == ByteEnd::Cut && fault.error_len().is_none();
         if cut_in_two && fault.valid_up_to() > 0 {
             bytes.truncate(fault.valid_up_to());
         }
     }
     let count = bytes.len();
     match String::from_utf8(bytes) {
-        Ok(content) => Shown { content, encoding: "utf-8", bytes: count },
+        Ok(content) => EncodedBytes { content, encoding: "utf-8", bytes: count },
         Err(fault) => {
             let content = STANDARD.encode(fault.as_bytes());
-            Shown { content, encoding: "base64", bytes: count }
+            EncodedBytes { content, encoding: "base64", bytes: count }
         }
     }
 }
@@ -49,15 +49,15 @@ mod tests {
     #[test]
     fn text_is_text_and_the_rest_is_base64_and_no_character_is_cut() {
         let cases = [
-            (b"plain".as_slice(), End::Whole, ("plain", "utf-8", 5)),
-            ("né".as_bytes(), End::Cut, ("né", "utf-8", 3)),
-            (b"n\xc3", End::Cut, ("n", "utf-8", 1)),
-            (b"n\xc3", End::Whole, ("bsM=", "base64", 2)),
-            (b"\xc3", End::Cut, ("ww==", "base64", 1)),
-            (b"\xa9n", End::Cut, ("qW4=", "base64", 2)),
+            (b"plain".as_slice(), ByteEnd::Whole, ("plain", "utf-8", 5)),
+            ("né".as_bytes(), ByteEnd::Cut, ("né", "utf-8", 3)),
+            (b"n\xc3", ByteEnd::Cut, ("n", "utf-8", 1)),
+            (b"n\xc3", ByteEnd::Whole, ("bsM=", "base64", 2)),
+            (b"\xc3", ByteEnd::Cut, ("ww==", "base64", 1)),
+            (b"\xa9n", ByteEnd::Cut, ("qW4=", "base64", 2)),
         ];
         for (bytes, end, (content, encoding, count)) in cases {
-            let expected = Shown { content: content.to_owned(), encoding, bytes: count };
+            let expected = EncodedBytes { content: content.to_owned(), encoding, bytes: count };
             assert_eq!(show(bytes.to_vec(), end), expected, "{bytes:?} {end:?}");
         }
         assert_eq!(unwrapped("bsM="), Some(b"n\xc3".to_vec()));

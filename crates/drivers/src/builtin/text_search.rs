@@ -8,10 +8,10 @@ use rustix::io::Errno;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::folder::{Kind, items};
+use super::folder::{FileKind, items};
 use super::guarded::{below, count_withheld};
-use super::place::Place;
-use super::refusal::Refusal;
+use super::place::WorkspacePath;
+use super::refusal::PathRefusal;
 use super::root::{House, Root, Spot, open_entry};
 use super::{blocking, text, unread, while_running};
 use crate::watch::Watch;
@@ -28,36 +28,36 @@ const DEEPEST: usize = 64;
 const STEP: (u64, u64) = (200, 16 * 1024 * 1024);
 
 /// What a call asks for.
-pub(super) struct Asked {
-    place: Place,
+pub(super) struct SearchInput {
+    place: WorkspacePath,
     source: String,
     pattern: SearchPattern,
 }
 
-impl Asked {
-    pub(super) fn of(input: &Value) -> Result<Asked, Stop> {
-        let place = Place::of(input)?;
+impl SearchInput {
+    pub(super) fn of(input: &Value) -> Result<SearchInput, Stop> {
+        let place = WorkspacePath::of(input)?;
         let source = text(input, "pattern")?.to_owned();
         let pattern = SearchPattern::parse(&source)
             .map_err(|fault| Stop::new(Code::InputValue, fault.message).at("/pattern"))?;
-        Ok(Asked { place, source, pattern })
+        Ok(SearchInput { place, source, pattern })
     }
 }
 
 /// How much was searched.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct SearchTotals {
     files: u64,
     bytes: u64,
 }
 
 /// A search under way.
 struct Search {
-    asked: Asked,
+    asked: SearchInput,
     house: House,
     watch: Watch,
-    told: watch::Sender<Tally>,
-    tally: Tally,
+    told: watch::Sender<SearchTotals>,
+    tally: SearchTotals,
     matches: Vec<Value>,
     /// Whether a match was found that the answer has no room for.
     full: bool,
@@ -70,15 +70,15 @@ struct Search {
 }
 
 pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Failure> {
-    let asked = Asked::of(&attempt.input).map_err(while_running).map_err(unread)?;
-    let (told, heard) = watch::channel(Tally::default());
+    let asked = SearchInput::of(&attempt.input).map_err(while_running).map_err(unread)?;
+    let (told, heard) = watch::channel(SearchTotals::default());
     let house = root.house().map_err(|refusal| unread(refusal.about(&asked.place)))?;
     let search = Search {
         asked,
         house,
         watch: Watch::of(attempt),
         told,
-        tally: Tally::default(),
+        tally: SearchTotals::default(),
         matches: Vec::new(),
         full: false,
         more: false,
@@ -97,9 +97,9 @@ pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Fa
 }
 
 /// Passes the tally on whenever it has grown, until the search is over.
-async fn pass_on(mut heard: watch::Receiver<Tally>, link: &Link) {
+async fn pass_on(mut heard: watch::Receiver<SearchTotals>, link: &Link) {
     while heard.changed().await.is_ok() {
-        let Tally { files, bytes } = *heard.borrow_and_update();
+        let SearchTotals { files, bytes } = *heard.borrow_and_update();
         let progress = Progress {
             message: Some(format!("{files} files searched")),
             step_index: Some(files),
@@ -112,7 +112,7 @@ async fn pass_on(mut heard: watch::Receiver<Tally>, link: &Link) {
 
 impl Search {
     fn run(mut self, root: &Root) -> Result<Value, Stop> {
-        let refused = |refusal: Refusal, place: &Place| refusal.about(place);
+        let refused = |refusal: PathRefusal, place: &WorkspacePath| refusal.about(place);
         match root.find_guarded(&self.asked.place, &self.guard)? {
             Spot::Folder(found) => {
                 self.root = below(&found.trail);
@@ -161,18 +161,18 @@ impl Search {
                 continue;
             }
             match item.kind {
-                Kind::File => {
+                FileKind::File => {
                     if let Ok((file, _)) = open_entry(folder, &item.name) {
                         self.file(&self.asked.place.below(&path), file)?;
                     }
                 }
-                Kind::Folder if item.name == ".git" => {}
-                Kind::Folder => {
+                FileKind::Folder if item.name == ".git" => {}
+                FileKind::Folder => {
                     if let Ok(below) = self.house.enter(folder, &item.name) {
                         let _ = self.folder(&below, &format!("{path}/"), depth + 1)?;
                     }
                 }
-                Kind::Link | Kind::Other => {}
+                FileKind::Link | FileKind::Other => {}
             }
         }
         Ok(Ok(()))
@@ -189,7 +189,7 @@ impl Search {
             .extend(shown.map(|(line, text)| json!({"path": path, "line": line, "text": text})));
         self.full |= found.more;
         let before = self.tally;
-        self.tally = Tally { files: before.files + 1, bytes: before.bytes + found.bytes };
+        self.tally = SearchTotals { files: before.files + 1, bytes: before.bytes + found.bytes };
         let grown = self.tally.files / STEP.0 > before.files / STEP.0
             || self.tally.bytes / STEP.1 > before.bytes / STEP.1;
         if grown {

@@ -7,22 +7,27 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use haft_driver::{Failure, Output};
 use haft_model::{Code, Content, EffectState, Media, Stop};
-use haft_sandbox::{End, Ended};
+use haft_sandbox::{ExitKind, ProgramExit};
 use serde_json::{Map, Value, json};
 
 use super::command::{Command, Format, Meaning};
-use super::listening::Said;
+use super::listening::CapturedOutput;
 use super::run::Run;
 use super::tried;
-use crate::ending::{OUT_OF_MEMORY, complaint, running};
 use crate::exact;
+use crate::failure::{OUT_OF_MEMORY, complaint, running};
 use crate::login::ran_out;
 
 /// How much of what a program complained about is kept with its error.
 const MOST_WORDS: usize = 4096;
 
 /// What the end of a program means.
-pub(super) fn of(run: &Run<'_>, ended: &Ended, said: Said, root: &Path) -> Result<Output, Failure> {
+pub(super) fn of(
+    run: &Run<'_>,
+    ended: &ProgramExit,
+    said: CapturedOutput,
+    root: &Path,
+) -> Result<Output, Failure> {
     let native = native(run, ended);
     let came = match meaning(run.command, ended.end) {
         Meaning::Fine => given(run, &said),
@@ -35,16 +40,16 @@ pub(super) fn of(run: &Run<'_>, ended: &Ended, said: Said, root: &Path) -> Resul
 }
 
 /// What this machine knows the call by.
-pub(super) fn native(run: &Run<'_>, ended: &Ended) -> Value {
+pub(super) fn native(run: &Run<'_>, ended: &ProgramExit) -> Value {
     let mut native = Map::new();
     let mut add = |name: &str, value: Value| native.insert(name.to_owned(), value);
     add("source", json!("cli"));
     add("command_id", json!(run.attempt.plan.route.driver));
     add("argv_ref", json!(run.argv));
     match ended.end {
-        End::Exited(code) => add("exit_code", json!(code)),
-        End::Killed(signal) => add("signal", json!(signal)),
-        End::OutOfMemory | End::OutOfTime | End::CalledOff => None,
+        ExitKind::Exited(code) => add("exit_code", json!(code)),
+        ExitKind::Killed(signal) => add("signal", json!(signal)),
+        ExitKind::OutOfMemory | ExitKind::OutOfTime | ExitKind::CalledOff => None,
     };
     add("layers", json!(ended.layers));
     if !ended.tried.is_empty() {
@@ -53,17 +58,17 @@ pub(super) fn native(run: &Run<'_>, ended: &Ended) -> Value {
     run.cli.place.told(Value::Object(native))
 }
 
-fn meaning(command: &Command, end: End) -> Meaning {
+fn meaning(command: &Command, end: ExitKind) -> Meaning {
     match end {
-        End::Exited(code) => command.meaning(code),
-        End::Killed(signal) => command.meaning_of_signal(signal),
-        End::OutOfMemory => Meaning::Wrong(Code::SandboxViolation),
-        End::OutOfTime | End::CalledOff => Meaning::TimedOut,
+        ExitKind::Exited(code) => command.meaning(code),
+        ExitKind::Killed(signal) => command.meaning_of_signal(signal),
+        ExitKind::OutOfMemory => Meaning::Wrong(Code::SandboxViolation),
+        ExitKind::OutOfTime | ExitKind::CalledOff => Meaning::TimedOut,
     }
 }
 
 /// The value of a call whose program ended well. Whatever is wrong with its output, it did.
-fn given(run: &Run<'_>, said: &Said) -> Result<Output, Failure> {
+fn given(run: &Run<'_>, said: &CapturedOutput) -> Result<Output, Failure> {
     let effect = run.effect(EffectState::Committed);
     if said.cut {
         let stop = too_large(run.command, said.output.len());
@@ -107,13 +112,19 @@ fn read(bytes: &[u8], format: Format, yaml: Option<super::ReadYaml>) -> Result<O
 }
 
 /// Why a program that ran came to nothing, as far as anybody knows.
-fn failed(run: &Run<'_>, ended: &Ended, said: &Said, meaning: Meaning, root: &Path) -> Failure {
+fn failed(
+    run: &Run<'_>,
+    ended: &ProgramExit,
+    said: &CapturedOutput,
+    meaning: Meaning,
+    root: &Path,
+) -> Failure {
     let command = run.command;
     let code = match ended.end {
-        End::Exited(code) => code,
-        End::Killed(signal) => 128 + signal,
-        End::OutOfMemory => 137,
-        End::OutOfTime | End::CalledOff => 124,
+        ExitKind::Exited(code) => code,
+        ExitKind::Killed(signal) => 128 + signal,
+        ExitKind::OutOfMemory => 137,
+        ExitKind::OutOfTime | ExitKind::CalledOff => 124,
     };
     let effect = match command.vouches(code) {
         true => EffectState::NotCommitted,
@@ -137,26 +148,26 @@ fn failed(run: &Run<'_>, ended: &Ended, said: &Said, meaning: Meaning, root: &Pa
         (None, Meaning::Fine) => Stop::new(Code::Internal, message),
     };
     let mut stop = with_errors(stop, said);
-    if let (End::Exited(code), Value::Object(cause)) = (ended.end, &mut stop.cause) {
+    if let (ExitKind::Exited(code), Value::Object(cause)) = (ended.end, &mut stop.cause) {
         cause.insert("exit_code".to_owned(), json!(code));
     }
     Failure::new(stop, effect)
 }
 
 /// How a program ended, as part of a sentence.
-fn fate(end: End) -> String {
+fn fate(end: ExitKind) -> String {
     match end {
-        End::Exited(code) => format!("ended with code {code}"),
-        End::Killed(24) => "was ended: it used too much processor time".to_owned(),
-        End::Killed(25) => "was ended: it wrote too large a file".to_owned(),
-        End::Killed(signal) => format!("was ended by signal {signal}"),
-        End::OutOfMemory => format!("was ended: {OUT_OF_MEMORY}"),
-        End::OutOfTime | End::CalledOff => "was ended".to_owned(),
+        ExitKind::Exited(code) => format!("ended with code {code}"),
+        ExitKind::Killed(24) => "was ended: it used too much processor time".to_owned(),
+        ExitKind::Killed(25) => "was ended: it wrote too large a file".to_owned(),
+        ExitKind::Killed(signal) => format!("was ended by signal {signal}"),
+        ExitKind::OutOfMemory => format!("was ended: {OUT_OF_MEMORY}"),
+        ExitKind::OutOfTime | ExitKind::CalledOff => "was ended".to_owned(),
     }
 }
 
 /// Adds what the program complained about to the facts behind a refusal.
-pub(super) fn with_errors(stop: Stop, said: &Said) -> Stop {
+pub(super) fn with_errors(stop: Stop, said: &CapturedOutput) -> Stop {
     let mut cause = match &stop.cause {
         Value::Object(cause) => cause.clone(),
         _ => Map::new(),

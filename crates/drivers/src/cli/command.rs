@@ -7,7 +7,7 @@ use haft_notation::Template;
 use serde::Deserialize;
 
 use super::ReadYaml;
-use super::manifest::Written;
+use super::manifest::CliManifestText;
 use crate::declared::{Wrap, unsupported};
 
 /// What is run, and how it is understood.
@@ -67,9 +67,9 @@ pub(super) enum Meaning {
 }
 
 /// An `implements` entry as far as it is about command lines.
-pub(super) struct Entry {
+pub(super) struct CommandEntry {
     pub(super) cli: Cli,
-    pub(super) haft: Haft,
+    pub(super) haft: CommandExtras,
 }
 
 #[derive(Deserialize)]
@@ -83,7 +83,7 @@ pub(super) struct Cli {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Haft {
+pub(super) struct CommandExtras {
     #[serde(default)]
     not_committed: BTreeSet<i32>,
     #[serde(default)]
@@ -94,8 +94,8 @@ pub(super) struct Haft {
     wrap: Wrap,
 }
 
-impl Entry {
-    pub(super) fn command(self, written: &Written) -> Result<Command, Stop> {
+impl CommandEntry {
+    pub(super) fn command(self, written: &CliManifestText) -> Result<Command, Stop> {
         let id = &written.id;
         let printed = &written.output;
         let wished = self.cli.output_format.as_deref();
@@ -207,7 +207,7 @@ fn template(text: &str, field: &str, driver: &str) -> Result<Template, Stop> {
 }
 
 /// What the exit codes mean; that of an expired login means that somebody has to log in.
-fn meanings(written: &Written) -> Result<BTreeMap<i32, String>, Stop> {
+fn meanings(written: &CliManifestText) -> Result<BTreeMap<i32, String>, Stop> {
     let number = |text: &str| {
         text.parse().map_err(|_| {
             let words = format!("driver `{}`: `{text}` is no exit code", written.id);

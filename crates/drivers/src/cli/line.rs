@@ -4,7 +4,7 @@ use haft_model::{Code, Digest, Plan, Stop};
 use haft_notation::{Argument, Scope};
 
 use super::command::Command;
-use crate::filling::{Sources, unfilled};
+use crate::template_context::{Sources, unfilled};
 
 /// Words after which nothing is an option.
 const END_OF_OPTIONS: [&str; 2] = ["--", "--end-of-options"];
@@ -15,19 +15,19 @@ const MOST_STDIN: usize = 5 * 1024 * 1024;
 
 /// What a program is started with.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct ProgramCommand {
     pub(super) args: Vec<String>,
     pub(super) stdin: Vec<u8>,
 }
 
-impl Line {
+impl ProgramCommand {
     /// The digest of a program with these arguments, which may be sensitive themselves.
     pub(super) fn digest(&self, bin: &str) -> Digest {
         Digest::of(&(bin, &self.args))
     }
 
     /// The line of a call.
-    pub(super) fn of(command: &Command, plan: &Plan) -> Result<Line, Stop> {
+    pub(super) fn of(command: &Command, plan: &Plan) -> Result<ProgramCommand, Stop> {
         let scope = Sources::of(plan, None);
         let mut arguments: Vec<Argument> = command.bin_args.iter().map(own).collect();
         for template in &command.argv {
@@ -40,7 +40,7 @@ impl Line {
         // Behind the end of options a flag would be a value.
         let end = arguments.iter().position(ends_options).unwrap_or(arguments.len());
         arguments.splice(end..end, command.json_args.iter().map(own));
-        Ok(Line { args: bounded(arguments)?, stdin: stdin(command, &scope)? })
+        Ok(ProgramCommand { args: bounded(arguments)?, stdin: stdin(command, &scope)? })
     }
 }
 

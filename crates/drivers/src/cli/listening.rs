@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::Instant;
 
 use super::command::{Command, Stream};
-use crate::ending::last_words;
+use crate::failure::last_words;
 
 /// How often a caller hears how far a program is, and how often what a program streams.
 const BETWEEN_NEWS: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ const LONGEST_ERRORS: usize = 64 * 1024;
 
 /// What a program said, as far as it is kept.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct CapturedOutput {
     /// The beginning of its output.
     pub(super) output: Vec<u8>,
     /// Whether there was more.
@@ -36,14 +36,14 @@ pub(super) struct Listening<'a> {
     command: &'a Command,
     link: &'a Link,
     most: usize,
-    said: Said,
+    said: CapturedOutput,
     /// Fires when the program said more than is kept.
     flooded: Cancel,
-    news: News,
+    news: PendingOutput,
 }
 
 /// What the caller was not told yet.
-struct News {
+struct PendingOutput {
     /// Whole lines and the beginning of the next, where they are shown.
     piece: Vec<u8>,
     last: Vec<u8>,
@@ -58,8 +58,15 @@ impl<'a> Listening<'a> {
         let wait = if command.streaming { BETWEEN_PIECES } else { BETWEEN_NEWS };
         let not_before = Instant::now() + wait;
         let (piece, last) = (Vec::new(), Vec::new());
-        let news = News { piece, last, lines: 0, bytes: 0, due: None, not_before };
-        Listening { command, link, most, said: Said::default(), flooded: Cancel::new(), news }
+        let news = PendingOutput { piece, last, lines: 0, bytes: 0, due: None, not_before };
+        Listening {
+            command,
+            link,
+            most,
+            said: CapturedOutput::default(),
+            flooded: Cancel::new(),
+            news,
+        }
     }
 
     /// Fires when the program said more than is kept.
@@ -68,7 +75,7 @@ impl<'a> Listening<'a> {
     }
 
     /// What it said.
-    pub(super) fn said(self) -> Said {
+    pub(super) fn said(self) -> CapturedOutput {
         self.said
     }
 
@@ -147,7 +154,7 @@ impl<'a> Listening<'a> {
     }
 }
 
-impl News {
+impl PendingOutput {
     fn heard(&mut self, bytes: &[u8]) {
         self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         self.bytes += bytes.len() as u64;

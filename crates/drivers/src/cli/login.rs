@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use haft_driver::{Failure, Safe};
 use haft_model::{Code, Secret};
-use haft_sandbox::Handed;
+use haft_sandbox::SecretFile;
 
 use super::command::Command;
 
 /// What was opened for a program.
 #[derive(Default)]
-pub(super) struct Login {
+pub(super) struct OpenedCredentials {
     pub(super) env: BTreeMap<String, Secret>,
-    pub(super) handed: Vec<Handed>,
+    pub(super) handed: Vec<SecretFile>,
 }
 
 /// Opens what a command needs. Of the variables that may hold a login one has to be there, unless
@@ -21,8 +21,8 @@ pub(super) async fn open(
     command: &Command,
     kept_by_program: bool,
     safe: &Safe<'_>,
-) -> Result<Login, Failure> {
-    let mut login = Login::default();
+) -> Result<OpenedCredentials, Failure> {
+    let mut login = OpenedCredentials::default();
     let mut missing = None;
     for name in &command.login {
         match safe.open(name).await {
@@ -41,7 +41,7 @@ pub(super) async fn open(
     }
     for (variable, name) in &command.secret_files {
         let value = safe.open(name).await?;
-        login.handed.push(Handed { name: variable.clone(), value });
+        login.handed.push(SecretFile { name: variable.clone(), value });
     }
     Ok(login)
 }

@@ -6,8 +6,8 @@ use haft_model::{Code, Plan, Stop, ToolKey};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::command::{Command, Entry, Stream};
-use crate::Declared;
+use super::command::{Command, CommandEntry, Stream};
+use crate::DeclaredEntries;
 use crate::declared::unsupported;
 
 /// Fields that would change what a call means, and that this version does not act on.
@@ -15,25 +15,25 @@ const UNSUPPORTED: [&str; 4] = ["code", "run", "inputsFiles", "outputsFiles"];
 
 /// What the manifest says of all of its entries.
 #[derive(Clone, Deserialize)]
-pub(super) struct Written {
+pub(super) struct CliManifestText {
     pub(super) id: String,
     pub(super) bin: String,
     #[serde(default)]
     pub(super) bin_args: Vec<String>,
     #[serde(default)]
-    pub(super) output: Printed,
+    pub(super) output: OutputFormat,
     #[serde(default)]
-    pub(super) auth: Auth,
+    pub(super) auth: CliAuth,
     #[serde(default)]
     sandbox: Sandbox,
     #[serde(default)]
-    network: Network,
+    network: CliNetwork,
     runner: Option<Value>,
 }
 
 /// How the output of the program is read.
 #[derive(Clone, Default, Deserialize)]
-pub(super) struct Printed {
+pub(super) struct OutputFormat {
     pub(super) default_format: Option<String>,
     pub(super) json_flag: Option<String>,
     #[serde(default)]
@@ -46,14 +46,14 @@ pub(super) struct Printed {
 
 /// What a login is made of.
 #[derive(Clone, Default, Deserialize)]
-pub(super) struct Auth {
+pub(super) struct CliAuth {
     #[serde(default)]
-    pub(super) state: State,
+    pub(super) state: CliState,
     pub(super) expiry: Option<Expiry>,
 }
 
 #[derive(Clone, Default, Deserialize)]
-pub(super) struct State {
+pub(super) struct CliState {
     #[serde(default)]
     pub(super) env: Vec<String>,
     #[serde(default)]
@@ -70,7 +70,7 @@ struct Sandbox {
     #[serde(default)]
     tty: Tty,
     #[serde(default)]
-    network: Network,
+    network: CliNetwork,
 }
 
 #[derive(Clone, Default, Deserialize)]
@@ -80,13 +80,13 @@ struct Tty {
 }
 
 #[derive(Clone, Default, Deserialize)]
-struct Network {
+struct CliNetwork {
     #[serde(default)]
     ingress: Vec<String>,
 }
 
 /// The manifest as it is used.
-pub(super) struct Manifest {
+pub(super) struct CliManifest {
     /// Everything it says, for those who work out what is opened.
     pub(super) raw: Value,
     /// Why no call of it can be run, if none can.
@@ -94,14 +94,14 @@ pub(super) struct Manifest {
     commands: HashMap<ToolKey, Result<Command, Stop>>,
 }
 
-impl Manifest {
+impl CliManifest {
     /// Reads a manifest. What is wrong with it is the answer to every call that meets it.
-    pub(super) fn read(declared: Declared) -> Manifest {
-        let (whole, commands) = match declared.part::<Written>("") {
+    pub(super) fn read(declared: DeclaredEntries) -> CliManifest {
+        let (whole, commands) = match declared.part::<CliManifestText>("") {
             Err(stop) => (Err(stop), HashMap::new()),
             Ok(written) => (written.runs(&declared.manifest), commands(&declared, &written)),
         };
-        Manifest { raw: declared.manifest, whole, commands }
+        CliManifest { raw: declared.manifest, whole, commands }
     }
 
     /// What is run for a call.
@@ -116,17 +116,20 @@ impl Manifest {
     }
 }
 
-fn commands(declared: &Declared, written: &Written) -> HashMap<ToolKey, Result<Command, Stop>> {
+fn commands(
+    declared: &DeclaredEntries,
+    written: &CliManifestText,
+) -> HashMap<ToolKey, Result<Command, Stop>> {
     let read = |index: &usize| {
         let part = |kind: &str| format!("/implements/{index}/metadata/{kind}");
         let entry =
-            Entry { cli: declared.part(&part("cli"))?, haft: declared.part(&part("haft"))? };
+            CommandEntry { cli: declared.part(&part("cli"))?, haft: declared.part(&part("haft"))? };
         entry.command(written)
     };
     declared.serves.iter().map(|(tool, index)| (tool.clone(), read(index))).collect()
 }
 
-impl Written {
+impl CliManifestText {
     /// Why no call of a manifest can be run, if none can.
     fn runs(&self, manifest: &Value) -> Result<(), Stop> {
         let refused = |what: &str| Err(unsupported(&self.id, what));

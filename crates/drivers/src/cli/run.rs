@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use haft_driver::{Attempt, Failure, Output};
 use haft_model::{Code, Digest, EffectState, Plan, Stop};
-use haft_sandbox::{Confined, Ended, Intrusion, Refused, Running, Walls};
+use haft_sandbox::{ConfinedProgram, Intrusion, ProgramExit, Running, StartRefusal, Walls};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{sleep_until, timeout};
 
 use super::command::Command;
-use super::line::Line;
-use super::listening::{Listening, Said};
-use super::login::{self, Login};
+use super::line::ProgramCommand;
+use super::listening::{CapturedOutput, Listening};
+use super::login::{self, OpenedCredentials};
 use super::{Cli, answer, program, targets};
 use crate::closed;
-use crate::ending::{
+use crate::failure::{
     called_off, intruded, late, late_after_sending, running, unsent, while_running,
 };
-use crate::opening::Opening;
+use crate::sandbox_opening::SandboxOpening;
 use crate::watch::Watch;
 
 /// How long everything may take to be gone once it was told to be.
@@ -34,7 +34,7 @@ pub(super) struct Run<'a> {
 }
 
 /// Why a process was ended before it ended by itself.
-enum Cut {
+enum KillReason {
     Caller,
     Time,
     /// It said more than anybody keeps, and only looked something up.
@@ -42,9 +42,9 @@ enum Cut {
 }
 
 impl Run<'_> {
-    pub(super) async fn carry_out(&self, line: Line) -> Result<Output, Failure> {
-        let Line { args, stdin } = line;
-        let opening = Opening::of(&self.cli.manifest.raw, self.plan(), &self.cli.place);
+    pub(super) async fn carry_out(&self, line: ProgramCommand) -> Result<Output, Failure> {
+        let ProgramCommand { args, stdin } = line;
+        let opening = SandboxOpening::of(&self.cli.manifest.raw, self.plan(), &self.cli.place);
         let opening = opening.map_err(|stop| unsent(while_running(stop)))?;
         let guard = &self.attempt.guard;
         if !guard.is_empty() {
@@ -54,10 +54,10 @@ impl Run<'_> {
         }
         let confined = self.confined(&opening, args).map_err(|stop| unsent(while_running(stop)))?;
         if let Walls::Missing = self.cli.place.walls {
-            return Err(unsent(self.not_run(Refused::NoLauncher).stop));
+            return Err(unsent(self.not_run(StartRefusal::NoLauncher).stop));
         }
         let login = self.login(&opening.root).await?;
-        let confined = Confined { secret_env: login.env, handed: login.handed, ..confined };
+        let confined = ConfinedProgram { secret_env: login.env, handed: login.handed, ..confined };
         let walls = &self.cli.place.walls;
         let guarded = confined.guarded(walls).await;
         let (confined, custody) = guarded.map_err(|refused| unsent(self.not_run(refused).stop))?;
@@ -75,7 +75,7 @@ impl Run<'_> {
         &self,
         heard: Result<Output, Failure>,
         intrusions: &[Intrusion],
-        opening: &Opening,
+        opening: &SandboxOpening,
     ) -> Result<Output, Failure> {
         let Some(stop) = intruded(intrusions, &opening.root) else { return heard };
         let (effect, native) = match heard {
@@ -98,7 +98,11 @@ impl Run<'_> {
         if self.mutates() { known } else { EffectState::None }
     }
 
-    fn confined(&self, opening: &Opening, args: Vec<String>) -> Result<Confined, Stop> {
+    fn confined(
+        &self,
+        opening: &SandboxOpening,
+        args: Vec<String>,
+    ) -> Result<ConfinedProgram, Stop> {
         let (command, place) = (self.command, &self.cli.place);
         let found = program::find(&command.bin, &command.driver, place, &opening.root)?;
         let mut confined = opening.confined(&found, args, place);
@@ -111,7 +115,7 @@ impl Run<'_> {
     }
 
     /// The secrets of a call. A vault may have to ask somebody, and that too can be called off.
-    async fn login(&self, root: &Path) -> Result<Login, Failure> {
+    async fn login(&self, root: &Path) -> Result<OpenedCredentials, Failure> {
         let place = &self.cli.place;
         let kept = program::any_exists(&self.command.login_paths, place, root);
         tokio::select! {
@@ -128,7 +132,7 @@ impl Run<'_> {
         &self,
         mut process: Running,
         stdin: Vec<u8>,
-        opening: &Opening,
+        opening: &SandboxOpening,
     ) -> Result<Output, Failure> {
         let mut listening = Listening::new(self.command, &self.attempt.link, opening.bounds.output);
         let outcome = self.ended_or_cut(&mut process, &mut listening, stdin).await;
@@ -137,7 +141,7 @@ impl Run<'_> {
             Ok(Ok(ended)) => answer::of(self, &ended, said, &opening.root),
             Ok(Err(refused)) => Err(self.not_run(refused)),
             Err(cut) => {
-                if let Cut::Caller = cut {
+                if let KillReason::Caller = cut {
                     self.attempt.link.cancel_heard().await;
                 }
                 process.stop();
@@ -153,7 +157,7 @@ impl Run<'_> {
         process: &mut Running,
         listening: &mut Listening<'_>,
         stdin: Vec<u8>,
-    ) -> Result<Result<Ended, Refused>, Cut> {
+    ) -> Result<Result<ProgramExit, StartRefusal>, KillReason> {
         let (out, err) = (std::mem::take(&mut process.stdout), std::mem::take(&mut process.stderr));
         let feed = process.stdin.take();
         let flooded = listening.flooded();
@@ -166,19 +170,27 @@ impl Run<'_> {
         let all = async { tokio::join!(process.ended(), listening.listen(out, err), give).0 };
         tokio::select! {
             ended = all => Ok(ended),
-            () = self.attempt.cancel.cancelled() => Err(Cut::Caller),
-            () = sleep_until(self.attempt.deadline.into()) => Err(Cut::Time),
+            () = self.attempt.cancel.cancelled() => Err(KillReason::Caller),
+            () = sleep_until(self.attempt.deadline.into()) => Err(KillReason::Time),
             // A program that changes something is better not ended in the middle of it.
-            () = flooded.cancelled(), if !self.mutates() => Err(Cut::Flood),
+            () = flooded.cancelled(), if !self.mutates() => Err(KillReason::Flood),
         }
     }
 
     /// The failure of a program that was ended.
-    fn cut_short(&self, cut: &Cut, ended: Option<&Ended>, said: &Said, most: usize) -> Failure {
+    fn cut_short(
+        &self,
+        cut: &KillReason,
+        ended: Option<&ProgramExit>,
+        said: &CapturedOutput,
+        most: usize,
+    ) -> Failure {
         let stop = match cut {
-            Cut::Caller => called_off(),
-            Cut::Time => late_after_sending("time ran out while the program ran, and it was ended"),
-            Cut::Flood => answer::too_large(self.command, most),
+            KillReason::Caller => called_off(),
+            KillReason::Time => {
+                late_after_sending("time ran out while the program ran, and it was ended")
+            }
+            KillReason::Flood => answer::too_large(self.command, most),
         };
         let effect = self.effect(EffectState::Unknown);
         let native = ended.map(|ended| answer::native(self, ended)).into_iter().collect();
@@ -187,27 +199,27 @@ impl Run<'_> {
     }
 
     /// The failure of a program that did not run. Where the launcher itself broke, nobody knows.
-    fn not_run(&self, refused: Refused) -> Failure {
+    fn not_run(&self, refused: StartRefusal) -> Failure {
         let driver = &self.command.driver;
         let (code, help, effect) = match &refused {
-            Refused::Program(_) => (
+            StartRefusal::Program(_) => (
                 Code::SetupRequired,
                 format!("run `haft setup {driver}`"),
                 EffectState::NotCommitted,
             ),
-            Refused::NoLauncher | Refused::Unenforced(_) => (
+            StartRefusal::NoLauncher | StartRefusal::Unenforced(_) => (
                 Code::SetupRequired,
                 "see docs/operate/sandbox.md; `sandbox = \"off\"` in haft.toml runs programs \
                  unconfined"
                     .to_owned(),
                 EffectState::NotCommitted,
             ),
-            Refused::Violation(_) => (
+            StartRefusal::Violation(_) => (
                 Code::SandboxViolation,
                 "narrow `mutates` or `sandbox.fs.write` to what the tool works on".to_owned(),
                 EffectState::NotCommitted,
             ),
-            Refused::Broken(_) => (
+            StartRefusal::Broken(_) => (
                 Code::Internal,
                 "look at the records of the call before it is sent again".to_owned(),
                 EffectState::Unknown,

@@ -4,14 +4,14 @@ use haft_driver::{PathTarget, TargetGuard, TargetKinds, Targets};
 use haft_model::{Plan, Stop};
 
 use super::command::Command;
-use crate::{Place, targets};
+use crate::{WorkingFolder, targets};
 
 /// What a call touches. Programs start at the workspace's root, so paths of the input begin there.
 pub(super) fn of(
     command: &Command,
     args: &[String],
     plan: &Plan,
-    place: &Place,
+    place: &WorkingFolder,
     kinds: TargetKinds,
 ) -> Targets {
     let mut told = Targets::default();
@@ -35,7 +35,7 @@ pub(super) fn check(
     command: &Command,
     args: &[String],
     plan: &Plan,
-    place: &Place,
+    place: &WorkingFolder,
     guard: &TargetGuard,
 ) -> Result<(), Stop> {
     let kinds = TargetKinds { paths: guard.watches_paths(), urls: false, commands: true };

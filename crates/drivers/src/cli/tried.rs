@@ -3,14 +3,14 @@
 use haft_model::governing::{Base, Governing, governing};
 use haft_model::host::covers;
 use haft_model::{Code, EffectProfile, Stop};
-use haft_sandbox::Tried;
+use haft_sandbox::RefusedAccess;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// Why a call failed whose program wanted what it may not have. What its contract does not declare
 /// was never judged; what only the driver keeps closed is the driver's to open.
 pub(super) fn violation(
-    tried: &[Tried],
+    tried: &[RefusedAccess],
     driver: &str,
     effects: &EffectProfile,
     root: &Path,
@@ -20,7 +20,7 @@ pub(super) fn violation(
     let what = wish(first, root);
     if let Some(row) = governed(first, root) {
         let words = format!("the program wanted {what}, which governs: {}", row.reason);
-        return Some(crate::ending::violation(words));
+        return Some(crate::failure::violation(words));
     }
     Some(match undeclared {
         Some(_) => {
@@ -38,8 +38,8 @@ pub(super) fn violation(
 }
 
 /// What a path of the workspace is governed by, which no driver and no contract opens.
-fn governed(tried: &Tried, root: &Path) -> Option<&'static Governing> {
-    let Tried::Path { path, .. } = tried else { return None };
+fn governed(tried: &RefusedAccess, root: &Path) -> Option<&'static Governing> {
+    let RefusedAccess::Path { path, .. } = tried else { return None };
     let names = path.strip_prefix(root).ok()?.components();
     let names: Vec<_> = names.map(|name| name.as_os_str().to_string_lossy()).collect();
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -47,32 +47,32 @@ fn governed(tried: &Tried, root: &Path) -> Option<&'static Governing> {
 }
 
 /// The same for whoever reads records.
-pub(super) fn listed(tried: &[Tried]) -> Value {
-    let one = |tried: &Tried| match tried {
-        Tried::Host { host, port, why } => json!({"host": host, "port": port, "why": why}),
-        Tried::Path { path, wanted } => json!({"path": path, "wanted": wanted}),
+pub(super) fn listed(tried: &[RefusedAccess]) -> Value {
+    let one = |tried: &RefusedAccess| match tried {
+        RefusedAccess::Host { host, port, why } => json!({"host": host, "port": port, "why": why}),
+        RefusedAccess::Path { path, wanted } => json!({"path": path, "wanted": wanted}),
     };
     tried.iter().map(one).collect()
 }
 
-fn wish(tried: &Tried, root: &Path) -> String {
+fn wish(tried: &RefusedAccess, root: &Path) -> String {
     match tried {
-        Tried::Host { host, port, .. } => format!("to reach `{host}:{port}`"),
-        Tried::Path { path, wanted } => {
+        RefusedAccess::Host { host, port, .. } => format!("to reach `{host}:{port}`"),
+        RefusedAccess::Path { path, wanted } => {
             let path = path.strip_prefix(root).unwrap_or(path);
             format!("to {wanted} `{}`", path.display())
         }
     }
 }
 
-fn is_declared(tried: &Tried, effects: &EffectProfile, root: &Path) -> bool {
+fn is_declared(tried: &RefusedAccess, effects: &EffectProfile, root: &Path) -> bool {
     match tried {
-        Tried::Host { host, port, .. } => {
+        RefusedAccess::Host { host, port, .. } => {
             let host = format!("{}:{port}", host.to_ascii_lowercase());
             let listed = effects.requires.network.iter();
             listed.map(|listed| listed.to_ascii_lowercase()).any(|listed| covers(&listed, &host))
         }
-        Tried::Path { path, .. } => match path.strip_prefix(root) {
+        RefusedAccess::Path { path, .. } => match path.strip_prefix(root) {
             Err(_) => false,
             Ok(_) if !effects.mutates_stated => effects.may_mutate(),
             Ok(path) => effects.mutates.iter().any(|entry| holds(entry, path)),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_driver::{BoxFuture, Heard, Hook, HookAnswer};
+use haft_driver::{BoxFuture, Hook, HookAnswer, HookInput};
 use haft_model::{Secret, Signature, Timestamp};
 use haft_sandbox::{AddressGuard, CheckedUrl};
 use reqwest::header::CONTENT_TYPE;
@@ -29,7 +29,7 @@ impl HttpHook {
         HttpHook { post, url, secret, clock }
     }
 
-    async fn asked(&self, heard: Heard<'_>) -> Result<HookAnswer, String> {
+    async fn asked(&self, heard: HookInput<'_>) -> Result<HookAnswer, String> {
         let secret =
             match &self.secret {
                 Some((vault, slug)) => {
@@ -79,7 +79,7 @@ impl HttpHook {
 impl Hook for HttpHook {
     posted!();
 
-    fn hear<'a>(&'a self, heard: Heard<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
+    fn hear<'a>(&'a self, heard: HookInput<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
         Box::pin(self.asked(heard))
     }
 }

@@ -3,41 +3,41 @@
 use std::future::pending;
 use std::time::Instant;
 
-use haft_driver::{BoxFuture, Heard, Hook, HookAnswer};
-use haft_sandbox::{Access, Bounds, Confined, End, Ended, Shown};
+use haft_driver::{BoxFuture, Hook, HookAnswer, HookInput};
+use haft_sandbox::{Access, Bounds, ConfinedProgram, ExitKind, MountedPath, ProgramExit};
 
 use super::{Post, posted, wire};
-use crate::Place;
-use crate::ending::{OUT_OF_MEMORY, complaint};
+use crate::WorkingFolder;
+use crate::failure::{OUT_OF_MEMORY, complaint};
 
 /// A program that is asked about calls.
 pub struct ProgramHook {
     post: Post,
     command: Vec<String>,
-    place: Place,
+    place: WorkingFolder,
 }
 
 impl ProgramHook {
     /// A hook that runs a command: a program, and its arguments.
-    pub fn new(post: Post, command: Vec<String>, place: Place) -> ProgramHook {
+    pub fn new(post: Post, command: Vec<String>, place: WorkingFolder) -> ProgramHook {
         ProgramHook { post, command, place }
     }
 
-    fn confined(&self, stdin: Vec<u8>) -> Result<Confined, String> {
+    fn confined(&self, stdin: Vec<u8>) -> Result<ConfinedProgram, String> {
         let (program, args) = self.command.split_first().ok_or("it names no program")?;
         let root = self
             .place
             .real_root()
             .map_err(|fault| format!("the workspace cannot be found: {fault}"))?;
         let program = self.place.program(&root, program);
-        let mut shown = vec![Shown { path: root.clone(), access: Access::Read }];
+        let mut shown = vec![MountedPath { path: root.clone(), access: Access::Read }];
         if program.is_absolute() && !program.starts_with(&root) && program.exists() {
-            shown.push(Shown { path: program.clone(), access: Access::Read });
+            shown.push(MountedPath { path: program.clone(), access: Access::Read });
         }
         let hidden = self.place.hidden_in(&root);
         let bounds = Bounds { output: wire::LONGEST, ..Bounds::default() };
         let args = args.to_vec();
-        Ok(Confined {
+        Ok(ConfinedProgram {
             program,
             args,
             stdin,
@@ -45,11 +45,11 @@ impl ProgramHook {
             hidden,
             cwd: root,
             bounds,
-            ..Confined::default()
+            ..ConfinedProgram::default()
         })
     }
 
-    async fn asked(&self, heard: Heard<'_>) -> Result<HookAnswer, String> {
+    async fn asked(&self, heard: HookInput<'_>) -> Result<HookAnswer, String> {
         let confined = self.confined(wire::question(self.post.point, &heard))?;
         let deadline = Instant::now() + self.post.timeout;
         let ran = confined.run(&self.place.walls, deadline, pending()).await;
@@ -58,17 +58,17 @@ impl ProgramHook {
         Ok(self.post.weighed(answer))
     }
 
-    fn said(&self, ended: &Ended) -> Result<HookAnswer, String> {
+    fn said(&self, ended: &ProgramExit) -> Result<HookAnswer, String> {
         let complaint = complaint(&ended.stderr);
         match ended.end {
-            End::OutOfTime | End::CalledOff => Err(self.post.late()),
-            End::OutOfMemory => Err(format!("it was ended: {OUT_OF_MEMORY}")),
-            End::Killed(signal) => Err(format!("it was ended by signal {signal}{complaint}")),
-            End::Exited(0) if ended.truncated => {
+            ExitKind::OutOfTime | ExitKind::CalledOff => Err(self.post.late()),
+            ExitKind::OutOfMemory => Err(format!("it was ended: {OUT_OF_MEMORY}")),
+            ExitKind::Killed(signal) => Err(format!("it was ended by signal {signal}{complaint}")),
+            ExitKind::Exited(0) if ended.truncated => {
                 Err(format!("it said more than {} bytes", wire::LONGEST))
             }
-            End::Exited(0) => wire::answer(self.post.point, &ended.stdout),
-            End::Exited(code) => Err(format!("it ended with code {code}{complaint}")),
+            ExitKind::Exited(0) => wire::answer(self.post.point, &ended.stdout),
+            ExitKind::Exited(code) => Err(format!("it ended with code {code}{complaint}")),
         }
     }
 }
@@ -76,7 +76,7 @@ impl ProgramHook {
 impl Hook for ProgramHook {
     posted!();
 
-    fn hear<'a>(&'a self, heard: Heard<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
+    fn hear<'a>(&'a self, heard: HookInput<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
         Box::pin(self.asked(heard))
     }
 }

@@ -1,6 +1,6 @@
 //! What a hook reads and what it may say, as JSON; programs and addresses speak the same.
 
-use haft_driver::{Heard, HookAnswer};
+use haft_driver::{HookAnswer, HookInput};
 use haft_model::{Content, Decision, Envelope, HookPoint, JsonFlaw, JsonScope, Progress, Says};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ pub(super) const LONGEST: usize = 1024 * 1024;
 const LONGEST_SHOWN: usize = 160;
 
 /// What a hook reads.
-pub(super) fn question(point: HookPoint, heard: &Heard<'_>) -> Vec<u8> {
+pub(super) fn question(point: HookPoint, heard: &HookInput<'_>) -> Vec<u8> {
     let plan = heard.plan;
     let effects = &plan.effects;
     let mut question = json!({
@@ -73,7 +73,7 @@ fn text_of(content: &Content) -> Option<&str> {
 /// What a hook says. A word that we do not know may be one that matters.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct HookReply {
     message: Option<String>,
     progress: Option<SaidProgress>,
     updated_input: Option<Value>,
@@ -122,7 +122,8 @@ pub(super) fn answer(point: HookPoint, text: &[u8]) -> Result<HookAnswer, String
     if let Some(flaw) = JsonFlaw::within(text, JsonScope::Below(&[&["updated_input"]])) {
         return Err(nonsense(flaw.to_string()));
     }
-    let said: Said = serde_json::from_slice(text).map_err(|fault| nonsense(fault.to_string()))?;
+    let said: HookReply =
+        serde_json::from_slice(text).map_err(|fault| nonsense(fault.to_string()))?;
     fitting(point, &said).map_err(nonsense)?;
     Ok(HookAnswer {
         message: said.message,
@@ -154,7 +155,7 @@ fn progress(said: SaidProgress) -> Progress {
 }
 
 /// Refuses what would have no effect here, so that nobody relies on it.
-fn fitting(point: HookPoint, said: &Said) -> Result<(), String> {
+fn fitting(point: HookPoint, said: &HookReply) -> Result<(), String> {
     let given = [
         ("updated_input", said.updated_input.is_some()),
         ("permission", said.permission.is_some()),

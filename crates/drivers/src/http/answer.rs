@@ -6,12 +6,12 @@ use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value, json};
 
 use super::exchange::{Exchange, is_success};
-use super::meaning::Named;
-use super::{pages, patience, reading};
-use crate::ending::while_running;
+use super::meaning::NamedError;
+use super::{pages, reading, retry_after};
 use crate::exact;
-use crate::login::{Observed, ran_out};
-use crate::web::Answer;
+use crate::failure::while_running;
+use crate::login::{LoginSignal, ran_out};
+use crate::web::HttpResponse;
 
 /// How much of a refusal's own words is kept.
 const MOST_WORDS: usize = 4096;
@@ -26,7 +26,7 @@ static REQUEST_IDS: [HeaderName; 5] = [
 ];
 
 /// An answer that says that the call went well, read whole.
-pub(super) struct Page {
+pub(super) struct ResponsePage {
     pub(super) host: String,
     /// What its header `Link` calls the next page.
     pub(super) next: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct Page {
     native: Value,
 }
 
-impl Page {
+impl ResponsePage {
     /// The output of a call that this is the answer to.
     pub(super) fn output(self, exchange: &Exchange<'_>) -> Result<Output, Failure> {
         let effect = exchange.effect(EffectState::Committed);
@@ -71,8 +71,8 @@ impl Page {
 pub(super) async fn page(
     exchange: &Exchange<'_>,
     host: &str,
-    mut answer: Answer<'_>,
-) -> Result<Page, Failure> {
+    mut answer: HttpResponse<'_>,
+) -> Result<ResponsePage, Failure> {
     let status = answer.status().as_u16();
     let native = native(status, answer.head.headers());
     if !is_success(status) {
@@ -83,7 +83,7 @@ pub(super) async fn page(
     let next = next.and_then(|_| pages::next_link(answer.head.headers()));
     let read = reading::read(exchange.operation, exchange.link(), &mut answer).await;
     let mut page =
-        Page { host: host.to_owned(), next, value: Value::Null, bytes: 0, status, native };
+        ResponsePage { host: host.to_owned(), next, value: Value::Null, bytes: 0, status, native };
     match read {
         Ok((value, bytes)) => {
             (page.value, page.bytes) = (value, bytes);
@@ -112,9 +112,9 @@ fn native(status: u16, headers: &HeaderMap) -> Value {
 }
 
 /// Why a call that was answered came to nothing, as far as anybody knows.
-async fn refused(exchange: &Exchange<'_>, host: &str, mut answer: Answer<'_>) -> Failure {
+async fn refused(exchange: &Exchange<'_>, host: &str, mut answer: HttpResponse<'_>) -> Failure {
     let status = answer.status();
-    let retry_after = patience::asked(answer.head.headers(), exchange.now());
+    let retry_after = retry_after::asked(answer.head.headers(), exchange.now());
     let words = answer.body(MOST_WORDS).await;
     let meaning = exchange.operation.meanings.get(&status.as_u16());
     let vouched = meaning.and_then(|meaning| meaning.effect);
@@ -136,8 +136,8 @@ async fn refused(exchange: &Exchange<'_>, host: &str, mut answer: Answer<'_>) ->
     }
     let mut message = format!("`{host}` answered {status}");
     let code = match meaning.and_then(|meaning| meaning.error.as_ref()) {
-        Some(Named::Ours(code)) => *code,
-        Some(Named::Own(name)) => {
+        Some(NamedError::Ours(code)) => *code,
+        Some(NamedError::Own(name)) => {
             add("native", json!(name));
             message = format!("`{host}` answered {status}, which is `{name}`");
             Code::ExecutionFailed
@@ -158,7 +158,8 @@ fn has_run_out(exchange: &Exchange<'_>, status: u16, headers: &HeaderMap) -> boo
         .iter()
         .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
         .collect();
-    let seen = Observed { http_status: Some(status), headers: &headers, ..Observed::default() };
+    let seen =
+        LoginSignal { http_status: Some(status), headers: &headers, ..LoginSignal::default() };
     exchange.operation.expired.as_ref().is_some_and(|sign| sign.is_in(&seen))
 }
 

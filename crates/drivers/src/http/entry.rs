@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::beyond::Beyond;
-use super::manifest::Written;
+use super::manifest::HttpManifestText;
 use super::meaning::Meaning;
 use super::operation::Operation;
 use super::pages::Pages;
@@ -19,7 +19,7 @@ use super::secrets::{self, Basic};
 use super::stream::{Events, Stream, WrittenStream};
 use super::style::Style;
 use crate::login::AuthBlock;
-use crate::web::Submitted;
+use crate::web::SubmissionPoint;
 
 /// Headers that say how a request is framed or where it goes. They follow from the rest of it.
 const FIXED_HEADERS: [&str; 9] = [
@@ -35,10 +35,10 @@ const FIXED_HEADERS: [&str; 9] = [
 ];
 
 /// An `implements` entry as far as it is about requests.
-pub(super) struct Entry {
+pub(super) struct HttpEntry {
     driver: String,
     http: Http,
-    haft: Haft,
+    haft: HttpExtras,
 }
 
 #[derive(Deserialize)]
@@ -56,7 +56,7 @@ struct Http {
 }
 
 #[derive(Default, Deserialize)]
-struct Haft {
+struct HttpExtras {
     submitted: Option<String>,
     #[serde(default)]
     body: Writing,
@@ -72,8 +72,8 @@ struct Haft {
     beyond: Beyond,
 }
 
-impl Entry {
-    pub(super) fn read(mut entry: Value, driver: &str) -> Result<Entry, Stop> {
+impl HttpEntry {
+    pub(super) fn read(mut entry: Value, driver: &str) -> Result<HttpEntry, Stop> {
         let mut part = |name: &str| {
             let found = entry.pointer_mut(&format!("/metadata/{name}"));
             found.map(Value::take).unwrap_or_else(|| Value::Object(Map::new()))
@@ -83,14 +83,14 @@ impl Entry {
             let words = format!("driver `{driver}`: `metadata.{name}` cannot be read: {fault}");
             Stop::new(Code::SetupRequired, words).help("run `haft check`")
         };
-        Ok(Entry {
+        Ok(HttpEntry {
             driver: driver.to_owned(),
             http: serde_json::from_value(http).map_err(|fault| unreadable("http", fault))?,
             haft: serde_json::from_value(haft).map_err(|fault| unreadable("haft", fault))?,
         })
     }
 
-    pub(super) fn operation(self, written: &Written) -> Result<Operation, Stop> {
+    pub(super) fn operation(self, written: &HttpManifestText) -> Result<Operation, Stop> {
         let method = self.http.method.as_deref().or(written.default_method.as_deref());
         let method = method.unwrap_or("POST");
         let headers = written.default_headers.iter().chain(&self.http.headers);
@@ -115,8 +115,8 @@ impl Entry {
                 None => None,
             },
             submitted: match self.haft.submitted.as_deref() {
-                Some("on_connect") => Submitted::OnConnect,
-                _ => Submitted::OnWrite,
+                Some("on_connect") => SubmissionPoint::OnConnect,
+                _ => SubmissionPoint::OnWrite,
             },
             meanings: self.meanings()?,
             expired: AuthBlock::sign_of(written.auth.as_ref()),
@@ -174,7 +174,7 @@ impl Entry {
     }
 
     /// How the answer is streamed: as the entry says, and where it does not, as the driver does.
-    fn stream(&self, written: &Written) -> Result<Option<Stream>, Stop> {
+    fn stream(&self, written: &HttpManifestText) -> Result<Option<Stream>, Stop> {
         let own = self.http.streaming.as_ref();
         match (own, &self.haft.pagination) {
             (Some(_), Some(_)) => {

@@ -10,15 +10,18 @@ use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::json;
 
-use super::answer::{self, Page};
+use super::answer::{self, ResponsePage};
+use super::egress_allowlist::{self, same_host};
 use super::operation::Operation;
-use super::parts::Files;
-use super::reach::{self, same_host};
-use super::request::{Asked, Draft, Given};
+use super::parts::UploadFiles;
+use super::request::{Draft, PageRequest, RequestInput};
 use super::secrets::Secrets;
 use super::{Http, is_write, pages};
-use crate::ending::{called_off, late, late_after_sending, running, unsent, while_running};
-use crate::web::{Answer, MOST_REDIRECTS, Outgoing, Sending, Stage, Submitted, Unanswered, Way};
+use crate::failure::{called_off, late, late_after_sending, running, unsent, while_running};
+use crate::web::{
+    ConnectRoute, HttpResponse, MOST_REDIRECTS, Outgoing, RequestFailure, SendStage, Sending,
+    SubmissionPoint,
+};
 
 /// A call on its way.
 pub(super) struct Exchange<'a> {
@@ -66,13 +69,13 @@ impl<'a> Exchange<'a> {
         match &self.operation.pages {
             // Rarely wanted, so it takes no room in the others' futures.
             Some(pages) => Box::pin(pages::collected(self, pages)).await,
-            None => self.page(&Asked::default()).await?.output(self),
+            None => self.page(&PageRequest::default()).await?.output(self),
         }
     }
 
     /// Where files of the request come from.
-    fn files(&self) -> Files {
-        Files { root: self.http.files.clone(), guard: self.attempt.guard.clone() }
+    fn files(&self) -> UploadFiles {
+        UploadFiles { root: self.http.files.clone(), guard: self.attempt.guard.clone() }
     }
 
     /// Holds an address against the rules, right before it is asked for.
@@ -81,7 +84,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Asks for a page, or for the one answer that there is.
-    pub(super) async fn page(&self, asked: &Asked) -> Result<Page, Failure> {
+    pub(super) async fn page(&self, asked: &PageRequest) -> Result<ResponsePage, Failure> {
         let request = self.request(asked).await?;
         self.held(&request.url)?;
         if let Some(pace) = &self.http.manifest.pace {
@@ -94,7 +97,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    async fn request(&self, asked: &Asked) -> Result<Outgoing, Failure> {
+    async fn request(&self, asked: &PageRequest) -> Result<Outgoing, Failure> {
         let refused = |stop| unsent(while_running(stop));
         let secrets = match self.secrets.get() {
             Some(opened) => opened,
@@ -108,7 +111,7 @@ impl<'a> Exchange<'a> {
             }
         };
         let (plan, key) = (self.plan(), self.attempt.key.as_deref());
-        let given = Given { plan, key, secrets, asked };
+        let given = RequestInput { plan, key, secrets, asked };
         let draft = Draft::of(&self.http.manifest, self.operation, &given).map_err(refused)?;
         let mut request = draft.ready(|| self.files()).await.map_err(unsent)?;
         for (name, value) in self.attempt.trace_fields() {
@@ -120,12 +123,12 @@ impl<'a> Exchange<'a> {
         Ok(request)
     }
 
-    async fn written(&self, request: Outgoing) -> Result<Page, Failure> {
+    async fn written(&self, request: Outgoing) -> Result<ResponsePage, Failure> {
         let host = request.url.host().to_owned();
         let way = self.way(self.operation.submitted);
         let answered = match self.operation.submitted {
-            Submitted::OnConnect => Box::pin(way.send(&request)).await,
-            Submitted::OnWrite => self.http.writes.send(way, &request).await,
+            SubmissionPoint::OnConnect => Box::pin(way.send(&request)).await,
+            SubmissionPoint::OnWrite => self.http.writes.send(way, &request).await,
         };
         match answered {
             Ok(answer) => answer::page(self, &host, answer).await,
@@ -134,7 +137,11 @@ impl<'a> Exchange<'a> {
     }
 
     /// Asks, and asks again where the answer points to another place that may be reached.
-    async fn looked_up(&self, mut request: Outgoing, asked: &Asked) -> Result<Page, Failure> {
+    async fn looked_up(
+        &self,
+        mut request: Outgoing,
+        asked: &PageRequest,
+    ) -> Result<ResponsePage, Failure> {
         let mut at_home = true;
         for _ in 0..=MOST_REDIRECTS {
             let from = request.url.clone();
@@ -158,16 +165,16 @@ impl<'a> Exchange<'a> {
     }
 
     /// One read: over a connection that is kept if it is to the driver's own host.
-    async fn read(&self, request: Outgoing) -> Result<Answer<'_>, Unanswered> {
+    async fn read(&self, request: Outgoing) -> Result<HttpResponse<'_>, RequestFailure> {
         let manifest = &*self.http.manifest;
         let own = manifest.base().is_ok_and(|base| same_host(base, &request.url));
         match own {
             true => {
                 // A kept connection does not tell when the first byte goes out: from here on it may have.
-                self.sending.begin().await.map_err(|_| Unanswered::Gone)?;
+                self.sending.begin().await.map_err(|_| RequestFailure::Gone)?;
                 self.http.reads.send(&manifest.guard, self.http.lookup, request).await
             }
-            false => Box::pin(self.way(Submitted::OnWrite).send(&request)).await,
+            false => Box::pin(self.way(SubmissionPoint::OnWrite).send(&request)).await,
         }
     }
 
@@ -175,8 +182,8 @@ impl<'a> Exchange<'a> {
     fn next(&self, from: &CheckedUrl, place: &str) -> Result<CheckedUrl, Stop> {
         let manifest = &*self.http.manifest;
         let url = manifest.guard.check_next(from, place);
-        let url = url.map_err(|forbidden| while_running(reach::refused(&forbidden)))?;
-        reach::check(&url, &manifest.egress, self.plan()).map_err(while_running)?;
+        let url = url.map_err(|forbidden| while_running(egress_allowlist::refused(&forbidden)))?;
+        egress_allowlist::check(&url, &manifest.egress, self.plan()).map_err(while_running)?;
         if url.is_plain() && !from.is_plain() {
             let words = format!("the answer points to `{}`, which is not encrypted", url.host());
             return Err(running(Code::SandboxViolation, words));
@@ -184,9 +191,9 @@ impl<'a> Exchange<'a> {
         Ok(url)
     }
 
-    fn way(&self, submitted: Submitted) -> Way<'_> {
+    fn way(&self, submitted: SubmissionPoint) -> ConnectRoute<'_> {
         let (guard, lookup) = (&self.http.manifest.guard, self.http.lookup);
-        Way { guard, lookup, sending: &self.sending, submitted }
+        ConnectRoute { guard, lookup, sending: &self.sending, submitted }
     }
 
     pub(super) fn plan(&self) -> &Plan {
@@ -214,41 +221,46 @@ impl<'a> Exchange<'a> {
     /// A failure of a call that got no further.
     pub(super) fn cut_short(&self, stop: Stop) -> Failure {
         let native = match self.sending.stage() {
-            Stage::Answered(status) => vec![json!({"source": "http", "status": status})],
-            Stage::Unsent | Stage::Announced | Stage::Sent | Stage::InputRequired => Vec::new(),
+            SendStage::Answered(status) => vec![json!({"source": "http", "status": status})],
+            SendStage::Unsent
+            | SendStage::Announced
+            | SendStage::Sent
+            | SendStage::InputRequired => Vec::new(),
         };
         Failure { native, ..Failure::new(stop, self.effect_so_far()) }
     }
 
     fn out_of_time(&self) -> Failure {
         let stop = match (self.effect_so_far(), self.sending.stage()) {
-            (EffectState::Committed, Stage::Answered(status)) => running(
+            (EffectState::Committed, SendStage::Answered(status)) => running(
                 Code::OutputInvalid,
                 format!(
                     "it was answered with {status}, and time ran out before the whole answer was there"
                 ),
             ),
-            (_, Stage::Unsent | Stage::Announced) => late(),
-            (_, Stage::Sent | Stage::Answered(_) | Stage::InputRequired) => {
+            (_, SendStage::Unsent | SendStage::Announced) => late(),
+            (_, SendStage::Sent | SendStage::Answered(_) | SendStage::InputRequired) => {
                 late_after_sending("time ran out before the whole answer was there")
             }
         };
         self.cut_short(stop)
     }
 
-    fn unanswered(&self, fault: Unanswered, host: &str) -> Failure {
+    fn unanswered(&self, fault: RequestFailure, host: &str) -> Failure {
         let unreachable = |words: String| running(Code::DependencyUnavailable, words);
         self.cut_short(match fault {
-            Unanswered::Unknown => unreachable(format!("`{host}` cannot be looked up")),
-            Unanswered::Unreachable | Unanswered::Gone => {
+            RequestFailure::Unknown => unreachable(format!("`{host}` cannot be looked up")),
+            RequestFailure::Unreachable | RequestFailure::Gone => {
                 unreachable(format!("`{host}` cannot be reached"))
             }
-            Unanswered::Broken => {
+            RequestFailure::Broken => {
                 unreachable(format!("the connection to `{host}` broke before it answered"))
             }
-            Unanswered::Forbidden(forbidden) => while_running(reach::refused(&forbidden)),
-            Unanswered::Stopped(stop) => stop,
-            Unanswered::Unready | Unanswered::Unrecorded => {
+            RequestFailure::Forbidden(forbidden) => {
+                while_running(egress_allowlist::refused(&forbidden))
+            }
+            RequestFailure::Stopped(stop) => stop,
+            RequestFailure::Unready | RequestFailure::Unrecorded => {
                 running(Code::Internal, "the http client could not be set up")
             }
         })

@@ -7,12 +7,12 @@ use haft_sandbox::{AddressGuard, CheckedUrl};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::entry::Entry;
+use super::egress_allowlist;
+use super::entry::HttpEntry;
 use super::operation::Operation;
-use super::pace::{Pace, Rate};
-use super::reach;
+use super::rate_limit::{Pace, Rate};
 use super::stream::WrittenStream;
-use crate::Declared;
+use crate::DeclaredEntries;
 use crate::declared::unsupported;
 
 /// Fields that would change what a request means, and that this version does not act on.
@@ -20,7 +20,7 @@ const UNSUPPORTED: [&str; 6] = ["code", "run", "runner", "sandbox", "inputsFiles
 
 /// What the manifest says of all of its entries.
 #[derive(Deserialize)]
-pub(super) struct Written {
+pub(super) struct HttpManifestText {
     pub(super) id: String,
     base_url: String,
     #[serde(default)]
@@ -31,18 +31,18 @@ pub(super) struct Written {
     #[serde(default)]
     rate_limit: Rate,
     #[serde(default)]
-    network: Network,
+    network: HttpNetwork,
     implements: Vec<Value>,
 }
 
 #[derive(Default, Deserialize)]
-struct Network {
+struct HttpNetwork {
     #[serde(default)]
     egress: Vec<String>,
 }
 
 /// The manifest as it is used.
-pub(super) struct Manifest {
+pub(super) struct HttpManifest {
     /// Where every request goes, without a path that ends in a slash; or why none goes anywhere.
     base: Result<CheckedUrl, Stop>,
     /// Its host, as lists name it.
@@ -54,42 +54,42 @@ pub(super) struct Manifest {
     operations: BTreeMap<ToolKey, Result<Operation, Stop>>,
 }
 
-impl Manifest {
+impl HttpManifest {
     /// Reads a manifest. What is wrong with it is the answer to every call that meets it.
-    pub(super) fn read(declared: &Declared, guard: AddressGuard) -> Manifest {
-        let written = match Written::deserialize(&declared.manifest) {
+    pub(super) fn read(declared: &DeclaredEntries, guard: AddressGuard) -> HttpManifest {
+        let written = match HttpManifestText::deserialize(&declared.manifest) {
             Ok(written) => written,
             Err(fault) => {
                 let stop = Stop::new(
                     Code::SetupRequired,
                     format!("the manifest of this driver cannot be read: {fault}"),
                 );
-                return Manifest::refusing(guard, stop.help("run `haft check`"));
+                return HttpManifest::refusing(guard, stop.help("run `haft check`"));
             }
         };
         let base = whole(&declared.manifest, &written);
         let egress: Vec<String> =
             written.network.egress.iter().map(|host| host.to_ascii_lowercase()).collect();
-        let guard = reach::opened(guard, &egress, &written.base_url);
+        let guard = egress_allowlist::opened(guard, &egress, &written.base_url);
         let base = base.and_then(|()| {
             let checked = guard.check_url(&written.base_url);
-            checked.map_err(|forbidden| reach::refused(&forbidden))
+            checked.map_err(|forbidden| egress_allowlist::refused(&forbidden))
         });
         let operations = declared.serves.iter().map(|(tool, index)| {
             let entry = written.implements.get(*index).cloned().unwrap_or_default();
             (
                 tool.clone(),
-                Entry::read(entry, &written.id).and_then(|entry| entry.operation(&written)),
+                HttpEntry::read(entry, &written.id).and_then(|entry| entry.operation(&written)),
             )
         });
         let operations = operations.collect();
-        let host = base.as_ref().map(reach::host_of).unwrap_or_default();
-        Manifest { base, host, guard, egress, pace: Pace::of(written.rate_limit), operations }
+        let host = base.as_ref().map(egress_allowlist::host_of).unwrap_or_default();
+        HttpManifest { base, host, guard, egress, pace: Pace::of(written.rate_limit), operations }
     }
 
-    fn refusing(guard: AddressGuard, stop: Stop) -> Manifest {
+    fn refusing(guard: AddressGuard, stop: Stop) -> HttpManifest {
         let (host, egress, operations) = (String::new(), Vec::new(), BTreeMap::new());
-        Manifest { base: Err(stop), host, guard, egress, pace: None, operations }
+        HttpManifest { base: Err(stop), host, guard, egress, pace: None, operations }
     }
 
     pub(super) fn base(&self) -> Result<&CheckedUrl, Stop> {
@@ -110,12 +110,12 @@ impl Manifest {
     /// Whether the driver and the contract both list the host of the driver.
     pub(super) fn may_reach(&self, plan: &Plan) -> Result<(), Stop> {
         self.base()?;
-        reach::check_host(&self.host, &self.egress, plan)
+        egress_allowlist::check_host(&self.host, &self.egress, plan)
     }
 }
 
 /// Why no call of a manifest can be sent, if none can.
-fn whole(manifest: &Value, written: &Written) -> Result<(), Stop> {
+fn whole(manifest: &Value, written: &HttpManifestText) -> Result<(), Stop> {
     let id = &written.id;
     if let Some(field) = UNSUPPORTED.iter().find(|field| manifest.get(**field).is_some()) {
         return Err(unsupported(id, &format!("`{field}`")));

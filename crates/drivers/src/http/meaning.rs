@@ -5,14 +5,14 @@ use haft_model::{Code, EffectState};
 /// What a status means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Meaning {
-    pub(super) error: Option<Named>,
+    pub(super) error: Option<NamedError>,
     /// What it vouches for.
     pub(super) effect: Option<EffectState>,
 }
 
 /// An error by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum NamedError {
     Ours(Code),
     /// One of the contract's own.
     Own(String),
@@ -29,14 +29,14 @@ impl Meaning {
         let error = match words[..] {
             [] if not_committed => None,
             [name] => match Code::parse(name) {
-                Some(code) => Some(Named::Ours(code)),
+                Some(code) => Some(NamedError::Ours(code)),
                 // Errors of a contract's own have a prefix.
-                None if name.contains(':') => Some(Named::Own(name.to_owned())),
+                None if name.contains(':') => Some(NamedError::Own(name.to_owned())),
                 None => return None,
             },
             _ => return None,
         };
-        let partial = error == Some(Named::Ours(Code::EffectPartial));
+        let partial = error == Some(NamedError::Ours(Code::EffectPartial));
         let effect = match (partial, not_committed) {
             (true, true) => return None,
             (true, false) => Some(EffectState::PartiallyCommitted),

@@ -15,7 +15,7 @@ use super::secrets::Basic;
 use super::stream::Stream;
 use super::style::Style;
 use crate::login::Sign;
-use crate::web::Submitted;
+use crate::web::SubmissionPoint;
 
 /// What a request is made of.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Operation {
     pub(super) stream: Option<Stream>,
     pub(super) pages: Option<Pages>,
     pub(super) key_header: Option<HeaderName>,
-    pub(super) submitted: Submitted,
+    pub(super) submitted: SubmissionPoint,
     pub(super) meanings: BTreeMap<u16, Meaning>,
     /// How an answer shows that the login has run out.
     pub(super) expired: Option<Sign>,

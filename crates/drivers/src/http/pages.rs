@@ -13,9 +13,9 @@ use reqwest::header::{HeaderMap, LINK};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::answer::Page;
+use super::answer::ResponsePage;
 use super::exchange::Exchange;
-use super::request::Asked;
+use super::request::PageRequest;
 use crate::exact;
 use crate::web::MOST_BYTES;
 
@@ -27,14 +27,14 @@ const USUAL_PAGES: usize = 20;
 pub(super) struct Pages {
     /// Where the items of a page are.
     items: Path,
-    way: Way,
+    way: NextPage,
     limit: Option<Limit>,
     most: usize,
 }
 
 /// What asks for the next page.
 #[derive(Debug)]
-enum Way {
+enum NextPage {
     /// A parameter with what the last answer says.
     Cursor { next: Path, param: String },
     /// A parameter that counts pages.
@@ -54,7 +54,7 @@ struct Limit {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct PaginationText {
     style: Option<String>,
     items: String,
     next: Option<String>,
@@ -68,23 +68,23 @@ struct Written {
 impl Pages {
     /// Reads what an entry says, or says what is wrong with it.
     pub(super) fn read(written: &Value, query: &[(String, Template)]) -> Result<Pages, String> {
-        let written = Written::deserialize(written).map_err(|fault| fault.to_string())?;
+        let written = PaginationText::deserialize(written).map_err(|fault| fault.to_string())?;
         let path = |text: &String| Path::parse(text).map_err(|fault| fault.to_string());
         let next = written.next.as_ref().map(path).transpose()?;
         let param = || written.param.clone().ok_or("it has no `param`".to_owned());
         let way = match written.style.as_deref().unwrap_or("cursor") {
             "cursor" => {
                 let next = next.ok_or("it does not say where `next` is")?;
-                Way::Cursor { next, param: param()? }
+                NextPage::Cursor { next, param: param()? }
             }
-            "page" => Way::Page { param: param()?, start: written.start.unwrap_or(1) },
-            "offset" => Way::Offset { param: param()?, start: written.start.unwrap_or(0) },
-            "link" => Way::Link { next },
+            "page" => NextPage::Page { param: param()?, start: written.start.unwrap_or(1) },
+            "offset" => NextPage::Offset { param: param()?, start: written.start.unwrap_or(0) },
+            "link" => NextPage::Link { next },
             other => return Err(format!("there is no style `{other}`")),
         };
         let counted = match &way {
-            Way::Page { param, .. } | Way::Offset { param, .. } => Some(param),
-            Way::Cursor { .. } | Way::Link { .. } => None,
+            NextPage::Page { param, .. } | NextPage::Offset { param, .. } => Some(param),
+            NextPage::Cursor { .. } | NextPage::Link { .. } => None,
         };
         let taken = [counted, written.limit_param.as_ref()].into_iter().flatten();
         if let Some(twice) =
@@ -102,13 +102,13 @@ impl Pages {
     }
 
     /// How the first page is asked for.
-    fn first(&self) -> Asked {
-        let mut asked = Asked::default();
+    fn first(&self) -> PageRequest {
+        let mut asked = PageRequest::default();
         match &self.way {
-            Way::Page { param, start } | Way::Offset { param, start } => {
+            NextPage::Page { param, start } | NextPage::Offset { param, start } => {
                 asked.set(param, start.to_string());
             }
-            Way::Cursor { .. } | Way::Link { .. } => {}
+            NextPage::Cursor { .. } | NextPage::Link { .. } => {}
         }
         if let Some(Limit { param: Some(param), value }) = &self.limit {
             asked.set(param, value.to_string());
@@ -117,21 +117,23 @@ impl Pages {
     }
 
     /// How the page after this one is asked for; nothing where there is none.
-    fn after(&self, page: &Page, so_far: &SoFar) -> Option<Asked> {
+    fn after(&self, page: &ResponsePage, so_far: &SoFar) -> Option<PageRequest> {
         let mut asked = self.first();
         let full = self.limit.as_ref().is_none_or(|limit| so_far.last as u64 >= limit.value);
         let more = so_far.last > 0 && full;
         match &self.way {
-            Way::Cursor { next, param } => asked.set(param, text(next.extract(&page.value)?)?),
-            Way::Page { param, start } if more => {
+            NextPage::Cursor { next, param } => asked.set(param, text(next.extract(&page.value)?)?),
+            NextPage::Page { param, start } if more => {
                 asked.set(param, (start + so_far.pages as u64).to_string());
             }
-            Way::Offset { param, start } if more => {
+            NextPage::Offset { param, start } if more => {
                 asked.set(param, (start + so_far.items.len() as u64).to_string());
             }
-            Way::Page { .. } | Way::Offset { .. } => return None,
-            Way::Link { next: Some(next) } => asked.at = Some(text(next.extract(&page.value)?)?),
-            Way::Link { next: None } => asked.at = Some(page.next.clone()?),
+            NextPage::Page { .. } | NextPage::Offset { .. } => return None,
+            NextPage::Link { next: Some(next) } => {
+                asked.at = Some(text(next.extract(&page.value)?)?)
+            }
+            NextPage::Link { next: None } => asked.at = Some(page.next.clone()?),
         }
         Some(asked)
     }
@@ -179,7 +181,7 @@ pub(super) async fn collected(exchange: &Exchange<'_>, pages: &Pages) -> Result<
 
 impl SoFar {
     /// Takes the items out of a page.
-    fn add(&mut self, pages: &Pages, page: &mut Page) -> Result<(), Stop> {
+    fn add(&mut self, pages: &Pages, page: &mut ResponsePage) -> Result<(), Stop> {
         let host = &page.host;
         self.bytes += page.bytes;
         if self.bytes > MOST_BYTES {
@@ -213,7 +215,7 @@ impl SoFar {
         self,
         exchange: &Exchange<'_>,
         pages: &Pages,
-        mut page: Page,
+        mut page: ResponsePage,
         more: bool,
     ) -> Result<Output, Failure> {
         let place = pages.items.place(&page.value).unwrap_or_default();

@@ -10,9 +10,9 @@ use haft_notation::{Scope, fill};
 use serde_json::Value;
 
 use super::operation::Operation;
-use super::payload::{Sent, bounded, fields, filled, unfilled};
-use crate::builtin::{Place, Root};
-use crate::ending::{blocking, while_running};
+use super::payload::{RequestBody, bounded, fields, filled, unfilled};
+use crate::builtin::{Root, WorkspacePath};
+use crate::failure::{blocking, while_running};
 
 /// How many bytes all parts may have together.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
@@ -40,7 +40,7 @@ const TYPES: [(&str, &str); 18] = [
 ];
 
 /// One part.
-pub(super) struct Part {
+pub(super) struct MultipartPart {
     name: String,
     content: Content,
 }
@@ -48,24 +48,24 @@ pub(super) struct Part {
 enum Content {
     Text(String),
     Json(String),
-    File { place: Place, called: String, media_type: String },
+    File { place: WorkspacePath, called: String, media_type: String },
 }
 
-impl Part {
+impl MultipartPart {
     /// The parts that a template names; `{file: PATH}` is a file, with `type` and `name` if it says so.
     pub(super) fn of_template(
         operation: &Operation,
         template: &Value,
         scope: &dyn Scope,
-    ) -> Result<Vec<Part>, Stop> {
+    ) -> Result<Vec<MultipartPart>, Stop> {
         let mut parts = Vec::new();
         for (name, written) in fields(template)? {
             match written.get("file").and_then(Value::as_str) {
-                Some(path) => parts.push(Part::file(name, path, written, scope)?),
+                Some(path) => parts.push(MultipartPart::file(name, path, written, scope)?),
                 None => {
                     let value = fill(written, scope);
                     let value = value.map_err(|fault| unfilled(&fault, "body_template"))?;
-                    parts.extend(Part::of_field(operation, name, &value)?);
+                    parts.extend(MultipartPart::of_field(operation, name, &value)?);
                 }
             }
         }
@@ -73,43 +73,55 @@ impl Part {
     }
 
     /// The fields of an input, none of which is a file.
-    pub(super) fn of_input(operation: &Operation, input: &Value) -> Result<Vec<Part>, Stop> {
+    pub(super) fn of_input(
+        operation: &Operation,
+        input: &Value,
+    ) -> Result<Vec<MultipartPart>, Stop> {
         let fields = fields(input)?.iter();
-        let parts = fields.map(|(name, value)| Part::of_field(operation, name, value));
+        let parts = fields.map(|(name, value)| MultipartPart::of_field(operation, name, value));
         Ok(parts.collect::<Result<Vec<_>, Stop>>()?.into_iter().flatten().collect())
     }
 
     /// A field as parts: in the style that its driver names, or as OpenAPI has it without one.
-    fn of_field(operation: &Operation, name: &str, value: &Value) -> Result<Vec<Part>, Stop> {
+    fn of_field(
+        operation: &Operation,
+        name: &str,
+        value: &Value,
+    ) -> Result<Vec<MultipartPart>, Stop> {
         let Some(style) = operation.styles.get(name) else {
-            return Ok(Part::of_value(name, value));
+            return Ok(MultipartPart::of_value(name, value));
         };
-        let text = |(name, text)| Part { name, content: Content::Text(text) };
+        let text = |(name, text)| MultipartPart { name, content: Content::Text(text) };
         Ok(style.parts(name, value)?.into_iter().map(text).collect())
     }
 
     /// A value as parts: a list is a part for each item, an object is JSON, and nothing is none.
-    fn of_value(name: &str, value: &Value) -> Vec<Part> {
-        let part = |content| Part { name: name.to_owned(), content };
+    fn of_value(name: &str, value: &Value) -> Vec<MultipartPart> {
+        let part = |content| MultipartPart { name: name.to_owned(), content };
         match value {
             Value::Null => Vec::new(),
             Value::String(text) => vec![part(Content::Text(text.clone()))],
             Value::Bool(_) | Value::Number(_) => vec![part(Content::Text(value.to_string()))],
             Value::Array(items) if !items.iter().any(Value::is_array) => {
-                items.iter().flat_map(|item| Part::of_value(name, item)).collect()
+                items.iter().flat_map(|item| MultipartPart::of_value(name, item)).collect()
             }
             // Parts of one name are one list, and cannot be a list of lists.
             Value::Array(_) | Value::Object(_) => vec![part(Content::Json(value.to_string()))],
         }
     }
 
-    fn file(name: &str, path: &str, written: &Value, scope: &dyn Scope) -> Result<Part, Stop> {
+    fn file(
+        name: &str,
+        path: &str,
+        written: &Value,
+        scope: &dyn Scope,
+    ) -> Result<MultipartPart, Stop> {
         let text = |written: &str| match filled(written, scope)? {
             Value::String(text) => Ok(text),
             _ => Err(Stop::new(Code::InputValue, format!("the file of `{name}` has no name"))),
         };
         let given = |field: &str| written.get(field).and_then(Value::as_str).map(text).transpose();
-        let place = Place::at(&text(path)?)?;
+        let place = WorkspacePath::at(&text(path)?)?;
         let last = place.names.last().cloned().unwrap_or_default();
         let called = given("name")?.unwrap_or(last);
         let media_type = given("type")?.unwrap_or_else(|| type_of(&called).to_owned());
@@ -118,11 +130,11 @@ impl Part {
             return Err(Stop::new(Code::InputValue, words));
         }
         let content = Content::File { place, called, media_type };
-        Ok(Part { name: name.to_owned(), content })
+        Ok(MultipartPart { name: name.to_owned(), content })
     }
 
     /// The file that it is, where it is one.
-    pub(super) fn place(&self) -> Option<&Place> {
+    pub(super) fn place(&self) -> Option<&WorkspacePath> {
         match &self.content {
             Content::File { place, .. } => Some(place),
             Content::Text(_) | Content::Json(_) => None,
@@ -130,7 +142,7 @@ impl Part {
     }
 
     /// The lines above the content, and the content.
-    fn written(self, files: &Files, room: usize) -> Result<(String, Vec<u8>), Stop> {
+    fn written(self, files: &UploadFiles, room: usize) -> Result<(String, Vec<u8>), Stop> {
         let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quoted(&self.name));
         let bytes = match self.content {
             Content::Text(text) => text.into_bytes(),
@@ -150,17 +162,20 @@ impl Part {
 
 /// Where the files of a request come from, and what holds them back.
 #[derive(Clone, Default)]
-pub(super) struct Files {
+pub(super) struct UploadFiles {
     pub(super) root: Option<Root>,
     pub(super) guard: TargetGuard,
 }
 
 /// All parts as one body, their files read on a thread that may wait for the disk.
-pub(super) async fn joined(parts: Vec<Part>, files: Files) -> Result<Sent, Stop> {
+pub(super) async fn joined(
+    parts: Vec<MultipartPart>,
+    files: UploadFiles,
+) -> Result<RequestBody, Stop> {
     blocking(move || join(parts, &files)).await?
 }
 
-fn join(parts: Vec<Part>, files: &Files) -> Result<Sent, Stop> {
+fn join(parts: Vec<MultipartPart>, files: &UploadFiles) -> Result<RequestBody, Stop> {
     let mut written: Vec<(String, Vec<u8>)> = Vec::new();
     let mut size = 0;
     for part in parts {
@@ -178,7 +193,7 @@ fn join(parts: Vec<Part>, files: &Files) -> Result<Sent, Stop> {
     }
     body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
     let media_type = format!("multipart/form-data; boundary={boundary}");
-    Ok(Sent { bytes: body, media_type, fixed: true })
+    Ok(RequestBody { bytes: body, media_type, fixed: true })
 }
 
 /// A line that stands in no part: whoever could write one into a part would have to know the digest
@@ -191,7 +206,7 @@ fn boundary(written: &[(String, Vec<u8>)]) -> String {
 }
 
 /// A file of the workspace, as large as there is room for.
-fn read(files: &Files, place: &Place, room: usize) -> Result<Vec<u8>, Stop> {
+fn read(files: &UploadFiles, place: &WorkspacePath, room: usize) -> Result<Vec<u8>, Stop> {
     let Some(root) = &files.root else {
         let words = "a request is made of files, and this driver has no workspace to find them in";
         return Err(while_running(Stop::new(Code::SetupRequired, words)));
@@ -201,7 +216,7 @@ fn read(files: &Files, place: &Place, room: usize) -> Result<Vec<u8>, Stop> {
     let most = u64::try_from(room).unwrap_or(u64::MAX).saturating_add(1);
     let fault = file.take(most).read_to_end(&mut bytes).err();
     match fault {
-        Some(fault) => Err(crate::builtin::Refusal::from(fault).about(place)),
+        Some(fault) => Err(crate::builtin::PathRefusal::from(fault).about(place)),
         None => Ok(bytes),
     }
 }

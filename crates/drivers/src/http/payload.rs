@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::operation::Operation;
-use super::parts::{self, Files, Part};
+use super::parts::{self, MultipartPart, UploadFiles};
 use super::style::Style;
-use crate::builtin::Place;
-pub(super) use crate::filling::unfilled;
+use crate::builtin::WorkspacePath;
+pub(super) use crate::template_context::unfilled;
 use crate::web::MOST_BYTES;
 
 /// In which form it is written.
@@ -30,11 +30,11 @@ pub(super) enum Writing {
 pub(super) enum Payload {
     Nothing,
     Whole(Vec<u8>),
-    Parts(Vec<Part>),
+    Parts(Vec<MultipartPart>),
 }
 
 /// What is sent, with its media type.
-pub(super) struct Sent {
+pub(super) struct RequestBody {
     pub(super) bytes: Vec<u8>,
     pub(super) media_type: String,
     /// Whether nobody else can say what it is.
@@ -60,8 +60,8 @@ impl Payload {
         let input = input.unwrap_or_default();
         if operation.form == Writing::Multipart {
             return Ok(Payload::Parts(match template {
-                Some(template) => Part::of_template(operation, template, scope)?,
-                None => Part::of_input(operation, &input)?,
+                Some(template) => MultipartPart::of_template(operation, template, scope)?,
+                None => MultipartPart::of_input(operation, &input)?,
             }));
         }
         let body = match template {
@@ -81,20 +81,20 @@ impl Payload {
     }
 
     /// The files that it is made of.
-    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
+    pub(super) fn places(&self) -> impl Iterator<Item = &WorkspacePath> {
         let parts = match self {
             Payload::Parts(parts) => parts.as_slice(),
             Payload::Nothing | Payload::Whole(_) => &[],
         };
-        parts.iter().filter_map(Part::place)
+        parts.iter().filter_map(MultipartPart::place)
     }
 
     /// What is sent, with the files that it is made of.
     pub(super) async fn gathered(
         self,
         form: Writing,
-        files: impl FnOnce() -> Files,
-    ) -> Result<Option<Sent>, Stop> {
+        files: impl FnOnce() -> UploadFiles,
+    ) -> Result<Option<RequestBody>, Stop> {
         let media_type = match form {
             Writing::Json => "application/json",
             Writing::Form => "application/x-www-form-urlencoded",
@@ -103,7 +103,7 @@ impl Payload {
         Ok(match self {
             Payload::Nothing => None,
             Payload::Whole(bytes) => {
-                Some(Sent { bytes, media_type: media_type.to_owned(), fixed: false })
+                Some(RequestBody { bytes, media_type: media_type.to_owned(), fixed: false })
             }
             Payload::Parts(parts) => Some(parts::joined(parts, files()).await?),
         })

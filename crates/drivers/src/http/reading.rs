@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::operation::Operation;
 use super::stream::{Events, Stream, Transport};
 use crate::exact;
-use crate::web::{Answer, MOST_BYTES, Unanswered};
+use crate::web::{HttpResponse, MOST_BYTES, RequestFailure};
 
 /// How many events a stream may have.
 const MOST_EVENTS: usize = 10_000;
@@ -23,7 +23,7 @@ pub(super) enum Spoilt {
 pub(super) async fn read(
     operation: &Operation,
     link: &Link,
-    answer: &mut Answer<'_>,
+    answer: &mut HttpResponse<'_>,
 ) -> Result<(Value, usize), Spoilt> {
     let media_type = answer.media_type();
     let streams = operation.stream.as_ref().filter(|stream| stream.is(media_type.as_deref()));
@@ -57,8 +57,8 @@ impl Spoilt {
     }
 }
 
-impl From<Unanswered> for Spoilt {
-    fn from(_: Unanswered) -> Spoilt {
+impl From<RequestFailure> for Spoilt {
+    fn from(_: RequestFailure) -> Spoilt {
         Spoilt::BrokeOff
     }
 }
@@ -75,7 +75,7 @@ fn no_text() -> Spoilt {
 async fn events(
     link: &Link,
     stream: &Stream,
-    answer: &mut Answer<'_>,
+    answer: &mut HttpResponse<'_>,
 ) -> Result<(Value, usize), Spoilt> {
     let mut frames = stream.frames();
     let (mut events, mut size, mut over) = (Vec::new(), 0, false);
@@ -125,7 +125,11 @@ async fn told(link: &Link, event: &str) -> Result<Value, Spoilt> {
 }
 
 /// A body without events: its text is handed on as it comes.
-async fn pieces(link: &Link, stream: &Stream, answer: &mut Answer<'_>) -> Result<Vec<u8>, Spoilt> {
+async fn pieces(
+    link: &Link,
+    stream: &Stream,
+    answer: &mut HttpResponse<'_>,
+) -> Result<Vec<u8>, Spoilt> {
     let (mut bytes, mut handed_on) = (Vec::new(), 0);
     while let Some(piece) = answer.piece().await? {
         let before: usize = bytes.len();

@@ -11,35 +11,35 @@ use reqwest::header::{
 };
 use serde_json::Value;
 
-use super::manifest::Manifest;
+use super::egress_allowlist;
+use super::manifest::HttpManifest;
 use super::operation::Operation;
-use super::parts::Files;
+use super::parts::UploadFiles;
 use super::payload::{Payload, Writing, unfilled};
-use super::reach;
 use super::secrets::{self, Secrets};
 use super::style::{encode, encoded, simple};
 use crate::builtin::Root;
-use crate::filling::Sources;
+use crate::template_context::Sources;
 use crate::web::Outgoing;
 
 /// What a call gives to its request.
-pub(super) struct Given<'a> {
+pub(super) struct RequestInput<'a> {
     pub(super) plan: &'a Plan,
     /// What the backend knows the call by.
     pub(super) key: Option<&'a str>,
     pub(super) secrets: &'a Secrets,
     /// Which page is asked for.
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a PageRequest,
 }
 
 /// Which page is asked for: by parameters, or at an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Asked {
+pub(super) struct PageRequest {
     query: Vec<(String, String)>,
     pub(super) at: Option<String>,
 }
 
-impl Asked {
+impl PageRequest {
     /// Gives a parameter a value.
     pub(super) fn set(&mut self, param: &str, value: String) {
         self.query.retain(|(known, _)| known != param);
@@ -58,9 +58,9 @@ pub(super) struct Draft {
 impl Draft {
     /// The request of a call.
     pub(super) fn of(
-        manifest: &Manifest,
+        manifest: &HttpManifest,
         operation: &Operation,
-        given: &Given<'_>,
+        given: &RequestInput<'_>,
     ) -> Result<Draft, Stop> {
         let scope = Sources::of(given.plan, Some(given.secrets.scope(operation)));
         let url = url(manifest, operation, &scope, given.asked)?;
@@ -82,7 +82,7 @@ impl Draft {
     }
 
     /// The request with its files.
-    pub(super) async fn ready(self, files: impl FnOnce() -> Files) -> Result<Outgoing, Stop> {
+    pub(super) async fn ready(self, files: impl FnOnce() -> UploadFiles) -> Result<Outgoing, Stop> {
         let Draft { operation: (method, form), url, mut headers, payload } = self;
         let sent = payload.gathered(form, files).await?;
         if let Some(sent) = &sent
@@ -96,10 +96,10 @@ impl Draft {
 
 /// The address: the base, the path and the query, or where the page before says that this one is.
 fn url(
-    manifest: &Manifest,
+    manifest: &HttpManifest,
     operation: &Operation,
     scope: &dyn Scope,
-    asked: &Asked,
+    asked: &PageRequest,
 ) -> Result<CheckedUrl, Stop> {
     let path = path(&operation.endpoint, scope)?;
     let mut query = query(operation, scope, asked)?;
@@ -116,8 +116,8 @@ fn url(
     let url = base.at(&[root, joint, path].concat(), query);
     let Some(place) = &asked.at else { return Ok(url) };
     let next = manifest.guard.check_next(&url, place);
-    let next = next.map_err(|forbidden| reach::refused(&forbidden))?;
-    if !reach::same_host(base, &next) {
+    let next = next.map_err(|forbidden| egress_allowlist::refused(&forbidden))?;
+    if !egress_allowlist::same_host(base, &next) {
         let words = format!("the next page is at `{}`, another host", next.host());
         return Err(Stop::new(Code::SandboxViolation, words));
     }
@@ -168,7 +168,7 @@ fn climbs(segment: &str) -> bool {
 }
 
 /// What the template says, except for what asks for a page. A value that is null is left out.
-fn query(operation: &Operation, scope: &dyn Scope, asked: &Asked) -> Result<String, Stop> {
+fn query(operation: &Operation, scope: &dyn Scope, asked: &PageRequest) -> Result<String, Stop> {
     let mut query = String::new();
     for (name, template) in &operation.query {
         if asked.query.iter().any(|(param, _)| param == name) {
@@ -204,7 +204,11 @@ fn pair(query: &mut String, name: &str, value: &str) {
     encode(value, query);
 }
 
-fn headers(operation: &Operation, scope: &dyn Scope, given: &Given<'_>) -> Result<HeaderMap, Stop> {
+fn headers(
+    operation: &Operation,
+    scope: &dyn Scope,
+    given: &RequestInput<'_>,
+) -> Result<HeaderMap, Stop> {
     let mut headers = HeaderMap::new();
     let accepts = operation.stream.as_ref().map_or("application/json", |stream| stream.accepts());
     headers.insert(ACCEPT, HeaderValue::from_static(accepts));

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::operation::Operation;
-use crate::ending::{running, unsent};
+use crate::failure::{running, unsent};
 
 /// What stands where a secret will be, while a request is only looked at.
 const STAND_IN: &str = "secret";

@@ -11,13 +11,13 @@ use serde_json::Value;
 #[serde(deny_unknown_fields)]
 pub(super) struct Style {
     #[serde(default)]
-    style: Kind,
+    style: ParameterKind,
     explode: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Kind {
+enum ParameterKind {
     #[default]
     Form,
     SpaceDelimited,
@@ -46,13 +46,15 @@ impl Style {
         let pair = |name: &str, value: String| (write(name), value);
         let each = |value: &Value| plain(name, value).map(|text| write(&text));
         let mark = self.mark(write);
-        let explode = self.explode.unwrap_or(matches!(self.style, Kind::Form | Kind::DeepObject));
+        let explode = self
+            .explode
+            .unwrap_or(matches!(self.style, ParameterKind::Form | ParameterKind::DeepObject));
         match value {
             Value::Null => Ok(Vec::new()),
-            Value::Array(items) if explode && self.style != Kind::DeepObject => {
+            Value::Array(items) if explode && self.style != ParameterKind::DeepObject => {
                 items.iter().map(|item| Ok(pair(name, each(item)?))).collect()
             }
-            Value::Object(fields) if self.style == Kind::DeepObject => {
+            Value::Object(fields) if self.style == ParameterKind::DeepObject => {
                 let written = fields.iter().filter(|(_, value)| !value.is_null());
                 written
                     .map(|(key, value)| Ok(pair(&format!("{name}[{key}]"), each(value)?)))
@@ -61,7 +63,7 @@ impl Style {
             Value::Object(fields) if explode => {
                 fields.iter().map(|(key, value)| Ok(pair(key, each(value)?))).collect()
             }
-            Value::Array(_) | Value::Object(_) if self.style == Kind::DeepObject => {
+            Value::Array(_) | Value::Object(_) if self.style == ParameterKind::DeepObject => {
                 Err(unwritable(name))
             }
             Value::Array(items) if items.is_empty() => Ok(Vec::new()),
@@ -86,9 +88,9 @@ impl Style {
     /// What stands between two values. A comma means itself wherever it is written.
     fn mark(self, write: fn(&str) -> String) -> String {
         match self.style {
-            Kind::Form | Kind::DeepObject => ",".to_owned(),
-            Kind::SpaceDelimited => write(" "),
-            Kind::PipeDelimited => write("|"),
+            ParameterKind::Form | ParameterKind::DeepObject => ",".to_owned(),
+            ParameterKind::SpaceDelimited => write(" "),
+            ParameterKind::PipeDelimited => write("|"),
         }
     }
 }

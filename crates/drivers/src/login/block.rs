@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Sign;
-use crate::Place;
+use crate::WorkingFolder;
 use crate::cli::program;
 
 /// Whether and how one logs in.
@@ -15,7 +15,7 @@ pub struct AuthBlock {
     /// A SECRETS.md, or an AUTH.md that says how.
     #[serde(rename = "ref")]
     pub reference: Option<String>,
-    state: State,
+    state: LoginBlockState,
     /// What starts a login.
     pub login: Option<LoginBlock>,
     /// What keeps it.
@@ -25,7 +25,7 @@ pub struct AuthBlock {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct State {
+struct LoginBlockState {
     env: Vec<String>,
     paths: Vec<String>,
 }
@@ -105,7 +105,7 @@ impl AuthBlock {
     }
 
     /// Whether the program of the driver keeps a login in a file of its own.
-    pub fn is_kept(&self, place: &Place) -> bool {
+    pub fn is_kept(&self, place: &WorkingFolder) -> bool {
         program::any_exists(&self.state.paths, place, &place.root)
     }
 

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 
 use haft_driver::BoxFuture;
 use haft_model::{Code, Stop};
-use haft_sandbox::{AddressGuard, Confined, End, Refused};
+use haft_sandbox::{AddressGuard, ConfinedProgram, ExitKind, StartRefusal};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use serde_json::{Value, json};
 
 use super::{CompletesWhen, Reason, failed};
-use crate::Place;
-use crate::ending::{OUT_OF_MEMORY, violation};
-use crate::opening::{Opening, looking};
+use crate::WorkingFolder;
+use crate::argv_split;
+use crate::failure::{OUT_OF_MEMORY, violation};
+use crate::sandbox_opening::{SandboxOpening, looking};
 use crate::web::form;
-use crate::words;
 
 /// How long a command may take.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -33,7 +33,7 @@ pub struct Program<'a> {
     /// The manifest of the driver, which says what the command may touch.
     pub manifest: &'a Value,
     /// Where it runs.
-    pub place: &'a Place,
+    pub place: &'a WorkingFolder,
 }
 
 impl Program<'_> {
@@ -61,44 +61,45 @@ impl Program<'_> {
         self.ended(command, confined, ATTENDED, called_off).await
     }
 
-    fn confined(&self, command: &str) -> Result<Confined, Stop> {
-        let words = words::split(command, self.place.variable);
+    fn confined(&self, command: &str) -> Result<ConfinedProgram, Stop> {
+        let words = argv_split::split(command, self.place.variable);
         let words = words.map_err(|why| failed(Reason::Upstream, format!("`{command}`: {why}")))?;
         let mut words = words.into_iter();
         let program =
             words.next().ok_or_else(|| failed(Reason::Upstream, "the command is empty"))?;
         // No contract narrows a login: the driver's own declarations are all there is.
-        let opening = Opening::within(self.manifest, &looking(["*".to_owned()]), self.place)?;
+        let opening =
+            SandboxOpening::within(self.manifest, &looking(["*".to_owned()]), self.place)?;
         Ok(opening.confined(&program, words.collect(), self.place))
     }
 
     async fn ended(
         &self,
         command: &str,
-        confined: Confined,
+        confined: ConfinedProgram,
         patience: Duration,
         called_off: impl Future<Output = ()>,
     ) -> Result<i32, Stop> {
         let ended = confined.run(&self.place.walls, Instant::now() + patience, called_off).await;
-        let ended = ended.map_err(|refused: Refused| match refused {
-            Refused::Violation(words) => violation(format!("`{command}`: {words}")),
+        let ended = ended.map_err(|refused: StartRefusal| match refused {
+            StartRefusal::Violation(words) => violation(format!("`{command}`: {words}")),
             refused => {
                 Stop::new(Code::SetupRequired, format!("`{command}` cannot be run: {refused}"))
             }
         })?;
         match ended.end {
-            End::Exited(code) => Ok(code),
-            End::Killed(signal) => {
+            ExitKind::Exited(code) => Ok(code),
+            ExitKind::Killed(signal) => {
                 Err(failed(Reason::Upstream, format!("`{command}` was ended by signal {signal}")))
             }
-            End::OutOfMemory => {
+            ExitKind::OutOfMemory => {
                 Err(failed(Reason::Upstream, format!("`{command}` was ended: {OUT_OF_MEMORY}")))
             }
-            End::CalledOff => {
+            ExitKind::CalledOff => {
                 let stop = Stop::new(Code::CanceledCaller, "the login was called off");
                 Err(stop.because(json!({ "login": "user_cancelled" })))
             }
-            End::OutOfTime => {
+            ExitKind::OutOfTime => {
                 let words = format!("`{command}` took longer than {} seconds", patience.as_secs());
                 Err(failed(Reason::Expired, words))
             }

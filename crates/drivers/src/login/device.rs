@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Reason, Step, Tell, failed};
 use crate::vault::Token;
-use crate::web::form::{self, Said};
+use crate::web::form::{self, TokenResponse};
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
@@ -89,7 +89,7 @@ impl Device {
         endpoints: &Endpoints,
         guard: &AddressGuard,
         mut waiting: Waiting<'_>,
-    ) -> Result<Said, Stop> {
+    ) -> Result<TokenResponse, Stop> {
         let mut failures = 0;
         loop {
             let pause = self.second * u32::try_from(waiting.interval).unwrap_or(60);

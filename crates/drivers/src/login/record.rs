@@ -12,7 +12,7 @@ const MOST_LACKED: usize = 64;
 
 /// A login of one actor to one driver, in this workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Login {
+pub struct LoginRecord {
     /// The driver.
     pub driver: String,
     /// Who; everybody where none is named.
@@ -44,12 +44,12 @@ impl Logins {
     }
 
     /// The login of somebody: their own, or everybody's.
-    pub fn find(&self, driver: &str, actor: &str) -> io::Result<Option<Login>> {
+    pub fn find(&self, driver: &str, actor: &str) -> io::Result<Option<LoginRecord>> {
         Ok(Logins::of(&self.all()?, driver, actor).cloned())
     }
 
     /// The same among logins that were read already.
-    pub fn of<'a>(all: &'a [Login], driver: &str, actor: &str) -> Option<&'a Login> {
+    pub fn of<'a>(all: &'a [LoginRecord], driver: &str, actor: &str) -> Option<&'a LoginRecord> {
         let whose = |wanted: Option<&str>| {
             all.iter().find(|one| one.driver == driver && one.actor.as_deref() == wanted)
         };
@@ -57,7 +57,7 @@ impl Logins {
     }
 
     /// Puts a login on record, in place of the one that was there.
-    pub fn put(&self, login: Login) -> io::Result<()> {
+    pub fn put(&self, login: LoginRecord) -> io::Result<()> {
         let _lock = self.locked()?;
         let mut all = self.all()?;
         all.retain(|one| one.driver != login.driver || one.actor != login.actor);
@@ -93,7 +93,7 @@ impl Logins {
     pub fn mended(&self, drivers: &[String], actor: Option<&str>) -> io::Result<()> {
         let _lock = self.locked()?;
         let mut all = self.all()?;
-        let theirs = |one: &Login| {
+        let theirs = |one: &LoginRecord| {
             one.expired
                 && drivers.contains(&one.driver)
                 && actor.is_none_or(|actor| one.actor.as_deref() == Some(actor))
@@ -106,7 +106,7 @@ impl Logins {
     }
 
     /// Every login on record.
-    pub fn all(&self) -> io::Result<Vec<Login>> {
+    pub fn all(&self) -> io::Result<Vec<LoginRecord>> {
         match fs::read(&self.file) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
             Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -114,7 +114,7 @@ impl Logins {
         }
     }
 
-    fn save(&self, all: &[Login]) -> io::Result<()> {
+    fn save(&self, all: &[LoginRecord]) -> io::Result<()> {
         haft_seal::replace(&self.file, &serde_json::to_vec_pretty(all)?)
     }
 
@@ -139,7 +139,7 @@ mod tests {
     fn a_login_is_its_actors_own_and_else_everybodys() {
         let folder = Folder::new();
         let logins = Logins::new(folder.path().join(".haft/logins.json"));
-        let login = |actor: Option<&str>| Login {
+        let login = |actor: Option<&str>| LoginRecord {
             driver: "bank".to_owned(),
             actor: actor.map(str::to_owned),
             since: Timestamp::UNIX_EPOCH,
@@ -164,7 +164,7 @@ mod tests {
     fn what_calls_lacked_is_remembered_once_until_the_next_login() {
         let folder = Folder::new();
         let logins = Logins::new(folder.path().join(".haft/logins.json"));
-        let login = Login {
+        let login = LoginRecord {
             driver: "bank".to_owned(),
             actor: None,
             since: Timestamp::UNIX_EPOCH,
@@ -178,7 +178,7 @@ mod tests {
         logins.put(login.clone()).unwrap();
         logins.fell_short("bank", "user:ana", &write).unwrap();
         logins.fell_short("bank", "user:ana", &write).unwrap();
-        let short = Login { lacked: write.to_vec(), ..login.clone() };
+        let short = LoginRecord { lacked: write.to_vec(), ..login.clone() };
         assert_eq!(logins.all().unwrap(), [short]);
         logins.put(login.clone()).unwrap();
         assert_eq!(logins.all().unwrap(), [login]);

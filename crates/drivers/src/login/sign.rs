@@ -18,7 +18,7 @@ pub enum Sign {
 
 /// What a driver saw of a call.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Observed<'a> {
+pub struct LoginSignal<'a> {
     /// How its program ended.
     pub exit_code: Option<i32>,
     /// What its server answered.
@@ -47,7 +47,7 @@ impl Sign {
     }
 
     /// Whether it was seen.
-    pub fn is_in(&self, seen: &Observed<'_>) -> bool {
+    pub fn is_in(&self, seen: &LoginSignal<'_>) -> bool {
         match self {
             Sign::ExitCode(code) => seen.exit_code == Some(*code),
             Sign::HttpStatus(status) => seen.http_status == Some(*status),
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_sign_is_seen_where_it_is_and_nowhere_else() {
-        let seen = Observed {
+        let seen = LoginSignal {
             exit_code: Some(4),
             http_status: Some(401),
             exception: Some("AuthError"),

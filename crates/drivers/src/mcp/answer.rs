@@ -6,7 +6,7 @@ use rmcp::model::{CallToolResult, ContentBlock, InputRequiredResult, ResourceCon
 use serde_json::{Value, json};
 
 use super::ear::question;
-use super::manifest::Entry;
+use super::manifest::McpEntry;
 use super::tools::one_line;
 use crate::exact;
 use crate::web::MOST_BYTES;
@@ -14,7 +14,7 @@ use crate::web::MOST_BYTES;
 /// What a tool gave back. That it did so is known, whatever is wrong with it.
 pub(super) fn taken(
     result: CallToolResult,
-    entry: &Entry,
+    entry: &McpEntry,
     effect: EffectState,
 ) -> Result<Output, Failure> {
     let failed = |code: Code, words: String| Failure::new(Stop::new(code, words), effect);
@@ -36,7 +36,7 @@ pub(super) fn taken(
 }
 
 /// A tool that failed, in its own words.
-pub(super) fn failed(result: &CallToolResult, entry: &Entry, effect: EffectState) -> Failure {
+pub(super) fn failed(result: &CallToolResult, entry: &McpEntry, effect: EffectState) -> Failure {
     let said = result.content.iter().find_map(ContentBlock::as_text);
     let words = said.map(|said| one_line(&said.text)).filter(|said| !said.is_empty());
     let words = match words {
@@ -50,7 +50,7 @@ pub(super) fn failed(result: &CallToolResult, entry: &Entry, effect: EffectState
 }
 
 /// A tool that would rather be told more first. Nobody is there whom it could ask, so it did nothing.
-pub(super) fn asks(result: &InputRequiredResult, entry: &Entry) -> Stop {
+pub(super) fn asks(result: &InputRequiredResult, entry: &McpEntry) -> Stop {
     let requests = serde_json::to_value(&result.input_requests).unwrap_or_default();
     let asked = requests.as_object().into_iter().flatten().find_map(|(_, request)| {
         serde_json::from_value(request.get("params")?.clone()).ok().map(|asked| question(&asked))
@@ -74,7 +74,7 @@ pub(super) fn unanswerable(tool: &str, asked: &str) -> Stop {
 fn value(
     result: CallToolResult,
     structured: Option<String>,
-    entry: &Entry,
+    entry: &McpEntry,
 ) -> Option<(Option<Value>, Vec<ContentBlock>)> {
     let mut pieces = result.content;
     let extracted = |value: Value| match entry.takes_all {

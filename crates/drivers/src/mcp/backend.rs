@@ -21,7 +21,7 @@ use super::era::Era;
 use super::tools::one_line;
 use super::wire::Going;
 use super::{Mcp, stopped};
-use crate::ending::{called_off, late, running};
+use crate::failure::{called_off, late, running};
 
 /// How often a server may ask before it answers.
 pub(super) const MOST_ROUNDS: usize = 10;

@@ -16,16 +16,16 @@ use serde_json::{Map, Value, json};
 
 use super::backend::{MOST_ROUNDS, answers, asks_too_often};
 use super::connection::Connection;
-use super::direct::Expected;
-use super::manifest::Entry;
+use super::direct::ExpectedResponse;
+use super::manifest::McpEntry;
 use super::tools::one_line;
 use super::unreadable::UNREADABLE;
 use super::wire::Going;
 use super::{Mcp, answer, remote};
-use crate::ending::{
+use crate::failure::{
     called_off, intruded, late, late_after_sending, running, unsent, while_running,
 };
-use crate::web::{Sending, Stage};
+use crate::web::{SendStage, Sending};
 
 /// How long a server is told that nobody waits for it any more, and in which words.
 pub(super) const FAREWELL: Duration = Duration::from_secs(2);
@@ -38,20 +38,20 @@ const KEY: &str = "dev.haft/idempotency-key";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// A call on its way.
-pub(super) struct Call<'a> {
+pub(super) struct McpCall<'a> {
     mcp: &'a Mcp,
     pub(super) attempt: &'a Attempt<'a>,
-    pub(super) entry: Arc<Entry>,
+    pub(super) entry: Arc<McpEntry>,
     sending: Arc<Sending>,
 }
 
-impl<'a> Call<'a> {
-    pub(super) fn new(mcp: &'a Mcp, entry: Arc<Entry>, attempt: &'a Attempt<'a>) -> Call<'a> {
+impl<'a> McpCall<'a> {
+    pub(super) fn new(mcp: &'a Mcp, entry: Arc<McpEntry>, attempt: &'a Attempt<'a>) -> McpCall<'a> {
         let sending = match attempt.plan.effects.may_mutate() {
             true => Sending::announced(attempt.link.clone()),
             false => Sending::silent(),
         };
-        Call { mcp, attempt, entry, sending: Arc::new(sending) }
+        McpCall { mcp, attempt, entry, sending: Arc::new(sending) }
     }
 
     pub(super) async fn carry_out(&self) -> Result<Output, Failure> {
@@ -96,7 +96,7 @@ impl<'a> Call<'a> {
         let checked = connection.check(&self.entry.tool, &arguments, plan, witness).await;
         checked.map_err(while_running).map_err(unsent)?;
         let _attended = connection.ear().attend(&self.going());
-        let mut brought = Brought::default();
+        let mut brought = AnswerRound::default();
         let (native, answered) = loop {
             let mut asked = self.ask(connection, arguments, &brought).await?;
             let id = asked.id();
@@ -131,8 +131,8 @@ impl<'a> Call<'a> {
         &self,
         connection: &Connection,
         arguments: Map<String, Value>,
-        brought: &Brought,
-    ) -> Result<Asked, Failure> {
+        brought: &AnswerRound,
+    ) -> Result<PendingRequest, Failure> {
         let mut params = CallToolRequestParams::new(self.entry.tool.clone());
         params.input_responses.clone_from(&brought.answers);
         params.request_state.clone_from(&brought.state);
@@ -167,8 +167,8 @@ impl<'a> Call<'a> {
         self.sending.renew().await
     }
 
-    fn asked(&self, pending: Pending) -> Asked {
-        Asked { pending: Some(pending), sending: self.sending.clone() }
+    fn asked(&self, pending: Pending) -> PendingRequest {
+        PendingRequest { pending: Some(pending), sending: self.sending.clone() }
     }
 
     /// Whether anybody is there who answers what a server wants to know.
@@ -180,8 +180,8 @@ impl<'a> Call<'a> {
     async fn inquire(
         &self,
         asks: InputRequiredResult,
-        before: &Brought,
-    ) -> Result<Brought, Failure> {
+        before: &AnswerRound,
+    ) -> Result<AnswerRound, Failure> {
         if before.rounds >= MOST_ROUNDS {
             let effect = self.effect(EffectState::NotCommitted);
             return Err(Failure::new(asks_too_often(), effect));
@@ -191,7 +191,7 @@ impl<'a> Call<'a> {
             Failure { effect, ..failure }
         })?;
         let rounds = before.rounds + 1;
-        Ok(Brought { answers: Some(answers), state: asks.request_state, rounds })
+        Ok(AnswerRound { answers: Some(answers), state: asks.request_state, rounds })
     }
 
     /// What is said beside the call, if anything is.
@@ -286,7 +286,7 @@ impl<'a> Call<'a> {
         };
         match known {
             // What was not sent was not sent, whatever else is known.
-            Some((stop, effect)) if self.sending.stage() == Stage::Sent => {
+            Some((stop, effect)) if self.sending.stage() == SendStage::Sent => {
                 Failure::new(while_running(stop), self.effect(effect))
             }
             Some((stop, _)) => self.cut_short(while_running(stop)),
@@ -314,8 +314,8 @@ impl<'a> Call<'a> {
 
     fn out_of_time(&self) -> Failure {
         self.cut_short(match self.sending.stage() {
-            Stage::Unsent | Stage::Announced => late(),
-            Stage::Sent | Stage::Answered(_) | Stage::InputRequired => {
+            SendStage::Unsent | SendStage::Announced => late(),
+            SendStage::Sent | SendStage::Answered(_) | SendStage::InputRequired => {
                 late_after_sending("time ran out before the server answered")
             }
         })
@@ -324,25 +324,25 @@ impl<'a> Call<'a> {
 
 /// What a call brings back to a server that asked.
 #[derive(Default)]
-struct Brought {
+struct AnswerRound {
     answers: Option<InputResponses>,
     state: Option<String>,
     rounds: usize,
 }
 
 /// A request that is waited for. Whoever stops waiting tells the server.
-struct Asked {
+struct PendingRequest {
     pending: Option<Pending>,
     sending: Arc<Sending>,
 }
 
 /// Where its answer will be.
 enum Pending {
-    Direct(Expected),
+    Direct(ExpectedResponse),
     Library(Box<RequestHandle<RoleClient>>),
 }
 
-impl Asked {
+impl PendingRequest {
     fn id(&self) -> String {
         match &self.pending {
             Some(Pending::Direct(expected)) => expected.number.to_string(),
@@ -364,10 +364,10 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         let Some(pending) = self.pending.take() else { return };
-        let was_sent = self.sending.stage() == Stage::Sent;
+        let was_sent = self.sending.stage() == SendStage::Sent;
         match pending {
             _ if !was_sent => {}
             Pending::Direct(expected) => expected.call_off(UNWANTED),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft_driver::{Abilities, BackendNews};
 use haft_model::{Code, Plan, Stop};
-use haft_sandbox::{Confined, Custody, End, Intrusion, Running, Walls};
+use haft_sandbox::{ConfinedProgram, Custody, ExitKind, Intrusion, Running, Walls};
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientCapabilities, JsonObject, RequestMetaObject, ServerPeerInfo, SubscriptionFilter,
@@ -19,12 +19,12 @@ use tokio::task::AbortHandle;
 
 use super::direct::Direct;
 use super::ear::Ear;
-use super::era::{self, Era, Known};
+use super::era::{self, Era, ServerEra};
 use super::heard::LastWords;
 use super::stdio::Stdio;
 use super::tools::{Tools, Witness, one_line};
-use super::wire::{Reports, Wire};
-use crate::ending::{OUT_OF_MEMORY, not_started};
+use super::wire::{CallTransport, Reports};
+use crate::failure::{OUT_OF_MEMORY, not_started};
 
 /// How long a program gets to end by itself when it is no longer needed.
 const GRACE: Duration = Duration::from_secs(1);
@@ -57,10 +57,10 @@ pub(super) struct Connection {
 }
 
 /// What a connection is made for.
-pub(super) struct Wanted<'a> {
+pub(super) struct ConnectionKey<'a> {
     pub(super) driver: &'a str,
     pub(super) version: Option<&'a str>,
-    pub(super) known: &'a Known,
+    pub(super) known: &'a ServerEra,
     /// What whoever calls can be asked.
     pub(super) abilities: &'a Abilities,
     /// Where changes are told.
@@ -85,9 +85,9 @@ impl Connection {
     /// Starts a program and speaks with it. One that ends when it is spoken to in the new way is
     /// started once more and spoken to in the old.
     pub(super) async fn start(
-        confined: Confined,
+        confined: ConfinedProgram,
         walls: &Walls,
-        wanted: &Wanted<'_>,
+        wanted: &ConnectionKey<'_>,
     ) -> Result<Connection, Stop> {
         match Connection::started(confined.clone(), walls, wanted, wanted.known.get()).await {
             Err(Unmet::Silent(_)) if wanted.known.get().is_none() => {
@@ -98,9 +98,9 @@ impl Connection {
     }
 
     async fn started(
-        confined: Confined,
+        confined: ConfinedProgram,
         walls: &Walls,
-        wanted: &Wanted<'_>,
+        wanted: &ConnectionKey<'_>,
         era: Option<Era>,
     ) -> Result<Connection, Unmet> {
         let refused = |why| Unmet::Refused(not_started(&why));
@@ -117,7 +117,7 @@ impl Connection {
         let reports = Reports::default();
         let direct = Direct::new(stdin, reports.clone());
         let transport = Stdio::new(said, direct.clone(), words.clone());
-        match greet(Wire::new(transport, reports), wanted, era).await {
+        match greet(CallTransport::new(transport, reports), wanted, era).await {
             Ok(mut connection) => {
                 (connection.process, connection.words) = (Some(running), words);
                 (connection.direct, connection.custody) = (Some(direct), custody);
@@ -134,11 +134,14 @@ impl Connection {
     }
 
     /// Speaks with a server that is there already.
-    pub(super) async fn over<T>(transport: T, wanted: &Wanted<'_>) -> Result<Connection, Stop>
+    pub(super) async fn over<T>(
+        transport: T,
+        wanted: &ConnectionKey<'_>,
+    ) -> Result<Connection, Stop>
     where
         T: Transport<RoleClient> + 'static,
     {
-        let wire = Wire::new(transport, Reports::default());
+        let wire = CallTransport::new(transport, Reports::default());
         Ok(greet(wire, wanted, wanted.known.get()).await?)
     }
 
@@ -271,7 +274,11 @@ impl Drop for Connection {
 }
 
 /// The beginning of every conversation: who speaks how, and which tools there are.
-async fn greet<T>(wire: Wire<T>, wanted: &Wanted<'_>, era: Option<Era>) -> Result<Connection, Unmet>
+async fn greet<T>(
+    wire: CallTransport<T>,
+    wanted: &ConnectionKey<'_>,
+    era: Option<Era>,
+) -> Result<Connection, Unmet>
 where
     T: Transport<RoleClient> + 'static,
 {
@@ -337,7 +344,7 @@ fn native(about: &ServerPeerInfo) -> Value {
     })
 }
 
-fn unmet(fault: &ClientInitializeError, wanted: &Wanted<'_>) -> Unmet {
+fn unmet(fault: &ClientInitializeError, wanted: &ConnectionKey<'_>) -> Unmet {
     let server = format!("the server of driver `{}`", wanted.driver);
     match fault {
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
@@ -370,13 +377,13 @@ fn unmet(fault: &ClientInitializeError, wanted: &Wanted<'_>) -> Unmet {
 async fn ended(running: &mut Running) -> Result<String, Stop> {
     Ok(match tokio::time::timeout(POST_MORTEM, running.ended()).await {
         Ok(Ok(ended)) => match ended.end {
-            End::Exited(code) => format!(", it ended with code {code}"),
-            End::Killed(signal) => format!(", it was ended by signal {signal}"),
-            End::OutOfMemory => {
+            ExitKind::Exited(code) => format!(", it ended with code {code}"),
+            ExitKind::Killed(signal) => format!(", it was ended by signal {signal}"),
+            ExitKind::OutOfMemory => {
                 let words = format!("the server was ended: {OUT_OF_MEMORY}");
                 return Err(Stop::new(Code::SandboxViolation, words));
             }
-            End::OutOfTime | End::CalledOff => String::new(),
+            ExitKind::OutOfTime | ExitKind::CalledOff => String::new(),
         },
         Ok(Err(refused)) => return Err(not_started(&refused)),
         Err(_) => String::new(),

@@ -31,16 +31,16 @@ use crate::web::Sending;
 const FIRST: i64 = 1_000_000_000;
 
 /// What a call is answered with.
-pub(super) type Answer = Result<ServerResult, ErrorData>;
+pub(super) type ResponseResult = Result<ServerResult, ErrorData>;
 
 /// What a program hears.
-type End = Box<dyn AsyncWrite + Send + Unpin>;
+type ProgramStdin = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// The way to a program, past the library.
 #[derive(Clone)]
 pub(super) struct Direct {
     /// None once nothing more is to be said.
-    hears: Arc<tokio::sync::Mutex<Option<End>>>,
+    hears: Arc<tokio::sync::Mutex<Option<ProgramStdin>>>,
     calls: Arc<Mutex<Calls>>,
     reports: Reports,
 }
@@ -49,7 +49,7 @@ pub(super) struct Direct {
 #[derive(Default)]
 struct Calls {
     made: i64,
-    waiting: HashMap<i64, oneshot::Sender<Answer>>,
+    waiting: HashMap<i64, oneshot::Sender<ResponseResult>>,
     /// Whether nobody will be answered any more.
     over: bool,
 }
@@ -64,15 +64,15 @@ struct Message {
 }
 
 /// The answer of a call. Whoever drops it waits for it no more.
-pub(super) struct Expected {
+pub(super) struct ExpectedResponse {
     /// What the call is known by.
     pub(super) number: i64,
     /// Comes to nothing when the program is gone.
-    pub(super) answer: oneshot::Receiver<Answer>,
+    pub(super) answer: oneshot::Receiver<ResponseResult>,
     direct: Direct,
 }
 
-impl Expected {
+impl ExpectedResponse {
     /// Tells the program that nobody waits for it any more, before anything that is said later.
     pub(super) fn call_off(&self, reason: &str) {
         let (id, reason) = (NumberOrString::Number(self.number), reason.to_owned());
@@ -90,7 +90,7 @@ impl Expected {
     }
 }
 
-impl Drop for Expected {
+impl Drop for ExpectedResponse {
     fn drop(&mut self) {
         self.direct.calls().waiting.remove(&self.number);
     }
@@ -98,13 +98,13 @@ impl Drop for Expected {
 
 impl Direct {
     pub(super) fn new(hears: impl AsyncWrite + Send + Unpin + 'static, reports: Reports) -> Direct {
-        let end: End = Box::new(hears);
+        let end: ProgramStdin = Box::new(hears);
         let hears = Arc::new(tokio::sync::Mutex::new(Some(end)));
         Direct { hears, calls: Arc::default(), reports }
     }
 
     /// Where the answer of the next call will be; nowhere once the program is gone.
-    pub(super) fn expect(&self) -> Option<Expected> {
+    pub(super) fn expect(&self) -> Option<ExpectedResponse> {
         let mut calls = self.calls();
         if calls.over {
             return None;
@@ -113,7 +113,7 @@ impl Direct {
         let number = FIRST + calls.made;
         calls.made += 1;
         calls.waiting.insert(number, sender);
-        Some(Expected { number, answer, direct: self.clone() })
+        Some(ExpectedResponse { number, answer, direct: self.clone() })
     }
 
     /// Makes a call: it is put on record, and then its line is written.
@@ -140,7 +140,11 @@ impl Direct {
     }
 
     /// Hands a call its answer; gives it back where it is not to a call.
-    pub(super) fn answered(&self, id: &RequestId, answer: Answer) -> Option<Answer> {
+    pub(super) fn answered(
+        &self,
+        id: &RequestId,
+        answer: ResponseResult,
+    ) -> Option<ResponseResult> {
         let NumberOrString::Number(number) = id else { return Some(answer) };
         let waiting = self.calls().waiting.remove(number);
         match waiting {
@@ -199,7 +203,7 @@ fn line<M: Serialize>(message: &M) -> io::Result<Vec<u8>> {
 
 /// Writes what is taken at once, and leaves what is not to a task that does so whoever leaves.
 fn begin(
-    mut hears: OwnedMutexGuard<Option<End>>,
+    mut hears: OwnedMutexGuard<Option<ProgramStdin>>,
     line: Vec<u8>,
     sending: Option<Arc<Sending>>,
 ) -> io::Result<Option<JoinHandle<io::Result<()>>>> {
@@ -220,7 +224,7 @@ fn begin(
 /// Writes more of a line. The line of a call is withheld once its clearance has expired; where half of it
 /// is written by then, nothing more is said to the program.
 fn poll_write(
-    hears: &mut Option<End>,
+    hears: &mut Option<ProgramStdin>,
     line: &[u8],
     written: &mut usize,
     sending: Option<&Sending>,

@@ -49,12 +49,12 @@ pub(super) struct Ear {
 }
 
 /// A call whose caller can be asked, until this is dropped.
-pub(super) struct Attended {
+pub(super) struct AttendedCall {
     ear: Arc<Ear>,
     number: u64,
 }
 
-impl Drop for Attended {
+impl Drop for AttendedCall {
     fn drop(&mut self) {
         self.ear.calls().retain(|(number, _)| *number != self.number);
         self.ear.left.notify_waiters();
@@ -91,10 +91,10 @@ impl Ear {
     }
 
     /// From now on questions are for the caller of this call.
-    pub(super) fn attend(self: &Arc<Ear>, call: &Going) -> Attended {
+    pub(super) fn attend(self: &Arc<Ear>, call: &Going) -> AttendedCall {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         self.calls().push((number, call.clone()));
-        Attended { ear: self.clone(), number }
+        AttendedCall { ear: self.clone(), number }
     }
 
     fn calls(&self) -> MutexGuard<'_, Vec<(u64, Going)>> {

@@ -21,9 +21,9 @@ pub(super) enum Era {
 
 /// What is known of the server of one driver.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<Option<Era>>);
+pub(super) struct ServerEra(Mutex<Option<Era>>);
 
-impl Known {
+impl ServerEra {
     pub(super) fn get(&self) -> Option<Era> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 
 use super::answer;
 use super::backend::answers;
-use super::call::{Call, FAREWELL};
+use super::call::{FAREWELL, McpCall};
 use super::connection::Connection;
 use super::tools::one_line;
-use crate::ending::running;
+use crate::failure::running;
 
 /// How often a server is asked about its task where it does not say.
 const LOOK: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ const LATEST: Duration = Duration::from_secs(60);
 const MOST_MISSED: usize = 5;
 
 /// A task that is followed. Whoever stops following it calls it off.
-struct Followed {
+struct FollowedTask {
     id: String,
     connection: Arc<Connection>,
     /// What the server said of it last.
@@ -40,7 +40,7 @@ struct Followed {
     over: bool,
 }
 
-impl Call<'_> {
+impl McpCall<'_> {
     /// Follows a task to its end.
     pub(super) async fn follow(
         &self,
@@ -53,14 +53,14 @@ impl Call<'_> {
         if let Some(known_by) = native.as_object_mut() {
             known_by.insert("task_id".to_owned(), json!(id));
         }
-        let mut task = Followed { id, connection, said: None, over: false };
+        let mut task = FollowedTask { id, connection, said: None, over: false };
         match self.end_of(&mut task).await {
             Ok(output) => Ok(Output { native: vec![native], ..output }),
             Err(failure) => Err(Failure { native: vec![native], ..failure }),
         }
     }
 
-    async fn end_of(&self, task: &mut Followed) -> Result<Output, Failure> {
+    async fn end_of(&self, task: &mut FollowedTask) -> Result<Output, Failure> {
         let mut told = BTreeSet::new();
         loop {
             let seen = self.seen(task).await?;
@@ -90,7 +90,7 @@ impl Call<'_> {
     }
 
     /// Where a task stands. A server that does not answer is asked again.
-    async fn seen(&self, task: &mut Followed) -> Result<DetailedTask, Failure> {
+    async fn seen(&self, task: &mut FollowedTask) -> Result<DetailedTask, Failure> {
         let mut missed = 0;
         loop {
             match task.look().await {
@@ -115,7 +115,7 @@ impl Call<'_> {
     }
 
     /// Asks the caller what a task wants to know, and tells the server.
-    async fn tell(&self, task: &Followed, asked: InputRequests) -> Result<(), Failure> {
+    async fn tell(&self, task: &FollowedTask, asked: InputRequests) -> Result<(), Failure> {
         let begun = |failure: Failure| {
             let effect = self.effect(EffectState::Unknown);
             Failure { effect, ..failure }
@@ -140,7 +140,7 @@ impl Call<'_> {
     }
 }
 
-impl Followed {
+impl FollowedTask {
     async fn look(&self) -> Result<DetailedTask, ServiceError> {
         let request = GetTaskRequest::new(GetTaskParams::new(self.id.clone()));
         match requested(&self.connection, ClientRequest::GetTaskRequest(request)).await? {
@@ -169,7 +169,7 @@ async fn requested(
     connection.peer().send_request_with_option(request, options).await?.await_response().await
 }
 
-impl Drop for Followed {
+impl Drop for FollowedTask {
     fn drop(&mut self) {
         let (false, Ok(here)) = (self.over, tokio::runtime::Handle::try_current()) else { return };
         let params = CancelTaskParams::new(std::mem::take(&mut self.id));

@@ -6,7 +6,7 @@ use haft_driver::{Failure, Safe};
 use haft_model::{Code, Secret, Stop};
 use haft_notation::{Piece, Template};
 
-use crate::ending::unsent;
+use crate::failure::unsent;
 
 /// Names and values, of which those that were made of secrets are kept apart.
 #[derive(Clone, Debug, Default)]
@@ -27,15 +27,17 @@ impl Values {
         for (name, text) in written {
             let template = secrets_only(name, text, driver).map_err(unsent)?;
             match opened(&template, safe).await? {
-                Made::Plain(value) => drop(values.plain.insert(name.clone(), value)),
-                Made::Secret(value) => drop(values.secret.insert(name.clone(), value)),
+                RenderedEnvironment::Plain(value) => drop(values.plain.insert(name.clone(), value)),
+                RenderedEnvironment::Secret(value) => {
+                    drop(values.secret.insert(name.clone(), value))
+                }
             }
         }
         Ok(values)
     }
 }
 
-enum Made {
+enum RenderedEnvironment {
     Plain(String),
     Secret(Secret),
 }
@@ -57,7 +59,10 @@ pub(super) fn secrets_only(name: &str, text: &str, driver: &str) -> Result<Templ
     })
 }
 
-async fn opened(template: &Template, safe: Option<&Safe<'_>>) -> Result<Made, Failure> {
+async fn opened(
+    template: &Template,
+    safe: Option<&Safe<'_>>,
+) -> Result<RenderedEnvironment, Failure> {
     let mut text = String::new();
     let mut secret = false;
     for piece in &template.pieces {
@@ -72,13 +77,13 @@ async fn opened(template: &Template, safe: Option<&Safe<'_>>) -> Result<Made, Fa
         }
     }
     if !secret {
-        return Ok(Made::Plain(text));
+        return Ok(RenderedEnvironment::Plain(text));
     }
     let value = Secret::new(text);
     if let Some(safe) = safe {
         safe.hide(&value).await;
     }
-    Ok(Made::Secret(value))
+    Ok(RenderedEnvironment::Secret(value))
 }
 
 fn nobody(name: &str) -> Stop {

@@ -17,19 +17,19 @@ use rmcp::transport::auth::{
 use serde_json::{Value, json};
 
 use super::tools::one_line;
-use crate::http::reach;
+use crate::http::egress_allowlist;
 use crate::login::{Callback, Step, Tell};
 use crate::vault::{ServerLogin, Token};
 use asked::manager;
 
-pub use asked::{Asked, Registered, Wish};
+pub use asked::{LoginRequest, PendingAuthorization, RegisteredClient};
 
 /// Where the secret of a client that was registered is kept beside the rest.
 const CLIENT_SECRET: &str = "client_secret";
 
 /// A login: one text for a vault, and the token in it.
 #[derive(Clone, Debug)]
-pub struct Login {
+pub struct McpLogin {
     /// Everything that is needed to use and to renew it.
     pub kept: Secret,
     /// The token for requests.
@@ -46,7 +46,7 @@ pub fn is_elsewhere(manifest: &Value) -> bool {
 pub fn opened(guard: AddressGuard, manifest: &Value) -> AddressGuard {
     let url = manifest.pointer("/server/url").and_then(Value::as_str).unwrap_or_default();
     let egress: Vec<String> = texts(manifest.pointer("/network/egress"));
-    reach::opened(guard, &egress, url)
+    egress_allowlist::opened(guard, &egress, url)
 }
 
 /// What is known before somebody logs in to the server of a driver.
@@ -71,19 +71,19 @@ pub async fn log_in(
     let text = |place: &str| manifest.pointer(place).and_then(Value::as_str).map(str::to_owned);
     let url = text("/server/url").unwrap_or_default();
     let callback = Callback::open().await?;
-    let wish = Wish {
+    let wish = LoginRequest {
         url: url.clone(),
         redirect_uri: callback.address(),
         scopes: texts(manifest.pointer("/server/auth/scopes")),
         kept: before.scopes,
-        client: Registered {
+        client: RegisteredClient {
             id: text("/server/auth/client_id"),
             secret: before.client_secret,
             document: text("/server/auth/client_metadata_url"),
         },
     };
     let back = callback.address();
-    let asked = Asked::begin(wish, opened(guard.clone(), manifest)).await?;
+    let asked = PendingAuthorization::begin(wish, opened(guard.clone(), manifest)).await?;
     let page = asked.address().to_owned();
     let state = page.split(['?', '&']).find_map(|field| field.strip_prefix("state="));
     let Some(state) = state else {
@@ -100,7 +100,7 @@ fn texts(list: Option<&Value>) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-impl Login {
+impl McpLogin {
     /// The same as a vault keeps it.
     pub(crate) fn token_of(&self, url: &str, now: Timestamp) -> Result<Token, Stop> {
         let kept: Value = serde_json::from_str(self.kept.expose()).unwrap_or_default();
@@ -117,7 +117,7 @@ impl Login {
 
     /// A login that was kept, with a token that is good for a while. `kept` may be another afterwards:
     /// whoever keeps it, keeps that.
-    pub async fn renewed(url: &str, kept: &Secret, guard: AddressGuard) -> Result<Login, Stop> {
+    pub async fn renewed(url: &str, kept: &Secret, guard: AddressGuard) -> Result<McpLogin, Stop> {
         let unreadable = |_| {
             let words = "what is kept of the login cannot be read";
             Stop::new(Code::CredentialMissing, words).help("log in again")
@@ -153,7 +153,7 @@ impl Token {
 }
 
 /// What a store holds, as one text and the token in it.
-async fn taken(store: &InMemoryCredentialStore, secret: Option<&Secret>) -> Result<Login, Stop> {
+async fn taken(store: &InMemoryCredentialStore, secret: Option<&Secret>) -> Result<McpLogin, Stop> {
     let stored = store.load().await.map_err(refused)?;
     let mut text = serde_json::to_value(&stored).unwrap_or_default();
     if let (Some(secret), Some(fields)) = (secret, text.as_object_mut()) {
@@ -161,7 +161,7 @@ async fn taken(store: &InMemoryCredentialStore, secret: Option<&Secret>) -> Resu
     }
     let token = text.pointer("/token_response/access_token").and_then(|token| token.as_str());
     let token = token.ok_or_else(|| refused(AuthError::AuthorizationRequired))?;
-    Ok(Login { token: Secret::new(token.to_owned()), kept: Secret::new(text.to_string()) })
+    Ok(McpLogin { token: Secret::new(token.to_owned()), kept: Secret::new(text.to_string()) })
 }
 
 fn refused(fault: AuthError) -> Stop {

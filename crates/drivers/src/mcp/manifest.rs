@@ -8,7 +8,7 @@ use haft_notation::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::Declared;
+use crate::DeclaredEntries;
 use crate::declared::Wrap;
 
 /// How long a server may take until it can be called, where its manifest does not say.
@@ -16,45 +16,45 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a manifest says of its server.
 #[derive(Deserialize)]
-pub(super) struct Written {
+pub(super) struct McpManifestText {
     #[serde(default)]
     pub(super) id: String,
-    pub(super) server: Server,
+    pub(super) server: ServerLocation,
     pub(super) transport: Transport,
     pub(super) protocol_version: Option<String>,
     #[serde(default)]
     connection_options: Options,
     #[serde(default)]
-    network: Network,
+    network: McpNetwork,
     pub(super) auth: Option<Value>,
 }
 
 /// Where a server is.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub(super) enum Server {
+pub(super) enum ServerLocation {
     Binary {
         path: String,
         #[serde(flatten)]
-        given: Given,
+        given: ProgramInputs,
     },
     Npm {
         package: String,
         #[serde(flatten)]
-        given: Given,
+        given: ProgramInputs,
     },
     Docker {},
     Remote {
         url: String,
         #[serde(default)]
         headers: BTreeMap<String, String>,
-        auth: Option<Login>,
+        auth: Option<RemoteLogin>,
     },
 }
 
 /// What a program is given.
 #[derive(Default, Deserialize)]
-pub(super) struct Given {
+pub(super) struct ProgramInputs {
     #[serde(default)]
     pub(super) args: Vec<String>,
     #[serde(default)]
@@ -63,7 +63,7 @@ pub(super) struct Given {
 
 /// How to log in to a server elsewhere: a token, as a template over secrets.
 #[derive(Deserialize)]
-pub(super) struct Login {
+pub(super) struct RemoteLogin {
     pub(super) bearer: Option<String>,
 }
 
@@ -81,13 +81,13 @@ struct Options {
 }
 
 #[derive(Default, Deserialize)]
-struct Network {
+struct McpNetwork {
     #[serde(default)]
     egress: Vec<String>,
 }
 
 /// What serves one contract.
-pub(super) struct Entry {
+pub(super) struct McpEntry {
     pub(super) tool: String,
     arguments: BTreeMap<String, String>,
     pub(super) extract: Path,
@@ -107,16 +107,16 @@ struct WrittenEntry {
 }
 
 #[derive(Default, Deserialize)]
-struct Haft {
+struct McpExtras {
     #[serde(default)]
     enforces_key: bool,
     #[serde(default)]
     wrap: Wrap,
 }
 
-impl Written {
-    pub(super) fn read(manifest: &Value) -> Result<Written, Stop> {
-        let written = Written::deserialize(manifest).map_err(|fault| {
+impl McpManifestText {
+    pub(super) fn read(manifest: &Value) -> Result<McpManifestText, Stop> {
+        let written = McpManifestText::deserialize(manifest).map_err(|fault| {
             let words = format!("the manifest of this driver cannot be read: {fault}");
             Stop::new(Code::SetupRequired, words).help("run `haft check`")
         })?;
@@ -136,14 +136,14 @@ impl Written {
     fn supported(&self) -> Result<(), Stop> {
         let id = &self.id;
         let what = match (&self.server, self.transport) {
-            (Server::Docker {}, _) => "a server of kind docker",
+            (ServerLocation::Docker {}, _) => "a server of kind docker",
             (_, Transport::Sse) => "the transport `sse`",
-            (Server::Binary { .. } | Server::Npm { .. }, Transport::Http) => {
+            (ServerLocation::Binary { .. } | ServerLocation::Npm { .. }, Transport::Http) => {
                 "a program over `http`"
             }
-            (Server::Remote { .. }, Transport::Stdio) => "a remote server over `stdio`",
-            (Server::Binary { .. } | Server::Npm { .. }, Transport::Stdio)
-            | (Server::Remote { .. }, Transport::Http) => return Ok(()),
+            (ServerLocation::Remote { .. }, Transport::Stdio) => "a remote server over `stdio`",
+            (ServerLocation::Binary { .. } | ServerLocation::Npm { .. }, Transport::Stdio)
+            | (ServerLocation::Remote { .. }, Transport::Http) => return Ok(()),
         };
         let words = format!("driver `{id}` uses {what}, which this version cannot run");
         let help = match self.transport {
@@ -156,13 +156,13 @@ impl Written {
     }
 }
 
-impl Entry {
+impl McpEntry {
     /// What serves the contract of a plan.
-    pub(super) fn of(declared: &Declared, plan: &Plan) -> Result<Entry, Stop> {
+    pub(super) fn of(declared: &DeclaredEntries, plan: &Plan) -> Result<McpEntry, Stop> {
         let written: WrittenEntry = declared.entry(plan, "mcp")?;
-        let haft: Haft = declared.entry(plan, "haft")?;
+        let haft: McpExtras = declared.entry(plan, "haft")?;
         let extract = written.result_extract.as_deref().unwrap_or("$");
-        Ok(Entry {
+        Ok(McpEntry {
             extract: Path::parse(extract).map_err(|_| {
                 let words = format!(
                     "driver `{}`: `metadata.mcp.result_extract` cannot be used",

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use haft_model::{Code, Stop};
 use serde_json::Value;
 
-use super::manifest::{Given, Server, Written};
-use crate::Place;
+use super::manifest::{McpManifestText, ProgramInputs, ServerLocation};
+use crate::WorkingFolder;
 use crate::sdk::node;
 
 /// Where packages of the whole machine are.
@@ -22,11 +22,15 @@ pub(super) struct Program {
 
 impl Program {
     /// The program of a server that is one.
-    pub(super) fn of(written: &Written, root: &Path, place: &Place) -> Result<Program, Stop> {
+    pub(super) fn of(
+        written: &McpManifestText,
+        root: &Path,
+        place: &WorkingFolder,
+    ) -> Result<Program, Stop> {
         match &written.server {
-            Server::Npm { package, given } => Program::npm(package, given, root, place),
-            Server::Binary { path, given } => Ok(Program::binary(path, given)),
-            Server::Docker {} | Server::Remote { .. } => {
+            ServerLocation::Npm { package, given } => Program::npm(package, given, root, place),
+            ServerLocation::Binary { path, given } => Ok(Program::binary(path, given)),
+            ServerLocation::Docker {} | ServerLocation::Remote { .. } => {
                 Err(Stop::new(Code::Internal, "this server is no program"))
             }
         }
@@ -38,12 +42,17 @@ impl Program {
     }
 
     /// A program by its path or its name.
-    fn binary(path: &str, given: &Given) -> Program {
+    fn binary(path: &str, given: &ProgramInputs) -> Program {
         Program { program: path.to_owned(), args: given.args.clone(), shown: None }
     }
 
     /// A package that is installed in the workspace or for the whole machine.
-    fn npm(package: &str, given: &Given, root: &Path, place: &Place) -> Result<Program, Stop> {
+    fn npm(
+        package: &str,
+        given: &ProgramInputs,
+        root: &Path,
+        place: &WorkingFolder,
+    ) -> Result<Program, Stop> {
         let (name, version) = named(package);
         let places = [root.join("node_modules")].into_iter().chain(SHARED.map(PathBuf::from));
         let mut places = places.map(|modules| (modules.join(name), modules));

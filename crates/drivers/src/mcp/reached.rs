@@ -6,38 +6,38 @@ use std::sync::Arc;
 
 use haft_driver::{Failure, Safe, TargetGuard};
 use haft_model::{Code, Digest, Secret, Stop};
-use haft_sandbox::{Access, AddressGuard, CheckedUrl, Confined, Shown};
+use haft_sandbox::{Access, AddressGuard, CheckedUrl, ConfinedProgram, MountedPath};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::FixedInterval;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-use super::connection::{Connection, Wanted};
+use super::connection::{Connection, ConnectionKey};
 use super::given::{Values, secrets_only};
 use super::heard::LONGEST;
-use super::manifest::{Given, Server, Written};
+use super::manifest::{McpManifestText, ProgramInputs, ServerLocation};
 use super::program::Program;
 use super::remote::{Remote, unready};
 use crate::cli::program::start_judged;
-use crate::ending::unsent;
-use crate::http::reach;
-use crate::opening::Opening;
-use crate::web::{Lookup, keeping, reconnecting};
-use crate::{Place, closed};
+use crate::failure::unsent;
+use crate::http::egress_allowlist;
+use crate::sandbox_opening::SandboxOpening;
+use crate::web::{DnsLookup, keeping, reconnecting};
+use crate::{WorkingFolder, closed};
 
 /// How often an answer that broke off is asked for again, where the server keeps it.
 const RESUMPTIONS: usize = 3;
 
 /// A server, for one call.
-pub(super) struct Meant {
-    way: Way,
+pub(super) struct ServerTarget {
+    way: ServerTransport,
     /// What its connection is kept under. It tells one login from another and neither of them.
     pub(super) key: String,
     /// Whether somebody's login is part of it.
     pub(super) personal: bool,
 }
 
-enum Way {
+enum ServerTransport {
     Program(Arc<Inside>, Values),
     Remote(Box<Elsewhere>),
 }
@@ -50,21 +50,21 @@ struct Elsewhere {
 
 /// A program inside what a call opens, before it is given anything.
 pub(super) struct Inside {
-    confined: Confined,
+    confined: ConfinedProgram,
     key: String,
 }
 
 impl Inside {
     pub(super) fn new(
-        written: &Written,
-        opening: &Opening,
-        place: &Place,
+        written: &McpManifestText,
+        opening: &SandboxOpening,
+        place: &WorkingFolder,
         guard: &TargetGuard,
     ) -> Result<Inside, Stop> {
         let program = Program::of(written, &opening.root, place)?;
         let mut confined = opening.confined(&program.program, program.args, place);
         let modules = program.shown.filter(|path| !covered(&confined.shown, path));
-        confined.shown.extend(modules.map(|path| Shown { path, access: Access::Read }));
+        confined.shown.extend(modules.map(|path| MountedPath { path, access: Access::Read }));
         start_judged(&mut confined);
         closed::hide(&mut confined, guard, &opening.root, place);
         let open = format!("{opening:?} {:?}", confined.hidden);
@@ -72,7 +72,7 @@ impl Inside {
         Ok(Inside { confined, key })
     }
 
-    fn given(&self, env: &Values) -> Confined {
+    fn given(&self, env: &Values) -> ConfinedProgram {
         let mut confined = self.confined.clone();
         confined.env.extend(env.plain.clone());
         confined.secret_env = env.secret.clone();
@@ -80,30 +80,30 @@ impl Inside {
     }
 }
 
-impl Meant {
+impl ServerTarget {
     /// A program, with its environment.
     pub(super) async fn program(
-        written: &Written,
+        written: &McpManifestText,
         inside: Arc<Inside>,
         safe: Option<&Safe<'_>>,
-    ) -> Result<Meant, Failure> {
+    ) -> Result<ServerTarget, Failure> {
         let env = match &written.server {
-            Server::Npm { given, .. } | Server::Binary { given, .. } => {
+            ServerLocation::Npm { given, .. } | ServerLocation::Binary { given, .. } => {
                 Values::fill(&given.env, &written.id, safe).await?
             }
-            Server::Docker {} | Server::Remote { .. } => Values::default(),
+            ServerLocation::Docker {} | ServerLocation::Remote { .. } => Values::default(),
         };
         let key = format!("{}{}", inside.key, fingerprint(&env.secret));
         let personal = !env.secret.is_empty();
-        Ok(Meant { way: Way::Program(inside, env), key, personal })
+        Ok(ServerTarget { way: ServerTransport::Program(inside, env), key, personal })
     }
 
     /// A server elsewhere.
     pub(super) async fn remote(
-        written: &Written,
-        place: &Place,
+        written: &McpManifestText,
+        place: &WorkingFolder,
         safe: Option<&Safe<'_>>,
-    ) -> Result<Meant, Failure> {
+    ) -> Result<ServerTarget, Failure> {
         let (url, guard) = address(written, place).map_err(unsent)?;
         let values = Values::fill(&carried(written).map_err(unsent)?, &written.id, safe).await?;
         let mut headers = HeaderMap::new();
@@ -118,20 +118,24 @@ impl Meant {
         }
         let personal = !values.secret.is_empty();
         let key = format!("{}{}", url.as_str(), fingerprint(&values.secret));
-        Ok(Meant { way: Way::Remote(Box::new(Elsewhere { url, guard, headers })), key, personal })
+        Ok(ServerTarget {
+            way: ServerTransport::Remote(Box::new(Elsewhere { url, guard, headers })),
+            key,
+            personal,
+        })
     }
 
     pub(super) async fn connect(
         &self,
-        place: &Place,
-        lookup: Lookup,
-        wanted: &Wanted<'_>,
+        place: &WorkingFolder,
+        lookup: DnsLookup,
+        wanted: &ConnectionKey<'_>,
     ) -> Result<Connection, Stop> {
         match &self.way {
-            Way::Program(inside, env) => {
+            ServerTransport::Program(inside, env) => {
                 Connection::start(inside.given(env), &place.walls, wanted).await
             }
-            Way::Remote(there) => {
+            ServerTransport::Remote(there) => {
                 let (guard, url) = (&there.guard, &there.url);
                 let client = keeping(guard, lookup, url).await.map_err(unready)?;
                 let writes = reconnecting(guard, lookup, url).await.map_err(unready)?;
@@ -156,7 +160,7 @@ fn config(url: &CheckedUrl) -> StreamableHttpClientTransportConfig {
     config
 }
 
-fn covered(shown: &[Shown], path: &std::path::Path) -> bool {
+fn covered(shown: &[MountedPath], path: &std::path::Path) -> bool {
     shown.iter().any(|shown| path.starts_with(&shown.path))
 }
 
@@ -174,15 +178,16 @@ fn fingerprint(values: &BTreeMap<String, Secret>) -> String {
 
 /// The address of a server elsewhere, with the hosts opened that the driver names outright.
 pub(super) fn address(
-    written: &Written,
-    place: &Place,
+    written: &McpManifestText,
+    place: &WorkingFolder,
 ) -> Result<(CheckedUrl, AddressGuard), Stop> {
-    let Server::Remote { url, .. } = &written.server else {
+    let ServerLocation::Remote { url, .. } = &written.server else {
         return Err(Stop::new(Code::Internal, "this server has no address"));
     };
     let egress = written.egress();
-    let guard = reach::opened(place.guard.clone(), &egress, url);
-    let checked = guard.check_url(url).map_err(|forbidden| reach::refused(&forbidden))?;
+    let guard = egress_allowlist::opened(place.guard.clone(), &egress, url);
+    let checked =
+        guard.check_url(url).map_err(|forbidden| egress_allowlist::refused(&forbidden))?;
     if checked.is_plain() && !haft_model::host::is_own(checked.host()) {
         let words = format!("`{}` is not encrypted", checked.host());
         return Err(Stop::new(Code::SandboxViolation, words).help("use https"));
@@ -191,8 +196,8 @@ pub(super) fn address(
 }
 
 /// The headers of every request, as they are written.
-pub(super) fn carried(written: &Written) -> Result<BTreeMap<String, String>, Stop> {
-    let Server::Remote { headers, auth, .. } = &written.server else {
+pub(super) fn carried(written: &McpManifestText) -> Result<BTreeMap<String, String>, Stop> {
+    let ServerLocation::Remote { headers, auth, .. } = &written.server else {
         return Ok(BTreeMap::new());
     };
     let mut carried = headers.clone();
@@ -209,7 +214,7 @@ pub(super) fn carried(written: &Written) -> Result<BTreeMap<String, String>, Sto
     Ok(carried)
 }
 
-fn no_login(written: &Written) -> Stop {
+fn no_login(written: &McpManifestText) -> Stop {
     let words = format!("driver `{}` declares a login that this version cannot use", written.id);
     Stop::new(Code::CredentialMissing, words)
         .help("nothing is sent without it; write `server.auth.bearer` or `server.headers` with `${secrets.NAME}`")
@@ -226,14 +231,14 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Stop> {
 }
 
 /// What can be said of a manifest without looking at anything.
-pub(super) fn sound(written: &Written) -> Result<(), Stop> {
+pub(super) fn sound(written: &McpManifestText) -> Result<(), Stop> {
     let templates: HashMap<String, String> = match &written.server {
-        Server::Remote { .. } => carried(written)?.into_iter().collect(),
-        Server::Binary { given, .. } | Server::Npm { given, .. } => {
+        ServerLocation::Remote { .. } => carried(written)?.into_iter().collect(),
+        ServerLocation::Binary { given, .. } | ServerLocation::Npm { given, .. } => {
             fixed(given, &written.id)?;
             given.env.clone().into_iter().collect()
         }
-        Server::Docker {} => HashMap::new(),
+        ServerLocation::Docker {} => HashMap::new(),
     };
     for (name, text) in &templates {
         secrets_only(name, text, &written.id)?;
@@ -242,7 +247,7 @@ pub(super) fn sound(written: &Written) -> Result<(), Stop> {
 }
 
 /// Arguments are seen by everybody who looks at a list of processes.
-fn fixed(given: &Given, driver: &str) -> Result<(), Stop> {
+fn fixed(given: &ProgramInputs, driver: &str) -> Result<(), Stop> {
     match given.args.iter().find(|arg| arg.contains("${")) {
         Some(arg) => {
             let words =

@@ -11,9 +11,9 @@ use haft_model::{EffectProfile, Plan, Stop, ToolKey};
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// One thing for each contract, and for each part of the workspace that rules close to it.
-pub(super) struct Recent<T>(Mutex<HashMap<(ToolKey, String), Known<T>>>);
+pub(super) struct Recent<T>(Mutex<HashMap<(ToolKey, String), RecentAnswers<T>>>);
 
-struct Known<T> {
+struct RecentAnswers<T> {
     effects: Arc<EffectProfile>,
     since: Instant,
     value: Arc<T>,
@@ -33,7 +33,7 @@ impl<T> Recent<T> {
         closed: String,
         work_out: impl FnOnce() -> Result<T, Stop>,
     ) -> Result<Arc<T>, Stop> {
-        let holds = |known: &Known<T>| {
+        let holds = |known: &RecentAnswers<T>| {
             Arc::ptr_eq(&known.effects, &plan.effects) && known.since.elapsed() < MOMENT
         };
         let key = (plan.tool.clone(), closed);
@@ -42,7 +42,7 @@ impl<T> Recent<T> {
             return Ok(known.value.clone());
         }
         let (effects, since, value) = (plan.effects.clone(), Instant::now(), Arc::new(work_out()?));
-        all.insert(key, Known { effects, since, value: value.clone() });
+        all.insert(key, RecentAnswers { effects, since, value: value.clone() });
         Ok(value)
     }
 }

@@ -26,9 +26,11 @@ use super::digits;
 use super::stream::events;
 use super::unreadable;
 use super::wire::Going;
-use crate::http::patience::wished;
-use crate::http::reach;
-use crate::web::{self, Answer, MOST_BYTES, Sending, Unanswered, checked_body, forbidden};
+use crate::http::egress_allowlist;
+use crate::http::retry_after::wished;
+use crate::web::{
+    self, HttpResponse, MOST_BYTES, RequestFailure, Sending, checked_body, forbidden,
+};
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -53,7 +55,7 @@ pub(super) struct Remote {
 
 /// Why a request came to nothing.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum RemoteFault {
     /// Nobody took the connection.
     Unreachable(Arc<str>),
     /// The address may not be reached.
@@ -66,25 +68,25 @@ pub(super) enum Fault {
     Status(Arc<str>, u16),
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for RemoteFault {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Fault::Unreachable(host) => write!(formatter, "`{host}` cannot be reached"),
-            Fault::Forbidden(forbidden) => forbidden.fmt(formatter),
-            Fault::Broken(host) => {
+            RemoteFault::Unreachable(host) => write!(formatter, "`{host}` cannot be reached"),
+            RemoteFault::Forbidden(forbidden) => forbidden.fmt(formatter),
+            RemoteFault::Broken(host) => {
                 write!(formatter, "the connection to `{host}` broke before it answered")
             }
-            Fault::TooLarge(host) => {
+            RemoteFault::TooLarge(host) => {
                 write!(formatter, "`{host}` answered with more than {MOST_BYTES} bytes")
             }
-            Fault::Status(host, status) => write!(formatter, "`{host}` answered {status}"),
+            RemoteFault::Status(host, status) => write!(formatter, "`{host}` answered {status}"),
         }
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for RemoteFault {}
 
-type Failed = StreamableHttpError<Fault>;
+type RemoteResult = StreamableHttpError<RemoteFault>;
 
 impl Remote {
     fn dressed(
@@ -105,12 +107,12 @@ impl Remote {
         }
     }
 
-    async fn sent(&self, request: RequestBuilder) -> Result<Response, Failed> {
+    async fn sent(&self, request: RequestBuilder) -> Result<Response, RemoteResult> {
         let answer = request.send().await.map_err(|fault| {
             StreamableHttpError::Client(match forbidden(&fault) {
-                Some(forbidden) => Fault::Forbidden(forbidden),
-                None if fault.is_connect() => Fault::Unreachable(self.host.clone()),
-                None => Fault::Broken(self.host.clone()),
+                Some(forbidden) => RemoteFault::Forbidden(forbidden),
+                None if fault.is_connect() => RemoteFault::Unreachable(self.host.clone()),
+                None => RemoteFault::Broken(self.host.clone()),
             })
         })?;
         let challenge = challenge(answer.headers());
@@ -128,12 +130,12 @@ impl Remote {
         }
     }
 
-    async fn body(&self, answer: Response) -> Result<Vec<u8>, Failed> {
-        let read = Answer::from(answer).body(MOST_BYTES).await;
+    async fn body(&self, answer: Response) -> Result<Vec<u8>, RemoteResult> {
+        let read = HttpResponse::from(answer).body(MOST_BYTES).await;
         let fault = match read {
             Ok(body) if !body.cut => return Ok(body.bytes),
-            Ok(_) => Fault::TooLarge(self.host.clone()),
-            Err(_) => Fault::Broken(self.host.clone()),
+            Ok(_) => RemoteFault::TooLarge(self.host.clone()),
+            Err(_) => RemoteFault::Broken(self.host.clone()),
         };
         Err(StreamableHttpError::Client(fault))
     }
@@ -144,7 +146,7 @@ impl Remote {
         message: &ClientJsonRpcMessage,
         answer: Response,
         had_session: bool,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, RemoteResult> {
         let status = answer.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -190,7 +192,7 @@ impl Remote {
         status: StatusCode,
         said: Option<ServerJsonRpcMessage>,
         retry_after: Option<String>,
-    ) -> Result<ServerJsonRpcMessage, Failed> {
+    ) -> Result<ServerJsonRpcMessage, RemoteResult> {
         let error = match said {
             Some(ServerJsonRpcMessage::Error(error)) => Some(error),
             Some(_) | None => None,
@@ -213,7 +215,7 @@ impl Remote {
                 Err(HttpStatusError::new(status.as_u16(), retry_after).into())
             }
             (status, None) => {
-                let fault = Fault::Status(self.host.clone(), status.as_u16());
+                let fault = RemoteFault::Status(self.host.clone(), status.as_u16());
                 Err(StreamableHttpError::Client(fault))
             }
         }
@@ -221,7 +223,7 @@ impl Remote {
 }
 
 impl StreamableHttpClient for Remote {
-    type Error = Fault;
+    type Error = RemoteFault;
 
     async fn post_message(
         &self,
@@ -230,7 +232,7 @@ impl StreamableHttpClient for Remote {
         session: Option<Arc<str>>,
         _: Option<String>,
         custom: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, RemoteResult> {
         let body = serde_json::to_vec(&message)?;
         let (client, body) = match write_of(&message) {
             Some(sending) => (&self.writes, checked_body(body, sending)),
@@ -247,7 +249,7 @@ impl StreamableHttpClient for Remote {
         session: Arc<str>,
         _: Option<String>,
         custom: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RemoteResult> {
         let request = self.client.delete(uri.as_ref());
         self.sent(self.dressed(request, Some(&session), custom)).await.map(drop)
     }
@@ -259,7 +261,7 @@ impl StreamableHttpClient for Remote {
         last: Option<String>,
         _: Option<String>,
         custom: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxedSseResponse, Failed> {
+    ) -> Result<BoxedSseResponse, RemoteResult> {
         let request = self.client.get(uri.as_ref());
         let request = match last {
             Some(last) => request.header(LAST_EVENT, last),
@@ -315,7 +317,7 @@ pub(super) fn refusal(fault: &ClientInitializeError) -> Option<Stop> {
 pub(super) fn lost(fault: &(dyn std::error::Error + 'static)) -> Option<(Stop, EffectState)> {
     let mut cause = Some(fault);
     while let Some(found) = cause {
-        if let Some(failed) = found.downcast_ref::<Failed>() {
+        if let Some(failed) = found.downcast_ref::<RemoteResult>() {
             return Some(meaning(failed));
         }
         cause = found.source();
@@ -323,24 +325,28 @@ pub(super) fn lost(fault: &(dyn std::error::Error + 'static)) -> Option<(Stop, E
     None
 }
 
-fn meaning(failed: &Failed) -> (Stop, EffectState) {
+fn meaning(failed: &RemoteResult) -> (Stop, EffectState) {
     use EffectState::{NotCommitted, Unknown};
     let unavailable = |words: String| Stop::new(Code::DependencyUnavailable, words);
     match failed {
         StreamableHttpError::Client(fault) => match fault {
-            Fault::Forbidden(forbidden) => (reach::refused(forbidden), NotCommitted),
-            Fault::Unreachable(_) => (unavailable(fault.to_string()), NotCommitted),
-            Fault::Broken(_) => (unavailable(fault.to_string()), Unknown),
-            Fault::TooLarge(_) => (Stop::new(Code::ResultTooLarge, fault.to_string()), Unknown),
-            Fault::Status(_, 403) => {
+            RemoteFault::Forbidden(forbidden) => {
+                (egress_allowlist::refused(forbidden), NotCommitted)
+            }
+            RemoteFault::Unreachable(_) => (unavailable(fault.to_string()), NotCommitted),
+            RemoteFault::Broken(_) => (unavailable(fault.to_string()), Unknown),
+            RemoteFault::TooLarge(_) => {
+                (Stop::new(Code::ResultTooLarge, fault.to_string()), Unknown)
+            }
+            RemoteFault::Status(_, 403) => {
                 (Stop::new(Code::PermissionDenied, fault.to_string()), NotCommitted)
             }
-            Fault::Status(_, 300..=399) => {
+            RemoteFault::Status(_, 300..=399) => {
                 let words = format!("{fault}, which points elsewhere and is not followed");
                 (Stop::new(Code::SetupRequired, words), NotCommitted)
             }
-            Fault::Status(_, 400..=499) => (unavailable(fault.to_string()), NotCommitted),
-            Fault::Status(..) => (unavailable(fault.to_string()), Unknown),
+            RemoteFault::Status(_, 400..=499) => (unavailable(fault.to_string()), NotCommitted),
+            RemoteFault::Status(..) => (unavailable(fault.to_string()), Unknown),
         },
         StreamableHttpError::AuthRequired(_) => {
             let stop = Stop::new(Code::CredentialMissing, "the server wants a login");
@@ -384,9 +390,9 @@ fn meaning(failed: &Failed) -> (Stop, EffectState) {
 }
 
 /// A client that could not be made.
-pub(super) fn unready(fault: Unanswered) -> Stop {
+pub(super) fn unready(fault: RequestFailure) -> Stop {
     match fault {
-        Unanswered::Stopped(stop) => stop,
+        RequestFailure::Stopped(stop) => stop,
         _ => Stop::new(Code::Internal, "the http client could not be set up"),
     }
 }

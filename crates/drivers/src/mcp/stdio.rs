@@ -33,7 +33,7 @@ pub(super) struct Stdio<R> {
 /// The answer to a call that came to an end.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answered {
+struct AnsweredCall {
     #[serde(rename = "jsonrpc")]
     _version: JsonRpcVersion2_0,
     id: RequestId,
@@ -69,7 +69,7 @@ impl<R: AsyncRead + Unpin> Stdio<R> {
         let line = self.line.strip_prefix(MARK).unwrap_or(&self.line);
         let line = &*digits::marked(line);
         if self.direct.is_waiting()
-            && let Ok(Answered { id, result, .. }) = serde_json::from_slice(line)
+            && let Ok(AnsweredCall { id, result, .. }) = serde_json::from_slice(line)
             && self.direct.answered(&id, Ok(ServerResult::CallToolResult(result))).is_none()
         {
             return None;
@@ -141,14 +141,16 @@ mod tests {
     use std::sync::Arc;
     use tokio::io::{AsyncWriteExt as _, duplex};
 
-    use super::super::direct::Answer;
+    use super::super::direct::ResponseResult;
     use super::super::wire::{Going, Reports};
     use super::*;
     use crate::web::Sending;
 
     /// What becomes of the answers of a program that was called once: what the call hears, and what is
     /// left for the library. `ID` in an answer stands for the id of the call.
-    async fn read(answers: &[Value]) -> (Option<Answer>, Vec<RxJsonRpcMessage<RoleClient>>) {
+    async fn read(
+        answers: &[Value],
+    ) -> (Option<ResponseResult>, Vec<RxJsonRpcMessage<RoleClient>>) {
         let (ours, theirs) = duplex(4096);
         let (said, hears) = tokio::io::split(ours);
         let direct = Direct::new(hears, Reports::default());

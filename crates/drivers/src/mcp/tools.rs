@@ -36,7 +36,7 @@ pub struct Sight {
 
 /// What is known of a tool that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ToolStanding {
     /// It is what was accepted, or was never seen before.
     Accepted,
     /// It is another than the one that was accepted.
@@ -46,7 +46,7 @@ pub enum Seen {
 }
 
 /// Remembers what was accepted of the tools of servers. One that it never saw is accepted.
-pub type Witness = Arc<dyn Fn(&Sight) -> Seen + Send + Sync>;
+pub type Witness = Arc<dyn Fn(&Sight) -> ToolStanding + Send + Sync>;
 
 /// A witness that remembers for as long as the program runs.
 pub(super) fn forgetful() -> Witness {
@@ -54,11 +54,11 @@ pub(super) fn forgetful() -> Witness {
     Arc::new(move |sight| {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         match seen.entry((sight.driver.clone(), sight.tool.clone())) {
-            Slot::Occupied(known) if *known.get() == sight.digest => Seen::Accepted,
-            Slot::Occupied(_) => Seen::Changed,
+            Slot::Occupied(known) if *known.get() == sight.digest => ToolStanding::Accepted,
+            Slot::Occupied(_) => ToolStanding::Changed,
             Slot::Vacant(free) => {
                 free.insert(sight.digest.clone());
-                Seen::Accepted
+                ToolStanding::Accepted
             }
         }
     })
@@ -67,24 +67,24 @@ pub(super) fn forgetful() -> Witness {
 /// The list of a server.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
-    listed: BTreeMap<String, Listed>,
+    listed: BTreeMap<String, ListedTool>,
     /// When the server wants it to be asked for again.
     until: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct Listed {
+struct ListedTool {
     digest: Digest,
     required: Vec<String>,
     /// Whether it is what was accepted, once somebody asked.
-    seen: Mutex<Option<Seen>>,
+    seen: Mutex<Option<ToolStanding>>,
 }
 
 impl Tools {
     /// Asks a server for all of its tools.
     pub(super) async fn of(peer: &Peer<RoleClient>) -> Result<Tools, Stop> {
         let (tools, ttl) = all(peer).await?;
-        let listed = tools.into_iter().map(|tool| (tool.name.to_string(), Listed::of(&tool)));
+        let listed = tools.into_iter().map(|tool| (tool.name.to_string(), ListedTool::of(&tool)));
         // Asking anew for each call is for servers that say when they change.
         let ttl = ttl.filter(|ttl| *ttl > 0).map(Duration::from_millis);
         let until = ttl.and_then(|ttl| Instant::now().checked_add(ttl));
@@ -113,9 +113,9 @@ impl Tools {
             })
         });
         match seen {
-            Seen::Accepted => {}
-            Seen::Changed => return Err(changed(tool, plan)),
-            Seen::Lost => return Err(lost(tool)),
+            ToolStanding::Accepted => {}
+            ToolStanding::Changed => return Err(changed(tool, plan)),
+            ToolStanding::Lost => return Err(lost(tool)),
         }
         if let Some(name) = listed.required.iter().find(|name| !arguments.contains_key(*name)) {
             let words = format!(
@@ -156,11 +156,11 @@ fn lost(tool: &str) -> Stop {
     Stop::new(Code::ToolBlocked, words).help(help)
 }
 
-impl Listed {
-    fn of(tool: &Tool) -> Listed {
+impl ListedTool {
+    fn of(tool: &Tool) -> ListedTool {
         let required = tool.input_schema.get("required").and_then(Value::as_array);
         let required = required.into_iter().flatten().filter_map(Value::as_str);
-        Listed {
+        ListedTool {
             digest: Digest::of(&json!({
                 "description": tool.description,
                 "inputSchema": tool.input_schema,
@@ -172,12 +172,12 @@ impl Listed {
     }
 
     /// Asks once for each list, because a witness may have to look at a file.
-    fn seen(&self, ask: impl FnOnce() -> Seen) -> Seen {
+    fn seen(&self, ask: impl FnOnce() -> ToolStanding) -> ToolStanding {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         // Somebody may have accepted what had changed.
         match *seen {
-            Some(Seen::Accepted) => Seen::Accepted,
-            Some(Seen::Changed | Seen::Lost) | None => *seen.insert(ask()),
+            Some(ToolStanding::Accepted) => ToolStanding::Accepted,
+            Some(ToolStanding::Changed | ToolStanding::Lost) | None => *seen.insert(ask()),
         }
     }
 }

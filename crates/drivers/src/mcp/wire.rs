@@ -34,7 +34,7 @@ impl Going {
 }
 
 /// A transport that knows which of its messages are calls.
-pub(super) struct Wire<T> {
+pub(super) struct CallTransport<T> {
     inner: T,
     reports: Reports,
     /// The request by which a server was asked in the new way.
@@ -80,9 +80,9 @@ impl<E: std::error::Error + 'static> std::error::Error for Unsent<E> {
     }
 }
 
-impl<T> Wire<T> {
-    pub(super) fn new(inner: T, reports: Reports) -> Wire<T> {
-        Wire { inner, reports, probe: None }
+impl<T> CallTransport<T> {
+    pub(super) fn new(inner: T, reports: Reports) -> CallTransport<T> {
+        CallTransport { inner, reports, probe: None }
     }
 
     /// A message as it is meant. Some servers answer what they do not know with something else, which
@@ -145,7 +145,7 @@ fn progress(said: &ProgressNotificationParam) -> Progress {
     Progress { message: said.message.clone(), percent, ..Progress::default() }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Wire<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for CallTransport<T> {
     type Error = Unsent<T::Error>;
 
     fn send(

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use haft_model::{Digest, Stop};
-use haft_sandbox::{Access, AddressGuard, Confined, End, Shown};
+use haft_sandbox::{Access, AddressGuard, ConfinedProgram, ExitKind, MountedPath};
 
 use super::{Provision, setup};
 use crate::web;
@@ -44,22 +44,22 @@ impl Provision {
         let archive = shelf.join(archive.file_name().unwrap_or_default());
         let args = ["--extract", "--no-same-owner", "--file"].map(str::to_owned).into_iter();
         let args = args.chain([archive.display().to_string(), "--".to_owned(), inner.to_owned()]);
-        let confined = Confined {
+        let confined = ConfinedProgram {
             program: "tar".into(),
             args: args.collect(),
-            shown: vec![Shown { path: shelf.clone(), access: Access::Write }],
+            shown: vec![MountedPath { path: shelf.clone(), access: Access::Write }],
             cwd: shelf,
-            ..Confined::default()
+            ..ConfinedProgram::default()
         };
         let ended = self.ran(confined, &self.place.walls, Duration::from_secs(120)).await?;
         match ended.end {
-            End::Exited(0) => Ok(()),
-            End::Exited(_)
-            | End::Killed(_)
-            | End::OutOfMemory
-            | End::OutOfTime
-            | End::CalledOff => {
-                let said = crate::ending::complaint(&ended.stderr);
+            ExitKind::Exited(0) => Ok(()),
+            ExitKind::Exited(_)
+            | ExitKind::Killed(_)
+            | ExitKind::OutOfMemory
+            | ExitKind::OutOfTime
+            | ExitKind::CalledOff => {
+                let said = crate::failure::complaint(&ended.stderr);
                 Err(setup(format!("`{inner}` could not be taken out of the archive{said}")))
             }
         }

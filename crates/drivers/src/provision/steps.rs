@@ -40,7 +40,7 @@ pub enum SetupWork {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct SetupStepText {
     id: String,
     kind: String,
     title: Option<String>,
@@ -76,13 +76,13 @@ impl Provision {
     /// The steps of the set-up, in order.
     pub fn steps(&self) -> Result<Vec<SetupStep>, Stop> {
         let written = self.manifest.get("setup").cloned().unwrap_or(Value::Array(Vec::new()));
-        let written: Vec<Written> =
+        let written: Vec<SetupStepText> =
             serde_json::from_value(written).map_err(|fault| self.unreadable(&fault))?;
         Ok(written.into_iter().map(|step| step.read(self.id())).collect())
     }
 }
 
-impl Written {
+impl SetupStepText {
     fn read(self, driver: &str) -> SetupStep {
         let work = self.work(driver);
         let patience = |ms: Option<u64>| Duration::from_millis(ms.unwrap_or(5000));

@@ -26,14 +26,14 @@ fn a_command_is_split_as_a_shell_would_and_no_operator_is_understood() {
         ("a $NOBODY", Err("`$NOBODY` is not set")),
         ("a 'b", Err("a quote is not closed")),
     ] {
-        let found = crate::words::split(text, known);
+        let found = crate::argv_split::split(text, known);
         let expected = expected.map(|words| words.into_iter().map(str::to_owned).collect());
         assert_eq!(found, expected.map_err(str::to_owned), "{text}");
     }
 }
 
 fn provision(folder: &Folder, install: serde_json::Value) -> Provision {
-    let place = Place {
+    let place = WorkingFolder {
         root: folder.path().to_owned(),
         hidden: Vec::new(),
         programs: Vec::new(),

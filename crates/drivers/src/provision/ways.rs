@@ -40,11 +40,11 @@ pub struct InstallWay {
     pub says: String,
     /// Why it cannot be taken here, if it cannot.
     pub skipped: Option<String>,
-    act: Act,
+    act: InstallAction,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Act {
+enum InstallAction {
     Run(Vec<String>),
     /// Fetches a script and runs it.
     Script {
@@ -63,7 +63,7 @@ enum Act {
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct InstallEntry {
     method: String,
     package: Option<String>,
     global: Option<bool>,
@@ -82,12 +82,12 @@ impl Provision {
     pub fn ways(&self) -> Result<Vec<InstallWay>, Stop> {
         let entries =
             self.manifest.get("install").cloned().unwrap_or_else(|| Vec::<()>::new().into());
-        let entries: Vec<Entry> =
+        let entries: Vec<InstallEntry> =
             serde_json::from_value(entries).map_err(|fault| self.unreadable(&fault))?;
         Ok(entries.into_iter().map(|entry| self.way(entry)).collect())
     }
 
-    fn way(&self, entry: Entry) -> InstallWay {
+    fn way(&self, entry: InstallEntry) -> InstallWay {
         let method = entry.method.clone();
         let experimental = entry.experimental;
         let (act, says) = match self.act(entry) {
@@ -100,7 +100,7 @@ impl Provision {
                     says: method.clone(),
                     method,
                     skipped: Some(why),
-                    act: Act::Nothing,
+                    act: InstallAction::Nothing,
                 };
             }
         };
@@ -112,7 +112,7 @@ impl Provision {
     }
 
     /// What an entry does; everything that is not plain is refused.
-    fn act(&self, entry: Entry) -> Result<Act, String> {
+    fn act(&self, entry: InstallEntry) -> Result<InstallAction, String> {
         let hash = || {
             entry
                 .verify_sha256
@@ -121,14 +121,14 @@ impl Provision {
         };
         let url = || entry.url.clone().ok_or("it has no `url`");
         match entry.method.as_str() {
-            "curl" => Ok(Act::Script { url: url()?, sha256: hash()? }),
+            "curl" => Ok(InstallAction::Script { url: url()?, sha256: hash()? }),
             "download" => {
                 let inner = entry.extract_bin.clone().ok_or("it has no `extract_bin`")?;
-                Ok(Act::Fetch { url: url()?, sha256: hash()?, inner: inside(&inner)? })
+                Ok(InstallAction::Fetch { url: url()?, sha256: hash()?, inner: inside(&inner)? })
             }
             "vendored" => {
                 let path = inside(entry.path.as_deref().ok_or("it has no `path`")?)?;
-                Ok(Act::Take(self.folder.join(path)))
+                Ok(InstallAction::Take(self.folder.join(path)))
             }
             method => {
                 let known = INSTALLERS.iter().find(|(name, _, _)| *name == method);
@@ -143,15 +143,15 @@ impl Provision {
                     _ => None,
                 };
                 let words = before.iter().copied().chain(flag).chain([package.as_str()]);
-                Ok(Act::Run(words.map(str::to_owned).collect()))
+                Ok(InstallAction::Run(words.map(str::to_owned).collect()))
             }
         }
     }
 
     /// Why an installer cannot be run here.
-    fn obstacle(&self, method: &str, act: &Act) -> Option<String> {
+    fn obstacle(&self, method: &str, act: &InstallAction) -> Option<String> {
         match act {
-            Act::Run(command) => {
+            InstallAction::Run(command) => {
                 let needs_root =
                     INSTALLERS.iter().any(|(name, _, by)| *name == method && *by == By::Root);
                 let installer = command.first()?;
@@ -162,8 +162,10 @@ impl Provision {
                 (needs_root && !is_root)
                     .then(|| "it needs the rights of root; run it yourself".to_owned())
             }
-            Act::Take(path) => self.vendored(path).err(),
-            Act::Script { .. } | Act::Fetch { .. } | Act::Nothing => None,
+            InstallAction::Take(path) => self.vendored(path).err(),
+            InstallAction::Script { .. } | InstallAction::Fetch { .. } | InstallAction::Nothing => {
+                None
+            }
         }
     }
 
@@ -177,21 +179,21 @@ impl Provision {
             )));
         }
         match &way.act {
-            Act::Run(command) => self.unconfined(command).await,
-            Act::Script { url, sha256 } => {
+            InstallAction::Run(command) => self.unconfined(command).await,
+            InstallAction::Script { url, sha256 } => {
                 let script = download::fetch(url, sha256, &self.place.guard).await?;
                 let path = self.kept("install.sh", &script)?;
                 self.unconfined(&["sh".to_owned(), path.display().to_string()]).await
             }
-            Act::Fetch { url, sha256, inner } => {
+            InstallAction::Fetch { url, sha256, inner } => {
                 let bytes = download::fetch(url, sha256, &self.place.guard).await?;
                 self.unpack(&bytes, url, inner).await
             }
-            Act::Take(path) => {
+            InstallAction::Take(path) => {
                 let path = self.vendored(path).map_err(setup)?;
                 self.put(&path)
             }
-            Act::Nothing => Ok(()),
+            InstallAction::Nothing => Ok(()),
         }
     }
 
@@ -266,15 +268,17 @@ fn is_archive(url: &str) -> bool {
     [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2"].iter().any(|end| path.ends_with(end))
 }
 
-fn says(act: &Act) -> String {
+fn says(act: &InstallAction) -> String {
     match act {
-        Act::Run(command) => command.join(" "),
-        Act::Script { url, sha256 } => format!("fetch {url} (sha256 {sha256}) and run it with sh"),
-        Act::Fetch { url, sha256, inner } => {
+        InstallAction::Run(command) => command.join(" "),
+        InstallAction::Script { url, sha256 } => {
+            format!("fetch {url} (sha256 {sha256}) and run it with sh")
+        }
+        InstallAction::Fetch { url, sha256, inner } => {
             format!("fetch {url} (sha256 {sha256}) and take `{inner}` from it")
         }
-        Act::Take(path) => format!("use {}", path.display()),
-        Act::Nothing => String::new(),
+        InstallAction::Take(path) => format!("use {}", path.display()),
+        InstallAction::Nothing => String::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::manifest::Function;
-use crate::filling::{Sources, unfilled};
+use crate::template_context::{Sources, unfilled};
 use crate::web::MOST_BYTES;
 
 /// As many as AIP-33 has positions for.
@@ -25,18 +25,18 @@ pub(super) enum Arguments {
 }
 
 /// What one call needs: arguments for the function, and for the client that it belongs to.
-pub(super) struct Given {
+pub(super) struct FunctionInputs {
     pub(super) args: Arguments,
     pub(super) client: Arguments,
 }
 
-impl Given {
+impl FunctionInputs {
     /// What a call gives, with these secrets.
     pub(super) fn of(
         function: &Function,
         plan: &Plan,
         secrets: Map<String, Value>,
-    ) -> Result<Given, Stop> {
+    ) -> Result<FunctionInputs, Stop> {
         let scope = Sources::of(plan, Some(Value::Object(secrets)));
         let filled = |template: &Value, field: &str| {
             fill(template, &scope).map(arranged).map_err(|fault| unfilled(&fault, field))
@@ -55,7 +55,7 @@ impl Given {
                 format!("the arguments have {size} bytes, and {MOST_BYTES} can be handed over");
             return Err(Stop::new(Code::InputValue, words));
         }
-        Ok(Given { args, client })
+        Ok(FunctionInputs { args, client })
     }
 }
 

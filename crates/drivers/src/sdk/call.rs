@@ -5,28 +5,28 @@ use haft_model::{Code, EffectState, Stop};
 use serde_json::{Value, json};
 use tokio::time::sleep_until;
 
-use super::arguments::Given;
+use super::arguments::FunctionInputs;
 use super::hearing::Hearing;
 use super::manifest::{Function, Package};
 use super::wire::{Ask, Word};
 use super::worker::Talk;
-use super::{Held, Sdk};
-use crate::ending::{called_off, intruded, late, running, unsent};
+use super::{HeldWorker, Sdk};
+use crate::failure::{called_off, intruded, late, running, unsent};
 use crate::login::ran_out;
 use crate::watch::Watch;
 
 /// A call, and the worker that it has.
-pub(super) struct Call<'a> {
+pub(super) struct WorkerCall<'a> {
     pub(super) sdk: &'a Sdk,
     pub(super) attempt: &'a Attempt<'a>,
     pub(super) function: &'a Function,
     pub(super) package: &'a Package,
-    pub(super) held: Held<'a>,
+    pub(super) held: HeldWorker<'a>,
 }
 
-impl Call<'_> {
+impl WorkerCall<'_> {
     /// Makes the call.
-    pub(super) async fn made(&self, given: Given) -> Result<Output, Failure> {
+    pub(super) async fn made(&self, given: FunctionInputs) -> Result<Output, Failure> {
         let came = self.through(given).await;
         match self.inspected(came).await {
             Ok(output) => Ok(Output { native: vec![self.native(None)], ..output }),
@@ -51,7 +51,7 @@ impl Call<'_> {
         Err(Failure::new(stop, effect))
     }
 
-    async fn through(&self, given: Given) -> Result<Output, Failure> {
+    async fn through(&self, given: FunctionInputs) -> Result<Output, Failure> {
         let mut talk = self.held.worker.talk().map_err(unsent)?;
         self.find(&mut talk, &given).await?;
         let clearance = match self.submitted().await {
@@ -81,7 +81,7 @@ impl Call<'_> {
     }
 
     /// Loads the package, makes the client and finds the function. Nothing is submitted by that.
-    async fn find(&self, talk: &mut Talk<'_>, given: &Given) -> Result<(), Failure> {
+    async fn find(&self, talk: &mut Talk<'_>, given: &FunctionInputs) -> Result<(), Failure> {
         let asked = async {
             talk.say(Ask::Find { function: &self.function.reference, client: &given.client });
             talk.word().await

@@ -8,11 +8,11 @@ use haft_model::{Code, Content, EffectState, Stop};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::call::{Call, out_of_turn};
+use super::call::{WorkerCall, out_of_turn};
 use super::wire::{Ask, Word};
 use super::worker::Talk;
-use crate::ending::{called_off, late, late_after_sending, running};
 use crate::exact;
+use crate::failure::{called_off, late, late_after_sending, running};
 use crate::login::ran_out;
 use crate::web::MOST_BYTES;
 
@@ -28,7 +28,7 @@ enum Early {
 
 /// What was heard of a call so far.
 pub(super) struct Hearing<'a, 'b> {
-    call: &'a Call<'b>,
+    call: &'a WorkerCall<'b>,
     talk: Talk<'a>,
     /// Whether the function was called.
     begun: bool,
@@ -52,7 +52,7 @@ impl Drop for Hearing<'_, '_> {
 
 impl<'a, 'b> Hearing<'a, 'b> {
     /// Nothing was heard of a call yet.
-    pub(super) fn new(call: &'a Call<'b>, talk: Talk<'a>) -> Hearing<'a, 'b> {
+    pub(super) fn new(call: &'a WorkerCall<'b>, talk: Talk<'a>) -> Hearing<'a, 'b> {
         let (begun, bytes, until) = (false, 0, call.attempt.deadline.into());
         let (parts, early, over) = (Vec::new(), None, false);
         Hearing { call, talk, begun, parts, bytes, early, until, over }

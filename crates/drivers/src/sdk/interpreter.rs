@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use haft_model::{Code, Stop};
 
 use super::manifest::{Package, Runtime};
-use crate::Place;
-use crate::opening::installations;
+use crate::WorkingFolder;
+use crate::sandbox_opening::installations;
 
 /// Where programs are looked for that nobody says more about.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -23,7 +23,11 @@ pub(super) struct Interpreter {
 
 impl Interpreter {
     /// The one that the manifest names, the one of the workspace's `.venv`, or the first of `PATH`.
-    pub(super) fn of(package: &Package, root: &Path, place: &Place) -> Result<Interpreter, Stop> {
+    pub(super) fn of(
+        package: &Package,
+        root: &Path,
+        place: &WorkingFolder,
+    ) -> Result<Interpreter, Stop> {
         let home = (place.variable)("HOME").map(PathBuf::from);
         let program = match &package.interpreter {
             Some(named) => Some(within(named, root, home.as_deref())).filter(|path| path.is_file()),
@@ -46,7 +50,7 @@ impl Interpreter {
 }
 
 /// The Node of whoever runs Haft, if they have one.
-pub(crate) fn node(root: &Path, place: &Place) -> Option<PathBuf> {
+pub(crate) fn node(root: &Path, place: &WorkingFolder) -> Option<PathBuf> {
     let found = candidates(Runtime::Node, root, place).into_iter().find(|path| runs(path))?;
     Some(fs::canonicalize(&found).unwrap_or(found))
 }
@@ -58,7 +62,7 @@ fn within(named: &str, root: &Path, home: Option<&Path>) -> PathBuf {
     }
 }
 
-fn candidates(runtime: Runtime, root: &Path, place: &Place) -> Vec<PathBuf> {
+fn candidates(runtime: Runtime, root: &Path, place: &WorkingFolder) -> Vec<PathBuf> {
     let name = match runtime {
         Runtime::Node => "node",
         Runtime::Python => "python3",

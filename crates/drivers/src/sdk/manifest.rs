@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::arguments;
-use crate::Declared;
+use crate::DeclaredEntries;
 use crate::declared::{Wrap, unsupported};
 
 /// Fields that would change what a call means, and that this version does not act on.
@@ -60,7 +60,7 @@ pub(super) struct Function {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct SdkManifestText {
     package: String,
     package_manager: String,
     package_version: Option<String>,
@@ -71,7 +71,7 @@ struct Written {
     #[serde(default)]
     install: Vec<Install>,
     #[serde(default)]
-    auth: Auth,
+    auth: SdkAuth,
     #[serde(default)]
     metadata: Metadata,
 }
@@ -88,15 +88,15 @@ struct Install {
 }
 
 #[derive(Default, Deserialize)]
-struct Auth {
+struct SdkAuth {
     #[serde(default)]
-    state: State,
+    state: SdkState,
     #[serde(default)]
     expiry: Expiry,
 }
 
 #[derive(Default, Deserialize)]
-struct State {
+struct SdkState {
     #[serde(default)]
     env: Vec<String>,
 }
@@ -118,7 +118,7 @@ struct Hints {
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct SdkEntry {
     function_ref: String,
     args_template: Option<Value>,
     result_extract: Option<String>,
@@ -126,7 +126,7 @@ struct Entry {
 }
 
 #[derive(Default, Deserialize)]
-struct Haft {
+struct SdkExtras {
     client_options: Option<Value>,
     /// Names; other kinds of drivers write numbers.
     #[serde(default)]
@@ -137,13 +137,13 @@ struct Haft {
 
 impl Package {
     /// The package of a driver.
-    pub(super) fn read(declared: &Declared) -> Result<Package, Stop> {
+    pub(super) fn read(declared: &DeclaredEntries) -> Result<Package, Stop> {
         let id = declared.id();
         if let Some(field) = UNSUPPORTED.iter().find(|name| declared.manifest.get(**name).is_some())
         {
             return Err(unsupported(id, &format!("`{field}`")));
         }
-        let written: Written = declared.part("")?;
+        let written: SdkManifestText = declared.part("")?;
         let runtime = runtime(&written, id)?;
         let local = written.package_manager == "local";
         let vendored = || written.install.into_iter().find_map(Install::vendored);
@@ -185,7 +185,7 @@ fn owned(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-fn runtime(written: &Written, driver: &str) -> Result<Runtime, Stop> {
+fn runtime(written: &SdkManifestText, driver: &str) -> Result<Runtime, Stop> {
     let (manager, style) = (written.package_manager.as_str(), written.import_style.as_deref());
     match (manager, style) {
         ("cargo" | "go", _) | (_, Some("rust-crate" | "go-module")) => {
@@ -225,10 +225,10 @@ fn versions(text: String, runtime: Runtime, driver: &str) -> Result<(String, Ver
 
 impl Function {
     /// The function for a plan.
-    pub(super) fn read(declared: &Declared, plan: &Plan) -> Result<Function, Stop> {
-        let entry: Entry = declared.entry(plan, "sdk")?;
-        let haft: Haft = declared.entry(plan, "haft")?;
-        let written: Written = declared.part("")?;
+    pub(super) fn read(declared: &DeclaredEntries, plan: &Plan) -> Result<Function, Stop> {
+        let entry: SdkEntry = declared.entry(plan, "sdk")?;
+        let haft: SdkExtras = declared.entry(plan, "haft")?;
+        let written: SdkManifestText = declared.part("")?;
         let client = haft.client_options.or(written.client_options);
         let templates = entry.args_template.iter().chain(&client);
         let secrets: BTreeSet<String> = templates.flat_map(arguments::secrets).collect();

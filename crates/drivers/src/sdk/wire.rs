@@ -40,7 +40,7 @@ pub(super) enum Ask<'a> {
 
 /// One line to a worker.
 #[derive(Serialize)]
-pub(super) struct Line<'a> {
+pub(super) struct WorkerRequest<'a> {
     pub(super) id: u64,
     #[serde(flatten)]
     pub(super) ask: Ask<'a>,
@@ -48,7 +48,7 @@ pub(super) struct Line<'a> {
 
 /// One line of a worker.
 #[derive(Debug, Deserialize)]
-pub(super) struct Told {
+pub(super) struct WorkerMessage {
     pub(super) id: u64,
     #[serde(flatten)]
     pub(super) word: Word,

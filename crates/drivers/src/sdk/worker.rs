@@ -9,16 +9,17 @@ use std::time::{Duration, Instant};
 use haft_driver::{Cancel, Clearance};
 use haft_model::{Code, Secret, Stop};
 use haft_sandbox::{
-    Confined, Custody, End, Ended, Feed, Heard, Intrusion, Refused, Running, Walls,
+    ConfinedProgram, Custody, ExitKind, Feed, Intrusion, ProgramExit, ProgramOutput, Running,
+    StartRefusal, Walls,
 };
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::sync::{OnceCell, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::wire::{Ask, Line, Told, Word};
-use crate::ending::{OUT_OF_MEMORY, not_started, running};
+use super::wire::{Ask, Word, WorkerMessage, WorkerRequest};
 use crate::exact;
+use crate::failure::{OUT_OF_MEMORY, not_started, running};
 use crate::pipe::{Unwritten, poll_write_line};
 use crate::unreadable::id_of_answer;
 use crate::web::MOST_BYTES;
@@ -77,7 +78,7 @@ pub(super) struct Talk<'a> {
 
 impl Worker {
     /// Starts one. Whoever talks with one that could not be started hears why.
-    pub(super) async fn start(confined: Confined, walls: &Walls) -> Worker {
+    pub(super) async fn start(confined: ConfinedProgram, walls: &Walls) -> Worker {
         let (lines, said) = mpsc::unbounded_channel();
         let ear = Arc::new(Ear::default());
         let (started, custody) = match confined.guarded(walls).await {
@@ -181,7 +182,8 @@ impl Talk<'_> {
 
     /// The same under a clearance, which is checked when the line is written.
     pub(super) fn say_cleared(&self, ask: Ask<'_>, clearance: Clearance) {
-        let mut line = serde_json::to_string(&Line { id: self.id, ask }).unwrap_or_default();
+        let mut line =
+            serde_json::to_string(&WorkerRequest { id: self.id, ask }).unwrap_or_default();
         line.push('\n');
         let letter = Letter { line: Secret::new(line), call: self.id, clearance };
         let _ = self.worker.lines.send(letter);
@@ -219,7 +221,7 @@ impl Ear {
     }
 
     /// Hears a worker until it says no more. Gives what it said that is none of its words.
-    async fn hear(&self, from: Heard) -> Option<&'static str> {
+    async fn hear(&self, from: ProgramOutput) -> Option<&'static str> {
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
         loop {
@@ -233,7 +235,7 @@ impl Ear {
             }
             let marked = exact::marked(&line, &["value"]);
             let told = serde_json::from_slice(&marked).ok().or_else(|| unreadable(&line));
-            let Some(Told { id, word }) = told else {
+            let Some(WorkerMessage { id, word }) = told else {
                 return Some("it said something that no worker says");
             };
             let listener = self.calls().get(&id).cloned();
@@ -245,10 +247,10 @@ impl Ear {
 }
 
 /// What is told to a call whose answer cannot be decoded; the worker goes on with the others.
-fn unreadable(line: &[u8]) -> Option<Told> {
+fn unreadable(line: &[u8]) -> Option<WorkerMessage> {
     let id = id_of_answer(line)?.as_u64()?;
     let why = "it is deeper than 100 levels, or has letters that are none".to_owned();
-    Some(Told { id, word: Word::Unfit { why } })
+    Some(WorkerMessage { id, word: Word::Unfit { why } })
 }
 
 /// Writes what is to be said, line by line, whole. A call whose clearance expired in the queue is told
@@ -300,7 +302,7 @@ async fn attend(mut process: Running, ear: Arc<Ear>) {
 }
 
 /// The end of what a worker says to people.
-async fn tail(mut from: Heard) -> Vec<u8> {
+async fn tail(mut from: ProgramOutput) -> Vec<u8> {
     let (mut tail, mut piece) = (Vec::new(), vec![0; 8 * 1024]);
     while let Ok(length @ 1..) = from.read(&mut piece).await {
         tail.extend(piece.iter().take(length));
@@ -310,23 +312,25 @@ async fn tail(mut from: Heard) -> Vec<u8> {
 }
 
 /// Why a worker is gone.
-fn fate(nonsense: Option<&str>, ended: Result<Ended, Refused>, tail: &[u8]) -> Stop {
+fn fate(nonsense: Option<&str>, ended: Result<ProgramExit, StartRefusal>, tail: &[u8]) -> Stop {
     let said = String::from_utf8_lossy(tail);
     let full = ["out of memory", "MemoryError"].iter().any(|words| said.contains(words));
     match (nonsense, ended) {
         (Some(words), _) => broken(words),
         (None, Err(refused)) => not_started(&refused),
         (None, Ok(_)) if full => broken("it ran out of memory"),
-        (None, Ok(Ended { end: End::OutOfMemory, .. })) => {
+        (None, Ok(ProgramExit { end: ExitKind::OutOfMemory, .. })) => {
             running(Code::SandboxViolation, format!("the worker was ended: {OUT_OF_MEMORY}"))
         }
-        (None, Ok(Ended { end: End::Exited(code), .. })) => {
+        (None, Ok(ProgramExit { end: ExitKind::Exited(code), .. })) => {
             broken(&format!("it ended with code {code}"))
         }
-        (None, Ok(Ended { end: End::Killed(signal), .. })) => {
+        (None, Ok(ProgramExit { end: ExitKind::Killed(signal), .. })) => {
             broken(&format!("it was ended by signal {signal}"))
         }
-        (None, Ok(Ended { end: End::OutOfTime | End::CalledOff, .. })) => broken("it was ended"),
+        (None, Ok(ProgramExit { end: ExitKind::OutOfTime | ExitKind::CalledOff, .. })) => {
+            broken("it was ended")
+        }
     }
 }
 

@@ -1,16 +1,16 @@
 //! Who may have which secret. This is settled before anybody looks for its value.
 
-use haft_driver::Asked;
+use haft_driver::SecretRequest;
 use haft_model::{Code, Grantee, Stop};
 
-use super::inventory::{self, Found, Listed};
+use super::inventory::{self, ListedSecret, ResolvedSecret};
 
 /// Whether a call may have a secret: its contract lists it, and somebody gave it or its caller
 /// access. What is not said is no.
 pub(super) fn check(
-    inventory: &[Listed],
-    found: &Found<'_>,
-    asked: &Asked<'_>,
+    inventory: &[ListedSecret],
+    found: &ResolvedSecret<'_>,
+    asked: &SecretRequest<'_>,
 ) -> Result<(), Stop> {
     let slug = &found.listed.slug;
     let declared = &asked.plan.effects.requires.secrets;
@@ -36,7 +36,7 @@ pub(super) fn check(
 /// Whether somebody who has access is the one who asks.
 ///
 /// A capability and a workflow are nobody, because nothing here says who holds one or runs in one.
-fn is(grantee: &Grantee, asked: &Asked<'_>) -> bool {
+fn is(grantee: &Grantee, asked: &SecretRequest<'_>) -> bool {
     match grantee {
         Grantee::Role(role) => asked.actor.holds(role),
         Grantee::User(name) => haft_model::is_user(&asked.actor.id, name),

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use haft_model::{Code, Secret, Stop};
 
-use super::inventory::{Listed, Per};
-use super::keyring::{Entry, session_bus};
+use super::encrypted_store::Strongbox;
+use super::inventory::{ListedSecret, Per};
+use super::keyring::{KeyringEntry, session_bus};
 use super::private;
-use super::strongbox::Strongbox;
-use crate::ending::blocking;
+use crate::failure::blocking;
 
 /// A value as it lies there.
 pub(super) struct Raw {
@@ -23,25 +23,25 @@ pub(super) enum Home {
     /// It is this holder's in the strongbox; for nobody in particular where none is named.
     Strongbox(Option<String>),
     /// It is this entry of the keyring.
-    Keyring(Entry),
+    Keyring(KeyringEntry),
     /// Somebody else keeps it.
     Elsewhere,
 }
 
 /// The value of a secret for somebody: their own first, and that of all only where it may be shared.
 pub(super) async fn look_up(
-    listed: &Listed,
+    listed: &ListedSecret,
     who: &str,
     strongbox: &Strongbox,
     variable: fn(&str) -> Option<String>,
 ) -> Result<Raw, Stop> {
-    match Place::of(listed, Some(who), variable)? {
-        Place::Keyring(entry) => {
+    match SecretLocation::of(listed, Some(who), variable)? {
+        SecretLocation::Keyring(entry) => {
             let own = listed.per == Per::Actor;
             let value = entry.value().await?.ok_or_else(|| entry.missing(own))?;
             Ok(Raw { value, home: Home::Keyring(entry) })
         }
-        Place::Near(place) => {
+        SecretLocation::Near(place) => {
             let (listed, who, strongbox) = (listed.clone(), who.to_owned(), strongbox.clone());
             blocking(move || at_hand(place, &listed, &who, &strongbox, variable)).await?
         }
@@ -51,21 +51,21 @@ pub(super) async fn look_up(
 /// Whether somebody has a value, for those who cannot wait. What a keyring holds is not known before it
 /// is asked.
 pub(super) fn has_at_once(
-    listed: &Listed,
+    listed: &ListedSecret,
     who: &str,
     strongbox: &Strongbox,
     variable: fn(&str) -> Option<String>,
 ) -> Result<(), Stop> {
-    match Place::of(listed, Some(who), variable)? {
-        Place::Keyring(_) => Ok(()),
-        Place::Near(place) => at_hand(place, listed, who, strongbox, variable).map(drop),
+    match SecretLocation::of(listed, Some(who), variable)? {
+        SecretLocation::Keyring(_) => Ok(()),
+        SecretLocation::Near(place) => at_hand(place, listed, who, strongbox, variable).map(drop),
     }
 }
 
 /// A value that lies in this process or on the disk.
 fn at_hand(
     place: Near,
-    listed: &Listed,
+    listed: &ListedSecret,
     who: &str,
     strongbox: &Strongbox,
     variable: fn(&str) -> Option<String>,
@@ -87,7 +87,7 @@ fn at_hand(
 
 /// What the workspace keeps itself, or what it was started with.
 fn own(
-    listed: &Listed,
+    listed: &ListedSecret,
     who: &str,
     strongbox: &Strongbox,
     variable: fn(&str) -> Option<String>,
@@ -108,9 +108,9 @@ fn own(
 }
 
 /// Where an entry says that its value lies.
-enum Place {
+enum SecretLocation {
     Near(Near),
-    Keyring(Entry),
+    Keyring(KeyringEntry),
 }
 
 /// Where it lies in this process or on the disk.
@@ -120,17 +120,19 @@ enum Near {
     File(PathBuf),
 }
 
-impl Place {
+impl SecretLocation {
     /// The place of somebody's value; of the value of all where nobody is named.
     fn of(
-        listed: &Listed,
+        listed: &ListedSecret,
         who: Option<&str>,
         variable: fn(&str) -> Option<String>,
-    ) -> Result<Place, Stop> {
-        let Some(backend) = listed.backend.as_deref() else { return Ok(Place::Near(Near::Own)) };
+    ) -> Result<SecretLocation, Stop> {
+        let Some(backend) = listed.backend.as_deref() else {
+            return Ok(SecretLocation::Near(Near::Own));
+        };
         let slug = &listed.slug;
         let entry = |service: &str, user: &str| {
-            Ok(Place::Keyring(Entry {
+            Ok(SecretLocation::Keyring(KeyringEntry {
                 slug: slug.clone(),
                 service: service.to_owned(),
                 user: user.to_owned(),
@@ -177,7 +179,7 @@ impl Place {
             }
         };
         match listed.per {
-            Per::Workspace => Ok(Place::Near(place)),
+            Per::Workspace => Ok(SecretLocation::Near(place)),
             Per::Actor => refused(
                 format!(
                     "the secret `{slug}` is each actor's own, and `{backend}` is the same for all"
@@ -190,20 +192,20 @@ impl Place {
 
 /// Where somebody's value can be kept by us; that of all where nobody is named.
 pub(super) fn home(
-    listed: &Listed,
+    listed: &ListedSecret,
     holder: Option<&str>,
     variable: fn(&str) -> Option<String>,
 ) -> Result<Home, Stop> {
     let slug = &listed.slug;
     let refused = |words, help: &str| Err(Stop::new(Code::InputValue, words).help(help));
-    match (Place::of(listed, holder, variable)?, listed.backend.as_deref(), listed.per) {
-        (Place::Near(Near::Own), ..) => Ok(Home::Strongbox(holder.map(str::to_owned))),
-        (Place::Keyring(_), Some(backend), Per::Workspace) if holder.is_some() => refused(
+    match (SecretLocation::of(listed, holder, variable)?, listed.backend.as_deref(), listed.per) {
+        (SecretLocation::Near(Near::Own), ..) => Ok(Home::Strongbox(holder.map(str::to_owned))),
+        (SecretLocation::Keyring(_), Some(backend), Per::Workspace) if holder.is_some() => refused(
             format!("the secret `{slug}` lies at `{backend}`, which is the same for all"),
             "leave `--for` out, or give each actor an own value (`per: actor`)",
         ),
-        (Place::Keyring(entry), ..) => Ok(Home::Keyring(entry)),
-        (Place::Near(Near::Variable(_) | Near::File(_)), backend, _) => refused(
+        (SecretLocation::Keyring(entry), ..) => Ok(Home::Keyring(entry)),
+        (SecretLocation::Near(Near::Variable(_) | Near::File(_)), backend, _) => refused(
             format!("the secret `{slug}` lies at `{}`", backend.unwrap_or_default()),
             "change it there, or leave `backend` out of its entry",
         ),
@@ -236,7 +238,7 @@ pub(super) fn without_line_end(text: &Secret) -> Secret {
     Secret::new(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }
 
-fn missing(listed: &Listed, who: &str) -> Stop {
+fn missing(listed: &ListedSecret, who: &str) -> Stop {
     let slug = &listed.slug;
     let (words, help) = match listed.per {
         Per::Workspace => (

@@ -3,19 +3,19 @@
 use haft_model::{Secret, Stop};
 
 use super::backend::{self, Home};
-use super::{Keeper, Listed};
-use crate::ending::blocking;
+use super::{Keeper, ListedSecret};
+use crate::failure::blocking;
 
 impl Keeper {
     /// Whether a value can be kept by us where its entry says: one actor's, or that of all.
-    pub fn changeable(&self, listed: &Listed, holder: Option<&str>) -> Result<(), Stop> {
+    pub fn changeable(&self, listed: &ListedSecret, holder: Option<&str>) -> Result<(), Stop> {
         backend::home(listed, holder, self.variable).map(drop)
     }
 
     /// Keeps a value where its entry says, in place of the one that was there.
     pub async fn keep(
         &self,
-        listed: &Listed,
+        listed: &ListedSecret,
         holder: Option<&str>,
         value: Secret,
     ) -> Result<(), Stop> {
@@ -24,7 +24,7 @@ impl Keeper {
     }
 
     /// Forgets a value; whether there was one.
-    pub async fn forget(&self, listed: &Listed, holder: Option<&str>) -> Result<bool, Stop> {
+    pub async fn forget(&self, listed: &ListedSecret, holder: Option<&str>) -> Result<bool, Stop> {
         match backend::home(listed, holder, self.variable)? {
             Home::Keyring(entry) => entry.remove().await,
             Home::Strongbox(holder) => {

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use haft_model::{Code, Secret, Stop};
 
-use bus::{Bus, Fault};
+use bus::{Bus, KeyringFault};
 
 /// How long the keyring may take, where a person may have to wake it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One entry of the keyring, whether or not it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct KeyringEntry {
     /// The secret that lies there.
     pub(super) slug: String,
     pub(super) service: String,
@@ -25,7 +25,7 @@ pub(super) struct Entry {
     pub(super) bus: Option<String>,
 }
 
-impl Entry {
+impl KeyringEntry {
     /// Its value; none where it is not there.
     pub(super) async fn value(&self) -> Result<Option<Secret>, Stop> {
         self.in_time(async {
@@ -64,7 +64,7 @@ impl Entry {
 
     /// That it is not there, and the command that puts it there.
     pub(super) fn missing(&self, own: bool) -> Stop {
-        let Entry { slug, service, user, .. } = self;
+        let KeyringEntry { slug, service, user, .. } = self;
         let words = format!(
             "the secret `{slug}` is not in the keyring (service `{service}`, username `{user}`)"
         );
@@ -72,55 +72,58 @@ impl Entry {
         Stop::new(Code::CredentialMissing, words).help(format!("haft secrets set {slug}{whose}"))
     }
 
-    async fn opened(&self) -> Result<Bus, Fault> {
-        let address = self.bus.as_deref().ok_or(Fault::NoBus)?;
+    async fn opened(&self) -> Result<Bus, KeyringFault> {
+        let address = self.bus.as_deref().ok_or(KeyringFault::NoBus)?;
         Bus::open(address).await
     }
 
-    async fn in_time<T>(&self, asking: impl Future<Output = Result<T, Fault>>) -> Result<T, Stop> {
+    async fn in_time<T>(
+        &self,
+        asking: impl Future<Output = Result<T, KeyringFault>>,
+    ) -> Result<T, Stop> {
         match tokio::time::timeout(PATIENCE, asking).await {
             Ok(answer) => answer.map_err(|fault| self.stop(&fault)),
-            Err(_) => Err(self.stop(&Fault::Late)),
+            Err(_) => Err(self.stop(&KeyringFault::Late)),
         }
     }
 
     /// Why the keyring was of no use, and what to do.
-    fn stop(&self, fault: &Fault) -> Stop {
-        let Entry { slug, service, user, .. } = self;
+    fn stop(&self, fault: &KeyringFault) -> Stop {
+        let KeyringEntry { slug, service, user, .. } = self;
         let (code, what, help) = match fault {
-            Fault::NoBus => (
+            KeyringFault::NoBus => (
                 Code::SetupRequired,
                 "this process has no session bus to reach it by".to_owned(),
                 "run Haft in the session of the person whose keyring it is \
                  (`DBUS_SESSION_BUS_ADDRESS`), or under `dbus-run-session`",
             ),
-            Fault::NoKeyring => (
+            KeyringFault::NoKeyring => (
                 Code::SetupRequired,
                 "no keyring is running in this session".to_owned(),
                 "start one that offers the Secret Service: gnome-keyring, KWallet or KeePassXC",
             ),
-            Fault::Locked => (
+            KeyringFault::Locked => (
                 Code::SetupRequired,
                 "it is locked".to_owned(),
                 "unlock it: log in to the desktop, open it in its own program, or pipe its \
                  password into `gnome-keyring-daemon --unlock`",
             ),
-            Fault::Several => (
+            KeyringFault::Several => (
                 Code::SetupRequired,
                 format!("it has several entries of service `{service}` and username `{user}`"),
                 "leave one of them, in the program that manages the keyring",
             ),
-            Fault::NotText => (
+            KeyringFault::NotText => (
                 Code::CredentialMissing,
                 "what lies there is not text".to_owned(),
                 "keep a text there: `haft secrets set`",
             ),
-            Fault::Late => (
+            KeyringFault::Late => (
                 Code::DependencyUnavailable,
                 format!("it did not answer within {} seconds", PATIENCE.as_secs()),
                 "look whether it waits for a password",
             ),
-            Fault::Other(said) => {
+            KeyringFault::Other(said) => {
                 (Code::DependencyUnavailable, said.clone(), "look at what the keyring itself says")
             }
         };

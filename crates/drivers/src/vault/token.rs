@@ -138,7 +138,7 @@ impl Token {
             Stop::new(Code::CredentialMissing, words).help("log in again with `haft login`")
         };
         if let Some(ServerLogin { url, kept }) = &self.server {
-            let asking = mcp::Login::renewed(url, kept, guard.clone());
+            let asking = mcp::McpLogin::renewed(url, kept, guard.clone());
             let login =
                 tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| Err(late()));
             return login?.token_of(url, now).map_err(|stop| over(&stop.message));

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use http_body::{Frame, SizeHint};
 use reqwest::Body;
 
-use super::sending::{Fault, Sending};
+use super::sending::{SendFault, Sending};
 
 /// The bytes of a request, and the call that they are of.
 struct CheckedBody {
@@ -26,12 +26,12 @@ pub(crate) fn checked_body(bytes: Vec<u8>, sending: Arc<Sending>) -> Body {
 
 impl http_body::Body for CheckedBody {
     type Data = <Body as http_body::Body>::Data;
-    type Error = Fault;
+    type Error = SendFault;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Fault>>> {
+    ) -> Poll<Option<Result<Frame<Self::Data>, SendFault>>> {
         if !self.checked {
             if let Err(fault) = self.sending.check() {
                 return Poll::Ready(Some(Err(fault)));

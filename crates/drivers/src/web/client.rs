@@ -9,10 +9,10 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, ClientBuilder};
 use tokio::sync::OnceCell;
 
-use super::line::{KEPT, Turn};
+use super::connection_reuse::{ConnectTurn, KEPT};
 use super::sending::{Announce, Sending};
-use super::{Answer, Lookup, Outgoing, Unanswered, addresses, exchange};
-use crate::ending::blocking;
+use super::{DnsLookup, HttpResponse, Outgoing, RequestFailure, addresses, exchange};
+use crate::failure::blocking;
 
 /// A client for one request to addresses that were checked.
 pub(super) fn once(
@@ -20,19 +20,19 @@ pub(super) fn once(
     sending: Arc<Sending>,
     trust: Trust,
 ) -> Result<Client, reqwest::Error> {
-    let announce = Announce(Arc::new(Turn::first(sending)));
+    let announce = Announce(Arc::new(ConnectTurn::first(sending)));
     let builder = plainest(trust).pool_max_idle_per_host(0);
-    builder.dns_resolver(Pinned(addresses)).connector_layer(announce).build()
+    builder.dns_resolver(PinnedResolver(addresses)).connector_layer(announce).build()
 }
 
 /// A client that connects once, for the first of its turns, and keeps that connection for a moment.
 pub(super) fn kept(
     addresses: Vec<SocketAddr>,
-    turn: Arc<Turn>,
+    turn: Arc<ConnectTurn>,
     trust: Trust,
 ) -> Result<Client, reqwest::Error> {
     let builder = plainest(trust).pool_max_idle_per_host(1).pool_idle_timeout(KEPT * 2);
-    builder.dns_resolver(Pinned(addresses)).connector_layer(Announce(turn)).build()
+    builder.dns_resolver(PinnedResolver(addresses)).connector_layer(Announce(turn)).build()
 }
 
 /// Which servers can prove who they are.
@@ -65,9 +65,9 @@ fn plainest(trust: Trust) -> ClientBuilder {
 }
 
 /// The only addresses there are, whatever name is asked for.
-struct Pinned(Vec<SocketAddr>);
+struct PinnedResolver(Vec<SocketAddr>);
 
-impl Resolve for Pinned {
+impl Resolve for PinnedResolver {
     fn resolve(&self, _: Name) -> Resolving {
         let addresses: Addrs = Box::new(self.0.clone().into_iter());
         Box::pin(std::future::ready(Ok(addresses)))
@@ -83,9 +83,9 @@ impl Pool {
     pub(crate) async fn send(
         &self,
         guard: &AddressGuard,
-        lookup: Lookup,
+        lookup: DnsLookup,
         request: Outgoing,
-    ) -> Result<Answer<'static>, Unanswered> {
+    ) -> Result<HttpResponse<'static>, RequestFailure> {
         let client = self.0.get_or_try_init(|| keeping(guard, lookup, &request.url));
         Ok(exchange(client.await?, request).await?.into())
     }
@@ -94,47 +94,47 @@ impl Pool {
 /// A client for one host, which keeps its connections.
 pub(crate) async fn keeping(
     guard: &AddressGuard,
-    lookup: Lookup,
+    lookup: DnsLookup,
     url: &CheckedUrl,
-) -> Result<Client, Unanswered> {
+) -> Result<Client, RequestFailure> {
     built(guard, lookup, url, usize::MAX).await
 }
 
 /// A client for one host, which connects anew for each request and so never repeats one by itself.
 pub(crate) async fn reconnecting(
     guard: &AddressGuard,
-    lookup: Lookup,
+    lookup: DnsLookup,
     url: &CheckedUrl,
-) -> Result<Client, Unanswered> {
+) -> Result<Client, RequestFailure> {
     built(guard, lookup, url, 0).await
 }
 
 async fn built(
     guard: &AddressGuard,
-    lookup: Lookup,
+    lookup: DnsLookup,
     url: &CheckedUrl,
     most_idle: usize,
-) -> Result<Client, Unanswered> {
-    let known = Known { guard: guard.clone(), url: url.clone(), lookup };
+) -> Result<Client, RequestFailure> {
+    let known = PooledHost { guard: guard.clone(), url: url.clone(), lookup };
     let builder = plainest(Trust::of(url)).pool_max_idle_per_host(most_idle);
     let built = blocking(move || builder.dns_resolver(known).build()).await;
-    built.map_err(Unanswered::Stopped)?.map_err(|_| Unanswered::Unready)
+    built.map_err(RequestFailure::Stopped)?.map_err(|_| RequestFailure::Unready)
 }
 
 /// The one host of a pool. Its name is looked up and checked for each connection.
-struct Known {
+struct PooledHost {
     guard: AddressGuard,
     url: CheckedUrl,
-    lookup: Lookup,
+    lookup: DnsLookup,
 }
 
-impl Resolve for Known {
+impl Resolve for PooledHost {
     fn resolve(&self, _: Name) -> Resolving {
         let (guard, url, lookup) = (self.guard.clone(), self.url.clone(), self.lookup);
         Box::pin(async move {
             match addresses(&guard, lookup, &url).await {
                 Ok(found) => Ok(Box::new(found.into_iter()) as Addrs),
-                Err(Unanswered::Forbidden(forbidden)) => Err(forbidden.into()),
+                Err(RequestFailure::Forbidden(forbidden)) => Err(forbidden.into()),
                 Err(_) => Err("the name cannot be looked up".into()),
             }
         })

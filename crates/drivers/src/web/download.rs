@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft_sandbox::AddressGuard;
 
-use super::{MOST_REDIRECTS, Outgoing, Sending, Submitted, Way, look_up};
+use super::{ConnectRoute, MOST_REDIRECTS, Outgoing, Sending, SubmissionPoint, look_up};
 
 /// What lies at an address, at most so many bytes of it; or why it could not be had, in words.
 pub(crate) async fn download(
@@ -13,7 +13,12 @@ pub(crate) async fn download(
     most: usize,
 ) -> Result<Vec<u8>, String> {
     let sending = Arc::new(Sending::silent());
-    let way = Way { guard, lookup: look_up, sending: &sending, submitted: Submitted::OnWrite };
+    let way = ConnectRoute {
+        guard,
+        lookup: look_up,
+        sending: &sending,
+        submitted: SubmissionPoint::OnWrite,
+    };
     let mut next = guard.check_url(url).map_err(|forbidden| forbidden.to_string())?;
     for _ in 0..=MOST_REDIRECTS {
         let answer = way.send(&Outgoing::get(next.clone())).await;

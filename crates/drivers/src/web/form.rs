@@ -9,19 +9,19 @@ use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 
-use super::{Outgoing, Sending, Submitted, Unanswered, Way, look_up};
+use super::{ConnectRoute, Outgoing, RequestFailure, Sending, SubmissionPoint, look_up};
 use crate::http::encoded;
 
 /// How much of an answer is read.
 const MOST: usize = 256 * 1024;
 
 /// What a server said.
-pub(crate) struct Said {
+pub(crate) struct TokenResponse {
     pub(crate) status: u16,
     pub(crate) body: Value,
 }
 
-impl Said {
+impl TokenResponse {
     pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -48,7 +48,7 @@ pub(crate) async fn post(
     guard: &AddressGuard,
     url: &str,
     fields: &[(&str, &str)],
-) -> Result<Said, Stop> {
+) -> Result<TokenResponse, Stop> {
     let pairs = fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
     let text = pairs.collect::<Vec<_>>().join("&");
     let mut headers = accepting();
@@ -59,7 +59,7 @@ pub(crate) async fn post(
 }
 
 /// Asks for a document.
-pub(crate) async fn get(guard: &AddressGuard, url: &str) -> Result<Said, Stop> {
+pub(crate) async fn get(guard: &AddressGuard, url: &str) -> Result<TokenResponse, Stop> {
     let url = checked(guard, url)?;
     sent(guard, Outgoing { headers: accepting(), ..Outgoing::get(url) }).await
 }
@@ -87,26 +87,31 @@ pub(crate) fn is_this_machine(host: &str) -> bool {
 }
 
 /// Nothing is followed: whoever answers decides nothing about where a token goes.
-async fn sent(guard: &AddressGuard, request: Outgoing) -> Result<Said, Stop> {
+async fn sent(guard: &AddressGuard, request: Outgoing) -> Result<TokenResponse, Stop> {
     let host = request.url.host().to_owned();
     let sending = Arc::new(Sending::silent());
-    let way = Way { guard, lookup: look_up, sending: &sending, submitted: Submitted::OnWrite };
+    let way = ConnectRoute {
+        guard,
+        lookup: look_up,
+        sending: &sending,
+        submitted: SubmissionPoint::OnWrite,
+    };
     let mut answer = way.send(&request).await.map_err(|fault| unanswered(&host, fault))?;
     let status = answer.status().as_u16();
     let read = answer.body(MOST).await.map_err(|fault| unanswered(&host, fault))?;
-    Ok(Said { status, body: serde_json::from_slice(&read.bytes).unwrap_or_default() })
+    Ok(TokenResponse { status, body: serde_json::from_slice(&read.bytes).unwrap_or_default() })
 }
 
-fn unanswered(host: &str, fault: Unanswered) -> Stop {
+fn unanswered(host: &str, fault: RequestFailure) -> Stop {
     let words = fault.told(host);
     match fault {
-        Unanswered::Stopped(stop) => stop,
-        Unanswered::Forbidden(_) => Stop::new(Code::SandboxViolation, words),
-        Unanswered::Unknown
-        | Unanswered::Unreachable
-        | Unanswered::Broken
-        | Unanswered::Gone
-        | Unanswered::Unrecorded
-        | Unanswered::Unready => Stop::new(Code::DependencyUnavailable, words),
+        RequestFailure::Stopped(stop) => stop,
+        RequestFailure::Forbidden(_) => Stop::new(Code::SandboxViolation, words),
+        RequestFailure::Unknown
+        | RequestFailure::Unreachable
+        | RequestFailure::Broken
+        | RequestFailure::Gone
+        | RequestFailure::Unrecorded
+        | RequestFailure::Unready => Stop::new(Code::DependencyUnavailable, words),
     }
 }

@@ -13,13 +13,13 @@ use haft_model::EffectState;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::line::Turn;
+use super::connection_reuse::ConnectTurn;
 
-pub(crate) type Fault = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type SendFault = Box<dyn std::error::Error + Send + Sync>;
 
 /// How far a call has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum SendStage {
     /// Nothing was sent.
     Unsent,
     /// It was said that something will be sent, and nothing was.
@@ -32,14 +32,14 @@ pub(crate) enum Stage {
     InputRequired,
 }
 
-impl Stage {
+impl SendStage {
     /// What is known of the effect of a call that ends here.
     fn effect(self) -> EffectState {
         match self {
-            Stage::Unsent => EffectState::NotSubmitted,
-            Stage::Announced | Stage::InputRequired => EffectState::NotCommitted,
-            Stage::Answered(200..=299) => EffectState::Committed,
-            Stage::Sent | Stage::Answered(_) => EffectState::Unknown,
+            SendStage::Unsent => EffectState::NotSubmitted,
+            SendStage::Announced | SendStage::InputRequired => EffectState::NotCommitted,
+            SendStage::Answered(200..=299) => EffectState::Committed,
+            SendStage::Sent | SendStage::Answered(_) => EffectState::Unknown,
         }
     }
 }
@@ -48,16 +48,16 @@ impl Stage {
 #[derive(Debug)]
 pub(crate) struct Sending {
     link: Option<Link>,
-    reached: Mutex<Reached>,
+    reached: Mutex<ReachedHost>,
     unrecorded: Mutex<Option<Failure>>,
 }
 
 #[derive(Debug)]
-struct Reached {
-    stage: Stage,
+struct ReachedHost {
+    stage: SendStage,
     given_up: bool,
     /// The stage while nothing of the current request has left.
-    held: Stage,
+    held: SendStage,
     /// Permission to send the request that was submitted last.
     clearance: Clearance,
 }
@@ -67,7 +67,7 @@ struct NextSubmission {
     /// Whether nothing was submitted before.
     first: bool,
     /// The stage until it leaves.
-    held: Stage,
+    held: SendStage,
 }
 
 impl Sending {
@@ -82,12 +82,13 @@ impl Sending {
     }
 
     fn new(link: Option<Link>) -> Sending {
-        let (stage, held, clearance) = (Stage::Unsent, Stage::Announced, Clearance::default());
-        let reached = Mutex::new(Reached { stage, given_up: false, held, clearance });
+        let (stage, held, clearance) =
+            (SendStage::Unsent, SendStage::Announced, Clearance::default());
+        let reached = Mutex::new(ReachedHost { stage, given_up: false, held, clearance });
         Sending { link, reached, unrecorded: Mutex::new(None) }
     }
 
-    pub(crate) fn stage(&self) -> Stage {
+    pub(crate) fn stage(&self) -> SendStage {
         self.lock().stage
     }
 
@@ -107,19 +108,19 @@ impl Sending {
     }
 
     pub(crate) fn answered(&self, status: u16) {
-        self.reached(Stage::Answered(status));
+        self.reached(SendStage::Answered(status));
     }
 
     /// The backend asks before it acts: the next request is another submission.
     pub(crate) fn input_required(&self) {
-        self.reached(Stage::InputRequired);
+        self.reached(SendStage::InputRequired);
     }
 
-    fn reached(&self, stage: Stage) {
+    fn reached(&self, stage: SendStage) {
         self.lock().stage = stage;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Reached> {
+    fn lock(&self) -> MutexGuard<'_, ReachedHost> {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -131,7 +132,7 @@ impl Sending {
     /// The request is next. It is submitted once, however often it is tried until it is answered. One
     /// that follows a question is submitted anew, and one that follows another answer where the clearance
     /// of the first has expired.
-    pub(crate) async fn begin(&self) -> Result<(), Fault> {
+    pub(crate) async fn begin(&self) -> Result<(), SendFault> {
         if let (Some(next), Some(link)) = (self.next_submission(), &self.link) {
             let NextSubmission { first, held } = next;
             match link.submit().await {
@@ -143,13 +144,13 @@ impl Sending {
             }
         }
         self.check()?;
-        self.reached(Stage::Sent);
+        self.reached(SendStage::Sent);
         Ok(())
     }
 
     /// Last check before the first byte of a request: the caller still waits for it, and no other
     /// process can have taken the call over.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), SendFault> {
         if self.lock().given_up {
             return Err("the caller has left".into());
         }
@@ -157,7 +158,7 @@ impl Sending {
     }
 
     /// The same for the rest of a request that has begun to leave and cannot act before it is whole.
-    pub(crate) fn check_clearance(&self) -> Result<(), Fault> {
+    pub(crate) fn check_clearance(&self) -> Result<(), SendFault> {
         let mut reached = self.lock();
         let Err(failure) = reached.clearance.check() else { return Ok(()) };
         reached.stage = reached.held;
@@ -168,13 +169,13 @@ impl Sending {
 
     /// Submits again before an answer goes to a backend that works on the request: it may act on that.
     pub(crate) async fn renew(&self) -> Result<(), Failure> {
-        let (Stage::Sent, Some(link)) = (self.stage(), &self.link) else { return Ok(()) };
+        let (SendStage::Sent, Some(link)) = (self.stage(), &self.link) else { return Ok(()) };
         let clearance = link.submit().await?;
         self.lock().clearance = clearance;
         Ok(())
     }
 
-    fn withhold(&self, failure: Failure) -> Fault {
+    fn withhold(&self, failure: Failure) -> SendFault {
         let words = failure.stop.message.clone();
         *self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
         words.into()
@@ -191,11 +192,11 @@ impl Sending {
     fn next_submission(&self) -> Option<NextSubmission> {
         let mut reached = self.lock();
         let (is_due, held) = match reached.stage {
-            Stage::Unsent | Stage::InputRequired => (true, Stage::Announced),
-            answered @ Stage::Answered(_) => (reached.clearance.check().is_err(), answered),
-            Stage::Announced | Stage::Sent => return None,
+            SendStage::Unsent | SendStage::InputRequired => (true, SendStage::Announced),
+            answered @ SendStage::Answered(_) => (reached.clearance.check().is_err(), answered),
+            SendStage::Announced | SendStage::Sent => return None,
         };
-        let first = reached.stage == Stage::Unsent;
+        let first = reached.stage == SendStage::Unsent;
         (reached.stage, reached.held) = (held, held);
         is_due.then_some(NextSubmission { first, held })
     }
@@ -204,12 +205,12 @@ impl Sending {
 /// Says that the effect begins between connecting and sending, where neither is possible from
 /// outside of the client.
 #[derive(Clone)]
-pub(super) struct Announce(pub(super) Arc<Turn>);
+pub(super) struct Announce(pub(super) Arc<ConnectTurn>);
 
 #[derive(Clone)]
 pub(super) struct Announcing<S> {
     connect: S,
-    turn: Arc<Turn>,
+    turn: Arc<ConnectTurn>,
 }
 
 impl<S> Layer<S> for Announce {
@@ -222,21 +223,21 @@ impl<S> Layer<S> for Announce {
 
 impl<S, R> Service<R> for Announcing<S>
 where
-    S: Service<R, Error = Fault>,
+    S: Service<R, Error = SendFault>,
     S::Future: Send + 'static,
     S::Response: Send + 'static,
 {
     type Response = S::Response;
-    type Error = Fault;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, Fault>> + Send>>;
+    type Error = SendFault;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, SendFault>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SendFault>> {
         self.connect.poll_ready(context)
     }
 
     fn call(&mut self, request: R) -> Self::Future {
         let Some(sending) = self.turn.take() else {
-            return Box::pin(Turn::gone());
+            return Box::pin(ConnectTurn::gone());
         };
         let connecting = self.connect.call(request);
         Box::pin(async move {

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use haft_drivers::Place;
+use haft_drivers::WorkingFolder;
 use haft_model::Code;
 use haft_model::governing::{Base, rows};
 use haft_sandbox::{AddressGuard, Walls};
@@ -166,7 +166,7 @@ fn targets_of_governing_links_are_not_written() {
 #[test]
 fn files_that_hooks_execute_are_not_written() {
     let folder = Folder::new().file("haft.toml", "").file("hooks/look", "h").file("data/db", "d");
-    let place = Place {
+    let place = WorkingFolder {
         root: folder.path().to_owned(),
         hidden: vec!["data/db".into()],
         programs: vec!["hooks/look".into()],

@@ -2,7 +2,9 @@
 
 use std::io::Write as _;
 
-use haft_driver::conformance::{Case, Hostile, Ill, check, check_clearance, hardened, left};
+use haft_driver::conformance::{
+    ConformanceCase, Hostile, Ill, check, check_clearance, hardened, left,
+};
 use haft_sandbox::AddressGuard;
 use haft_testkit::Folder;
 use serde_json::{Value, json};
@@ -42,7 +44,7 @@ fn every_builtin_tool_keeps_the_promises_of_a_driver() {
     let permits: Vec<_> = plans.iter().map(permit).collect();
     let slow = calls.len() - 1;
     let cases = calls.iter().zip(plans.iter().zip(&permits)).enumerate().map(
-        |(index, ((tool, _, most_bytes, effects), (plan, permit)))| Case {
+        |(index, ((tool, _, most_bytes, effects), (plan, permit)))| ConformanceCase {
             name: if index == slow { "a slow server" } else { tool },
             plan,
             permit,
@@ -81,7 +83,7 @@ fn fetching_keeps_its_promises_when_its_server_does_not() {
     let promised = |value: &Value| value["status"] == json!(200) && value["content"].is_string();
     let cases =
         calls.iter().zip(plans.iter().zip(&permits)).map(|((name, ill), (plan, permit))| {
-            let case = Case { name, plan, permit, most_bytes: 6 << 20, effects: None };
+            let case = ConformanceCase { name, plan, permit, most_bytes: 6 << 20, effects: None };
             let hostile = Hostile::new(case, *ill).promising(&promised);
             hostile.leaving_nothing_of(&left::open_files)
         });
@@ -102,14 +104,14 @@ fn expired_clearance_changes_no_file_and_fetches_nothing() {
     let permits = [permit(&write), permit(&fetch)];
     let most_bytes = 300;
     let cases = [
-        Case {
+        ConformanceCase {
             name: "fs.write",
             plan: &write,
             permit: &permits[0],
             most_bytes,
             effects: Some(&size),
         },
-        Case {
+        ConformanceCase {
             name: "http.fetch",
             plan: &fetch,
             permit: &permits[1],

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_driver::{Attempt, Cancel, Driver, Failure, Link, Output, Said, TargetGuard};
+use haft_driver::{Attempt, Cancel, Driver, DriverMessage, Failure, Link, Output, TargetGuard};
 use haft_drivers::Builtin;
 use haft_model::{Code, EffectState, Plan, Progress, Stop, Timestamp, Tri};
 use haft_sandbox::AddressGuard;
@@ -104,21 +104,21 @@ impl Stage {
         let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel, link).unwrap();
         let mut run = self.builtin.run(attempt.guarded(guard));
         let (mut submissions, mut progress, mut cancel_heard) = (0, Vec::new(), false);
-        let mut hear = |said: Said| match said {
-            Said::Submit(answer) => {
+        let mut hear = |said: DriverMessage| match said {
+            DriverMessage::Submit(answer) => {
                 submissions += 1;
                 let _ = answer.send(
                     (around.on_submit)(&around.cancel).map(|()| haft_driver::Clearance::default()),
                 );
             }
-            Said::Progress(report) => progress.push(report),
-            Said::Partial(_) => {}
-            Said::CancelHeard => cancel_heard = true,
-            Said::Wanted { .. }
-            | Said::Hide(_)
-            | Said::Ask { .. }
-            | Said::Remark(_)
-            | Said::Backgrounded => {}
+            DriverMessage::Progress(report) => progress.push(report),
+            DriverMessage::Partial(_) => {}
+            DriverMessage::CancelHeard => cancel_heard = true,
+            DriverMessage::Wanted { .. }
+            | DriverMessage::Hide(_)
+            | DriverMessage::Ask { .. }
+            | DriverMessage::Remark(_)
+            | DriverMessage::Backgrounded => {}
         };
         let result = loop {
             tokio::select! {

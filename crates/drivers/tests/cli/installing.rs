@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
-use haft_drivers::{Place, Provision};
+use haft_drivers::{Provision, WorkingFolder};
 use haft_model::Digest;
 use haft_sandbox::AddressGuard;
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
@@ -15,7 +15,7 @@ static HOME: OnceLock<String> = OnceLock::new();
 
 fn provision(folder: &Folder, backend: &Backend, install: Value) -> Provision {
     HOME.get_or_init(|| folder.path().display().to_string());
-    let place = Place {
+    let place = WorkingFolder {
         root: folder.path().to_owned(),
         hidden: Vec::new(),
         programs: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use haft_driver::conformance::{Case, check, check_clearance};
+use haft_driver::conformance::{ConformanceCase, check, check_clearance};
 use serde_json::json;
 
 use crate::plans::permit;
@@ -13,7 +13,8 @@ fn hold(name: &str, stage: &Stage, most_bytes: usize) {
     let permit = permit(&plan);
     let out = stage.folder.path().join("out");
     let effects = || fs::read_to_string(out.join("done")).map_or(0, |text| text.lines().count());
-    let case = Case { name, plan: &plan, permit: &permit, most_bytes, effects: Some(&effects) };
+    let case =
+        ConformanceCase { name, plan: &plan, permit: &permit, most_bytes, effects: Some(&effects) };
     assert_eq!(alone(check(&stage.driver(), &[case])), [], "{name}");
 }
 
@@ -61,6 +62,7 @@ fn expired_clearance_starts_no_program() {
     let out = stage.folder.path().join("out");
     let effects = || fs::read_to_string(out.join("done")).map_or(0, |text| text.lines().count());
     let effects: Option<&(dyn Fn() -> usize + Sync)> = Some(&effects);
-    let case = Case { name: "a write", plan: &plan, permit: &permit, most_bytes: 100, effects };
+    let case =
+        ConformanceCase { name: "a write", plan: &plan, permit: &permit, most_bytes: 100, effects };
     assert_eq!(alone(check_clearance(&stage.driver(), &[case])), []);
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_driver::{
-    Asked, Attempt, BoxFuture, Cancel, Driver, Failure, Link, Opened, Output, Said, Vault, Withheld,
+    Attempt, BoxFuture, Cancel, Driver, DriverMessage, Failure, Link, OpenedSecret, Output,
+    SecretRequest, Vault, Withheld,
 };
-use haft_drivers::{Cli, Declared, Place};
+use haft_drivers::{Cli, DeclaredEntries, WorkingFolder};
 use haft_model::{Code, Content, EffectState, Plan, Progress, Secret, Stop, ToolKey, Tri};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use haft_testkit::Folder;
@@ -99,11 +100,11 @@ impl Stage {
     pub(crate) fn driver(&self) -> Cli {
         let manifest = self.manifest.clone();
         let serves = vec![(ToolKey::new("demo.run", 1), 0)];
-        Cli::new(move || Declared { manifest, serves }, self.place())
+        Cli::new(move || DeclaredEntries { manifest, serves }, self.place())
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> WorkingFolder {
+        WorkingFolder {
             root: self.folder.path().to_owned(),
             hidden: vec![".haft".into()],
             programs: Vec::new(),
@@ -163,19 +164,21 @@ impl Stage {
         let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel.clone(), link).unwrap();
         let mut run = driver.run(attempt.with(Some(vault)));
         let (mut submissions, mut progress, mut pieces) = (0, Vec::new(), Vec::new());
-        let mut take = |said: Said| match said {
-            Said::Submit(reply) => {
+        let mut take = |said: DriverMessage| match said {
+            DriverMessage::Submit(reply) => {
                 submissions += 1;
                 let _ = reply.send(Ok(haft_driver::Clearance::default()));
             }
-            Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
-            Said::Progress(told) => progress.push(told),
-            Said::Partial(content) => pieces.extend(content.into_iter().filter_map(text_of)),
-            Said::Hide(_)
-            | Said::CancelHeard
-            | Said::Ask { .. }
-            | Said::Remark(_)
-            | Said::Backgrounded => {}
+            DriverMessage::Wanted { reply, .. } => drop(reply.send(Ok(()))),
+            DriverMessage::Progress(told) => progress.push(told),
+            DriverMessage::Partial(content) => {
+                pieces.extend(content.into_iter().filter_map(text_of))
+            }
+            DriverMessage::Hide(_)
+            | DriverMessage::CancelHeard
+            | DriverMessage::Ask { .. }
+            | DriverMessage::Remark(_)
+            | DriverMessage::Backgrounded => {}
         };
         let result = loop {
             tokio::select! {
@@ -235,11 +238,14 @@ impl Ended {
 struct Drawer(HashMap<String, String>);
 
 impl Vault for Drawer {
-    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>> {
+    fn open<'a>(
+        &'a self,
+        asked: SecretRequest<'a>,
+    ) -> BoxFuture<'a, Result<OpenedSecret, Withheld>> {
         let slug = asked.name.to_ascii_lowercase().replace('_', "-");
         let found = self.0.get(asked.name).map(|value| Secret::new(value.clone()));
         let opened = match found {
-            Some(value) => Ok(Opened { slug, value }),
+            Some(value) => Ok(OpenedSecret { slug, value }),
             None => {
                 let stop = Stop::new(Code::CredentialMissing, format!("there is no `{slug}`"));
                 Err(Withheld { slug, stop })

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use haft_driver::{Attempt, Cancel, Driver as _, Link};
-use haft_drivers::{Declared, Place, Sdk};
+use haft_drivers::{DeclaredEntries, Sdk, WorkingFolder};
 use haft_model::{ToolKey, Tri};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn called(root: &Path, package: Value, sdk: Value, input: Value) -> Result
         "implements": [{"tool": "foreign.do", "version": "^1", "metadata": {"sdk": sdk}}],
     });
     manifest.as_object_mut().unwrap().extend(package.as_object().unwrap().clone());
-    let place = Place {
+    let place = WorkingFolder {
         root: root.to_owned(),
         hidden: Vec::new(),
         programs: Vec::new(),
@@ -48,7 +48,7 @@ async fn called(root: &Path, package: Value, sdk: Value, input: Value) -> Result
         secrets: Default::default(),
     };
     let serves = vec![(ToolKey::new("foreign.do", 1), 0)];
-    let driver = Sdk::new(move || Declared { manifest, serves }, place);
+    let driver = Sdk::new(move || DeclaredEntries { manifest, serves }, place);
     let mut plan = plans::plan("foreign.do", "foreign", input);
     let effects = std::sync::Arc::make_mut(&mut plan.effects);
     (effects.facts.read_only, effects.mutates_stated) = (Tri::Yes, true);

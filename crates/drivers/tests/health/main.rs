@@ -2,7 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "an answer of another shape fails the test")]
 
-use haft_drivers::{Checkup, Declared, Place, probe};
+use haft_drivers::{Checkup, DeclaredEntries, WorkingFolder, probe};
 use haft_model::Timestamp;
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
@@ -19,7 +19,7 @@ async fn looked(manifest: Value) -> String {
 
 async fn checkup(manifest: Value) -> Option<Checkup> {
     let folder = Folder::new().file("notes/log", "");
-    let place = Place {
+    let place = WorkingFolder {
         root: folder.path().to_owned(),
         hidden: Vec::new(),
         programs: Vec::new(),
@@ -28,7 +28,7 @@ async fn checkup(manifest: Value) -> Option<Checkup> {
         variable: |name| std::env::var(name).ok(),
         secrets: Default::default(),
     };
-    let declared = Declared { manifest, serves: Vec::new() };
+    let declared = DeclaredEntries { manifest, serves: Vec::new() };
     probe(&declared, &place, Timestamp::UNIX_EPOCH).await
 }
 

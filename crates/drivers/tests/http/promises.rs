@@ -1,6 +1,8 @@
 //! A driver of kind http keeps the promises of every driver.
 
-use haft_driver::conformance::{Case, Hostile, Ill, check, check_clearance, hardened, left};
+use haft_driver::conformance::{
+    ConformanceCase, Hostile, Ill, check, check_clearance, hardened, left,
+};
 use haft_testkit::{Act, Then};
 use serde_json::json;
 
@@ -17,8 +19,13 @@ fn hold(name: &str, stage: &Stage, act: Option<Act>) {
     let plan = stage.plan(json!({"order": "o1"}));
     let permit = permit(&plan);
     let effects = || stage.backend.effects();
-    let case =
-        Case { name, plan: &plan, permit: &permit, most_bytes: 1000, effects: Some(&effects) };
+    let case = ConformanceCase {
+        name,
+        plan: &plan,
+        permit: &permit,
+        most_bytes: 1000,
+        effects: Some(&effects),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     assert_eq!(runtime.block_on(check(&stage.driver(), &[case])), [], "{name}");
 }
@@ -55,7 +62,13 @@ fn expired_clearance_sends_no_request() {
         let plan = stage.plan(json!({"order": "o1"}));
         let (permit, effects) = (permit(&plan), || stage.backend.heard().len());
         let effects: Option<&(dyn Fn() -> usize + Sync)> = Some(&effects);
-        let case = Case { name: method, plan: &plan, permit: &permit, most_bytes: 1000, effects };
+        let case = ConformanceCase {
+            name: method,
+            plan: &plan,
+            permit: &permit,
+            most_bytes: 1000,
+            effects,
+        };
         let (driver, runtime) = (stage.driver(), tokio::runtime::Builder::new_current_thread());
         let runtime = { runtime }.enable_all().build().unwrap();
         // The second time over the connection that the first one left.
@@ -110,8 +123,13 @@ fn a_driver_keeps_its_promises_when_its_backend_does_not() {
             let name =
                 format!("{then:?} of {}", stage.manifest["implements"][0]["metadata"]["http"]);
             let effects: Option<&(dyn Fn() -> usize + Sync)> = Some(&effects);
-            let case =
-                Case { name: &name, plan: &plan, permit: &permit, most_bytes: 1000, effects };
+            let case = ConformanceCase {
+                name: &name,
+                plan: &plan,
+                permit: &permit,
+                most_bytes: 1000,
+                effects,
+            };
             let mut hostile = Hostile::new(case, ill).with_secrets(&SECRETS);
             hostile = if echoes { hostile.whose_backend_echoes() } else { hostile };
             hostile = if over { hostile.leaving_nothing_of(&left::open_files) } else { hostile };

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_driver::{
-    Asked, Attempt, BoxFuture, Cancel, Clearance, Driver, Failure, Link, Opened, Output, Said,
-    Vault, Withheld,
+    Attempt, BoxFuture, Cancel, Clearance, Driver, DriverMessage, Failure, Link, OpenedSecret,
+    Output, SecretRequest, Vault, Withheld,
 };
-use haft_drivers::{Declared, Http};
+use haft_drivers::{DeclaredEntries, Http};
 use haft_model::{Code, Content, EffectState, Plan, Secret, Stop, Timestamp, ToolKey, Tri};
 use haft_sandbox::AddressGuard;
 use haft_testkit::{Backend, Keys};
@@ -53,12 +53,17 @@ pub(crate) struct Ended {
 struct Open(Vec<(&'static str, &'static str)>);
 
 impl Vault for Open {
-    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>> {
+    fn open<'a>(
+        &'a self,
+        asked: SecretRequest<'a>,
+    ) -> BoxFuture<'a, Result<OpenedSecret, Withheld>> {
         let slug = asked.name.to_owned();
         let found = self.0.iter().find(|(name, _)| *name == asked.name);
         Box::pin(async move {
             match found {
-                Some((_, value)) => Ok(Opened { slug, value: Secret::new((*value).to_owned()) }),
+                Some((_, value)) => {
+                    Ok(OpenedSecret { slug, value: Secret::new((*value).to_owned()) })
+                }
                 None => {
                     let words = format!("`{slug}` is not there");
                     Err(Withheld { slug, stop: Stop::new(Code::CredentialMissing, words) })
@@ -118,7 +123,8 @@ impl Stage {
         let manifest = self.manifest.clone();
         let serves = vec![(ToolKey::new("shop.pay", 1), 0)];
         let clock = || Timestamp::UNIX_EPOCH;
-        let http = Http::new(move || Declared { manifest, serves }, self.guard.clone(), clock);
+        let http =
+            Http::new(move || DeclaredEntries { manifest, serves }, self.guard.clone(), clock);
         match &self.files {
             Some(root) => http.with_files_of(root.clone()),
             None => http,
@@ -198,25 +204,33 @@ impl Default for Ended {
 }
 
 impl Ended {
-    fn hear(&mut self, said: Said, stage: &Stage, on_submit: &mut dyn FnMut() -> Result<(), Stop>) {
+    fn hear(
+        &mut self,
+        said: DriverMessage,
+        stage: &Stage,
+        on_submit: &mut dyn FnMut() -> Result<(), Stop>,
+    ) {
         match said {
-            Said::Submit(answer) => {
+            DriverMessage::Submit(answer) => {
                 self.submissions += 1;
                 let _ = answer.send(on_submit().map(|()| stage.clearance.clone()));
             }
-            Said::Wanted { slug, reply, .. } => {
+            DriverMessage::Wanted { slug, reply, .. } => {
                 self.wanted.push(slug);
                 let _ = reply.send(Ok(()));
             }
-            Said::Hide(made) => self.hidden.push(made.expose().to_owned()),
-            Said::Partial(content) => {
+            DriverMessage::Hide(made) => self.hidden.push(made.expose().to_owned()),
+            DriverMessage::Partial(content) => {
                 self.partials.extend(content);
                 if let Some(told) = &stage.on_partial {
                     let _ = told.send(());
                 }
             }
-            Said::Progress(progress) => self.progress.extend(progress.message),
-            Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) | Said::Backgrounded => {}
+            DriverMessage::Progress(progress) => self.progress.extend(progress.message),
+            DriverMessage::CancelHeard
+            | DriverMessage::Ask { .. }
+            | DriverMessage::Remark(_)
+            | DriverMessage::Backgrounded => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use haft_drivers::mcp::{Asked, Login, Wish};
+use haft_drivers::mcp::{LoginRequest, McpLogin, PendingAuthorization};
 use haft_model::{Code, Stop};
 use haft_sandbox::AddressGuard;
 
@@ -14,14 +14,14 @@ impl Office {
         AddressGuard::public().allowing("127.0.0.1", self.port)
     }
 
-    async fn asked(&self) -> Result<Asked, Stop> {
-        let wish = Wish {
+    async fn asked(&self) -> Result<PendingAuthorization, Stop> {
+        let wish = LoginRequest {
             url: format!("{}/mcp", self.base()),
             redirect_uri: "http://127.0.0.1:1/callback".into(),
             scopes: vec!["notes".into()],
-            ..Wish::default()
+            ..LoginRequest::default()
         };
-        Asked::begin(wish, self.guard()).await
+        PendingAuthorization::begin(wish, self.guard()).await
     }
 }
 
@@ -41,7 +41,7 @@ async fn a_person_agrees_once_and_the_login_renews_itself() {
     let form = office.forms.lock().unwrap()[0].clone();
     assert!(form.contains("code_verifier=") && form.contains("resource="), "{form}");
     let url = format!("{}/mcp", office.base());
-    let renewed = Login::renewed(&url, &login.kept, office.guard()).await.unwrap();
+    let renewed = McpLogin::renewed(&url, &login.kept, office.guard()).await.unwrap();
     assert_eq!(renewed.token.expose(), "token-2");
     let form = office.forms.lock().unwrap()[1].clone();
     assert!(
@@ -49,7 +49,7 @@ async fn a_person_agrees_once_and_the_login_renews_itself() {
         "{form}"
     );
     // It is good for an hour now, and nobody is asked.
-    let again = Login::renewed(&url, &renewed.kept, office.guard()).await.unwrap();
+    let again = McpLogin::renewed(&url, &renewed.kept, office.guard()).await.unwrap();
     assert_eq!((again.token.expose(), office.forms.lock().unwrap().len()), ("token-2", 2));
     assert_eq!(*office.shown.lock().unwrap(), [""; 0], "a login shows nobody a token");
     assert_eq!(format!("{again:?}"), "Login { kept: Secret, token: Secret }");
@@ -75,8 +75,8 @@ async fn nobody_is_asked_at_an_address_that_is_closed() {
     let office = Office::new();
     for host in ["127.0.0.1", "localhost"] {
         let url = format!("http://{host}:{}/mcp", office.port);
-        let wish = Wish { url, ..Wish::default() };
-        assert!(Asked::begin(wish, AddressGuard::public()).await.is_err());
+        let wish = LoginRequest { url, ..LoginRequest::default() };
+        assert!(PendingAuthorization::begin(wish, AddressGuard::public()).await.is_err());
     }
 }
 
@@ -88,7 +88,7 @@ async fn a_client_that_had_to_prove_itself_proves_itself_when_it_renews() {
     let back = format!("http://127.0.0.1:1/callback?code=x&state={state}&iss={iss}");
     let login = asked.answered(&back).await.unwrap();
     let url = format!("{}/mcp", office.base());
-    let renewed = Login::renewed(&url, &login.kept, office.guard()).await.unwrap();
+    let renewed = McpLogin::renewed(&url, &login.kept, office.guard()).await.unwrap();
     assert_eq!(renewed.token.expose(), "token-2");
     // `c1:proof`, twice.
     assert_eq!(*office.proved.lock().unwrap(), ["Basic YzE6cHJvb2Y="; 2]);
@@ -99,8 +99,8 @@ async fn what_a_server_proposes_is_asked_for_beside_what_a_login_reached_before(
     let office = Office::new();
     let kept = vec!["notes:write".into(), "notes:read".into()];
     let (url, redirect_uri) = (format!("{}/mcp", office.base()), "http://127.0.0.1:1/x".into());
-    let wish = Wish { url, redirect_uri, kept, ..Wish::default() };
-    let asked = Asked::begin(wish, office.guard()).await.unwrap();
+    let wish = LoginRequest { url, redirect_uri, kept, ..LoginRequest::default() };
+    let asked = PendingAuthorization::begin(wish, office.guard()).await.unwrap();
     assert_eq!(query(asked.address(), "scope"), "notes%3Aread+notes%3Awrite");
 }
 
@@ -129,8 +129,11 @@ async fn whoever_gives_out_logins_for_a_server_of_this_machine_may_be_another_po
     });
     let guard = AddressGuard::public().allowing("127.0.0.1", port);
     let redirect_uri = "http://127.0.0.1:1/x".into();
-    let wish =
-        Wish { url: format!("http://127.0.0.1:{port}/mcp"), redirect_uri, ..Wish::default() };
-    let asked = Asked::begin(wish, guard).await.unwrap();
+    let wish = LoginRequest {
+        url: format!("http://127.0.0.1:{port}/mcp"),
+        redirect_uri,
+        ..LoginRequest::default()
+    };
+    let asked = PendingAuthorization::begin(wish, guard).await.unwrap();
     assert!(asked.address().starts_with(&format!("{}/authorize?", office.base())));
 }

@@ -1,7 +1,7 @@
 //! A driver of kind mcp keeps the promises of every driver.
 
 use haft_driver::Cancel;
-use haft_driver::conformance::{Case, check, check_clearance};
+use haft_driver::conformance::{ConformanceCase, check, check_clearance};
 use haft_model::{Code, EffectState, Stop, Tri};
 use serde_json::{Value, json};
 
@@ -15,8 +15,13 @@ fn hold(name: &str, mut stage: Stage, input: Value) {
     let permit = permit(&plan);
     let driver = stage.driver();
     let effects = || stage.effects();
-    let case =
-        Case { name, plan: &plan, permit: &permit, most_bytes: 1000, effects: Some(&effects) };
+    let case = ConformanceCase {
+        name,
+        plan: &plan,
+        permit: &permit,
+        most_bytes: 1000,
+        effects: Some(&effects),
+    };
     assert_eq!(stage.runtime.block_on(check(&*driver, &[case])), [], "{name}");
 }
 
@@ -50,8 +55,13 @@ fn a_write_that_hangs_keeps_the_promises_of_a_driver() {
 fn expire(name: &str, stage: &mut Stage, effects: &(dyn Fn() -> usize + Sync)) {
     let plan = stage.plan_of(json!({"line": 1}));
     let (permit, driver) = (permit(&plan), stage.driver());
-    let case =
-        Case { name, plan: &plan, permit: &permit, most_bytes: 1000, effects: Some(effects) };
+    let case = ConformanceCase {
+        name,
+        plan: &plan,
+        permit: &permit,
+        most_bytes: 1000,
+        effects: Some(effects),
+    };
     assert_eq!(stage.runtime.block_on(check_clearance(&*driver, &[case])), [], "{name}");
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use haft_driver::{Asked, BoxFuture, Opened, Vault, Withheld};
+use haft_driver::{BoxFuture, OpenedSecret, SecretRequest, Vault, Withheld};
 use haft_model::Secret;
 use serde_json::json;
 
@@ -18,11 +18,14 @@ struct Purse {
 }
 
 impl Vault for Purse {
-    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>> {
+    fn open<'a>(
+        &'a self,
+        asked: SecretRequest<'a>,
+    ) -> BoxFuture<'a, Result<OpenedSecret, Withheld>> {
         self.opened.fetch_add(1, Ordering::SeqCst);
         let value = format!("{} of {}{}", asked.name, asked.actor.id, self.suffix.lock().unwrap());
         let slug = asked.name.to_owned();
-        Box::pin(async move { Ok(Opened { slug, value: Secret::new(value) }) })
+        Box::pin(async move { Ok(OpenedSecret { slug, value: Secret::new(value) }) })
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_driver::{
-    Abilities, Attempt, Cancel, Driver, Failure, InquiryKind, Link, Output, Said, TargetGuard,
-    Vault,
+    Abilities, Attempt, Cancel, Driver, DriverMessage, Failure, InquiryKind, Link, Output,
+    TargetGuard, Vault,
 };
-use haft_drivers::{Declared, Mcp, Place};
+use haft_drivers::{DeclaredEntries, Mcp, WorkingFolder};
 use haft_model::{Actor, ActorId, Code, EffectState, Plan, Progress, Stop, ToolKey, Tri};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use haft_testkit::Folder;
@@ -100,8 +100,8 @@ impl Stage {
         self
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place {
+    pub(crate) fn place(&self) -> WorkingFolder {
+        WorkingFolder {
             root: self.folder.path().to_owned(),
             hidden: Vec::new(),
             programs: Vec::new(),
@@ -116,7 +116,7 @@ impl Stage {
     pub(crate) fn fresh(&self) -> Mcp {
         let manifest = self.manifest.clone();
         let serves = vec![(ToolKey::new("test.tool", 1), 0), (ToolKey::new("test.journal", 1), 1)];
-        Mcp::new(move || Declared { manifest, serves }, self.place())
+        Mcp::new(move || DeclaredEntries { manifest, serves }, self.place())
     }
 
     /// The driver that is kept.
@@ -195,23 +195,23 @@ impl Stage {
             tokio::select! {
                 result = &mut run => break result,
                 said = heard.next() => match said {
-                    Said::Submit(answer) => {
+                    DriverMessage::Submit(answer) => {
                         submissions += 1;
                         let _ = answer.send(on_submit().map(|()| haft_driver::Clearance::default()));
                     }
-                    Said::Progress(said) => progress.push(said),
-                    Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
-                    Said::Ask { asked, reply } => {
+                    DriverMessage::Progress(said) => progress.push(said),
+                    DriverMessage::Wanted { reply, .. } => drop(reply.send(Ok(()))),
+                    DriverMessage::Ask { asked, reply } => {
                         let filled_in = json!({"action": "accept", "content": {}});
                         let answers = asked.into_keys().map(|name| (name, filled_in.clone()));
                         drop(reply.send(Ok(answers.collect())));
                     }
-                    Said::Partial(_) | Said::Hide(_) | Said::CancelHeard | Said::Remark(_) | Said::Backgrounded => {}
+                    DriverMessage::Partial(_) | DriverMessage::Hide(_) | DriverMessage::CancelHeard | DriverMessage::Remark(_) | DriverMessage::Backgrounded => {}
                 },
             }
         };
         while let Some(said) = heard.unheard() {
-            if let Said::Progress(said) = said {
+            if let DriverMessage::Progress(said) = said {
                 progress.push(said);
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use haft_driver::Cancel;
-use haft_drivers::mcp::{Seen, Sight, Witness};
+use haft_drivers::mcp::{Sight, ToolStanding, Witness};
 use haft_model::{Code, EffectState};
 use serde_json::json;
 
@@ -44,11 +44,11 @@ fn a_tool_that_changed_is_not_called_until_it_is_accepted_again() {
         Arc::new(move |sight: &Sight| {
             let mut known = known.lock().unwrap();
             match known.iter().find(|known| known.tool == sight.tool) {
-                Some(known) if known.digest != sight.digest => Seen::Changed,
-                Some(_) => Seen::Accepted,
+                Some(known) if known.digest != sight.digest => ToolStanding::Changed,
+                Some(_) => ToolStanding::Accepted,
                 None => {
                     known.push(sight.clone());
-                    Seen::Accepted
+                    ToolStanding::Accepted
                 }
             }
         })

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use haft_driver::{Cancel, Said};
+use haft_driver::{Cancel, DriverMessage};
 use haft_model::{Code, EffectState};
 use serde_json::{Value, json};
 
@@ -86,8 +86,8 @@ async fn a_generator_that_is_called_off_is_closed_and_its_worker_goes_on() {
         let driver = stage.driver_of(&["odd.do", "odd.closings"]);
         let cancel = Cancel::new();
         let stop = cancel.clone();
-        let mut hear = move |said: &Said| {
-            if matches!(said, Said::Partial(_)) {
+        let mut hear = move |said: &DriverMessage| {
+            if matches!(said, DriverMessage::Partial(_)) {
                 stop.cancel();
             }
         };

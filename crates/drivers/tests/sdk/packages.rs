@@ -209,7 +209,7 @@ async fn without_walls_the_same_functions_are_called() {
         let (manifest, mut place) = (stage.manifest.clone(), stage.place());
         place.walls = Walls::Off;
         let serves = vec![(haft_model::ToolKey::new("odd.do", 1), 0)];
-        let declared = haft_drivers::Declared { manifest, serves };
+        let declared = haft_drivers::DeclaredEntries { manifest, serves };
         let driver = haft_drivers::Sdk::new(move || declared, place);
         assert_eq!(stage.call(&driver, json!({"a": 1, "b": 2})).await.value(), json!(3));
     }

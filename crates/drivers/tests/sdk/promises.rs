@@ -1,6 +1,6 @@
 //! A driver of kind sdk keeps the promises of every driver, whichever runtime it has.
 
-use haft_driver::conformance::{Case, check, check_clearance};
+use haft_driver::conformance::{ConformanceCase, check, check_clearance};
 use serde_json::{Value, json};
 
 use crate::plans::permit;
@@ -11,7 +11,7 @@ async fn hold(stage: Stage, input: Value) {
     let permit = permit(&plan);
     let effects = || stage.notes().lines().count();
     let name = stage.manifest["implements"][0]["metadata"]["sdk"]["function_ref"].to_string();
-    let case = Case {
+    let case = ConformanceCase {
         name: &name,
         plan: &plan,
         permit: &permit,
@@ -67,7 +67,13 @@ async fn expired_clearance_calls_no_function() {
         let permit = permit(&plan);
         let effects = || stage.notes().lines().count();
         let effects: Option<&(dyn Fn() -> usize + Sync)> = Some(&effects);
-        let case = Case { name: "note", plan: &plan, permit: &permit, most_bytes: 1000, effects };
+        let case = ConformanceCase {
+            name: "note",
+            plan: &plan,
+            permit: &permit,
+            most_bytes: 1000,
+            effects,
+        };
         assert_eq!(check_clearance(&stage.driver(), &[case]).await, []);
     }
 }

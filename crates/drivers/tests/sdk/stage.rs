@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_driver::{
-    Asked, Attempt, BoxFuture, Cancel, Driver as _, Failure, Link, Opened, Output, Said,
-    TargetGuard, Vault, Withheld,
+    Attempt, BoxFuture, Cancel, Driver as _, DriverMessage, Failure, Link, OpenedSecret, Output,
+    SecretRequest, TargetGuard, Vault, Withheld,
 };
-use haft_drivers::{Declared, Place, Sdk};
+use haft_drivers::{DeclaredEntries, Sdk, WorkingFolder};
 use haft_model::{Actor, ActorId, Code, Content, EffectState, Plan, Secret, Stop, ToolKey, Tri};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use haft_testkit::Folder;
@@ -101,12 +101,12 @@ impl Stage {
         let manifest = self.manifest.clone();
         let keys = tools.iter().map(|tool| ToolKey::new(tool, 1));
         let serves = keys.zip(0..).collect();
-        Sdk::new(move || Declared { manifest, serves }, self.place())
+        Sdk::new(move || DeclaredEntries { manifest, serves }, self.place())
     }
 
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> WorkingFolder {
         let launcher = Launcher::at(env!("CARGO_BIN_EXE_haft-drivers-test-launcher"));
-        Place {
+        WorkingFolder {
             root: self.folder.path().to_owned(),
             hidden: vec![".haft".into()],
             programs: Vec::new(),
@@ -149,7 +149,7 @@ impl Stage {
         driver: &Sdk,
         input: Value,
         cancel: &Cancel,
-        hear: &mut (dyn FnMut(&Said) + Send),
+        hear: &mut (dyn FnMut(&DriverMessage) + Send),
     ) -> Ended {
         self.carried_out(driver, self.plan(input), cancel, hear).await
     }
@@ -159,7 +159,7 @@ impl Stage {
         driver: &Sdk,
         plan: Plan,
         cancel: &Cancel,
-        hear: &mut (dyn FnMut(&Said) + Send),
+        hear: &mut (dyn FnMut(&DriverMessage) + Send),
     ) -> Ended {
         let permit = permit(&plan);
         let (link, mut heard) = Link::new();
@@ -174,20 +174,20 @@ impl Stage {
                 said = heard.next() => {
                     hear(&said);
                     match said {
-                        Said::Submit(answer) => {
+                        DriverMessage::Submit(answer) => {
                             submissions += 1;
                             let _ = answer.send(Ok(haft_driver::Clearance::default()));
                         }
-                        Said::Wanted { reply, .. } => drop(reply.send(Ok(()))),
-                        Said::Partial(content) => parts.extend(content.into_iter().map(data)),
-                        Said::Progress(_) | Said::Hide(_) | Said::CancelHeard | Said::Ask { .. } | Said::Remark(_) | Said::Backgrounded => {}
+                        DriverMessage::Wanted { reply, .. } => drop(reply.send(Ok(()))),
+                        DriverMessage::Partial(content) => parts.extend(content.into_iter().map(data)),
+                        DriverMessage::Progress(_) | DriverMessage::Hide(_) | DriverMessage::CancelHeard | DriverMessage::Ask { .. } | DriverMessage::Remark(_) | DriverMessage::Backgrounded => {}
                     }
                 }
                 result = &mut run => break result,
             }
         };
         while let Some(said) = heard.unheard() {
-            if let Said::Partial(content) = said {
+            if let DriverMessage::Partial(content) = said {
                 parts.extend(content.into_iter().map(data));
             }
         }
@@ -231,12 +231,15 @@ impl Ended {
 struct TestVault(BTreeMap<&'static str, &'static str>);
 
 impl Vault for TestVault {
-    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>> {
+    fn open<'a>(
+        &'a self,
+        asked: SecretRequest<'a>,
+    ) -> BoxFuture<'a, Result<OpenedSecret, Withheld>> {
         let slug = asked.name.to_owned();
         let opened = match self.0.get(asked.name) {
             Some(value) => {
                 let value = Secret::new(value.replace("own:", asked.actor.id.as_str()));
-                Ok(Opened { slug, value })
+                Ok(OpenedSecret { slug, value })
             }
             None => {
                 let stop = Stop::new(Code::CredentialMissing, "there is no such secret");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_model::{
-    Actor, ActorId, Decision, Digest, EffectProfile, Facts, InvocationId, Limits, Plan, Risk,
+    Actor, ActorId, CallLimits, Decision, Digest, EffectProfile, Facts, InvocationId, Plan, Risk,
     Route, Timestamp, ToolKey, Tri, Verdict,
 };
 use haft_policy::Permit;
@@ -21,7 +21,7 @@ pub(crate) fn plan(tool: &str, driver: &str, input: Value) -> Plan {
         renames: Arc::from([]),
         context: json!({}),
         effects: Arc::new(unstated()),
-        limits: Limits { timeout_ms: 30_000, retry: None },
+        limits: CallLimits { timeout_ms: 30_000, retry: None },
         digest,
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use haft_drivers::{Keeper, Listed, Per, Token};
+use haft_drivers::{Keeper, ListedSecret, Per, Token};
 use haft_model::{Secret, SecretKind, Stop};
 use haft_sandbox::AddressGuard;
 use haft_testkit::{Act, Backend, Folder, Keyring, Keys, Then};
@@ -25,7 +25,7 @@ fn session(keyring: &Keyring) {
 }
 
 /// A vault in that session, whose one secret lies in the keyring.
-fn vault(folder: &Folder, entry: Listed) -> Keeper {
+fn vault(folder: &Folder, entry: ListedSecret) -> Keeper {
     let variable = |name: &str| match name {
         "DBUS_SESSION_BUS_ADDRESS" => BUS.get().cloned(),
         _ => None,
@@ -33,8 +33,8 @@ fn vault(folder: &Folder, entry: Listed) -> Keeper {
     Keeper { variable, ..keeper(folder, vec![entry]) }
 }
 
-fn at(backend: &str) -> Listed {
-    Listed { backend: Some(backend.to_owned()), ..listed("pay/key") }
+fn at(backend: &str) -> ListedSecret {
+    ListedSecret { backend: Some(backend.to_owned()), ..listed("pay/key") }
 }
 
 async fn got(keeper: &Keeper, who: &str) -> Result<String, String> {
@@ -71,7 +71,7 @@ async fn a_value_is_shared_with_every_program_that_uses_the_keyring() {
 async fn nobody_gets_the_entry_of_another_and_none_is_chosen_of_several() {
     let (folder, keyring) = (Folder::new(), Keyring::unlocked(packages()));
     session(&keyring);
-    let each = Listed { per: Per::Actor, ..at("keyring://shop") };
+    let each = ListedSecret { per: Per::Actor, ..at("keyring://shop") };
     let keeper = vault(&folder, each.clone());
     keeper.keep(&each, Some("user:ana"), value("of ana")).await.unwrap();
     assert_eq!(got(&keeper, "user:ana").await, Ok("pay/key: of ana".to_owned()));
@@ -137,7 +137,7 @@ async fn a_login_that_lies_in_the_keyring_is_renewed_there() {
     let server = Backend::new(Keys::Ignored);
     let answer = r#"{"access_token": "access two", "expires_in": 3600}"#;
     server.will(Act::commits(Then::json(200, answer)));
-    let entry = Listed { kind: SecretKind::OAuth, ..at("keyring://shop/ana") };
+    let entry = ListedSecret { kind: SecretKind::OAuth, ..at("keyring://shop/ana") };
     let guard = AddressGuard::public().allowing("127.0.0.1", server.port());
     let keeper = Keeper { guard, ..vault(&folder, entry.clone()) };
     let kept = token("access one", 30, &server).written();

@@ -3,17 +3,17 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use haft_drivers::{Keeper, Listed, Named, Per};
+use haft_drivers::{Keeper, ListedSecret, Per, SecretVariable};
 use haft_model::SecretKind;
 use haft_testkit::Folder;
 
 use crate::stage::{actor, keep, keeper, listed, opened};
 
-fn at(backend: &str) -> Listed {
-    Listed { backend: Some(backend.to_owned()), ..listed("pay/key") }
+fn at(backend: &str) -> ListedSecret {
+    ListedSecret { backend: Some(backend.to_owned()), ..listed("pay/key") }
 }
 
-async fn got(folder: &Folder, entry: Listed) -> Result<String, String> {
+async fn got(folder: &Folder, entry: ListedSecret) -> Result<String, String> {
     let variable = |name: &str| match name {
         "FULL" => Some("from the environment".to_owned()),
         "EMPTY" => Some(String::new()),
@@ -43,11 +43,11 @@ async fn a_value_is_taken_from_where_the_entry_says() {
         mode(bits);
         assert_eq!(got(&folder, at(&file)).await, Ok("pay/key: from a file".to_owned()));
     }
-    let named = |name: &str| Listed {
-        names: vec![Named { name: name.to_owned(), field: None }],
+    let named = |name: &str| ListedSecret {
+        names: vec![SecretVariable { name: name.to_owned(), field: None }],
         ..listed("pay/key")
     };
-    let each = Listed { per: Per::Actor, ..at("env://FULL") };
+    let each = ListedSecret { per: Per::Actor, ..at("env://FULL") };
     let short = "credential.missing: the value of the secret `pay/key` is shorter than 4 bytes, so that it could not be kept out of what is shown; `haft secrets set pay/key`";
     let cases = [
         (at("env://FULL"), Ok("pay/key: from the environment")),
@@ -100,8 +100,8 @@ async fn a_value_is_taken_from_where_the_entry_says() {
 async fn what_is_kept_here_comes_before_the_environment() {
     let folder = Folder::new();
     keep(&folder, "pay/key", None, "kept here");
-    let names = vec![Named { name: "FULL".to_owned(), field: None }];
-    let entry = Listed { names, ..listed("pay/key") };
+    let names = vec![SecretVariable { name: "FULL".to_owned(), field: None }];
+    let entry = ListedSecret { names, ..listed("pay/key") };
     assert_eq!(got(&folder, entry).await, Ok("pay/key: kept here".to_owned()));
 }
 
@@ -114,10 +114,12 @@ async fn a_name_stands_for_its_part_of_a_secret() {
         None,
         r#"{"public": "for all", "private": "for nobody", "n": 123456}"#,
     );
-    let name =
-        |name: &str, field: &str| Named { name: name.to_owned(), field: Some(field.to_owned()) };
+    let name = |name: &str, field: &str| SecretVariable {
+        name: name.to_owned(),
+        field: Some(field.to_owned()),
+    };
     let names = vec![name("PRIVATE", "private"), name("NUMBER", "n"), name("NOTHING", "no")];
-    let entry = Listed { names, kind: SecretKind::KeyPair, ..listed("pay/pair") };
+    let entry = ListedSecret { names, kind: SecretKind::KeyPair, ..listed("pay/pair") };
     let keeper = keeper(&folder, vec![entry]);
     let cases = [
         ("PRIVATE", Ok("pay/pair: for nobody")),

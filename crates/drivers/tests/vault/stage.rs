@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft_driver::{Asked, Vault as _};
-use haft_drivers::{Keeper, KeyPlace, Listed, Strongbox};
+use haft_driver::{SecretRequest, Vault as _};
+use haft_drivers::{Keeper, KeyPlace, ListedSecret, Strongbox};
 use haft_model::{Actor, DriverId, Grantee, Requires, Secret, Timestamp, ToolKey};
 use haft_sandbox::AddressGuard;
 use haft_testkit::Folder;
@@ -16,9 +16,9 @@ use crate::plans;
 pub(crate) const TOOL: &str = "pay.charge";
 
 /// A secret that this tool may have.
-pub(crate) fn listed(slug: &str) -> Listed {
+pub(crate) fn listed(slug: &str) -> ListedSecret {
     let bind = vec![Grantee::Tool(TOOL.to_owned())];
-    Listed { slug: slug.to_owned(), bind, ..Listed::default() }
+    ListedSecret { slug: slug.to_owned(), bind, ..ListedSecret::default() }
 }
 
 /// A strongbox whose key lies beside it.
@@ -42,7 +42,7 @@ pub(crate) fn keep(folder: &Folder, slug: &str, holder: Option<&str>, value: &st
 }
 
 /// A vault with these secrets, in an environment where every variable is empty.
-pub(crate) fn keeper(folder: &Folder, inventory: Vec<Listed>) -> Keeper {
+pub(crate) fn keeper(folder: &Folder, inventory: Vec<ListedSecret>) -> Keeper {
     Keeper {
         inventory,
         strongbox: strongbox(folder),
@@ -64,7 +64,7 @@ pub(crate) async fn opened(
     let secrets = declared.iter().map(|&slug| slug.to_owned()).collect();
     Arc::make_mut(&mut plan.effects).requires = Requires { secrets, ..Requires::default() };
     let (tool, driver) = (ToolKey::new(TOOL, 1), DriverId::from("pay"));
-    let asked = Asked { name, actor, tool: &tool, plan: &plan, driver: &driver };
+    let asked = SecretRequest { name, actor, tool: &tool, plan: &plan, driver: &driver };
     match keeper.open(asked).await {
         Ok(opened) => Ok(format!("{}: {}", opened.slug, opened.value.expose())),
         Err(withheld) => {

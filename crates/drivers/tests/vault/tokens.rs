@@ -1,6 +1,6 @@
 //! Tokens of logins: what is handed over, and how they are renewed.
 
-use haft_drivers::{Keeper, Listed, Token};
+use haft_drivers::{Keeper, ListedSecret, Token};
 use haft_model::{Secret, SecretKind, Span, Timestamp};
 use haft_sandbox::AddressGuard;
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
@@ -20,7 +20,7 @@ pub(crate) fn token(access: &str, seconds: i64, server: &Backend) -> Token {
 }
 
 fn vault(folder: &Folder, server: &Backend) -> Keeper {
-    let entry = Listed { kind: SecretKind::OAuth, ..listed("pay/login") };
+    let entry = ListedSecret { kind: SecretKind::OAuth, ..listed("pay/login") };
     let guard = AddressGuard::public().allowing("127.0.0.1", server.port());
     Keeper { guard, ..keeper(folder, vec![entry]) }
 }

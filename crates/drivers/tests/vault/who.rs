@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft_drivers::{Keeper, Listed, Named, Per};
+use haft_drivers::{Keeper, ListedSecret, Per, SecretVariable};
 use haft_model::{Actor, Grantee, Role};
 use haft_testkit::Folder;
 
@@ -65,8 +65,8 @@ async fn who_may_open_what_is_the_table_under_review() {
     }
     for (name, bind, declared) in rows() {
         let _ = write!(table, "\n{name:32}");
-        let names = vec![Named { name: "PAY_KEY".to_owned(), field: None }];
-        let entry = Listed { bind, names, ..listed("pay/key") };
+        let names = vec![SecretVariable { name: "PAY_KEY".to_owned(), field: None }];
+        let entry = ListedSecret { bind, names, ..listed("pay/key") };
         let keeper = keeper(&folder, vec![entry, listed("pay/other")]);
         for caller in callers() {
             let mark = match opened(&keeper, &caller, "PAY_KEY", declared).await {
@@ -88,7 +88,7 @@ async fn who_may_open_what_is_the_table_under_review() {
 #[tokio::test]
 async fn a_refusal_says_what_to_add() {
     let folder = Folder::new();
-    let closed = Listed { bind: Vec::new(), ..listed("pay/key") };
+    let closed = ListedSecret { bind: Vec::new(), ..listed("pay/key") };
     let keeper = keeper(&folder, vec![closed]);
     let ana = actor("user:ana");
     let cases = [
@@ -124,7 +124,7 @@ async fn nothing_is_looked_up_for_somebody_who_may_not_have_it() {
     let folder = Folder::new();
     let counted = |bind| {
         let backend = Some("env://PAY_KEY".to_owned());
-        let entry = Listed { bind, backend, ..listed("pay/key") };
+        let entry = ListedSecret { bind, backend, ..listed("pay/key") };
         let variable = |_: &str| {
             ASKED.fetch_add(1, Ordering::SeqCst);
             Some("open sesame".to_owned())
@@ -148,7 +148,7 @@ async fn nobody_calls_with_the_value_of_another() {
         keep(&folder, slug, Some("user:ana"), "of ana");
         keep(&folder, slug, None, "of all");
     }
-    let each = Listed { per: Per::Actor, ..listed("each/own") };
+    let each = ListedSecret { per: Per::Actor, ..listed("each/own") };
     let keeper = keeper(&folder, vec![each, listed("pay/key")]);
     let missing = "credential.missing: `user:bob` has no value of their own for the secret `each/own`; haft secrets set each/own --for user:bob";
     let cases = [
@@ -166,8 +166,8 @@ async fn nobody_calls_with_the_value_of_another() {
 #[tokio::test]
 async fn a_name_means_one_secret() {
     let folder = Folder::new();
-    let called = |slug: &str, name: &str| Listed {
-        names: vec![Named { name: name.to_owned(), field: None }],
+    let called = |slug: &str, name: &str| ListedSecret {
+        names: vec![SecretVariable { name: name.to_owned(), field: None }],
         ..listed(slug)
     };
     for slug in ["pay/one", "pay/two", "gh-token", "pay/gh"] {

@@ -88,16 +88,16 @@ causes! { String &str std::io::Error serde_json::Error Box<dyn std::error::Error
 pub(super) type RawArgs = Args<Value, Value>;
 
 /// A body that takes and gives JSON.
-pub(super) struct Body {
+pub(super) struct JsonFunction {
     run: Box<dyn Fn(RawArgs) -> BoxFuture<'static, Result<Value, ToolFailure>> + Send + Sync>,
     check: fn(&Value) -> Result<(), Stop>,
     /// Whether it says itself when its effect begins.
     pub(super) reports_submission: bool,
 }
 
-impl Body {
+impl JsonFunction {
     /// The body that a typed function is.
-    pub(super) fn new<In, Out, Ctx, F, Running>(body: F) -> Body
+    pub(super) fn new<In, Out, Ctx, F, Running>(body: F) -> JsonFunction
     where
         In: DeserializeOwned + Send + 'static,
         Out: Serialize + 'static,
@@ -123,7 +123,7 @@ impl Body {
             })
         };
         let check = |input: &Value| input_of::<In>(input.clone()).map(drop);
-        Body { run: Box::new(run), check, reports_submission: false }
+        JsonFunction { run: Box::new(run), check, reports_submission: false }
     }
 
     /// Runs it; nothing happens before the first poll.

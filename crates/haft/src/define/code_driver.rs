@@ -11,14 +11,14 @@ use haft_driver::{Allowance, Attempt, BoxFuture, Cancel, Driver, Failure, Output
 use haft_model::{Code, EffectState, Plan, Stop, ToolId};
 use serde_json::Value;
 
-use super::body::{Args, Body, ToolFailure};
+use super::body::{Args, JsonFunction, ToolFailure};
 
 /// How long a body may take to end once it was told to.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Bodies by the id of the tool they are for.
 pub(super) struct CodeDriver {
-    pub(super) bodies: HashMap<ToolId, Body>,
+    pub(super) bodies: HashMap<ToolId, JsonFunction>,
 }
 
 impl Driver for CodeDriver {
@@ -50,32 +50,32 @@ impl Driver for CodeDriver {
             });
             let ended = ended(work, &attempt.cancel, &attempt.time, &told).await;
             match ended {
-                Ended::Done(Ok(value)) if may_mutate => Ok(Output::committed(value)),
-                Ended::Done(Ok(value)) => Ok(Output::read(value)),
-                Ended::Done(Err(failure)) => Err(failure.of_attempt(may_mutate)),
-                Ended::Panicked(cause) => {
+                BodyOutcome::Done(Ok(value)) if may_mutate => Ok(Output::committed(value)),
+                BodyOutcome::Done(Ok(value)) => Ok(Output::read(value)),
+                BodyOutcome::Done(Err(failure)) => Err(failure.of_attempt(may_mutate)),
+                BodyOutcome::Panicked(cause) => {
                     let message = format!("`{}` panicked: {cause}", plan.tool.id);
                     Err(ToolFailure::new(message).of_attempt(may_mutate))
                 }
-                Ended::Dropped(end) => Err(dropped(plan, end, may_mutate)),
+                BodyOutcome::Dropped(end) => Err(dropped(plan, end, may_mutate)),
             }
         })
     }
 }
 
 /// How a body ended.
-enum Ended {
+enum BodyOutcome {
     /// By itself.
     Done(Result<Value, ToolFailure>),
     /// By a panic, with what it said.
     Panicked(String),
     /// Not in time, so that it was dropped.
-    Dropped(End),
+    Dropped(StopReason),
 }
 
 /// Why a body had to end.
 #[derive(Clone, Copy)]
-enum End {
+enum StopReason {
     CalledOff,
     OutOfTime,
 }
@@ -85,22 +85,22 @@ async fn ended(
     cancel: &Cancel,
     time: &Allowance,
     told: &Cancel,
-) -> Ended {
+) -> BodyOutcome {
     // A body may panic between any two waits, and takes nobody along.
     let mut guarded =
         poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
-            Ok(Poll::Ready(done)) => Poll::Ready(Ended::Done(done)),
+            Ok(Poll::Ready(done)) => Poll::Ready(BodyOutcome::Done(done)),
             Ok(Poll::Pending) => Poll::Pending,
-            Err(panic) => Poll::Ready(Ended::Panicked(said(&*panic))),
+            Err(panic) => Poll::Ready(BodyOutcome::Panicked(said(&*panic))),
         });
     let end = tokio::select! {
         biased;
         done = &mut guarded => return done,
-        () = cancel.cancelled() => End::CalledOff,
-        () = time.over() => End::OutOfTime,
+        () = cancel.cancelled() => StopReason::CalledOff,
+        () = time.over() => StopReason::OutOfTime,
     };
     told.cancel();
-    tokio::time::timeout(GRACE, guarded).await.unwrap_or(Ended::Dropped(end))
+    tokio::time::timeout(GRACE, guarded).await.unwrap_or(BodyOutcome::Dropped(end))
 }
 
 fn said(panic: &(dyn Any + Send)) -> String {
@@ -108,15 +108,17 @@ fn said(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no words".into())
 }
 
-fn dropped(plan: &Plan, end: End, may_mutate: bool) -> Failure {
+fn dropped(plan: &Plan, end: StopReason, may_mutate: bool) -> Failure {
     let tool = &plan.tool.id;
     let stop = match (end, may_mutate) {
-        (End::CalledOff, _) => Stop::new(Code::CanceledCaller, format!("`{tool}` was called off")),
-        (End::OutOfTime, true) => Stop::new(
+        (StopReason::CalledOff, _) => {
+            Stop::new(Code::CanceledCaller, format!("`{tool}` was called off"))
+        }
+        (StopReason::OutOfTime, true) => Stop::new(
             Code::TimeoutUnknownCommit,
             format!("`{tool}` ran out of time, and may have changed something"),
         ),
-        (End::OutOfTime, false) => {
+        (StopReason::OutOfTime, false) => {
             Stop::new(Code::TimeoutUnknownCommit, format!("`{tool}` ran out of time"))
         }
     };

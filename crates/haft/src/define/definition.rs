@@ -1,6 +1,6 @@
 //! A contract as a value, before it is held to any rule.
 
-use haft_contract::{Example, Kind, Manifest};
+use haft_contract::{Example, ManifestKind, ParsedManifest};
 use haft_model::{Approval, CostClass, DriverKind, EffectClass, Requires, RetryPolicy};
 use serde_json::{Map, Value, json};
 
@@ -79,11 +79,12 @@ impl ToolDefinition {
     /// The handle under types that the schemas are known to be of.
     pub(super) fn define<In, Out, Ctx>(self) -> Result<ToolHandle<In, Out, Ctx>, DefineError> {
         let file = format!("code:{}", self.id);
-        let defined =
-            read_written(Kind::Tool, &file, self.manifest(), |reading| match reading.manifest {
-                Some(Manifest::Tool(tool)) => Some(tool),
+        let defined = read_written(ManifestKind::Tool, &file, self.manifest(), |reading| {
+            match reading.manifest {
+                Some(ParsedManifest::Tool(tool)) => Some(tool),
                 _ => None,
-            })?;
+            }
+        })?;
         Ok(ToolHandle::new(defined))
     }
 

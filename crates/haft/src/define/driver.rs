@@ -5,16 +5,16 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use haft_contract::{Kind, Manifest};
+use haft_contract::{ManifestKind, ParsedManifest};
 use haft_model::DriverId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::body::{Args, Body, ToolFailure};
+use super::body::{Args, JsonFunction, ToolFailure};
 use super::code_driver::CodeDriver;
 use super::definition::Fields;
-use super::{DefineError, Defined, ToolHandle, read_written};
+use super::{DefineError, DefinedManifest, ToolHandle, read_written};
 
 /// Begins a driver of this id, whose bodies run in this process.
 ///
@@ -88,9 +88,9 @@ pub struct DriverBuilder {
     region: Vec<String>,
     policy_tags: Vec<String>,
     implements: Option<BTreeSet<String>>,
-    bodies: Vec<(Arc<haft_contract::Tool>, Body)>,
+    bodies: Vec<(Arc<haft_contract::ToolManifest>, JsonFunction)>,
     /// Contracts that code of another shape serves.
-    served: Vec<Arc<haft_contract::Tool>>,
+    served: Vec<Arc<haft_contract::ToolManifest>>,
     code: Option<Arc<dyn haft_driver::Driver>>,
     /// Whether a body was spoken of before there was one.
     too_early: bool,
@@ -151,7 +151,7 @@ impl DriverBuilder {
         F: Fn(Args<In, Ctx>) -> Running + Send + Sync + 'static,
         Running: Future<Output = Result<Out, ToolFailure>> + Send + 'static,
     {
-        self.bodies.push((tool.contract().clone(), Body::new(body)));
+        self.bodies.push((tool.contract().clone(), JsonFunction::new(body)));
         self
     }
 
@@ -181,11 +181,12 @@ impl DriverBuilder {
     pub fn define(self) -> Result<DriverHandle, DefineError> {
         self.check_bodies()?;
         let file = format!("code:driver:{}", self.id);
-        let defined =
-            read_written(Kind::Driver, &file, self.manifest(), |reading| match reading.manifest {
-                Some(Manifest::Driver(driver)) => Some(driver),
+        let defined = read_written(ManifestKind::Driver, &file, self.manifest(), |reading| {
+            match reading.manifest {
+                Some(ParsedManifest::Driver(driver)) => Some(driver),
                 _ => None,
-            })?;
+            }
+        })?;
         if let Some(code) = self.code {
             return Ok(DriverHandle { defined, code });
         }
@@ -213,7 +214,7 @@ impl DriverBuilder {
         }
     }
 
-    fn tools(&self) -> impl Iterator<Item = &Arc<haft_contract::Tool>> {
+    fn tools(&self) -> impl Iterator<Item = &Arc<haft_contract::ToolManifest>> {
         self.bodies.iter().map(|(tool, _)| tool).chain(&self.served)
     }
 
@@ -230,7 +231,7 @@ impl DriverBuilder {
         );
         manifest.put("version", Some(self.version.clone().unwrap_or_else(|| "1.0.0".into())));
         manifest.put("kind", Some("builtin"));
-        let entry = |tool: &Arc<haft_contract::Tool>| json!({ "tool": tool.key.id, "version": format!("^{}", tool.version) });
+        let entry = |tool: &Arc<haft_contract::ToolManifest>| json!({ "tool": tool.key.id, "version": format!("^{}", tool.version) });
         let entries: Vec<Value> = self.tools().map(entry).collect();
         manifest.put("implements", Some(entries));
         manifest.list("region", self.region.clone());
@@ -243,7 +244,7 @@ impl DriverBuilder {
 /// A driver that was defined in code, with its bodies.
 #[derive(Clone)]
 pub struct DriverHandle {
-    pub(crate) defined: Defined<haft_contract::Driver>,
+    pub(crate) defined: DefinedManifest<haft_contract::Driver>,
     code: Arc<dyn haft_driver::Driver>,
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{DefineError, Defined, ToolDefinition, schema};
+use super::{DefineError, DefinedManifest, ToolDefinition, schema};
 
 /// Where a typed contract begins: what goes in, what comes out, and what the host adds.
 ///
@@ -182,17 +182,17 @@ impl<In, Out, Ctx> ToolBuilder<In, Out, Ctx> {
 
 /// A contract that was defined in code, with the types of its schemas.
 pub struct ToolHandle<In, Out, Ctx = Value> {
-    pub(crate) defined: Defined<haft_contract::Tool>,
+    pub(crate) defined: DefinedManifest<haft_contract::ToolManifest>,
     types: PhantomData<Types<In, Out, Ctx>>,
 }
 
 impl<In, Out, Ctx> ToolHandle<In, Out, Ctx> {
-    pub(super) fn new(defined: Defined<haft_contract::Tool>) -> Self {
+    pub(super) fn new(defined: DefinedManifest<haft_contract::ToolManifest>) -> Self {
         ToolHandle { defined, types: PhantomData }
     }
 
     /// The contract, as a TOOL.md would have given it.
-    pub fn contract(&self) -> &Arc<haft_contract::Tool> {
+    pub fn contract(&self) -> &Arc<haft_contract::ToolManifest> {
         &self.defined.value
     }
 

@@ -4,26 +4,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_catalog::Entry;
+use haft_catalog::CatalogEntry;
 use haft_contract::Contract;
 use haft_driver::Driver;
 use haft_drivers::mcp::Witness;
-use haft_drivers::{Cli, Http, Mcp, Place, Sdk};
+use haft_drivers::{Cli, Http, Mcp, Sdk, WorkingFolder};
 use haft_model::{DriverId, DriverKind, Timestamp};
 
-use super::{Given, hooks};
+use super::{HostParts, hooks};
 use crate::Workspace;
 use crate::workspace::upstream;
 
 /// The drivers that some contract is served by and that a manifest describes whole.
-pub(super) struct Declared {
-    place: Place,
+pub(super) struct DeclaredDrivers {
+    place: WorkingFolder,
     witness: Witness,
-    made: HashMap<DriverId, Made>,
+    made: HashMap<DriverId, BuiltDriver>,
 }
 
 /// A driver, what it was made of, and itself.
-struct Made {
+struct BuiltDriver {
     of: Serving,
     driver: Arc<dyn Driver>,
 }
@@ -35,13 +35,17 @@ struct Serving {
     serves: Vec<(Arc<Contract>, usize)>,
 }
 
-impl Declared {
+impl DeclaredDrivers {
     /// The drivers of a workspace. Those of an earlier one that are made of the same are taken over.
-    pub(super) fn of(workspace: &Workspace, given: &Given, earlier: Option<&Declared>) -> Declared {
+    pub(super) fn of(
+        workspace: &Workspace,
+        given: &HostParts,
+        earlier: Option<&DeclaredDrivers>,
+    ) -> DeclaredDrivers {
         let place = hooks::place(workspace, given);
         // Another place is another sandbox, or another secret to keep from programs.
         let earlier = earlier.filter(|earlier| earlier.place.is(&place));
-        let mut declared = Declared {
+        let mut declared = DeclaredDrivers {
             place: earlier.map_or(place, |earlier| earlier.place.clone()),
             witness: earlier.map_or_else(
                 || upstream::witness(workspace.root()),
@@ -55,13 +59,13 @@ impl Declared {
                 Some(before) => Some(before.driver.clone()),
                 None => declared.make(of.clone(), given),
             };
-            declared.made.extend(driver.map(|driver| (id, Made { of, driver })));
+            declared.made.extend(driver.map(|driver| (id, BuiltDriver { of, driver })));
         }
         declared
     }
 
     /// Where their programs run.
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &WorkingFolder {
         &self.place
     }
 
@@ -75,10 +79,10 @@ impl Declared {
     fn make(
         &self,
         Serving { manifest, serves }: Serving,
-        given: &Given,
+        given: &HostParts,
     ) -> Option<Arc<dyn Driver>> {
         let (kind, place) = (manifest.kind, self.place.clone());
-        let read = move || haft_drivers::Declared {
+        let read = move || haft_drivers::DeclaredEntries {
             manifest: manifest.raw(),
             serves: serves
                 .iter()
@@ -105,7 +109,7 @@ impl Declared {
 
 /// What each driver serves, in the order of contracts. One that no call may go by is not made, so that
 /// nothing else reaches its programs and backends either.
-fn serving<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>) -> HashMap<DriverId, Serving> {
+fn serving<'a>(entries: impl Iterator<Item = &'a Arc<CatalogEntry>>) -> HashMap<DriverId, Serving> {
     let mut found: HashMap<DriverId, Serving> = HashMap::new();
     for entry in entries {
         for binding in entry.callable() {

@@ -14,7 +14,7 @@ use super::Host;
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Examined {
+pub struct DoctorFinding {
     /// What, such as `store` or `driver shop-http`.
     pub what: String,
     /// How it is.
@@ -50,22 +50,22 @@ impl Degree {
     }
 }
 
-impl Examined {
+impl DoctorFinding {
     /// Something that is so.
-    pub fn new(what: impl Into<String>, degree: Degree, says: impl Into<String>) -> Examined {
-        Examined { what: what.into(), degree, says: says.into(), mend: None }
+    pub fn new(what: impl Into<String>, degree: Degree, says: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { what: what.into(), degree, says: says.into(), mend: None }
     }
 
     /// The same with the command that mends it.
-    pub fn mended_by(self, command: impl Into<String>) -> Examined {
-        Examined { mend: Some(command.into()), ..self }
+    pub fn mended_by(self, command: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { mend: Some(command.into()), ..self }
     }
 }
 
 impl Host {
     /// Looks at everything that calls of an actor depend on. Programs are asked for their versions
     /// and backends whether they work; nothing is changed but what is on record of both.
-    pub async fn examine(&self, actor: &Actor) -> Vec<Examined> {
+    pub async fn examine(&self, actor: &Actor) -> Vec<DoctorFinding> {
         let mut found = self.manifests();
         found.extend(self.store_examined().await);
         found.extend(self.remembered_store_examined());
@@ -81,7 +81,7 @@ impl Host {
     }
 
     /// The manifests, and which of them the lock does not know as they are.
-    fn manifests(&self) -> Vec<Examined> {
+    fn manifests(&self) -> Vec<DoctorFinding> {
         let workspace = self.workspace();
         let count = |severity| {
             let all = workspace.diagnostics().iter();
@@ -93,11 +93,13 @@ impl Host {
         let manifests = match (errors, warnings) {
             _ if read == 0 => {
                 let words = "there are no manifests, so only what comes with Haft can be called";
-                Examined::new("workspace", Degree::Note, words).mended_by("haft init")
+                DoctorFinding::new("workspace", Degree::Note, words).mended_by("haft init")
             }
-            (0, 0) => Examined::new("workspace", Degree::Fine, words),
-            (0, _) => Examined::new("workspace", Degree::Note, words).mended_by("haft check"),
-            (_, _) => Examined::new("workspace", Degree::Broken, words).mended_by("haft check"),
+            (0, 0) => DoctorFinding::new("workspace", Degree::Fine, words),
+            (0, _) => DoctorFinding::new("workspace", Degree::Note, words).mended_by("haft check"),
+            (_, _) => {
+                DoctorFinding::new("workspace", Degree::Broken, words).mended_by("haft check")
+            }
         };
         let today = utc_day(Timestamp::now());
         let blocked = workspace.snapshot().entries().filter_map(|entry| {
@@ -106,7 +108,7 @@ impl Host {
             let key = entry.contract.key();
             let words = block.message;
             accept.then(|| {
-                Examined::new("lock", Degree::Warning, words)
+                DoctorFinding::new("lock", Degree::Warning, words)
                     .mended_by(format!("haft accept {key}"))
             })
         });

@@ -7,15 +7,19 @@ use std::time::Duration;
 
 use haft_contract::settings::{Hook as Wished, HookEvent, HookTarget, Sandbox};
 use haft_driver::Hook;
-use haft_drivers::{Concern, HttpHook, Keeper, Place, Post, ProgramHook};
+use haft_drivers::{Concern, HttpHook, Keeper, Post, ProgramHook, WorkingFolder};
 use haft_model::{Glob, HookPoint, Plan, Timestamp, ToolKey};
 use haft_sandbox::{Launcher, Walls};
 
-use super::{Given, vault};
+use super::{HostParts, vault};
 use crate::Workspace;
 
 /// Every hook of the workspace, in the order of the file.
-pub(super) fn of(workspace: &Workspace, given: &Given, vault: &Arc<Keeper>) -> Vec<Arc<dyn Hook>> {
+pub(super) fn of(
+    workspace: &Workspace,
+    given: &HostParts,
+    vault: &Arc<Keeper>,
+) -> Vec<Arc<dyn Hook>> {
     let aliases = Arc::new(aliases(workspace));
     let place = place(workspace, given);
     let hooks = workspace.settings().hooks.iter();
@@ -25,7 +29,7 @@ pub(super) fn of(workspace: &Workspace, given: &Given, vault: &Arc<Keeper>) -> V
 fn hook(
     wished: &Wished,
     aliases: &Arc<HashMap<ToolKey, Vec<String>>>,
-    place: &Place,
+    place: &WorkingFolder,
     vault: &Arc<Keeper>,
 ) -> Arc<dyn Hook> {
     let post = Post {
@@ -47,7 +51,7 @@ fn hook(
 }
 
 /// What a hook is called; one that runs unconfined says so wherever it is named.
-fn name(wished: &Wished, place: &Place) -> String {
+fn name(wished: &Wished, place: &WorkingFolder) -> String {
     match (&wished.target, &place.walls) {
         (HookTarget::Run(command), Walls::Off) => format!("{} (unconfined)", command.join(" ")),
         (HookTarget::Run(command), Walls::By(_) | Walls::Bubblewrap(..) | Walls::Missing) => {
@@ -87,7 +91,7 @@ fn aliases(workspace: &Workspace) -> HashMap<ToolKey, Vec<String>> {
 }
 
 /// Where programs run: in the workspace, without what Haft keeps for itself.
-pub(super) fn place(workspace: &Workspace, given: &Given) -> Place {
+pub(super) fn place(workspace: &Workspace, given: &HostParts) -> WorkingFolder {
     let own = || given.launcher.clone().or_else(Launcher::own);
     let walls = match workspace.settings().workspace.sandbox {
         Sandbox::On => Walls::here(own()),
@@ -99,7 +103,7 @@ pub(super) fn place(workspace: &Workspace, given: &Given) -> Place {
     let inside =
         |path: PathBuf| path.strip_prefix(workspace.root()).map_or(path.clone(), Into::into);
     let hidden = hidden.into_iter().map(inside).collect();
-    Place {
+    WorkingFolder {
         root: workspace.root().to_owned(),
         hidden,
         programs: workspace.executed_files().into_iter().map(PathBuf::from).collect(),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use haft_catalog::AuthState;
 use haft_contract::{AuthFile, Driver, Flow, beside, did_you_mean};
 use haft_drivers::{
-    Attend, AuthBlock, Callback, Device, Keeper, Login, LoginBlock, Logins, Program, Service, Step,
-    Tell, Token, mcp,
+    Attend, AuthBlock, Callback, Device, Keeper, LoginBlock, LoginRecord, Logins, Program, Service,
+    Step, Tell, Token, mcp,
 };
 use haft_model::{Actor, ActorId, Code, DriverId, Secret, SecretKind, Stop, Timestamp};
 use haft_runtime::may_change;
@@ -41,7 +41,7 @@ pub struct Attending<'a> {
 }
 
 /// What a login leaves behind.
-enum Outcome {
+enum LoginOutcome {
     /// A token, for the vault.
     Token(Secret),
     /// Nothing that Haft keeps: the program has it.
@@ -90,8 +90,8 @@ impl Host {
             before: self.reached(driver, holder)?,
         };
         let token = match under.carried_out(person).await? {
-            Outcome::Token(token) => Some((under.slug()?, token)),
-            Outcome::Elsewhere => None,
+            LoginOutcome::Token(token) => Some((under.slug()?, token)),
+            LoginOutcome::Elsewhere => None,
         };
         self.keep_login(driver, by, holder, token).await
     }
@@ -113,7 +113,7 @@ impl Host {
             None => None,
         };
         let whose = holder.map(|holder| holder.as_str().to_owned());
-        self.logged_in(Login {
+        self.logged_in(LoginRecord {
             driver: driver.to_owned(),
             actor: whose,
             since: Timestamp::now(),
@@ -147,7 +147,7 @@ impl Host {
         Ok(found.map(|login| [login.scopes, login.lacked].concat()).unwrap_or_default())
     }
 
-    fn logged_in(&self, login: Login) -> Result<(), Stop> {
+    fn logged_in(&self, login: LoginRecord) -> Result<(), Stop> {
         self.logins().put(login).map_err(unreadable)
     }
 
@@ -157,7 +157,7 @@ impl Host {
 }
 
 impl Under<'_> {
-    async fn carried_out(&self, person: Option<Attending<'_>>) -> Result<Outcome, Stop> {
+    async fn carried_out(&self, person: Option<Attending<'_>>) -> Result<LoginOutcome, Stop> {
         if let Some(auth) = self.auth_file() {
             let person = person.ok_or_else(|| self.nobody())?;
             return self.by_service(&auth, person).await;
@@ -168,7 +168,7 @@ impl Under<'_> {
                 let person = person.ok_or_else(|| self.nobody())?;
                 (person.tell)(Step::Open { url: callback.page(url) });
                 let token = callback.visited(PATIENCE).await?;
-                self.complete(token.map_or(Outcome::Elsewhere, Outcome::Token)).await
+                self.complete(token.map_or(LoginOutcome::Elsewhere, LoginOutcome::Token)).await
             }
             Some(LoginBlock { url: Some(url), .. }) => {
                 let person = person.ok_or_else(|| self.nobody())?;
@@ -199,21 +199,21 @@ impl Under<'_> {
     }
 
     /// What came of a command that logs in.
-    async fn ran(&self, command: &str, code: i32) -> Result<Outcome, Stop> {
+    async fn ran(&self, command: &str, code: i32) -> Result<LoginOutcome, Stop> {
         match code {
-            0 => self.complete(Outcome::Elsewhere).await,
+            0 => self.complete(LoginOutcome::Elsewhere).await,
             code => Err(self.failed(&format!("`{command}` ended with code {code}"))),
         }
     }
 
     /// The way that an MCP server elsewhere tells by itself.
-    async fn by_server(&self, person: Attending<'_>) -> Result<Outcome, Stop> {
+    async fn by_server(&self, person: Attending<'_>) -> Result<LoginOutcome, Stop> {
         self.renewable(&self.slug()?)?;
         let (guard, clock) = (&self.keeper.guard, self.keeper.clock);
         let before =
             mcp::Before { client_secret: self.client_secret().await?, scopes: self.before.clone() };
         let token = mcp::log_in(&self.manifest, before, guard, clock, person.tell, PATIENCE);
-        Ok(Outcome::Token(token.await?.written()))
+        Ok(LoginOutcome::Token(token.await?.written()))
     }
 
     /// What proves who we are to whoever gives out logins, where the driver names a secret for it.
@@ -240,13 +240,17 @@ impl Under<'_> {
     }
 
     /// The way that an AUTH.md describes.
-    async fn by_service(&self, auth: &AuthFile, person: Attending<'_>) -> Result<Outcome, Stop> {
+    async fn by_service(
+        &self,
+        auth: &AuthFile,
+        person: Attending<'_>,
+    ) -> Result<LoginOutcome, Stop> {
         // Nobody goes through a login whose token has no place.
         let slug = self.slug()?;
         match &auth.flow {
             Flow::Token => {
                 let asked = (person.ask)(&format!("token of {}: ", auth.id))?;
-                asked.map(Outcome::Token).ok_or_else(|| {
+                asked.map(LoginOutcome::Token).ok_or_else(|| {
                     Stop::new(Code::CanceledCaller, "nothing was typed, so nobody was logged in")
                         .because(json!({ "login": "user_cancelled" }))
                 })
@@ -262,7 +266,7 @@ impl Under<'_> {
                 let service = Service { api_base, audience };
                 let (guard, clock) = (&self.keeper.guard, self.keeper.clock);
                 let token = device.log_in(&service, guard, clock, person.tell).await?;
-                Ok(Outcome::Token(token.written()))
+                Ok(LoginOutcome::Token(token.written()))
             }
             Flow::Service { .. } => {
                 let words = format!(
@@ -276,7 +280,7 @@ impl Under<'_> {
     }
 
     /// Waits until somebody is done elsewhere.
-    async fn awaited(&self, tell: Tell<'_>) -> Result<Outcome, Stop> {
+    async fn awaited(&self, tell: Tell<'_>) -> Result<LoginOutcome, Stop> {
         let login = self.block.login.as_ref();
         let Some(completes) = login.and_then(|login| login.completes_when.as_ref()) else {
             let words = "nobody can tell when this login is done";
@@ -288,14 +292,14 @@ impl Under<'_> {
             while !completes.holds(&self.program, &self.keeper.guard).await? {
                 tokio::time::sleep(LOOK).await;
             }
-            Ok(Outcome::Elsewhere)
+            Ok(LoginOutcome::Elsewhere)
         };
         let late = || Err(self.failed("nobody was logged in in time"));
         tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| late())
     }
 
     /// What came of a login that says of itself that it is done.
-    async fn complete(&self, outcome: Outcome) -> Result<Outcome, Stop> {
+    async fn complete(&self, outcome: LoginOutcome) -> Result<LoginOutcome, Stop> {
         let login = self.block.login.as_ref();
         match login.and_then(|login| login.completes_when.as_ref()) {
             Some(completes) if !completes.holds(&self.program, &self.keeper.guard).await? => {

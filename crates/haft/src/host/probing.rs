@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft_drivers::{Checkup, Declared, probe};
+use haft_drivers::{Checkup, DeclaredEntries, probe};
 use haft_model::{DriverId, Timestamp};
 use tokio::task::JoinSet;
 
@@ -18,7 +18,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 
 /// What a look at the backend of one driver showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Probed {
+pub struct ProbeResult {
     /// The driver.
     pub driver: DriverId,
     /// What was seen.
@@ -28,7 +28,7 @@ pub struct Probed {
 impl Host {
     /// Looks at every backend whose driver says how, and puts on record what it saw. One whose last
     /// look still holds is left alone unless `anew`. Calls do not wait for it.
-    pub async fn probe(&self, anew: bool) -> Result<Vec<Probed>, Error> {
+    pub async fn probe(&self, anew: bool) -> Result<Vec<ProbeResult>, Error> {
         let (workspace, watch) = (self.workspace(), self.watch());
         let place = hooks::place(&workspace, &self.given);
         let now = Timestamp::now();
@@ -44,11 +44,11 @@ impl Host {
             while looks.len() < AT_ONCE
                 && let Some(driver) = due.next()
             {
-                let declared = Declared { manifest: driver.raw(), serves: Vec::new() };
+                let declared = DeclaredEntries { manifest: driver.raw(), serves: Vec::new() };
                 let (driver, place) = (driver.id.clone(), place.clone());
                 looks.spawn(async move {
                     let checkup = probe(&declared, &place, Timestamp::now()).await?;
-                    Some(Probed { driver, checkup })
+                    Some(ProbeResult { driver, checkup })
                 });
             }
             let Some(looked) = looks.join_next().await else { break };

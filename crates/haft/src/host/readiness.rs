@@ -1,11 +1,11 @@
 //! Where the login of a driver stands for one actor.
 
 use haft_catalog::AuthState;
-use haft_drivers::{AuthBlock, Login};
+use haft_drivers::{AuthBlock, LoginRecord};
 
 /// What is known of a login.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Known<'a> {
+pub(super) struct LoginState<'a> {
     /// What the driver declares.
     pub(super) block: Option<&'a AuthBlock>,
     /// Of each secret that the driver puts into requests, whether there is a value.
@@ -15,12 +15,12 @@ pub(super) struct Known<'a> {
     /// Whether the program of the driver keeps a login in a file of its own.
     pub(super) kept: bool,
     /// The login on record.
-    pub(super) login: Option<&'a Login>,
+    pub(super) login: Option<&'a LoginRecord>,
 }
 
 /// Where a login stands. A driver whose secrets are all there is logged in; one that uses none is
 /// where somebody logged in, or where any of its variables has a value.
-pub(super) fn stands(known: Known<'_>) -> AuthState {
+pub(super) fn stands(known: LoginState<'_>) -> AuthState {
     let Some(block) = known.block else { return AuthState::NotRequired };
     if known.login.is_some_and(|login| login.expired) {
         return AuthState::Expired;
@@ -45,7 +45,7 @@ mod tests {
     fn check(auth: Value, used: &str, variables: &str, login: Option<bool>, expected: AuthState) {
         let block = AuthBlock::of(&json!({ "auth": auth }));
         let flags = |text: &str| text.chars().map(|letter| letter == 'y').collect::<Vec<_>>();
-        let login = login.map(|expired| Login {
+        let login = login.map(|expired| LoginRecord {
             driver: "bank".to_owned(),
             actor: None,
             since: Timestamp::UNIX_EPOCH,
@@ -53,7 +53,7 @@ mod tests {
             scopes: Vec::new(),
             lacked: Vec::new(),
         });
-        let known = Known {
+        let known = LoginState {
             block: block.as_ref(),
             used: &flags(used),
             variables: &flags(variables),

@@ -13,7 +13,7 @@ use crate::{Error, Workspace};
 
 /// What became of files that changed.
 #[derive(Debug)]
-pub enum Refreshed {
+pub enum ReloadOutcome {
     /// They say what they said.
     Same,
     /// What they say now holds from here on.
@@ -33,12 +33,12 @@ impl Host {
     /// Reads the workspace again, and goes by it from here on as far as nothing is wrong with it that
     /// was not wrong before, and what governs is no looser than before unless people accepted it.
     /// Whatever is in force, the notices say what is wrong with the files.
-    pub fn refresh(&self) -> Result<Refreshed, Error> {
+    pub fn refresh(&self) -> Result<ReloadOutcome, Error> {
         let now = self.workspace();
         let next = now.reload()?;
         if next.says_the_same(&now) {
             self.tell(&now);
-            return Ok(Refreshed::Same);
+            return Ok(ReloadOutcome::Same);
         }
         let new = new_errors(&now, &next);
         let notices = || -> Vec<Notice> { new.iter().map(|found| found.notice()).collect() };
@@ -46,31 +46,31 @@ impl Host {
         if !looser.is_empty() && !next.governing_is_accepted() {
             let waiting: Vec<Notice> = looser.iter().map(waiting).collect();
             self.tell_also(&next, &waiting);
-            return Ok(Refreshed::Kept(notices().into_iter().chain(waiting).collect()));
+            return Ok(ReloadOutcome::Kept(notices().into_iter().chain(waiting).collect()));
         }
         if new.is_empty() {
             self.swap(next);
-            return Ok(Refreshed::Swapped);
+            return Ok(ReloadOutcome::Swapped);
         }
         if new.iter().any(|found| now.governs(&found.file) || next.governs(&found.file)) {
             self.tell(&next);
-            return Ok(Refreshed::Kept(notices()));
+            return Ok(ReloadOutcome::Kept(notices()));
         }
         if rules_differ(&now, &next) {
             let notices = notices();
             self.swap(next);
-            return Ok(Refreshed::Without(notices));
+            return Ok(ReloadOutcome::Without(notices));
         }
         let mixed = mixed(&now, &next, &new)?;
         Ok(match mixed.filter(|mixed| !mixed.says_the_same(&now)) {
             Some(mixed) => {
                 self.swap(mixed);
                 self.tell(&next);
-                Refreshed::Partly(notices())
+                ReloadOutcome::Partly(notices())
             }
             None => {
                 self.tell(&next);
-                Refreshed::Kept(notices())
+                ReloadOutcome::Kept(notices())
             }
         })
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use haft_contract::did_you_mean;
-use haft_drivers::{Keeper, Listed, Per, SHORTEST_SECRET};
+use haft_drivers::{Keeper, ListedSecret, Per, SHORTEST_SECRET};
 use haft_ledger::{Draft, Wait};
 use haft_model::{
     Actor, ActorId, Code, Event, Fact, Grantee, Note, Role, Secret, Stop, Timestamp, is_user,
@@ -40,7 +40,7 @@ impl Host {
         let mut uses = Uses::of(&workspace, &keeper);
         let users =
             |found: Option<BTreeSet<String>>| found.unwrap_or_default().into_iter().collect();
-        let mut state = |listed: &Listed| {
+        let mut state = |listed: &ListedSecret| {
             let mine = || holders.iter().filter(|holder| holder.slug == listed.slug);
             let own = mine().filter_map(|one| Some((one.holder.clone()?, one.since)));
             SecretState {
@@ -115,7 +115,7 @@ impl Host {
         by: &Actor,
         name: &str,
         holder: Option<&ActorId>,
-    ) -> Result<(Keeper, Listed), Stop> {
+    ) -> Result<(Keeper, ListedSecret), Stop> {
         let keeper = vault::keeper(&self.workspace(), &self.given);
         let Ok(listed) = keeper.listed(name) else {
             let slugs = keeper.inventory.iter().map(|listed| listed.slug.as_str());
@@ -155,7 +155,7 @@ impl Host {
 
 /// Whether somebody may change a value: a person who runs the workspace, whom the entry names, or
 /// whose own it is. An agent never may, nor an auditor.
-fn may_change(by: &Actor, listed: &Listed, holder: Option<&ActorId>) -> bool {
+fn may_change(by: &Actor, listed: &ListedSecret, holder: Option<&ActorId>) -> bool {
     let named = |grantee: &Grantee| match grantee {
         Grantee::Role(role) => by.holds(role),
         Grantee::User(name) => is_user(&by.id, name),
@@ -167,7 +167,7 @@ fn may_change(by: &Actor, listed: &Listed, holder: Option<&ActorId>) -> bool {
 }
 
 /// A value that is each actor's own is somebody's.
-fn named_for(listed: &Listed, holder: Option<&ActorId>) -> Result<(), Stop> {
+fn named_for(listed: &ListedSecret, holder: Option<&ActorId>) -> Result<(), Stop> {
     match (listed.per, holder) {
         (Per::Actor, None) => {
             let slug = &listed.slug;

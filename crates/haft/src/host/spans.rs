@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Host;
 use crate::Error;
-use crate::readiness::Kept;
+use crate::readiness::JsonFile;
 
 /// What became of the spans of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ impl Host {
         self.spans_file().read()
     }
 
-    fn spans_file(&self) -> Kept {
-        Kept::new(self.workspace().root().join(".haft/telemetry.json"))
+    fn spans_file(&self) -> JsonFile {
+        JsonFile::new(self.workspace().root().join(".haft/telemetry.json"))
     }
 }

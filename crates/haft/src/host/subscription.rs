@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_ledger::{Entry, Store};
+use haft_ledger::{LedgerEntry, Store};
 
 use crate::Error;
 
@@ -15,7 +15,7 @@ const AT_ONCE: usize = 256;
 pub struct Subscription {
     store: Arc<dyn Store>,
     after: Option<u64>,
-    ready: VecDeque<Entry>,
+    ready: VecDeque<LedgerEntry>,
 }
 
 impl Subscription {
@@ -24,7 +24,7 @@ impl Subscription {
     }
 
     /// The next entry, if one comes within a time.
-    pub async fn next(&mut self, within: Duration) -> Result<Option<Entry>, Error> {
+    pub async fn next(&mut self, within: Duration) -> Result<Option<LedgerEntry>, Error> {
         if self.ready.is_empty() {
             self.fetch().await?;
         }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use haft_contract::{Exposure, SecretEntry};
-use haft_drivers::{Keeper, KeyPlace, Listed, Named, Per, Strongbox, mcp};
+use haft_drivers::{Keeper, KeyPlace, ListedSecret, Per, SecretVariable, Strongbox, mcp};
 use haft_model::{DriverKind, Secret, Timestamp};
 use haft_sandbox::AddressGuard;
 use serde_json::Value;
 
-use super::Given;
+use super::HostParts;
 use crate::Workspace;
 
 /// The file of values, beside everything else that Haft keeps.
@@ -19,7 +19,7 @@ const FILE: &str = ".haft/secrets.sealed";
 const KEY_VARIABLE: &str = "HAFT_SECRETS_KEY";
 
 /// Opens what a workspace lists.
-pub(super) fn keeper(workspace: &Workspace, given: &Given) -> Keeper {
+pub(super) fn keeper(workspace: &Workspace, given: &HostParts) -> Keeper {
     Keeper {
         inventory: inventory(workspace),
         strongbox: Strongbox::new(workspace.root().join(FILE), key_place(given)),
@@ -30,7 +30,7 @@ pub(super) fn keeper(workspace: &Workspace, given: &Given) -> Keeper {
 }
 
 /// Where the key lies: where the program says, in the environment, or among the person's settings.
-pub(super) fn key_place(given: &Given) -> KeyPlace {
+pub(super) fn key_place(given: &HostParts) -> KeyPlace {
     if let Some(file) = &given.secrets_key {
         return KeyPlace { given: None, file: Some(file.clone()) };
     }
@@ -66,15 +66,15 @@ pub(super) fn variables(workspace: &Workspace) -> BTreeSet<String> {
 }
 
 /// The merged inventory; of two entries with one slug the first file by name has it.
-fn inventory(workspace: &Workspace) -> Vec<Listed> {
+fn inventory(workspace: &Workspace) -> Vec<ListedSecret> {
     let mut seen = BTreeSet::new();
     let files = workspace.rulebook().secrets.iter();
     let entries = files.flat_map(|file| &file.secrets);
     entries.filter(|entry| seen.insert(entry.slug.clone())).map(listed).collect()
 }
 
-fn listed(entry: &SecretEntry) -> Listed {
-    Listed {
+fn listed(entry: &SecretEntry) -> ListedSecret {
+    ListedSecret {
         slug: entry.slug.to_string(),
         kind: entry.kind,
         bind: entry.bind.clone(),
@@ -86,10 +86,10 @@ fn listed(entry: &SecretEntry) -> Listed {
 }
 
 /// The variables that an entry goes by: those of its exposures, and those of `metadata.bindings.env`.
-fn names(entry: &SecretEntry) -> Vec<Named> {
+fn names(entry: &SecretEntry) -> Vec<SecretVariable> {
     let exposed = entry.exposures.iter().filter_map(|exposure| match exposure {
         Exposure::Env { name, field } => {
-            Some(Named { name: name.clone(), field: Some(field.clone()) })
+            Some(SecretVariable { name: name.clone(), field: Some(field.clone()) })
         }
         Exposure::File { .. } | Exposure::EgressSubstitute { .. } => None,
     });
@@ -98,7 +98,7 @@ fn names(entry: &SecretEntry) -> Vec<Named> {
         Some(Value::String(name)) => vec![name.as_str()],
         Some(_) | None => Vec::new(),
     };
-    let bound = bound.into_iter().map(|name| Named { name: name.to_owned(), field: None });
+    let bound = bound.into_iter().map(|name| SecretVariable { name: name.to_owned(), field: None });
     exposed.chain(bound).collect()
 }
 
@@ -113,7 +113,7 @@ fn per(metadata: &Value) -> Per {
 
 /// Where tokens may be renewed: in public, and at the services of one's own that an AUTH.md, or the
 /// driver of an MCP server, names.
-pub(super) fn guard(workspace: &Workspace, given: &Given) -> AddressGuard {
+pub(super) fn guard(workspace: &Workspace, given: &HostParts) -> AddressGuard {
     let named = workspace.rulebook().auth.iter().filter_map(|auth| {
         let url = AddressGuard::named(&auth.api_base).ok()?;
         Some((url.host().to_owned(), url.port()))
@@ -126,7 +126,7 @@ pub(super) fn guard(workspace: &Workspace, given: &Given) -> AddressGuard {
 }
 
 /// What no program may see, wherever else it may look: the key, also one that is made later.
-pub(super) fn hidden(given: &Given) -> Option<PathBuf> {
+pub(super) fn hidden(given: &HostParts) -> Option<PathBuf> {
     let file = key_place(given).file?;
     match given.secrets_key {
         Some(_) => Some(file),

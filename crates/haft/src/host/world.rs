@@ -12,9 +12,9 @@ use haft_model::{Actor, CallRate, DriverId, Glob, Notice, Timestamp};
 use haft_policy::Rulebook;
 use haft_runtime::{People, Rate, World};
 
-use super::declared::Declared;
-use super::lookout::{Sources, Watch};
-use super::{Given, hooks, vault};
+use super::declared::DeclaredDrivers;
+use super::driver_readiness::{Sources, Watch};
+use super::{HostParts, hooks, vault};
 use crate::builtin::UPSTREAM_DRIVER;
 use crate::{BUILTIN_DRIVER, Workspace};
 
@@ -39,8 +39,8 @@ fn surface(written: &SurfaceSettings) -> Surface {
 /// The world, and who knows how its drivers are.
 pub(super) fn build(
     workspace: &Workspace,
-    given: &Given,
-    declared: &Declared,
+    given: &HostParts,
+    declared: &DeclaredDrivers,
 ) -> (World, Arc<Watch>) {
     let settings = workspace.settings();
     let surfaces = settings.surfaces.iter().map(surface);
@@ -88,8 +88,8 @@ pub(super) fn notices(workspace: &Workspace) -> Arc<[Notice]> {
 
 fn drivers(
     workspace: &Workspace,
-    given: &Given,
-    declared: &Declared,
+    given: &HostParts,
+    declared: &DeclaredDrivers,
 ) -> HashMap<DriverId, Arc<dyn Driver>> {
     let builtin =
         Builtin::new(workspace.root().to_owned(), given.addresses.clone(), Timestamp::now)

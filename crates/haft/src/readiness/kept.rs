@@ -13,13 +13,13 @@ use crate::Error;
 
 /// One JSON file, written whole, by one writer at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct JsonFile {
     path: PathBuf,
 }
 
-impl Kept {
-    pub(crate) fn new(path: PathBuf) -> Kept {
-        Kept { path }
+impl JsonFile {
+    pub(crate) fn new(path: PathBuf) -> JsonFile {
+        JsonFile { path }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn of_many_who_change_it_at_once_nobody_loses_anything() {
         let folder = Folder::new();
-        let kept = Kept::new(folder.path().join(".haft/it.json"));
+        let kept = JsonFile::new(folder.path().join(".haft/it.json"));
         std::thread::scope(|scope| {
             for writer in 0..8_u32 {
                 let kept = &kept;

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use haft_catalog::Parts;
-use haft_contract::{Driver, Finding, Implements, Kind, Tool, rules};
+use haft_contract::{Driver, Finding, Implements, ManifestKind, ToolManifest, rules};
 use haft_model::{Digest, DriverKind, ToolKey};
 
 use crate::define::{Definitions, DriverHandle};
-use crate::files::Known;
+use crate::files::CachedManifest;
 use crate::{BUILTIN_DRIVER, builtin};
 
 /// Adds what the program defines. A file of the same id wins, and says so where it says something
@@ -16,7 +16,7 @@ use crate::{BUILTIN_DRIVER, builtin};
 pub(super) fn add_defined(
     parts: &mut Parts,
     definitions: &Definitions,
-    known: &HashMap<String, Known>,
+    known: &HashMap<String, CachedManifest>,
     findings: &mut Vec<Finding>,
 ) -> Vec<DriverHandle> {
     for defined in definitions.tools.iter().map(|defined| &defined.value) {
@@ -56,9 +56,9 @@ pub(super) fn add_defined(
 }
 
 /// Whether there is a driver's file of an id that cannot be used.
-fn is_broken(known: &HashMap<String, Known>, id: &str) -> bool {
+fn is_broken(known: &HashMap<String, CachedManifest>, id: &str) -> bool {
     known.iter().any(|(file, known)| {
-        matches!(Kind::of(file), Some(Kind::Driver | Kind::Cli))
+        matches!(ManifestKind::of(file), Some(ManifestKind::Driver | ManifestKind::Cli))
             && known.reading.manifest.is_none()
             && known.reading.id.as_deref() == Some(id)
     })
@@ -76,7 +76,7 @@ fn conflict(file: &Arc<str>, place: &str, fields: &[&str]) -> Option<Finding> {
 }
 
 /// The fields in which a contract of a file and one of code differ.
-fn told_apart(file: &Tool, code: &Tool) -> Vec<&'static str> {
+fn told_apart(file: &ToolManifest, code: &ToolManifest) -> Vec<&'static str> {
     let fields = [
         ("version", file.version != code.version),
         ("description", file.description != code.description),
@@ -112,10 +112,10 @@ fn differences(file: &Driver, code: &Driver) -> Vec<&'static str> {
 pub(super) fn add_builtin(parts: &mut Parts) {
     let own: HashSet<ToolKey> = parts.tools.iter().map(|tool| tool.key.clone()).collect();
     // One that its author got wrong may be stricter than ours, which must not take its place.
-    let free = |tool: &&Arc<Tool>| {
+    let free = |tool: &&Arc<ToolManifest>| {
         !own.contains(&tool.key) && !parts.unusable.contains_key(tool.key.id.as_str())
     };
-    let tools: Vec<Arc<Tool>> = builtin::tools().filter(free).cloned().collect();
+    let tools: Vec<Arc<ToolManifest>> = builtin::tools().filter(free).cloned().collect();
     if let Some(driver) = builtin::driver() {
         // Its id is taken before any file can take it.
         parts.given_drivers.insert(driver.id.clone());
@@ -142,7 +142,11 @@ pub(super) fn add_upstream(parts: &mut Parts, definitions: &Definitions) {
 
 /// The builtin driver with the entries that hold here: those for builtin contracts, and those for
 /// contracts of the workspace that ask for it by name. Others of the same id may mean something else.
-fn serving(driver: &Arc<Driver>, builtin: &[Arc<Tool>], own: &[Arc<Tool>]) -> Arc<Driver> {
+fn serving(
+    driver: &Arc<Driver>,
+    builtin: &[Arc<ToolManifest>],
+    own: &[Arc<ToolManifest>],
+) -> Arc<Driver> {
     let holds = |entry: &Implements| {
         let mut meant = own.iter().filter(|tool| {
             tool.key.id.as_str() == entry.tool && entry.range.contains(&tool.version)

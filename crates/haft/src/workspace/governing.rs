@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use haft_contract::{
-    Diagnostic, Finding, Governing, Kind, Lock, Loosening, Manifest, Syntax, loosened, rules,
-    settings,
+    Diagnostic, Finding, Governing, Lock, Loosening, ManifestKind, ParsedManifest, Syntax,
+    loosened, rules, settings,
 };
 use haft_model::Digest;
 
@@ -39,17 +39,17 @@ impl Workspace {
     /// drivers and the lock, which is held against each contract, whichever is in force.
     pub(crate) fn governs(&self, file: &str) -> bool {
         let manifest = self.reading(file).and_then(|reading| reading.manifest.as_ref());
-        match Kind::of(file) {
-            Some(Kind::Tool | Kind::Driver | Kind::Cli) => false,
-            Some(Kind::Json) => matches!(manifest, Some(Manifest::Interface(_))),
+        match ManifestKind::of(file) {
+            Some(ManifestKind::Tool | ManifestKind::Driver | ManifestKind::Cli) => false,
+            Some(ManifestKind::Json) => matches!(manifest, Some(ParsedManifest::Interface(_))),
             Some(
-                Kind::Action
-                | Kind::Policy
-                | Kind::Governance
-                | Kind::Secrets
-                | Kind::Auth
-                | Kind::Runner
-                | Kind::Sandbox,
+                ManifestKind::Action
+                | ManifestKind::Policy
+                | ManifestKind::Governance
+                | ManifestKind::Secrets
+                | ManifestKind::Auth
+                | ManifestKind::Runner
+                | ManifestKind::Sandbox,
             )
             | None => true,
         }
@@ -126,14 +126,14 @@ impl Workspace {
         };
         let other = files.iter().filter(|(file, digest)| accepted.get(*file) != Some(digest));
         let other = other.filter_map(|(file, _)| {
-            if Kind::of(file).is_none() && file != SETTINGS_FILE {
+            if ManifestKind::of(file).is_none() && file != SETTINGS_FILE {
                 let message =
                     format!("`{file}`, which a hook executes, is other than was accepted");
                 let settings = &self.settings.source;
                 return Some(finding(SETTINGS_FILE, &message).locate(settings, Syntax::Toml));
             }
             let (source, syntax) = match self.reading(file) {
-                Some(reading) => (&reading.source, Kind::of(file)?.syntax()),
+                Some(reading) => (&reading.source, ManifestKind::of(file)?.syntax()),
                 None => (&self.settings.source, Syntax::Toml),
             };
             Some(finding(file, "it is other than was accepted").locate(source, syntax))

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use haft_catalog::Entry;
+use haft_catalog::CatalogEntry;
 use haft_contract::Lock;
 use haft_model::ToolKey;
 
@@ -69,7 +69,7 @@ impl Workspace {
         }
         let mut lock = Lock::clone(&self.lock.value);
         let mut accepted = Vec::new();
-        let invalid = |entry: &Entry| {
+        let invalid = |entry: &CatalogEntry| {
             entry.block.as_ref().is_some_and(|block| block.reason == "contract_invalid")
         };
         for entry in self.snapshot().entries().filter(|entry| !invalid(entry)) {
@@ -89,7 +89,7 @@ impl Workspace {
 
 /// Whether the contract and every driver of it come with the program, so that there is nothing to
 /// accept.
-fn is_program_only(entry: &Entry) -> bool {
+fn is_program_only(entry: &CatalogEntry) -> bool {
     entry.is_given() && entry.bindings.iter().all(|binding| binding.given)
 }
 

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use haft_catalog::{Parts, RoutingPolicy, Snapshot};
 use haft_contract::settings::Settings;
 use haft_contract::{
-    Diagnostic, Driver, Finding, Interface, Kind, Lock, Manifest, Severity, Syntax, Tool,
-    agent_tool, beside, rules,
+    Diagnostic, Driver, Finding, Interface, Lock, ManifestKind, ParsedManifest, Severity, Syntax,
+    ToolManifest, agent_tool, beside, rules,
 };
 use rayon::prelude::*;
 
 use crate::define::{Definitions, DriverHandle};
-use crate::files::Known;
-use crate::workspace::{Broken, LoadOptions, given};
+use crate::files::CachedManifest;
+use crate::workspace::{BrokenContract, LoadOptions, given};
 
 /// What a workspace's files and its program come to.
-pub(super) struct Gathered {
+pub(super) struct WorkspaceParts {
     pub(super) parts: Parts,
     pub(super) findings: Vec<Finding>,
     /// The drivers whose code counts.
@@ -28,38 +28,38 @@ pub(super) struct Gathered {
 /// the same snapshot.
 pub(super) fn gather(
     root: &Path,
-    known: &HashMap<String, Known>,
+    known: &HashMap<String, CachedManifest>,
     lock: &Arc<Lock>,
     settings: &Settings,
     options: &LoadOptions,
-) -> Gathered {
+) -> WorkspaceParts {
     let mut parts = Parts { lock: lock.clone(), routing: routing(settings), ..Parts::default() };
     let mut findings = Vec::new();
     let mut interfaces = Vec::new();
-    let mut files: Vec<(&String, &Known)> = known.iter().collect();
+    let mut files: Vec<(&String, &CachedManifest)> = known.iter().collect();
     files.sort_by_key(|(file, _)| *file);
     for (file, known) in files {
         if let Some(broken) = broken(file, known) {
             parts.unusable.insert(broken.id, known.reading.source.file().clone());
         }
         match &known.reading.manifest {
-            Some(Manifest::Tool(tool)) => parts.tools.push(tool.clone()),
-            Some(Manifest::Action(action)) => parts.actions.push(action.clone()),
-            Some(Manifest::Driver(driver)) => match secrets_reference(root, driver) {
+            Some(ParsedManifest::Tool(tool)) => parts.tools.push(tool.clone()),
+            Some(ParsedManifest::Action(action)) => parts.actions.push(action.clone()),
+            Some(ParsedManifest::Driver(driver)) => match secrets_reference(root, driver) {
                 Some(finding) if finding.rule.severity == Severity::Error => findings.push(finding),
                 finding => {
                     findings.extend(finding);
                     parts.drivers.push(driver.clone());
                 }
             },
-            Some(Manifest::Interface(interface)) => interfaces.push(interface.clone()),
+            Some(ParsedManifest::Interface(interface)) => interfaces.push(interface.clone()),
             Some(
-                Manifest::Policy(_)
-                | Manifest::PolicyRule(_)
-                | Manifest::Governance(_)
-                | Manifest::Secrets(_)
-                | Manifest::Auth(_)
-                | Manifest::Block(_),
+                ParsedManifest::Policy(_)
+                | ParsedManifest::PolicyRule(_)
+                | ParsedManifest::Governance(_)
+                | ParsedManifest::Secrets(_)
+                | ParsedManifest::Auth(_)
+                | ParsedManifest::Block(_),
             )
             | None => {}
         }
@@ -70,7 +70,7 @@ pub(super) fn gather(
     for interface in interfaces {
         findings.extend(describe(&mut parts.tools, &interface));
     }
-    Gathered { parts, findings, code }
+    WorkspaceParts { parts, findings, code }
 }
 
 /// What the workspace allows drivers to be.
@@ -86,7 +86,7 @@ fn routing(settings: &Settings) -> RoutingPolicy {
 }
 
 /// Lets an interface tighten the tool it describes.
-fn describe(tools: &mut [Arc<Tool>], interface: &Interface) -> Option<Finding> {
+fn describe(tools: &mut [Arc<ToolManifest>], interface: &Interface) -> Option<Finding> {
     match tools.iter_mut().find(|tool| interface.describes(tool)) {
         Some(tool) => {
             *tool = Arc::new(agent_tool::apply(interface, tool));
@@ -126,7 +126,7 @@ fn secrets_reference(root: &Path, driver: &Arc<Driver>) -> Option<Finding> {
 
 /// Every diagnostic: those of the files and those of the files against each other.
 pub(super) fn report(
-    known: &HashMap<String, Known>,
+    known: &HashMap<String, CachedManifest>,
     definitions: &Definitions,
     findings: &[Finding],
     snapshot: &Snapshot,
@@ -137,25 +137,30 @@ pub(super) fn report(
     }
     diagnostics.extend(definitions.diagnostics().cloned());
     let across: Vec<&Finding> = findings.iter().chain(snapshot.findings()).collect();
-    let located = across.par_iter().filter_map(|finding| {
-        let file = &*finding.file;
-        let written = known.get(file).map(|known| &known.reading.source);
-        let source = written.or_else(|| definitions.source(file))?;
-        Some(finding.locate(source, Kind::of(file).map_or(Syntax::Markdown, Kind::syntax)))
-    });
+    let located =
+        across.par_iter().filter_map(|finding| {
+            let file = &*finding.file;
+            let written = known.get(file).map(|known| &known.reading.source);
+            let source = written.or_else(|| definitions.source(file))?;
+            Some(finding.locate(
+                source,
+                ManifestKind::of(file).map_or(Syntax::Markdown, ManifestKind::syntax),
+            ))
+        });
     diagnostics.extend(located.collect::<Vec<_>>());
 }
 
 /// A contract's file that gave no contract.
-pub(super) fn broken(file: &str, known: &Known) -> Option<Broken> {
+pub(super) fn broken(file: &str, known: &CachedManifest) -> Option<BrokenContract> {
     let reading = &known.reading;
-    let holds_tool = matches!(Kind::of(file), Some(Kind::Tool | Kind::Json));
+    let holds_tool =
+        matches!(ManifestKind::of(file), Some(ManifestKind::Tool | ManifestKind::Json));
     if !holds_tool || reading.manifest.is_some() {
         return None;
     }
     let folder = file.rsplit('/').nth(1).unwrap_or(file);
     let error = reading.diagnostics.iter().find(|found| found.severity == Severity::Error);
-    Some(Broken {
+    Some(BrokenContract {
         id: reading.id.clone().unwrap_or_else(|| folder.to_owned()),
         file: file.to_owned(),
         reason: error.map(|error| error.message.clone()).unwrap_or_default(),

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use haft_catalog::Snapshot;
 use haft_contract::governance::{merge, resolve_chain};
 use haft_contract::{
-    AuthFile, Diagnostic, Finding, GovernanceFile, Kind, Manifest, SecretsFile, beside,
-    did_you_mean, rules,
+    AuthFile, Diagnostic, Finding, GovernanceFile, ManifestKind, ParsedManifest, SecretsFile,
+    beside, did_you_mean, rules,
 };
 use haft_model::{Governance, Policy, PolicyRule};
 
-use crate::files::Known;
+use crate::files::CachedManifest;
 
 /// Where the governance of a workspace begins.
 const ROOT: &str = "GOVERNANCE.md";
@@ -38,38 +38,39 @@ pub struct Rulebook {
 /// Sorts the governing documents out of what was read.
 pub(super) fn gather(
     root: &Path,
-    known: &HashMap<String, Known>,
+    known: &HashMap<String, CachedManifest>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Rulebook, Vec<Finding>) {
     let mut rulebook = Rulebook { complete: true, ..Rulebook::default() };
     let mut findings = Vec::new();
-    let mut names = Names::default();
+    let mut names = PolicyNames::default();
     let mut governance: BTreeMap<String, Arc<GovernanceFile>> = BTreeMap::new();
-    let mut files: Vec<(&String, &Known)> = known.iter().collect();
+    let mut files: Vec<(&String, &CachedManifest)> = known.iter().collect();
     files.sort_by_key(|(file, _)| *file);
     for (file, known) in files {
-        let governs = matches!(Kind::of(file), Some(Kind::Policy | Kind::Governance));
+        let governs =
+            matches!(ManifestKind::of(file), Some(ManifestKind::Policy | ManifestKind::Governance));
         rulebook.complete &= known.reading.manifest.is_some() || !governs;
         match &known.reading.manifest {
-            Some(Manifest::Policy(policy)) => {
+            Some(ParsedManifest::Policy(policy)) => {
                 findings.extend(names.repeated(known, "/id", &policy.id));
                 rulebook.policies.push(policy.clone());
             }
-            Some(Manifest::PolicyRule(rule)) => {
+            Some(ParsedManifest::PolicyRule(rule)) => {
                 findings.extend(names.repeated(known, "/slug", &rule.slug));
                 rulebook.rules.push(rule.clone());
             }
-            Some(Manifest::Secrets(secrets)) => rulebook.secrets.push(secrets.clone()),
-            Some(Manifest::Auth(auth)) => rulebook.auth.push(auth.clone()),
-            Some(Manifest::Governance(file_of)) => {
+            Some(ParsedManifest::Secrets(secrets)) => rulebook.secrets.push(secrets.clone()),
+            Some(ParsedManifest::Auth(auth)) => rulebook.auth.push(auth.clone()),
+            Some(ParsedManifest::Governance(file_of)) => {
                 governance.insert(file.clone(), file_of.clone());
             }
             Some(
-                Manifest::Tool(_)
-                | Manifest::Driver(_)
-                | Manifest::Action(_)
-                | Manifest::Interface(_)
-                | Manifest::Block(_),
+                ParsedManifest::Tool(_)
+                | ParsedManifest::Driver(_)
+                | ParsedManifest::Action(_)
+                | ParsedManifest::Interface(_)
+                | ParsedManifest::Block(_),
             )
             | None => {}
         }
@@ -114,10 +115,15 @@ fn repeated_slugs(files: &[Arc<SecretsFile>]) -> Vec<Finding> {
 
 /// The names policies give themselves, and the files that gave them first.
 #[derive(Default)]
-struct Names<'k>(HashMap<&'k str, &'k Arc<str>>);
+struct PolicyNames<'k>(HashMap<&'k str, &'k Arc<str>>);
 
-impl<'k> Names<'k> {
-    fn repeated(&mut self, known: &'k Known, place: &str, name: &'k str) -> Option<Finding> {
+impl<'k> PolicyNames<'k> {
+    fn repeated(
+        &mut self,
+        known: &'k CachedManifest,
+        place: &str,
+        name: &'k str,
+    ) -> Option<Finding> {
         let file = known.reading.source.file();
         match self.0.get(name) {
             None => {

@@ -8,16 +8,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_catalog::Entry;
-use haft_contract::{Lock, Sighted, Upstream};
-use haft_drivers::mcp::{Seen, Sight, Witness};
+use haft_catalog::CatalogEntry;
+use haft_contract::{Lock, Upstream, UpstreamStanding};
+use haft_drivers::mcp::{Sight, ToolStanding, Witness};
 use haft_model::Digest;
 
 use super::lock::write_own;
 use super::side::{LOCK, SIGHTED};
 
 /// The tools of servers that stand behind a contract, as the lock names them.
-fn of(entry: &Entry) -> impl Iterator<Item = String> + '_ {
+fn of(entry: &CatalogEntry) -> impl Iterator<Item = String> + '_ {
     entry.bindings.iter().filter_map(|binding| {
         let tool = binding.implements()?.metadata.pointer("/mcp/tool_name")?.as_str()?;
         Some(id(binding.driver.id.as_str(), tool))
@@ -45,7 +45,7 @@ fn sighted(root: &Path, lock: &Lock) -> Lock {
 }
 
 /// Accepts the tools of servers behind a contract as they were last seen here.
-pub(super) fn accept(root: &Path, entry: &Entry, lock: &mut Lock) {
+pub(super) fn accept(root: &Path, entry: &CatalogEntry, lock: &mut Lock) {
     let mut ids = of(entry).peekable();
     if ids.peek().is_none() {
         return;
@@ -69,19 +69,19 @@ pub(crate) fn witness(root: &Path) -> Witness {
     Arc::new(move |sight: &Sight| {
         let id = id(&sight.driver, &sight.tool);
         let mut noticed = noticed.lock().unwrap_or_else(PoisonError::into_inner);
-        let Ok(known) = LOCK.load(&root, None) else { return Seen::Lost };
+        let Ok(known) = LOCK.load(&root, None) else { return ToolStanding::Lost };
         let before = sighted(&root, &known.value);
         let mut after = before.clone();
         let seen = match after.sight(&id, &sight.digest) {
-            Sighted::Known => Seen::Accepted,
-            Sighted::Changed => Seen::Changed,
-            Sighted::Lost => Seen::Lost,
-            Sighted::New => match noticed.get(&id) {
-                Some(known) if *known != sight.digest => return Seen::Changed,
-                Some(_) | None => Seen::Accepted,
+            UpstreamStanding::Known => ToolStanding::Accepted,
+            UpstreamStanding::Changed => ToolStanding::Changed,
+            UpstreamStanding::Lost => ToolStanding::Lost,
+            UpstreamStanding::New => match noticed.get(&id) {
+                Some(known) if *known != sight.digest => return ToolStanding::Changed,
+                Some(_) | None => ToolStanding::Accepted,
             },
         };
-        if seen == Seen::Accepted {
+        if seen == ToolStanding::Accepted {
             noticed.insert(id, sight.digest.clone());
         }
         if after != before {

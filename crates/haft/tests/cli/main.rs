@@ -15,9 +15,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use haft::{Host, HostOptions, Launcher, StoreChoice};
-use haft_driver::{Asked, BoxFuture, Opened, Vault, Withheld};
+use haft_driver::{BoxFuture, OpenedSecret, SecretRequest, Vault, Withheld};
 use haft_model::{Call, Code, EffectState, Envelope, Event, ResultStatus, Secret};
-use haft_runtime::{Answered, Manner, Patience, Reader, Reply};
+use haft_runtime::{AnswerOutcome, CallOptions, Patience, Reader, Reply};
 use haft_testkit::Folder;
 use serde_json::{Value, json};
 
@@ -126,7 +126,7 @@ fn open(folder: &Folder) -> Host {
 
 /// A call that a person approves where they are asked.
 async fn call(host: &Host, tool: &str, input: Value) -> Envelope {
-    let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+    let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     let asked = host.runtime().call(Call::new(host.actor("agent:test"), tool, input), manner).await;
     let question = asked.approval_id.clone().filter(|_| asked.status == ResultStatus::Pending);
     let Some(question) = question else { return asked };
@@ -140,7 +140,7 @@ async fn call(host: &Host, tool: &str, input: Value) -> Envelope {
         channel: "inbox".into(),
     };
     match host.runtime().answer_and_run(&question, reply).await.unwrap() {
-        Answered::CarriedOut(envelope) => *envelope,
+        AnswerOutcome::CarriedOut(envelope) => *envelope,
         other => panic!("{other:?}"),
     }
 }
@@ -197,9 +197,12 @@ struct Drawer;
 const HELD: &str = "held-4711-in-the-drawer";
 
 impl Vault for Drawer {
-    fn open<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<Opened, Withheld>> {
+    fn open<'a>(
+        &'a self,
+        asked: SecretRequest<'a>,
+    ) -> BoxFuture<'a, Result<OpenedSecret, Withheld>> {
         let slug = asked.name.to_ascii_lowercase().replace('_', "-");
-        Box::pin(std::future::ready(Ok(Opened { slug, value: Secret::new(HELD.to_owned()) })))
+        Box::pin(std::future::ready(Ok(OpenedSecret { slug, value: Secret::new(HELD.to_owned()) })))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use haft::Host;
 use haft_model::{Call, Content, ResultStatus};
-use haft_runtime::{Manner, Patience};
+use haft_runtime::{CallOptions, Patience};
 use haft_testkit::{Folder, NumberTexts, decimal};
 
 const TOOL: &str = "---\nname: Read\nid: read\ndescription: Reads.\nversion: 1.0.0\nmutates: []\n\
@@ -22,7 +22,7 @@ async fn number_of_an_answer_reaches_the_model_with_its_digits() {
         .file(".tools/read/TOOL.md", TOOL)
         .file(".drivers/cat/DRIVER.md", DRIVER);
     let host: Host = crate::open(&folder);
-    let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+    let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     let call = Call::new(host.actor("agent:test"), "read", serde_json::json!({}));
     let envelope = host.runtime().call(call, manner).await;
     assert_eq!(envelope.status, ResultStatus::Succeeded, "{:?}", envelope.error);

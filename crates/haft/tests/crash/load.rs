@@ -19,7 +19,7 @@ use haft::{Host, HostOptions};
 use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
 use haft_ledger::{RunFilter, verify_store};
 use haft_model::{Call, Code, DriverId, EffectState, Plan, Stop};
-use haft_runtime::{Manner, Options, Receipt};
+use haft_runtime::{CallOptions, Options, Receipt};
 use haft_testkit::{Folder, SeededRandom};
 use serde_json::{Value, json};
 
@@ -156,7 +156,8 @@ pub(crate) async fn live(folder: &Path, until: usize) {
                     }
                     note(&folder, "asked", &n.to_string());
                     let call = Call::new(host.actor("agent:crash"), tool(n), json!({ "n": n }));
-                    let manner = Manner { receipt: Receipt::Acknowledged, ..Manner::default() };
+                    let manner =
+                        CallOptions { receipt: Receipt::Acknowledged, ..CallOptions::default() };
                     let envelope = host.runtime().call(call, manner).await;
                     // Whoever forgot the answer when it died did not have it.
                     note(&folder, "answered", &format!("{n} {}", envelope.effect_state));

@@ -19,7 +19,7 @@ use std::time::Duration;
 use haft::{Host, HostOptions, StoreChoice};
 use haft_ledger::{QuestionFilter, RunFilter, SqliteStore, verify_store};
 use haft_model::{Call, EffectState, QuestionState, Status};
-use haft_runtime::{Manner, Options, Patience, Reply};
+use haft_runtime::{CallOptions, Options, Patience, Reply};
 use haft_testkit::Folder;
 use serde_json::json;
 
@@ -110,7 +110,7 @@ async fn act(folder: &Path, step: &str, at: usize, when: When) {
         "ask" => {
             let input = json!({"path": "log.txt", "content": "once\n", "mode": "append"});
             let call = Call::new(host.actor("agent:crash"), "fs.write", input);
-            let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+            let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
             host.runtime().call(call, manner).await;
         }
         "approve" => approve(&host).await,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use haft::{Args, Cancel, Definitions, DriverHandle, Link, ToolFailure, ToolHandle, define_driver};
-use haft_driver::{Attempt, Failure, Output, Said};
+use haft_driver::{Attempt, DriverMessage, Failure, Output};
 use haft_model::{Code, Decision, EffectState, InvocationId, Progress, Stop, Timestamp, Verdict};
 use haft_policy::Permit;
 use haft_testkit::Folder;
@@ -141,8 +141,8 @@ async fn a_body_reports_progress_and_the_point_of_no_return() {
     let given = Given { link, ..Given::plenty() };
     let listening = async {
         let first = heard.next().await;
-        assert!(matches!(&first, Said::Progress(said) if said.percent == Some(50.0)));
-        let Said::Submit(recorded) = heard.next().await else { panic!("no submission") };
+        assert!(matches!(&first, DriverMessage::Progress(said) if said.percent == Some(50.0)));
+        let DriverMessage::Submit(recorded) = heard.next().await else { panic!("no submission") };
         recorded.send(Err(Stop::new(Code::Internal, "the disk is full"))).unwrap();
     };
     let tool = keep();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use haft_driver::Cancel;
 use haft_ledger::{MemoryStore, RunFilter, Store};
 use haft_model::{Call, EffectState, Envelope, InvocationId};
-use haft_runtime::{Manner, Options, Receipt, Rest, Runtime, Unsent};
+use haft_runtime::{BreakerOptions, CallOptions, Options, Receipt, Runtime, Unsent};
 use haft_testkit::SeededRandom;
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -194,7 +194,7 @@ impl Play {
             grace: Duration::from_millis(500),
             unsent: self.unsent,
             // Whether a backend is tried is no matter of truth.
-            rest: Rest { failures: 0, ..Rest::default() },
+            rest: BreakerOptions { failures: 0, ..BreakerOptions::default() },
             ..Options::default()
         };
         let world = self.workspace.0.clone();
@@ -318,7 +318,8 @@ impl Play {
         let cancel = Cancel::new();
         let gives_up = cancel.clone();
         process.spawn(async move {
-            let manner = Manner { receipt: Receipt::Acknowledged, cancel, ..Manner::default() };
+            let manner =
+                CallOptions { receipt: Receipt::Acknowledged, cancel, ..CallOptions::default() };
             let envelope = runtime.call_under(id.clone(), call, manner).await;
             let answer_of = envelope.invocation_id.clone();
             shared.open.lock().unwrap().remove(&id);

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use haft_ledger::{
-    BoxFuture, Disclosure, Draft, Entry, Error, Fence, IntentRecord, MemoryStore, OpenUndoing,
-    QuestionFilter, QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter,
-    Wait,
+    BoxFuture, Disclosure, Draft, Error, Fence, IntentRecord, LedgerEntry, MemoryStore,
+    OpenUndoing, QuestionFilter, QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use,
+    UseFilter, Wait,
 };
 use haft_model::{Digest, DualTime, Event, InvocationId, KeySource, StandingAnswer, Token};
 
@@ -124,7 +124,11 @@ impl Store for FaultyStore {
         self.disk.flush()
     }
 
-    fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+    fn entries(
+        &self,
+        after: Option<u64>,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<LedgerEntry>, Error>> {
         self.disk.entries(after, most)
     }
 
@@ -136,7 +140,7 @@ impl Store for FaultyStore {
         self.disk.wait_past(seq, at_most)
     }
 
-    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<Entry>, Error>> {
+    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<LedgerEntry>, Error>> {
         self.disk.story(id)
     }
 

@@ -127,7 +127,7 @@ async fn a_call_that_undoes_another_is_heard_about() {
     let undone = stage
         .host
         .runtime()
-        .compensate(&added.invocation_id, &stage.owner(), haft_runtime::Manner::default())
+        .compensate(&added.invocation_id, &stage.owner(), haft_runtime::CallOptions::default())
         .await
         .unwrap();
     assert!(is_guarded(&undone), "{undone:?}");

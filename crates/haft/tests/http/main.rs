@@ -11,7 +11,7 @@ mod accepted;
 
 use haft::{Host, HostOptions, StoreChoice};
 use haft_model::{Call, Code, EffectState, Envelope, ResultStatus};
-use haft_runtime::{Answered, Manner, Patience, Reply};
+use haft_runtime::{AnswerOutcome, CallOptions, Patience, Reply};
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn shop(backend: &Backend) -> Folder {
 
 /// A call that a person approves where they are asked.
 async fn call(host: &Host, tool: &str, input: Value) -> Envelope {
-    let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+    let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     let call = Call::new(host.actor("agent:test"), tool, input);
     let asked = host.runtime().call(call, manner).await;
     let Some(question) =
@@ -64,7 +64,7 @@ async fn call(host: &Host, tool: &str, input: Value) -> Envelope {
         channel: "inbox".into(),
     };
     match host.runtime().answer_and_run(&question, reply).await.unwrap() {
-        Answered::CarriedOut(envelope) => *envelope,
+        AnswerOutcome::CarriedOut(envelope) => *envelope,
         other => panic!("{other:?}"),
     }
 }
@@ -172,11 +172,11 @@ struct OneSecret;
 impl haft_driver::Vault for OneSecret {
     fn open<'a>(
         &'a self,
-        asked: haft_driver::Asked<'a>,
-    ) -> haft_driver::BoxFuture<'a, Result<haft_driver::Opened, haft_driver::Withheld>> {
+        asked: haft_driver::SecretRequest<'a>,
+    ) -> haft_driver::BoxFuture<'a, Result<haft_driver::OpenedSecret, haft_driver::Withheld>> {
         let slug = asked.name.to_owned();
         let value = haft_model::Secret::new(format!("value-of-{slug}"));
-        Box::pin(async { Ok(haft_driver::Opened { slug, value }) })
+        Box::pin(async { Ok(haft_driver::OpenedSecret { slug, value }) })
     }
 }
 

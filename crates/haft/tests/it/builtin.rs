@@ -1,7 +1,7 @@
 //! What is in every catalog without a file.
 
 use haft::{Error, Workspace};
-use haft_catalog::Entry;
+use haft_catalog::CatalogEntry;
 use haft_driver::conformance::{Sample, examples};
 use haft_drivers::Builtin;
 use haft_model::{ActorId, Call, Decision, InvocationId, Timestamp, Verdict, utc_day};
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::{catalog, driver, load, said, tool};
 
 /// The drivers that claim a contract of a workspace.
-fn drivers(entry: &Entry) -> Vec<&str> {
+fn drivers(entry: &CatalogEntry) -> Vec<&str> {
     entry.bindings.iter().map(|binding| binding.driver.id.as_str()).collect()
 }
 

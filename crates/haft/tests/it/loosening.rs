@@ -6,10 +6,10 @@ use std::sync::Arc;
 use haft_contract::settings::Settings;
 use haft_contract::{Governing, Severity, loosened};
 use haft_model::{
-    ActionGrant, Actor, ActorId, Approval, Budget, Condition, CostClass, Decision, DefaultDecision,
-    Digest, DriverId, EffectClass, EffectProfile, FactRule, Facts, Firmness, Governance, Grant,
-    Layer, Limit, Limits, Needs, Opinion, Plan, Policy, PolicyRule, Principal, Requires, Risk,
-    Route, Rule, RuleDecision, Says, Timestamp, ToolKey, Tri, Verdict,
+    ActionGrant, Actor, ActorId, Approval, Budget, CallLimits, Condition, CostClass, Decision,
+    DefaultDecision, Digest, DriverId, EffectClass, EffectProfile, FactRule, Facts, Firmness,
+    Governance, Grant, Layer, Limit, Needs, Opinion, Plan, Policy, PolicyRule, Principal, Requires,
+    Risk, Route, Rule, RuleDecision, Says, Timestamp, ToolKey, Tri, Verdict,
 };
 use haft_policy::{Circumstances, Matter, Rulebook, Targets, Usage, decide};
 use haft_testkit::SeededRandom;
@@ -215,7 +215,7 @@ fn call(dice: &mut SeededRandom) -> Case {
             },
             inferred: Vec::new(),
         }),
-        limits: Limits { timeout_ms: 1000, retry: None },
+        limits: CallLimits { timeout_ms: 1000, retry: None },
         digest: Digest::of(&tool),
     };
     Case { plan, opinions: dice.one_in(3).then_some(hook).into_iter().collect() }

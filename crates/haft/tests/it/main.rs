@@ -19,7 +19,7 @@ use std::fs;
 use std::sync::Arc;
 
 use haft::{LoadOptions, Workspace};
-use haft_catalog::Entry;
+use haft_catalog::CatalogEntry;
 use haft_testkit::Folder;
 
 fn load(folder: &Folder) -> Workspace {
@@ -44,7 +44,7 @@ fn driver(id: &str, tool: &str) -> String {
 
 /// What the workspace itself put into the catalog, as `id@major by drivers`.
 fn catalog(workspace: &Workspace) -> Vec<String> {
-    let line = |entry: &Arc<Entry>| {
+    let line = |entry: &Arc<CatalogEntry>| {
         let drivers: Vec<&str> =
             entry.bindings.iter().map(|binding| binding.driver.id.as_str()).collect();
         format!("{} by {}", entry.contract.key(), drivers.join(", ")).trim_end().to_owned()
@@ -60,7 +60,7 @@ fn said(workspace: &Workspace) -> Vec<String> {
 
 /// Which contracts are the very same entry in two workspaces, and which are not.
 fn kept(before: &Workspace, after: &Workspace) -> Vec<String> {
-    let line = |entry: &Arc<Entry>| {
+    let line = |entry: &Arc<CatalogEntry>| {
         let key = entry.contract.key().to_string();
         let same = before.snapshot().find(&key).is_some_and(|earlier| Arc::ptr_eq(earlier, entry));
         format!("{key} {}", if same { "kept" } else { "new" })

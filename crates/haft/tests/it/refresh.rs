@@ -1,6 +1,8 @@
 //! Files that change while a host runs: what is right of them holds, and nothing half-made does.
 
-use haft::{GoverningStanding, Host, HostOptions, LoadOptions, Refreshed, StoreChoice, Workspace};
+use haft::{
+    GoverningStanding, Host, HostOptions, LoadOptions, ReloadOutcome, StoreChoice, Workspace,
+};
 use haft_testkit::Folder;
 
 use crate::accepted::accept;
@@ -44,11 +46,11 @@ fn rules(host: &Host) -> usize {
 /// In which way the files were taken, and which files the new errors are in.
 fn refreshed(host: &Host) -> (&'static str, Vec<String>) {
     let (way, new) = match host.refresh().unwrap() {
-        Refreshed::Same => ("same", Vec::new()),
-        Refreshed::Swapped => ("swapped", Vec::new()),
-        Refreshed::Kept(new) => ("kept", new),
-        Refreshed::Partly(new) => ("partly", new),
-        Refreshed::Without(new) => ("without", new),
+        ReloadOutcome::Same => ("same", Vec::new()),
+        ReloadOutcome::Swapped => ("swapped", Vec::new()),
+        ReloadOutcome::Kept(new) => ("kept", new),
+        ReloadOutcome::Partly(new) => ("partly", new),
+        ReloadOutcome::Without(new) => ("without", new),
     };
     let told =
         host.runtime().world().notices.iter().filter(|notice| notice.severity == "error").count();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use haft::{Host, HostOptions, Launcher, StoreChoice};
 use haft_model::{Call, Code, Envelope};
-use haft_runtime::{Manner, Patience};
+use haft_runtime::{CallOptions, Patience};
 use haft_sandbox::AddressGuard;
 use haft_testkit::Folder;
 use serde_json::Value;
@@ -136,7 +136,7 @@ pub(crate) fn open(folder: &Folder, port: u16) -> Host {
 
 /// What became of a call by an agent that asks nobody.
 pub(crate) async fn call(host: &Host, tool: &str, input: Value) -> Envelope {
-    let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+    let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     host.runtime().call(Call::new(host.actor("agent:test"), tool, input), manner).await
 }
 

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::Poll;
 
-use haft_runtime::Manner;
+use haft_runtime::CallOptions;
 use haft_testkit::{Act, Backend, Keys, Then};
 use serde_json::json;
 use tokio::sync::Barrier;
@@ -44,7 +44,7 @@ async fn sent_again(vanishes: bool) {
         .map(|_| {
             let (host, all_sent) = (host.clone(), all_sent.clone());
             tokio::spawn(async move {
-                let send = || Box::pin(host.runtime().call(payment(&host), Manner::default()));
+                let send = || Box::pin(host.runtime().call(payment(&host), CallOptions::default()));
                 let mut calls: Vec<_> = (0..EACH).map(|_| send()).collect();
                 for call in &mut calls {
                     let polled = |context: &mut std::task::Context<'_>| {

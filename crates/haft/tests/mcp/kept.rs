@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_model::{Call, Envelope};
-use haft_runtime::Manner;
+use haft_runtime::CallOptions;
 use haft_testkit::Folder;
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn contract(words: &str) -> String {
 
 async fn greet(host: &haft::Host, input: Value) -> Envelope {
     let call = Call::new(host.actor("agent:test"), "greet", input);
-    host.runtime().call(call, Manner::default()).await
+    host.runtime().call(call, CallOptions::default()).await
 }
 
 #[track_caller]

@@ -13,7 +13,7 @@ mod kept;
 
 use haft::{Host, HostOptions, StoreChoice, Workspace};
 use haft_model::{Call, Code, Envelope};
-use haft_runtime::Manner;
+use haft_runtime::CallOptions;
 use haft_sandbox::Launcher;
 use haft_testkit::Folder;
 use serde_json::json;
@@ -58,7 +58,7 @@ fn host(folder: &Folder) -> Host {
 
 async fn call(host: &Host) -> Envelope {
     let call = Call::new(host.actor("agent:test"), "greet", json!({}));
-    host.runtime().call(call, Manner::default()).await
+    host.runtime().call(call, CallOptions::default()).await
 }
 
 #[tokio::test]

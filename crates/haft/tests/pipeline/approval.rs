@@ -8,7 +8,7 @@ use haft_ledger::{MemoryStore, QuestionFilter};
 use haft_model::{
     Call, Code, Event, Fact, QuestionState, ResultStatus, Status, Timestamp, Verdict,
 };
-use haft_runtime::{Answered, Manner, Recovered, Reply, StoppedClock};
+use haft_runtime::{AnswerOutcome, CallOptions, RecoveryOutcome, Reply, StoppedClock};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -56,7 +56,7 @@ async fn a_question_outlives_the_process_that_asked_it() {
     };
     let id = pending.approval_id.unwrap();
     let answered = other.runtime().answer_and_run(&id, reply.clone()).await.unwrap();
-    let Answered::CarriedOut(envelope) = answered else { panic!("{answered:?}") };
+    let AnswerOutcome::CarriedOut(envelope) = answered else { panic!("{answered:?}") };
     assert_eq!(envelope.error, None);
     assert_eq!(envelope.invocation_id, pending.invocation_id);
     assert_eq!(canary.count(), 1);
@@ -83,14 +83,14 @@ async fn a_call_whose_dead_process_still_has_the_lease_is_taken_over_when_it_run
         .open();
     let other = stage.another(|_| {});
     let call = Call::new(stage.agent(), "note.keep", json!({}));
-    let waiting = stage.host.runtime().call(call, Manner::default());
+    let waiting = stage.host.runtime().call(call, CallOptions::default());
     // The first process dies while it waits: its lease is never given back.
     tokio::time::timeout(Duration::from_millis(50), waiting).await.unwrap_err();
     let records = stage.store.questions(&QuestionFilter::default()).await.unwrap();
     let id = records[0].question.id.clone();
     assert_eq!(stage.canary.count(), 0);
     let answered = other.runtime().answer_and_run(&id, stage.yes()).await.unwrap();
-    let Answered::CarriedOut(envelope) = answered else { panic!("{answered:?}") };
+    let AnswerOutcome::CarriedOut(envelope) = answered else { panic!("{answered:?}") };
     assert_eq!((envelope.error.clone(), stage.canary.count()), (None, 1));
     let facts = checked(&stage, &envelope).await;
     assert!(facts.iter().any(|fact| matches!(fact.event, Event::TakenOver(_))));
@@ -113,7 +113,7 @@ async fn whoever_answers_in_the_same_process_does_not_take_the_call_from_its_cal
     };
     let (envelope, answered) = tokio::join!(calling, answering);
     assert_eq!((envelope.error.clone(), stage.canary.count()), (None, 1));
-    assert!(matches!(answered, Answered::Passed), "{answered:?}");
+    assert!(matches!(answered, AnswerOutcome::Passed), "{answered:?}");
     checked(&stage, &envelope).await;
 }
 
@@ -123,7 +123,7 @@ async fn asked_again(stage: &Stage, change: impl FnOnce(&Stage)) {
     let first = pending.approval_id.clone().unwrap();
     change(stage);
     let answered = stage.host.runtime().answer_and_run(&first, stage.yes()).await.unwrap();
-    assert!(matches!(answered, Answered::StillOpen), "{answered:?}");
+    assert!(matches!(answered, AnswerOutcome::StillOpen), "{answered:?}");
     assert_eq!(stage.canary.count(), 0);
     assert_eq!(states(stage).await, [QuestionState::Withdrawn, QuestionState::Open]);
     let facts = stage.facts(&pending.invocation_id).await;
@@ -276,7 +276,7 @@ async fn an_answer_is_for_one_question_and_given_once() {
         stage.host.runtime().answer_and_run(&one, stage.yes()).await.unwrap_err();
     }
     let recovered = stage.host.runtime().take_over(&second.invocation_id).await.unwrap();
-    assert!(matches!(recovered, Recovered::StillWaiting), "{recovered:?}");
+    assert!(matches!(recovered, RecoveryOutcome::StillWaiting), "{recovered:?}");
     assert_eq!(stage.canary.count(), 1, "the yes to one call let another run");
     let nobody = Reply { by: stage.agent(), ..stage.yes() };
     let refused = stage.host.runtime().answer(&two, nobody).await.unwrap_err();

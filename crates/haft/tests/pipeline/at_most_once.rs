@@ -18,7 +18,9 @@ use haft_ledger::{
     SqliteStore, Store, Wait,
 };
 use haft_model::{Call, Envelope, Span};
-use haft_runtime::{Answered, Clock, Manner, Patience, Settled, StoppedClock, Unsent};
+use haft_runtime::{
+    AnswerOutcome, CallOptions, Clock, ManualResolution, Patience, StoppedClock, Unsent,
+};
 use haft_testkit::Folder;
 use serde_json::json;
 
@@ -147,7 +149,7 @@ impl<'h> Game<'h> {
             number => Some(format!("k{number}")),
         };
         let patience = self.dice.choose(&[Patience::Wait, Patience::Leave]);
-        let manner = Manner { patience, ..Manner::default() };
+        let manner = CallOptions { patience, ..CallOptions::default() };
         let cancel = manner.cancel.clone();
         let runtime = self.host().runtime();
         let future = Box::pin(async move { vec![runtime.call(call, manner).await] });
@@ -221,10 +223,10 @@ impl<'h> Game<'h> {
         self.works.push(Work::unheard(async move {
             let answered = match runs {
                 true => runtime.answer_and_run(&id, reply).await.ok(),
-                false => runtime.answer(&id, reply).await.ok().map(|_| Answered::Passed),
+                false => runtime.answer(&id, reply).await.ok().map(|_| AnswerOutcome::Passed),
             };
             match answered {
-                Some(Answered::CarriedOut(envelope)) => vec![*envelope],
+                Some(AnswerOutcome::CarriedOut(envelope)) => vec![*envelope],
                 Some(_) | None => Vec::new(),
             }
         }));
@@ -242,8 +244,8 @@ impl<'h> Game<'h> {
             return;
         }
         let what = match self.book.effects(&id) {
-            0 => Settled::Absent,
-            _ => Settled::Committed,
+            0 => ManualResolution::Absent,
+            _ => ManualResolution::Committed,
         };
         let (runtime, owner) = (self.host().runtime(), self.stage.owner());
         self.works.push(Work::unheard(async move {

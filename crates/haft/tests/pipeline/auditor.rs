@@ -8,7 +8,7 @@ use haft::IdentityFile;
 use haft_catalog::Viewer;
 use haft_ledger::QuestionFilter;
 use haft_model::{ActorId, Call, Code, QuestionId, Role, Secret, Stop, TokenId};
-use haft_runtime::{Batch, Manner, Patience, Reply, Settled, TokenWish};
+use haft_runtime::{Batch, CallOptions, ManualResolution, Patience, Reply, TokenWish};
 use serde_json::json;
 
 use crate::stage::{READ, Setting, WRITE};
@@ -129,7 +129,7 @@ async fn auditor_is_refused_by_every_mutating_entry() {
     let before = record().await;
     let yes = || Reply { by: eve.clone(), ..stage.yes() };
     let no = || Reply { by: eve.clone(), ..stage.no("no") };
-    let manner = || Manner { patience: Patience::Leave, ..Manner::default() };
+    let manner = || CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     let call = || Call::new(eve.clone(), "note.keep", json!({}));
     let secret = || Secret::new("long enough a value".to_owned());
     let own: Option<&ActorId> = Some(&eve.id);
@@ -148,7 +148,7 @@ async fn auditor_is_refused_by_every_mutating_entry() {
         ("answer_and_run", runtime.answer_and_run(&question, yes()).await.map(drop)),
         ("reply", runtime.reply(&before, no()).await.map(drop)),
         ("revoke", runtime.revoke(&no_such, &eve).await),
-        ("settle", runtime.settle(id, Settled::Absent, &eve, "seen").await),
+        ("settle", runtime.settle(id, ManualResolution::Absent, &eve, "seen").await),
         ("cancel", runtime.cancel(id, &eve).await.map(drop)),
         ("compensation", runtime.compensation(id, &eve).await.map(drop)),
         ("compensate", runtime.compensate(id, &eve, manner()).await.map(drop)),

@@ -8,7 +8,7 @@ use haft_model::{
     AbortReason, BatchOrdering, Call, CancelFact, Code, EffectState, Envelope, Event, Fact,
     OnFailure, Progress, ResultStatus, Status, Stop,
 };
-use haft_runtime::{Batch, BatchCall, Manner, Patience, Reader};
+use haft_runtime::{Batch, BatchCall, CallOptions, Patience, Reader};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -26,7 +26,7 @@ pub(crate) fn after(call: BatchCall, names: &[&str]) -> BatchCall {
 }
 
 async fn released(stage: &Stage, batch: Batch) -> Vec<(usize, Envelope)> {
-    let mut released = stage.host.runtime().batch(batch, Manner::default()).unwrap();
+    let mut released = stage.host.runtime().batch(batch, CallOptions::default()).unwrap();
     let mut all = Vec::new();
     let work = async {
         while let Some(one) = released.next().await {
@@ -235,7 +235,7 @@ async fn where_something_changes_those_that_depend_on_a_failure_are_not_made() {
         after(call(&stage, "note.write", json!({"n": 2})), &["1"]),
         call(&stage, "note.write", json!({"n": 3})),
     ]);
-    let results = stage.host.runtime().batch_all(batch, Manner::default()).await.unwrap();
+    let results = stage.host.runtime().batch_all(batch, CallOptions::default()).await.unwrap();
     let ends: Vec<_> =
         results.iter().map(|envelope| (envelope.status, envelope.effect_state)).collect();
     assert_eq!(
@@ -287,7 +287,7 @@ async fn a_batch_that_makes_no_sense_is_refused_before_anything_is_recorded() {
     let stage = Setting::default().tool("note.show", READ).open();
     for names in [["nobody"], ["0"]] {
         let batch = Batch::new([after(call(&stage, "note.show", json!({})), &names)]);
-        let refused = stage.host.runtime().batch(batch, Manner::default());
+        let refused = stage.host.runtime().batch(batch, CallOptions::default());
         assert_eq!(refused.err().map(|stop| stop.code), Some(Code::InputValue));
     }
     assert_eq!(stage.store.runs(&Default::default()).await.unwrap(), []);
@@ -305,7 +305,7 @@ async fn what_depends_on_a_call_that_waits_for_a_person_is_not_made() {
         after(call(&stage, "note.show", json!({})), &["0"]),
         call(&stage, "note.show", json!({})),
     ]);
-    let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+    let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     let results = stage.host.runtime().batch_all(batch, manner).await.unwrap();
     let statuses: Vec<_> = results.iter().map(|envelope| envelope.status).collect();
     use ResultStatus::{Pending, Succeeded, SyntheticError};
@@ -318,7 +318,7 @@ async fn a_caller_who_leaves_calls_the_whole_batch_off_in_its_own_name() {
     let stage = setting.open();
     let cancel = haft_driver::Cancel::new();
     cancel.cancel();
-    let manner = Manner { cancel, ..Manner::default() };
+    let manner = CallOptions { cancel, ..CallOptions::default() };
     let batch = family_batch(&stage, Some(OnFailure::CancelSiblings));
     let results = stage.host.runtime().batch_all(batch, manner).await.unwrap();
     let codes: Vec<_> = results
@@ -336,7 +336,7 @@ async fn the_record_of_a_call_names_its_batch_and_what_it_waited_for() {
         call(&stage, "note.show", json!({})),
         after(call(&stage, "note.show", json!({})), &["0"]),
     ]);
-    let results = stage.host.runtime().batch_all(batch, Manner::default()).await.unwrap();
+    let results = stage.host.runtime().batch_all(batch, CallOptions::default()).await.unwrap();
     let mut places = Vec::new();
     let named = |record: &Value| {
         let scheduler = record.get("scheduler")?;

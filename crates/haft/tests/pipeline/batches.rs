@@ -7,7 +7,7 @@ use haft_model::{
     BatchOrdering, Code, ContextPolicy, EffectState, InterruptBehavior, OnFailure, Progress,
     QueueState, ResultStatus, Stop, YieldPolicy,
 };
-use haft_runtime::{Batch, BatchCall, BatchNews, Manner, Patience};
+use haft_runtime::{Batch, BatchCall, BatchNews, CallOptions, Patience};
 use serde_json::{Value, json};
 
 use crate::batch::call;
@@ -104,7 +104,8 @@ async fn round(seed: u64) -> usize {
     let batch = batch(&stage, &mut dice);
     let (count, yields) = (batch.calls.len(), batch.yields);
     let cancel = Cancel::new();
-    let manner = Manner { cancel: cancel.clone(), patience: Patience::Leave, ..Manner::default() };
+    let manner =
+        CallOptions { cancel: cancel.clone(), patience: Patience::Leave, ..CallOptions::default() };
     let mut released = stage.host.runtime().batch(batch, manner).unwrap();
     let handle = released.handle();
     let (interrupts, discards) = (dice.below(4) == 0, dice.below(3) == 0);

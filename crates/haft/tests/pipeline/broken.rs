@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use haft_driver::{Attempt, BoxFuture, Failure, HookAnswer, Output};
 use haft_model::{Call, Code, EffectState, HookPoint, Question, Status};
-use haft_runtime::{Manner, Patience, Prompt, Reply};
+use haft_runtime::{CallOptions, Patience, Prompt, Reply};
 use serde_json::json;
 
 use crate::stage::{READ, Scripted, Setting, WRITE};
@@ -171,8 +171,11 @@ async fn a_reply_that_does_not_count_leaves_the_question_open() {
     ];
     for (number, reply) in replies.into_iter().enumerate() {
         let prompt = Useless(reply);
-        let manner =
-            Manner { prompt: Some(&prompt), patience: Patience::Leave, ..Manner::default() };
+        let manner = CallOptions {
+            prompt: Some(&prompt),
+            patience: Patience::Leave,
+            ..CallOptions::default()
+        };
         let call = Call::new(stage.agent(), "note.it", json!({"number": number}));
         let pending = stage.host.runtime().call(call, manner).await;
         assert_eq!(pending.final_status, Status::AwaitingApproval, "{:?}", pending.error);
@@ -194,7 +197,8 @@ impl Prompt for Clumsy {
 #[tokio::test]
 async fn a_prompt_that_panics_leaves_the_question_to_the_inbox() {
     let stage = Setting::default().tool("note.it", WRITE).open();
-    let manner = Manner { prompt: Some(&Clumsy), patience: Patience::Leave, ..Manner::default() };
+    let manner =
+        CallOptions { prompt: Some(&Clumsy), patience: Patience::Leave, ..CallOptions::default() };
     let call = Call::new(stage.agent(), "note.it", json!({}));
     let pending = stage.host.runtime().call(call, manner).await;
     let envelope = stage.answer(&pending.approval_id.unwrap(), stage.yes()).await;

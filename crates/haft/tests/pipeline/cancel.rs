@@ -10,7 +10,7 @@ use haft_model::{
     Call, CancelFact, Code, EffectState, Envelope, Event, Fact, InvocationId, Progress,
     QuestionState, ResultStatus, Role, Status, Stop,
 };
-use haft_runtime::{CancelAnswer, Manner, Patience};
+use haft_runtime::{CallOptions, CancelAnswer, Patience};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -30,7 +30,7 @@ fn wishes(facts: &[Fact]) -> Vec<CancelFact> {
 /// Calls, and calls it off as soon as its driver works.
 async fn interrupted(stage: &Stage, tool: &str, started: &Notify) -> Envelope {
     let cancel = Cancel::new();
-    let manner = Manner { cancel: cancel.clone(), ..Manner::default() };
+    let manner = CallOptions { cancel: cancel.clone(), ..CallOptions::default() };
     let calling = stage.host.runtime().call(Call::new(stage.agent(), tool, json!({})), manner);
     let stopping = async {
         started.notified().await;
@@ -149,7 +149,7 @@ async fn a_caller_who_lost_interest_before_the_call_had_its_turn_starts_nothing(
             .open();
         let cancel = Cancel::new();
         cancel.cancel();
-        let manner = Manner { cancel, ..Manner::default() };
+        let manner = CallOptions { cancel, ..CallOptions::default() };
         let call = Call::new(stage.agent(), tool, json!({}));
         let envelope = stage.host.runtime().call(call, manner).await;
         assert_eq!(envelope.final_status, Status::Canceled);
@@ -240,7 +240,8 @@ async fn a_call_that_waits_for_people_can_be_called_off_by_anybody_who_may() {
     checked(&stage, &envelope).await;
     // Its caller stops waiting.
     let cancel = Cancel::new();
-    let manner = Manner { cancel: cancel.clone(), patience: Patience::Wait, ..Manner::default() };
+    let manner =
+        CallOptions { cancel: cancel.clone(), patience: Patience::Wait, ..CallOptions::default() };
     let calling = runtime.call(Call::new(stage.agent(), "note.keep", json!({})), manner);
     let stopping = async {
         first_run(&stage, Status::AwaitingApproval).await;
@@ -365,7 +366,7 @@ async fn auditor_cancels_undoes_and_loads_nothing() {
         assert!(stop.message.ends_with("is an auditor, who changes nothing"), "{stop:?}");
     }
     let call = |tool: &str| Call::new(auditor.clone(), tool, json!({}));
-    let manner = || Manner { patience: Patience::Leave, ..Manner::default() };
+    let manner = || CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     let denied = runtime.call(call("note.keep"), manner()).await;
     assert_eq!(denied.error.map(|error| error.error_code), Some(Code::PermissionDenied));
     let read = runtime.call(call("note.show"), manner()).await;

@@ -2,7 +2,7 @@
 
 use haft_driver::{Attempt, BoxFuture, Failure, Output};
 use haft_model::{Code, ContextOutcome, ContextPolicy, EffectState, Envelope, Stop};
-use haft_runtime::{Batch, Manner};
+use haft_runtime::{Batch, CallOptions};
 use serde_json::{Value, json};
 
 use crate::batch::{ALLOW, call};
@@ -29,7 +29,7 @@ async fn modified(context: ContextPolicy) -> (Stage, Vec<Envelope>, Vec<(usize, 
     let tools = ["note.share", "note.share", "note.alone"].into_iter().zip(1..);
     let calls = tools.map(|(tool, n)| call(&stage, tool, json!({ "n": n })));
     let batch = Batch { context, ..Batch::new(calls) };
-    let mut released = stage.host.runtime().batch(batch, Manner::default()).unwrap();
+    let mut released = stage.host.runtime().batch(batch, CallOptions::default()).unwrap();
     assert_eq!(released.context_modifiers().await, []);
     let results = all(&mut released).await;
     let later = released.context_modifiers().await;

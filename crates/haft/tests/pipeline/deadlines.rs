@@ -8,7 +8,7 @@ use std::time::Duration;
 use haft_driver::{Attempt, Failure, Inquiry, InquiryKind, Output};
 use haft_ledger::{BoxFuture, Draft, Error, MemoryStore, Receipt, Store, Story, Wait};
 use haft_model::{Call, Code, EffectState, Event, Stop};
-use haft_runtime::{Clock, Manner};
+use haft_runtime::{CallOptions, Clock};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -106,7 +106,7 @@ async fn recovery_after_form_waits_for_its_deadline() {
             })
         })
         .open();
-    let called = stage.host.runtime().call(keyed(&stage), Manner::default());
+    let called = stage.host.runtime().call(keyed(&stage), CallOptions::default());
     let answered = async {
         fill_in(&stage, Duration::from_secs(60)).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -154,7 +154,7 @@ async fn record_without_deadline_gets_timeout_and_margin() {
             .options(|options| options.lease = Duration::from_secs(5))
             .act("pay", |_| Box::pin(std::future::pending()))
             .open();
-        let called = stage.host.runtime().call(keyed(&stage), Manner::default());
+        let called = stage.host.runtime().call(keyed(&stage), CallOptions::default());
         let _ = tokio::time::timeout(Duration::from_millis(100), called).await;
         machine.sleep(slept);
         let found = stage.another(|_| {}).runtime().recover().await.unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use haft_driver::{Attempt, BoxFuture, Cancel, Failure, HookAnswer, Output};
 use haft_model::{Call, Code, EffectState, Envelope, HookPoint, ResultStatus, Says, Status, Stop};
-use haft_runtime::Manner;
+use haft_runtime::CallOptions;
 use serde_json::{Value, json};
 
 use crate::stage::{READ, Scripted, Setting, Stage, WRITE, extras};
@@ -169,7 +169,7 @@ async fn while_people_are_asked() {
     );
     let stage = Setting::default().tool("note.it", WRITE).open();
     let cancel = Cancel::new();
-    let manner = Manner { cancel: cancel.clone(), ..Manner::default() };
+    let manner = CallOptions { cancel: cancel.clone(), ..CallOptions::default() };
     cancel.cancel();
     let call = Call::new(stage.agent(), "note.it", json!({}));
     let canceled = stage.host.runtime().call(call, manner).await;

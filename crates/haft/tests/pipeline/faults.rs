@@ -200,7 +200,7 @@ async fn a_write_that_a_person_allows() {
                 continue;
             };
             let answered = stage.host.runtime().answer_and_run(&question, stage.yes()).await;
-            if let Ok(haft_runtime::Answered::CarriedOut(envelope)) = answered {
+            if let Ok(haft_runtime::AnswerOutcome::CarriedOut(envelope)) = answered {
                 held(&stage, &effects, &envelope, fault).await;
             }
             assert!(effects.lock().unwrap().iter().all(|recorded| *recorded));

@@ -7,7 +7,9 @@ use std::time::Duration;
 use haft_driver::{Attempt, BoxFuture, Failure, Inquiry, InquiryKind, Output};
 use haft_ledger::{QuestionFilter, QuestionRecord, RunFilter};
 use haft_model::{Call, Code, EffectState, Envelope, QuestionState, ResultStatus, Status, Stop};
-use haft_runtime::{Answered, CancelAnswer, Leave, Manner, Patience, Reply, StoppedClock};
+use haft_runtime::{
+    AnswerOutcome, CallOptions, CancelAnswer, Leave, Patience, Reply, StoppedClock,
+};
 use serde_json::{Value, json};
 
 use crate::stage::*;
@@ -108,7 +110,7 @@ async fn a_form_is_filled_in_by_a_person_and_the_call_goes_on() {
         tokio::time::sleep(Duration::from_millis(500)).await;
         let reply = stage.filled(json!({"count": 2}));
         let answered = stage.host.runtime().answer_and_run(&question.id, reply).await.unwrap();
-        assert!(matches!(answered, Answered::Passed), "{answered:?}");
+        assert!(matches!(answered, AnswerOutcome::Passed), "{answered:?}");
         record
     };
     let (envelope, record) = tokio::join!(stage.call("book", json!({})), person);
@@ -252,7 +254,8 @@ async fn whoever_does_not_wait_is_told_where_the_form_is_and_the_call_goes_on() 
     let told: Arc<Mutex<Vec<Envelope>>> = Arc::default();
     let heard = told.clone();
     let leave: Leave = Arc::new(move |envelope| heard.lock().unwrap().push(envelope));
-    let manner = Manner { patience: Patience::Leave, leave: Some(leave), ..Manner::default() };
+    let manner =
+        CallOptions { patience: Patience::Leave, leave: Some(leave), ..CallOptions::default() };
     let call = Call::new(stage.agent(), "buy", json!({"n": 1}));
     let calling = stage.host.runtime().call(call, manner);
     let person = async {
@@ -290,18 +293,18 @@ async fn where_nobody_can_be_asked_the_backend_is_promised_nothing() {
             Box::pin(async move { Ok(Output::read(json!({"promised": promised(attempt)}))) })
         })
     };
-    let asked = async |stage: &Stage, manner: Manner<'_>| {
+    let asked = async |stage: &Stage, manner: CallOptions<'_>| {
         let call = Call::new(stage.agent(), "look", json!({}));
         let envelope = stage.host.runtime().call(call, manner).await;
         envelope.structured_content.unwrap()["promised"].clone()
     };
     let stage = quiet(Setting::default()).open();
-    assert_eq!(asked(&stage, Manner::default()).await, json!(true));
-    let leaves = Manner { patience: Patience::Leave, ..Manner::default() };
+    assert_eq!(asked(&stage, CallOptions::default()).await, json!(true));
+    let leaves = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     assert_eq!(asked(&stage, leaves).await, json!(false), "nobody would hold the driver");
     for off in ["forms = \"off\"", "non_interactive = \"deny\""] {
         let stage = quiet(Setting::default().settings(&format!("[workspace]\n{off}"))).open();
-        assert_eq!(asked(&stage, Manner::default()).await, json!(false), "{off}");
+        assert_eq!(asked(&stage, CallOptions::default()).await, json!(false), "{off}");
     }
 }
 

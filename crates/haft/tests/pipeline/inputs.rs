@@ -2,7 +2,7 @@
 
 use haft_driver::HookAnswer;
 use haft_model::{Call, Code, Decided, Digest, Event, Fact, HookPoint, Mutation, MutationSource};
-use haft_runtime::{Manner, Patience};
+use haft_runtime::{CallOptions, Patience};
 use serde_json::{Value, json};
 
 use crate::stage::{READ, Scripted, Setting, Stage, WRITE, extras};
@@ -36,7 +36,7 @@ async fn each_of_the_four_inputs_is_kept_with_whoever_changed_it() {
     let text = "{ \"path\":\"a.txt\",\n\t\"n\": 1.50e1 }";
     let mut call = Call::new(stage.agent(), "note.keep", Value::Null);
     call.sent = Some(text.to_owned());
-    let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+    let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     let pending = stage.host.runtime().call(call, manner).await;
     let mut edited = json!({"path": "/srv/notes/a.txt", "n": 15, "size": 3, "tenant": "ours"});
     edited["size"] = json!(7);

@@ -9,7 +9,7 @@ use haft_ledger::{BoxFuture, IntentRecord, MemoryStore};
 use haft_model::{
     Actor, Call, Code, EffectState, Envelope, Event, KeySource, ResultStatus, Role, Stop,
 };
-use haft_runtime::{Batch, Manner, Patience, Receipt, Settled, StoppedClock};
+use haft_runtime::{Batch, CallOptions, ManualResolution, Patience, Receipt, StoppedClock};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -85,8 +85,9 @@ async fn test_18_equal_calls_at_the_same_moment_wait_for_the_first() {
         let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let stage = gated(&started, &go).open();
         let runtime = stage.host.runtime();
-        let send =
-            || Box::pin(runtime.call(call(&stage, json!({"amount": 5}), key), Manner::default()));
+        let send = || {
+            Box::pin(runtime.call(call(&stage, json!({"amount": 5}), key), CallOptions::default()))
+        };
         let mut calls: Vec<_> = (0..16).map(|_| send()).collect();
         // Each of them is under way before the first may go on.
         for call in &mut calls {
@@ -132,7 +133,7 @@ async fn bound_key(stage: &Stage, envelope: &Envelope) -> (KeySource, String) {
 #[tokio::test]
 async fn an_answer_that_nobody_took_is_given_to_whoever_calls_again() {
     let stage = pay("{}").open();
-    let unheard = Manner { receipt: Receipt::Acknowledged, ..Manner::default() };
+    let unheard = CallOptions { receipt: Receipt::Acknowledged, ..CallOptions::default() };
     let runtime = stage.host.runtime();
     let first = runtime.call(call(&stage, json!({"amount": 5}), None), unheard.clone()).await;
     // Another process asks, the answer is handed over there, and only then it is another call.
@@ -235,7 +236,7 @@ async fn a_key_is_forgotten_when_its_time_is_over_and_never_while_it_is_open() {
         .settings("[[rule]]\ntool = \"*\"\nverdict = \"ask\"\n")
         .clock(clock.clone())
         .open();
-    let leave = || Manner { patience: Patience::Leave, ..Manner::default() };
+    let leave = || CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     let send = async || {
         stage.host.runtime().call(call(&stage, json!({"amount": 5}), Some("k")), leave()).await
     };
@@ -285,7 +286,7 @@ async fn a_contract_that_requires_a_key_is_not_called_without_one() {
 #[tokio::test]
 async fn a_contract_that_is_idempotent_by_nature_is_carried_out_as_often_as_it_is_called() {
     let stage = pay("{ idempotency: { mode: natural } }").open();
-    let unheard = Manner { receipt: Receipt::Acknowledged, ..Manner::default() };
+    let unheard = CallOptions { receipt: Receipt::Acknowledged, ..CallOptions::default() };
     for _ in 0..2 {
         let call = call(&stage, json!({"amount": 5}), None);
         stage.host.runtime().call(call, unheard.clone()).await;
@@ -297,11 +298,11 @@ async fn a_contract_that_is_idempotent_by_nature_is_carried_out_as_often_as_it_i
 async fn equal_calls_of_one_batch_are_meant_as_often_as_they_stand_there() {
     let stage = pay("{}").open();
     let three = || (0..3).map(|_| call(&stage, json!({"amount": 5}), None));
-    let first = stage.host.runtime().batch_all(Batch::new(three()), Manner::default());
+    let first = stage.host.runtime().batch_all(Batch::new(three()), CallOptions::default());
     assert!(first.await.unwrap().iter().all(|envelope| !envelope.is_error));
     assert_eq!(stage.canary.count(), 3);
     let same_key = (0..3).map(|_| call(&stage, json!({"amount": 5}), Some("k")));
-    let second = stage.host.runtime().batch_all(Batch::new(same_key), Manner::default());
+    let second = stage.host.runtime().batch_all(Batch::new(same_key), CallOptions::default());
     let second = second.await.unwrap();
     assert_eq!(second.iter().filter(|envelope| envelope.replayed).count(), 2);
     assert_eq!(stage.canary.count(), 4);
@@ -387,7 +388,7 @@ async fn a_call_of_which_nobody_knows_is_not_carried_out_again() {
     let runtime = stage.host.runtime();
     clock.set("2026-01-01T00:02:00Z".parse().unwrap());
     runtime
-        .settle(&first.invocation_id, Settled::Absent, &stage.owner(), "I looked")
+        .settle(&first.invocation_id, ManualResolution::Absent, &stage.owner(), "I looked")
         .await
         .unwrap();
     let third = stage.call("pay", json!({"amount": 5})).await;
@@ -406,7 +407,7 @@ async fn what_a_person_found_to_have_happened_is_told_to_whoever_calls_again() {
     let first = keyed(&stage, json!({"amount": 5}), "k").await;
     let runtime = stage.host.runtime();
     let id = &first.invocation_id;
-    runtime.settle(id, Settled::Committed, &stage.owner(), "I looked").await.unwrap();
+    runtime.settle(id, ManualResolution::Committed, &stage.owner(), "I looked").await.unwrap();
     let again = keyed(&stage, json!({"amount": 5}), "k").await;
     assert_eq!((again.effect_state, stage.canary.count()), (EffectState::Committed, 1));
     let error = again.error.unwrap();

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use haft_driver::Output;
 use haft_model::{Call, Code, EffectState, Envelope};
-use haft_runtime::{Batch, Manner};
+use haft_runtime::{Batch, CallOptions};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -97,10 +97,10 @@ async fn whoever_waits_for_another_call_may_lose_interest_and_the_other_goes_on(
         .open();
     let other = stage.another(|_| {});
     let call = || Call::new(stage.agent(), "pay", json!({}));
-    let mut first = Box::pin(stage.host.runtime().call(call(), Manner::default()));
+    let mut first = Box::pin(stage.host.runtime().call(call(), CallOptions::default()));
     begins(&mut first).await;
     for host in [&stage.host, &other] {
-        let manner = Manner::default();
+        let manner = CallOptions::default();
         let cancel = manner.cancel.clone();
         let mut follower = Box::pin(host.runtime().call(call(), manner));
         begins(&mut follower).await;
@@ -109,7 +109,7 @@ async fn whoever_waits_for_another_call_may_lose_interest_and_the_other_goes_on(
         assert_eq!(code(&follower), Some(Code::CanceledCaller));
         assert!(follower.error.unwrap().message.contains("which goes on"));
         // A batch that is dropped while one of its calls waits takes nobody along.
-        let batch = host.runtime().batch_all(Batch::new([call()]), Manner::default());
+        let batch = host.runtime().batch_all(Batch::new([call()]), CallOptions::default());
         begins(&mut Box::pin(batch)).await;
     }
     go.notify_one();

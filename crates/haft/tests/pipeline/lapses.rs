@@ -10,7 +10,7 @@ use haft_ledger::{BoxFuture, Draft, Error, MemoryStore, Receipt, RunFilter, Stor
 use haft_model::{
     BootTime, Call, Code, DualTime, EffectState, Envelope, Event, InvocationId, Stop, Timestamp,
 };
-use haft_runtime::{Clock, Manner, Settled};
+use haft_runtime::{CallOptions, Clock, ManualResolution};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -175,7 +175,7 @@ async fn recovery_looks_again_after_the_deadline_and_settles() {
         let stage = losing(&state, &machine, ", final_after: PT1M")
             .act("pay", |_| Box::pin(std::future::pending()));
         let stage = stage.open();
-        let called = stage.host.runtime().call(keyed(&stage), Manner::default());
+        let called = stage.host.runtime().call(keyed(&stage), CallOptions::default());
         let _ = tokio::time::timeout(Duration::from_secs(1), called).await;
         tokio::time::sleep(Duration::from_secs(20)).await;
         let other = stage.another(|_| {});
@@ -198,11 +198,12 @@ async fn a_person_settles_absent_only_after_the_deadline() {
     let stage = losing(&state, &machine, "").open();
     let first = stage.host.call(keyed(&stage)).await.invocation_id;
     let (runtime, owner) = (stage.host.runtime(), stage.owner());
-    let early = runtime.settle(&first, Settled::Absent, &owner, "I looked").await.unwrap_err();
+    let early =
+        runtime.settle(&first, ManualResolution::Absent, &owner, "I looked").await.unwrap_err();
     assert_eq!(early.code, Code::Conflict);
     assert!(early.message.contains("may still take effect until"), "{}", early.message);
     tokio::time::sleep(Duration::from_secs(10)).await;
-    runtime.settle(&first, Settled::Absent, &owner, "I looked").await.unwrap();
+    runtime.settle(&first, ManualResolution::Absent, &owner, "I looked").await.unwrap();
     assert_eq!(recorded(&stage, &first).await, EffectState::NotCommitted);
 }
 
@@ -319,7 +320,7 @@ async fn a_process_that_lost_its_call_records_the_effect_it_saw() {
     let machine = Machine::new();
     let stage = gated(&started, &go, &machine).open();
     let other = stage.another(|_| {});
-    let called = stage.host.runtime().call(keyed(&stage), Manner::default());
+    let called = stage.host.runtime().call(keyed(&stage), CallOptions::default());
     let taken_over = async {
         started.notified().await;
         machine.sleep(60);

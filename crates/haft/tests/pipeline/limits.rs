@@ -10,7 +10,7 @@ use haft_ledger::{Draft, Error, MemoryStore, Receipt, SqliteStore, Store, Wait};
 use haft_model::{
     Call, Code, Content, EffectState, Envelope, Event, HookPoint, ResultStatus, Says, Stop,
 };
-use haft_runtime::{Batch, Clock, Manner, StoppedClock};
+use haft_runtime::{Batch, CallOptions, Clock, StoppedClock};
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
 use tokio::task::JoinSet;
@@ -233,7 +233,7 @@ async fn a_call_that_is_called_off_in_the_queue_uses_nothing() {
     let (held, canceled) = tokio::join!(stage.call("hold", json!({})), async {
         entered.notified().await;
         let cancel = Cancel::new();
-        let manner = Manner { cancel: cancel.clone(), ..Manner::default() };
+        let manner = CallOptions { cancel: cancel.clone(), ..CallOptions::default() };
         let call = Call::new(stage.agent(), "note.keep", fresh());
         let queued = async {
             let filter = haft_ledger::RunFilter {
@@ -465,8 +465,12 @@ async fn no_more_calls_run_at_once_than_the_contract_and_the_driver_have_places_
             })
             .open();
         let calls = (0..12).map(|_| Call::new(stage.agent(), "note.show", fresh()));
-        let ends =
-            stage.host.runtime().batch_all(Batch::new(calls), Manner::default()).await.unwrap();
+        let ends = stage
+            .host
+            .runtime()
+            .batch_all(Batch::new(calls), CallOptions::default())
+            .await
+            .unwrap();
         assert!(ends.iter().all(|end| end.error.is_none()));
         let found = (stage.canary.count(), most.load(Ordering::SeqCst));
         assert_eq!(found, (12, expected), "{settings}{haft}");

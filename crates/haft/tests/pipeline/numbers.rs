@@ -2,7 +2,7 @@
 
 use haft_driver::HookAnswer;
 use haft_model::{Call, Code, Digest, Envelope, HookPoint};
-use haft_runtime::{Manner, Patience, Reply};
+use haft_runtime::{CallOptions, Patience, Reply};
 use haft_testkit::{NumberTexts, decimal};
 use serde_json::{Value, json};
 
@@ -131,7 +131,7 @@ async fn hooks_and_people_change_no_number_unseen() {
     assert_eq!(error.error_code, Code::InputMutation);
     assert!(error.message.contains("9007199254740993"), "{}", error.message);
     let stage = Setting::default().tool("pay", WRITE).open();
-    let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+    let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     let call = Call::new(stage.agent(), "pay", json!({"id": 1}));
     let pending = stage.host.runtime().call(call, manner).await;
     let reply = Reply { edited_input: Some(big()), ..stage.yes() };

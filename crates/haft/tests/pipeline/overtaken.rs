@@ -11,7 +11,7 @@ use haft::Host;
 use haft_driver::{Failure, Output};
 use haft_ledger::{BoxFuture, Draft, Error, Guard, MemoryStore, Receipt, RunFilter, Store, Wait};
 use haft_model::{Call, Code, EffectState, Stop};
-use haft_runtime::{Batch, BatchCall, Manner, StoppedClock, Unsent};
+use haft_runtime::{Batch, BatchCall, CallOptions, StoppedClock, Unsent};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -67,7 +67,7 @@ async fn what_an_attempt_may_have_done_is_not_forgotten_by_whoever_takes_it_up()
     let stage = stage.clock(clock.clone()).open();
     let call = Call::new(stage.agent(), "pay", json!({}));
     {
-        let mut calling = Box::pin(stage.host.runtime().call(call, Manner::default()));
+        let mut calling = Box::pin(stage.host.runtime().call(call, CallOptions::default()));
         while stage.canary.count() < 2 {
             assert!(is_pending(&mut calling).await);
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -106,7 +106,7 @@ async fn a_process_that_was_only_slow_does_not_say_that_nothing_was_sent() {
     for cancels in [false, true] {
         let stage = Setting::default().tool("pay", WRITE).settings(ask).clock(clock.clone()).open();
         let call = Call::new(stage.agent(), "pay", json!({}));
-        let manner = Manner::default();
+        let manner = CallOptions::default();
         let cancel = manner.cancel.clone();
         let mut slow = Box::pin(stage.host.runtime().call(call, manner));
         let question = asked(&stage, &mut slow).await;
@@ -114,7 +114,7 @@ async fn a_process_that_was_only_slow_does_not_say_that_nothing_was_sent() {
         clock.set(later);
         let other = stage.another(|_| {});
         let taken = other.runtime().answer_and_run(&question, stage.yes()).await.unwrap();
-        assert!(matches!(taken, haft_runtime::Answered::CarriedOut(_)), "{taken:?}");
+        assert!(matches!(taken, haft_runtime::AnswerOutcome::CarriedOut(_)), "{taken:?}");
         if cancels {
             cancel.cancel();
         }
@@ -154,7 +154,7 @@ async fn a_process_that_was_only_slow_does_not_give_the_right_to_undo_away() {
         .open();
     let paid = stage.call("pay", json!({})).await.invocation_id;
     let (runtime, owner) = (stage.host.runtime(), stage.owner());
-    let mut slow = Box::pin(runtime.compensate(&paid, &owner, Manner::default()));
+    let mut slow = Box::pin(runtime.compensate(&paid, &owner, CallOptions::default()));
     let question = asked(&stage, &mut slow).await;
     clock.set(clock_later(&clock));
     let other = stage.another(|_| {});
@@ -165,7 +165,7 @@ async fn a_process_that_was_only_slow_does_not_give_the_right_to_undo_away() {
     }
     let told = slow.await.unwrap();
     assert_eq!(told.effect_state, EffectState::Unknown);
-    let refused = runtime.compensate(&paid, &owner, Manner::default()).await.unwrap_err();
+    let refused = runtime.compensate(&paid, &owner, CallOptions::default()).await.unwrap_err();
     assert!(refused.message.contains("is being undone"), "{}", refused.message);
     go.notify_one();
     taken.await.unwrap();
@@ -194,7 +194,7 @@ async fn whoever_waited_for_a_call_has_its_answer_even_after_the_next_one_began(
     let mut first = Box::pin(stage.host.call(call()));
     assert!(is_pending(&mut first).await);
     started.notified().await;
-    let mut waiting = Box::pin(other.runtime().call(call(), Manner::default()));
+    let mut waiting = Box::pin(other.runtime().call(call(), CallOptions::default()));
     assert!(is_pending(&mut waiting).await);
     go.notify_one();
     let first = first.await;
@@ -260,7 +260,7 @@ async fn a_call_of_a_batch_that_was_beaten_after_it_was_shown_is_over_and_has_th
         second.depends_on = vec!["0".to_owned()];
         let first = BatchCall::from(Call::new(stage.agent(), "slow", json!({})));
         let batch = Batch::new([first, second]);
-        let results = stage.host.runtime().batch_all(batch, Manner::default()).await.unwrap();
+        let results = stage.host.runtime().batch_all(batch, CallOptions::default()).await.unwrap();
         let paid = &results[1];
         assert_eq!((&paid.error, paid.effect_state), (&None, EffectState::Committed));
         assert!(paid.replayed);
@@ -281,14 +281,14 @@ async fn a_call_that_nobody_carries_on_is_free_however_busy_its_process_is() {
     let runtime = stage.host.runtime();
     let call = |n: u32| Call::new(stage.agent(), "pay", json!({"n": n}));
     {
-        let mut gone = Box::pin(runtime.call(call(1), Manner::default()));
+        let mut gone = Box::pin(runtime.call(call(1), CallOptions::default()));
         while stage.canary.count() < 1 {
             assert!(is_pending(&mut gone).await);
             tokio::task::yield_now().await;
         }
     }
     let other = stage.another(|_| {});
-    let busy = runtime.call(call(2), Manner::default());
+    let busy = runtime.call(call(2), CallOptions::default());
     let again = tokio::select! {
         again = other.call(call(1)) => again,
         _ = busy => panic!("it hangs"),
@@ -321,7 +321,7 @@ async fn one_call_that_cannot_be_settled_does_not_keep_the_others_open() {
         .open();
     for n in 0..70 {
         let call = Call::new(stage.agent(), "pay", json!({"n": n}));
-        let mut gone = Box::pin(stage.host.runtime().call(call, Manner::default()));
+        let mut gone = Box::pin(stage.host.runtime().call(call, CallOptions::default()));
         while stage.canary.count() <= n {
             assert!(is_pending(&mut gone).await);
             tokio::task::yield_now().await;

@@ -9,7 +9,7 @@ use haft_model::{
     Call, Code, Content, Digest, EffectState, Envelope, Event, HookPoint, Progress, Says, Status,
     Stop,
 };
-use haft_runtime::{Manner, Patience, Reply};
+use haft_runtime::{CallOptions, Patience, Reply};
 use haft_testkit::SeededRandom;
 use serde_json::{Value, json};
 
@@ -190,7 +190,7 @@ async fn one(stage: Arc<Stage>, seed: u64) -> (Digest, Envelope) {
             later.cancel();
         });
     }
-    let manner = Manner { cancel, patience: Patience::Wait, ..Manner::default() };
+    let manner = CallOptions { cancel, patience: Patience::Wait, ..CallOptions::default() };
     let envelope = stage.host.runtime().call(call, manner).await;
     (Digest::of_bytes(&bytes), envelope)
 }

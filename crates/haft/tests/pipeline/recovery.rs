@@ -8,7 +8,7 @@ use std::task::Poll;
 use haft_driver::{BoxFuture, Failure, HookAnswer, Output};
 use haft_ledger::{Draft, Error, MemoryStore, Receipt, Store, Wait};
 use haft_model::{Call, Code, EffectState, Envelope, Event, HookPoint, Says, Status, Stop};
-use haft_runtime::{Manner, StoppedClock, Unsent};
+use haft_runtime::{CallOptions, StoppedClock, Unsent};
 use serde_json::{Value, json};
 
 use crate::meddled::{MeddledStore, Meddler};
@@ -47,7 +47,7 @@ fn hanging(haft: &str, submits: bool) -> (Setting, Arc<StoppedClock>) {
 /// Calls, and dies as soon as the driver is under way.
 async fn die(stage: &Stage, input: Value, effect: EffectState) {
     let call = Call::new(stage.agent(), "pay", input);
-    die_in(stage, stage.host.runtime().call(call, Manner::default()), effect).await;
+    die_in(stage, stage.host.runtime().call(call, CallOptions::default()), effect).await;
 }
 
 /// Dies in the middle of something, as soon as the driver is under way.

@@ -1,6 +1,6 @@
 //! Calls that are refused before anything happens.
 
-use haft_catalog::{Shown, Viewer};
+use haft_catalog::{Viewer, Visibility};
 use haft_model::{Call, Code, Event, HookPoint, ResultStatus, Status, Stop, ToolKey};
 use serde_json::json;
 
@@ -53,7 +53,7 @@ async fn what_was_loaded_does_not_outlive_the_surface_that_had_it() {
     let envelope = stage.call("note.show", json!({})).await;
     assert_eq!(envelope.error.unwrap().error_code, Code::ToolBlocked);
     let refused = stage.host.runtime().load(&viewer, &["note.show"]).await.unwrap().refused;
-    let excluded = Shown::Excluded("role_not_allowed");
+    let excluded = Visibility::Excluded("role_not_allowed");
     assert_eq!(refused, [(ToolKey::new("note.show", 1), excluded)], "it is not on the surface");
 }
 

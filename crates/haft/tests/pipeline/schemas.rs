@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use haft_contract::Severity;
 use haft_driver::{Attempt, BoxFuture, Failure, Output};
 use haft_model::{Call, Code, Envelope};
-use haft_runtime::Manner;
+use haft_runtime::CallOptions;
 use serde_json::{Map, Value, json};
 
 use crate::stage::*;
@@ -276,7 +276,7 @@ fn tower_of_items() -> Value {
 async fn call_at_once(stage: &Arc<Stage>, call: impl Fn() -> Call) -> (Vec<Envelope>, Envelope) {
     let spawn = |call: Call| {
         let stage = stage.clone();
-        tokio::spawn(async move { stage.host.runtime().call(call, Manner::default()).await })
+        tokio::spawn(async move { stage.host.runtime().call(call, CallOptions::default()).await })
     };
     let hostile: Vec<_> = (0..CALLERS).map(|_| spawn(call())).collect();
     let other = spawn(Call::new(stage.agent(), "plain", json!({}))).await.unwrap();

@@ -2,7 +2,7 @@
 
 use haft_driver::{Failure, HookAnswer, Output};
 use haft_model::{Call, Code, Content, EffectState, Envelope, HookPoint, Link, Progress, Stop};
-use haft_runtime::{Manner, Patience};
+use haft_runtime::{CallOptions, Patience};
 use serde_json::{Value, json};
 
 use crate::stage::{Scripted, Setting, Stage, WRITE, extras};
@@ -204,7 +204,7 @@ async fn a_question_and_its_edited_answer_tell_nothing() {
     let other = stage.another(|_| {});
     let id = asked.approval_id.unwrap();
     let answered = other.runtime().answer_and_run(&id, stage.yes()).await.unwrap();
-    let haft_runtime::Answered::CarriedOut(resumed) = answered else { panic!("{answered:?}") };
+    let haft_runtime::AnswerOutcome::CarriedOut(resumed) = answered else { panic!("{answered:?}") };
     assert_eq!(resumed.error, None);
     none_tells(&everything(&stage, &[&resumed]).await);
 }
@@ -268,7 +268,7 @@ async fn a_call_that_undoes_another_tells_nothing_of_it() {
             })
             .open();
         let used = stage.call("card.use", secret()).await;
-        let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+        let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
         let runtime = stage.host.runtime();
         let asked = runtime.compensate(&used.invocation_id, &stage.agent(), manner).await.unwrap();
         let ended = stage.answer(asked.approval_id.as_ref().unwrap(), stage.yes()).await;

@@ -58,7 +58,9 @@ async fn a_write_by_an_agent_asks_and_is_carried_out_by_whoever_approves() {
     };
     let id = pending.approval_id.clone().unwrap();
     let answered = stage.host.runtime().answer_and_run(&id, reply).await.unwrap();
-    let haft_runtime::Answered::CarriedOut(envelope) = answered else { panic!("{answered:?}") };
+    let haft_runtime::AnswerOutcome::CarriedOut(envelope) = answered else {
+        panic!("{answered:?}")
+    };
     assert_eq!(envelope.error, None);
     assert_eq!(envelope.invocation_id, pending.invocation_id);
     assert_eq!(stage.canary.count(), 1);

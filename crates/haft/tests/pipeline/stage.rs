@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft::{Host, HostOptions, Launcher, StoreChoice};
-use haft_driver::{Attempt, BoxFuture, Driver, Failure, Heard, Hook, HookAnswer, Output};
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Hook, HookAnswer, HookInput, Output};
 use haft_ledger::{MemoryStore, Store};
 use haft_model::{
     Actor, Call, DriverId, Envelope, Event, Fact, HookPoint, InvocationId, Plan, QuestionId, Stop,
 };
-use haft_runtime::{Answered, Clock, Manner, Options, Patience, Reader, Reply, WallClock};
+use haft_runtime::{
+    AnswerOutcome, CallOptions, Clock, Options, Patience, Reader, Reply, WallClock,
+};
 use haft_testkit::Folder;
 use serde_json::Value;
 
@@ -362,7 +364,7 @@ impl Stage {
     /// Answers a question here, and gives what the call came to.
     pub(crate) async fn answer(&self, id: &QuestionId, reply: Reply) -> Envelope {
         let answered = self.host.runtime().answer_and_run(id, reply).await.unwrap();
-        let Answered::CarriedOut(envelope) = answered else { panic!("{answered:?}") };
+        let AnswerOutcome::CarriedOut(envelope) = answered else { panic!("{answered:?}") };
         *envelope
     }
 
@@ -373,7 +375,7 @@ impl Stage {
 
     /// One call by the agent that does not wait for people.
     pub(crate) async fn call_and_leave(&self, tool: &str, input: Value) -> Envelope {
-        let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+        let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
         self.host.runtime().call(Call::new(self.agent(), tool, input), manner).await
     }
 
@@ -412,13 +414,13 @@ pub(crate) struct Scripted {
     pub(crate) heard: Arc<Mutex<Vec<Value>>>,
 }
 
-pub(crate) type HookAct = Arc<dyn Fn(Heard<'_>) -> Result<HookAnswer, String> + Send + Sync>;
+pub(crate) type HookAct = Arc<dyn Fn(HookInput<'_>) -> Result<HookAnswer, String> + Send + Sync>;
 
 impl Scripted {
     /// A hook at a point.
     pub(crate) fn new<F>(name: &'static str, point: HookPoint, act: F) -> Scripted
     where
-        F: Fn(Heard<'_>) -> Result<HookAnswer, String> + Send + Sync + 'static,
+        F: Fn(HookInput<'_>) -> Result<HookAnswer, String> + Send + Sync + 'static,
     {
         Scripted {
             name,
@@ -462,7 +464,7 @@ impl Hook for Scripted {
         self.patience
     }
 
-    fn hear<'a>(&'a self, heard: Heard<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
+    fn hear<'a>(&'a self, heard: HookInput<'a>) -> BoxFuture<'a, Result<HookAnswer, String>> {
         self.heard.lock().unwrap().push(heard.observable_input.clone());
         Box::pin(async move {
             match (self.act)(heard) {

@@ -109,6 +109,6 @@ async fn people_may_answer_while_nobody_is_there() {
     let after = stage.another(|_| {});
     let id = pending.approval_id.unwrap();
     let answered = after.runtime().answer_and_run(&id, stage.yes()).await.unwrap();
-    assert!(matches!(answered, haft_runtime::Answered::CarriedOut(_)), "{answered:?}");
+    assert!(matches!(answered, haft_runtime::AnswerOutcome::CarriedOut(_)), "{answered:?}");
     assert_eq!(stage.canary.count(), 1);
 }

@@ -9,7 +9,7 @@ use haft_model::{
     BatchOrdering, Code, Envelope, Event, InvocationId, Progress, QueueState, ResultStatus, Status,
     YieldPolicy,
 };
-use haft_runtime::{Batch, BatchNews, Manner, Reader, Released};
+use haft_runtime::{Batch, BatchNews, CallOptions, Reader, ResultStream};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -35,7 +35,7 @@ pub(crate) async fn on_record(stage: &Stage, wanted: impl Fn(&Event) -> bool) {
     }
 }
 
-pub(crate) async fn all(released: &mut Released<'_>) -> Vec<Envelope> {
+pub(crate) async fn all(released: &mut ResultStream<'_>) -> Vec<Envelope> {
     let mut all = Vec::new();
     let work = async {
         while let Some((_, envelope)) = released.next().await {
@@ -74,7 +74,7 @@ async fn every_batch_leaves_its_rules_on_record_and_its_calls_point_to_them() {
     let stage = Setting::default().tool("note.write", &extras(WRITE, locks)).settings(ALLOW).open();
     let paths = ["a", "b", "a"].map(|path| call(&stage, "note.write", json!({ "path": path })));
     let batch = Batch { ordering: BatchOrdering::Serial, ..Batch::new(paths) };
-    let mut released = stage.host.runtime().batch(batch, Manner::default()).unwrap();
+    let mut released = stage.host.runtime().batch(batch, CallOptions::default()).unwrap();
     let handle = released.handle();
     let results = all(&mut released).await;
     stage.host.flush().await.unwrap();
@@ -121,7 +121,7 @@ async fn a_result_that_waits_for_its_turn_is_completed_until_it_is_handed_over()
     let go = Arc::new(Notify::new());
     let stage = slow_and_fast(&go);
     let batch = slow_and_fast_batch(&stage);
-    let mut released = stage.host.runtime().batch(batch, Manner::default()).unwrap();
+    let mut released = stage.host.runtime().batch(batch, CallOptions::default()).unwrap();
     let ids = released.handle().calls().to_vec();
     let first = async { released.next().await.unwrap() };
     let watching = async {
@@ -154,7 +154,7 @@ async fn whoever_leaves_before_a_result_was_handed_over_leaves_one_end_and_the_r
     let go = Arc::new(Notify::new());
     let stage = slow_and_fast(&go);
     let batch = slow_and_fast_batch(&stage);
-    let mut released = stage.host.runtime().batch(batch, Manner::default()).unwrap();
+    let mut released = stage.host.runtime().batch(batch, CallOptions::default()).unwrap();
     let id = released.handle().calls()[1].clone();
     tokio::select! {
         _ = released.next() => panic!("the first does not end"),
@@ -184,7 +184,7 @@ async fn progress_and_results_go_out_as_the_batch_wishes() {
         let go = Arc::new(Notify::new());
         let stage = slow_and_fast(&go);
         let batch = Batch { ordering, yields: Some(policy), ..slow_and_fast_batch(&stage) };
-        let mut released = stage.host.runtime().batch(batch, Manner::default()).unwrap();
+        let mut released = stage.host.runtime().batch(batch, CallOptions::default()).unwrap();
         let mut seen = Vec::new();
         let taking = async {
             while let Some(news) = released.news().await {
@@ -208,6 +208,6 @@ async fn an_order_that_contradicts_itself_is_refused() {
     let stage = Setting::default().tool("note.show", READ).open();
     let yields = Some(YieldPolicy::UnorderedStreaming);
     let batch = Batch { yields, ..Batch::new([call(&stage, "note.show", json!({}))]) };
-    let stop = stage.host.runtime().batch(batch, Manner::default()).err().unwrap();
+    let stop = stage.host.runtime().batch(batch, CallOptions::default()).err().unwrap();
     assert_eq!((stop.code, stop.field.as_deref()), (Code::InputValue, Some("/yield")));
 }

@@ -10,7 +10,7 @@ use haft_model::{
     Call, Code, EffectState, Envelope, Event, InvocationId, ResultStatus, Status, Stop,
     parse_timestamp,
 };
-use haft_runtime::{Manner, Patience, Settled, StoppedClock};
+use haft_runtime::{CallOptions, ManualResolution, Patience, StoppedClock};
 use serde_json::{Value, json};
 
 use crate::meddled::{MeddledStore, Meddler};
@@ -68,7 +68,7 @@ impl Stage {
 
     /// Undoes a call and leaves the question to the inbox.
     async fn undo(&self, id: &InvocationId) -> Result<Envelope, Stop> {
-        let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+        let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
         self.host.runtime().compensate(id, &self.agent(), manner).await
     }
 
@@ -193,7 +193,7 @@ async fn of_many_that_undo_a_call_at_once_one_does() {
     for _ in 0..16 {
         let (stage, call) = (stage.clone(), call.clone());
         calls.spawn(async move {
-            let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+            let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
             stage.host.runtime().call(call, manner).await
         });
     }
@@ -285,8 +285,8 @@ async fn a_yes_that_comes_after_the_time_for_undoing_undoes_nothing() {
 #[tokio::test]
 async fn what_may_have_been_undone_is_settled_before_it_is_undone_again() {
     for (what, effect) in [
-        (Settled::Committed, EffectState::Compensated),
-        (Settled::Absent, EffectState::CompensationFailed),
+        (ManualResolution::Committed, EffectState::Compensated),
+        (ManualResolution::Absent, EffectState::CompensationFailed),
     ] {
         let clock = Arc::new(StoppedClock::at(parse_timestamp("2026-01-31T12:00:00Z").unwrap()));
         let stage = list(1, EffectState::Unknown).clock(clock.clone()).open();
@@ -301,10 +301,10 @@ async fn what_may_have_been_undone_is_settled_before_it_is_undone_again() {
         runtime.settle(by, what, &stage.owner(), "looked at the list").await.unwrap();
         assert_eq!(stage.effect(&original).await, effect);
         match what {
-            Settled::Committed => {
+            ManualResolution::Committed => {
                 assert_eq!(stage.refused(&original).await, "`it` was undone already");
             }
-            Settled::Absent => {
+            ManualResolution::Absent => {
                 let undone = stage.undo_with_a_yes(&original).await;
                 assert_eq!(undone.status, ResultStatus::Succeeded);
                 assert_eq!(stage.effect(&original).await, EffectState::Compensated);
@@ -315,9 +315,10 @@ async fn what_may_have_been_undone_is_settled_before_it_is_undone_again() {
 
 #[tokio::test]
 async fn what_nobody_knew_is_settled_once_by_a_person_with_a_reason() {
-    for (what, effect) in
-        [(Settled::Committed, EffectState::Committed), (Settled::Absent, EffectState::NotCommitted)]
-    {
+    for (what, effect) in [
+        (ManualResolution::Committed, EffectState::Committed),
+        (ManualResolution::Absent, EffectState::NotCommitted),
+    ] {
         let clock = Arc::new(StoppedClock::at(parse_timestamp("2026-01-31T12:00:00Z").unwrap()));
         let stage = list(0, EffectState::None).clock(clock.clone()).open();
         let lost = stage.call("list.lose", json!({})).await.invocation_id;

@@ -7,7 +7,7 @@ use haft_model::{
     AbortReason, CancelFact, Code, EffectState, Envelope, Event, Fact, InterruptBehavior,
     QueueState, ResultStatus, Status, Stop,
 };
-use haft_runtime::{Batch, Discarding, Manner, Patience};
+use haft_runtime::{Batch, CallOptions, Discarding, Patience};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -76,7 +76,7 @@ async fn interrupted(
         ])
     };
     let cancel = Cancel::new();
-    let manner = Manner { cancel: cancel.clone(), ..Manner::default() };
+    let manner = CallOptions { cancel: cancel.clone(), ..CallOptions::default() };
     let mut results = Vec::new();
     {
         let mut released = stage.host.runtime().batch(batch, manner).unwrap();
@@ -183,7 +183,7 @@ async fn streaming_fallback_discards_what_it_may_and_keeps_what_may_have_happene
         call(&stage, "note.ask", json!({})),
         after(call(&stage, "note.done", json!({})), &["1"]),
     ]);
-    let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+    let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     let mut released = stage.host.runtime().batch(batch, manner).unwrap();
     let handle = released.handle();
     let discarding = async {

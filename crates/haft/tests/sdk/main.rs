@@ -7,7 +7,7 @@ mod accepted;
 
 use haft::{Host, HostOptions, Launcher, StoreChoice};
 use haft_model::{Call, EffectState};
-use haft_runtime::Manner;
+use haft_runtime::CallOptions;
 use haft_testkit::{ALLOW, Folder, READ};
 use serde_json::json;
 
@@ -49,7 +49,7 @@ async fn check(entrypoint: &str, style: &str, code: &str) {
     let host = Host::open(folder.path(), options).unwrap();
     let call = |tool: &str| {
         let call = Call::new(host.actor("agent:test"), tool, json!({"text": "a"}));
-        host.runtime().call(call, Manner::default())
+        host.runtime().call(call, CallOptions::default())
     };
     let read = call("note.look").await;
     assert_eq!((read.error, read.structured_content), (None, Some(json!({"seen": "a"}))));

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_ledger::{
-    BoxFuture, Disclosure, Draft, Entry, Error, Fence, IntentRecord, OpenUndoing, QuestionFilter,
-    QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter, Wait,
+    BoxFuture, Disclosure, Draft, Error, Fence, IntentRecord, LedgerEntry, OpenUndoing,
+    QuestionFilter, QuestionRecord, Receipt, Run, RunFilter, Store, StoreHealth, Use, UseFilter,
+    Wait,
 };
 use haft_model::{Digest, DualTime, InvocationId, KeySource, StandingAnswer, Token};
 
@@ -80,7 +81,11 @@ impl<M: Meddler> Store for MeddledStore<M> {
         self.meddler.flush(self.store.flush())
     }
 
-    fn entries(&self, after: Option<u64>, most: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+    fn entries(
+        &self,
+        after: Option<u64>,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<LedgerEntry>, Error>> {
         self.store.entries(after, most)
     }
 
@@ -92,7 +97,7 @@ impl<M: Meddler> Store for MeddledStore<M> {
         self.store.wait_past(seq, at_most)
     }
 
-    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<Entry>, Error>> {
+    fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<LedgerEntry>, Error>> {
         self.store.story(id)
     }
 

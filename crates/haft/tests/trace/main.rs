@@ -7,7 +7,7 @@ mod accepted;
 
 use haft::{Host, HostOptions, Launcher, StoreChoice};
 use haft_model::{Call, Trace};
-use haft_runtime::Manner;
+use haft_runtime::CallOptions;
 use haft_testkit::{ALLOW, Act, Backend, Folder, Keys, READ, Then};
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ fn open(folder: &Folder) -> Host {
 async fn heard(host: &Host, tool: &str, native: Vec<Value>) -> (Value, String) {
     let mut call = Call::new(host.actor("agent:test"), tool, json!({}));
     call.native = native;
-    let ended = host.runtime().call(call, Manner::default()).await;
+    let ended = host.runtime().call(call, CallOptions::default()).await;
     assert_eq!(ended.error, None, "{tool}");
     let id = ended.invocation_id.to_string();
     (ended.structured_content.unwrap_or_default(), id[id.len() - 32..].to_owned())

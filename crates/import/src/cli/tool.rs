@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Effects, Help, Page, VERSION};
+use super::{Help, HelpPage, ProgramEffects, VERSION};
 use crate::import::Margin;
 use crate::manifest::manifest;
 use crate::text;
 
 /// A contract and its command line.
-pub(super) struct Made {
+pub(super) struct ImportedCommand {
     pub(super) text: String,
     pub(super) argv: Vec<String>,
 }
@@ -17,18 +17,23 @@ pub(super) struct Made {
 pub(super) struct Command<'a> {
     pub(super) id: &'a str,
     pub(super) called: &'a str,
-    pub(super) effects: Effects,
+    pub(super) effects: ProgramEffects,
 }
 
 /// Makes the contract of a command.
-pub(super) fn made(command: &Command<'_>, help: &Help, page: &Page, margin: &mut Margin) -> Made {
+pub(super) fn made(
+    command: &Command<'_>,
+    help: &Help,
+    page: &HelpPage,
+    margin: &mut Margin,
+) -> ImportedCommand {
     let (inputs, argv) = inputs(help, page, margin);
     let text = contract(command, help, &inputs, margin);
-    Made { text, argv }
+    ImportedCommand { text, argv }
 }
 
 /// The inputs, and the arguments made of them.
-fn inputs(help: &Help, page: &Page, margin: &mut Margin) -> (Value, Vec<String>) {
+fn inputs(help: &Help, page: &HelpPage, margin: &mut Margin) -> (Value, Vec<String>) {
     let mut argv: Vec<String> = page.command.clone();
     let mut properties = Map::new();
     for flag in &help.flags {
@@ -94,10 +99,12 @@ fn described(mut schema: Value, about: &str) -> Value {
 
 fn contract(command: &Command<'_>, help: &Help, inputs: &Value, margin: &mut Margin) -> String {
     let Command { id, called, effects } = *command;
-    let reads = effects == Effects::ReadOnly;
+    let reads = effects == ProgramEffects::ReadOnly;
     let (value, why) = match effects {
-        Effects::ReadOnly => ("reads only, risk 0, runs without asking", "`--read-only` says so"),
-        Effects::Unknown => {
+        ProgramEffects::ReadOnly => {
+            ("reads only, risk 0, runs without asking", "`--read-only` says so")
+        }
+        ProgramEffects::Unknown => {
             ("may change the workspace, risk 2, asks", "a help text does not say what changes")
         }
     };

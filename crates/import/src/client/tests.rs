@@ -6,13 +6,16 @@ use super::*;
 fn check(file: &str, text: &str, expected: &[&str]) {
     let found = servers(file, text).unwrap().into_iter().map(|listed| match listed {
         Err(why) => why,
-        Ok(Listed { name, server: Server::Program { command, env } }) => {
+        Ok(ListedServer { name, server: ServerSource::Program { command, env } }) => {
             format!("{name}: {} {env:?}", command.join(" "))
         }
-        Ok(Listed { name, server: Server::Remote { url, headers, sse, login: None } }) => {
+        Ok(ListedServer {
+            name,
+            server: ServerSource::Remote { url, headers, sse, login: None },
+        }) => {
             format!("{name}: {url} {headers:?}{}", if sse { " sse" } else { "" })
         }
-        Ok(Listed { name, .. }) => format!("{name} has a login of ours"),
+        Ok(ListedServer { name, .. }) => format!("{name} has a login of ours"),
     });
     assert_eq!(found.collect::<Vec<_>>(), expected, "{file}");
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use haft_contract::host::host_of;
 use serde_json::{Map, Value, json};
 
-use super::{OAuth, Server};
+use super::{OAuth, ServerSource};
 use crate::import::Margin;
-use crate::secret::{Kind, Secret};
+use crate::secret::{Secret, SecretForm};
 use crate::text;
 
 /// Words in names that stand for secrets.
@@ -59,11 +59,11 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    pub(super) fn of(server: &Server, import: &str) -> Launch {
+    pub(super) fn of(server: &ServerSource, import: &str) -> Launch {
         let mut vault = Vault { import, secrets: Vec::new(), notes: Vec::new() };
         match server {
-            Server::Program { command, env } => program(command, env, vault),
-            Server::Remote { url, headers, sse, login } => {
+            ServerSource::Program { command, env } => program(command, env, vault),
+            ServerSource::Remote { url, headers, sse, login } => {
                 let host = host_of(url).unwrap_or_default().to_ascii_lowercase();
                 let url = vault.url(url);
                 let mut server = json!({ "kind": "remote", "url": url });
@@ -179,7 +179,7 @@ impl Vault<'_> {
     }
 
     /// A secret of this name.
-    fn secret(&self, name: &str, kind: Kind, what: &str) -> Secret {
+    fn secret(&self, name: &str, kind: SecretForm, what: &str) -> Secret {
         Secret {
             slug: format!("{}/{}", text::secret_slug(self.import), text::secret_slug(name)),
             variable: text::environment_name(&[self.import, name]),
@@ -191,7 +191,7 @@ impl Vault<'_> {
 
     /// The placeholder of a secret of this name.
     fn keep(&mut self, name: &str, what: &str) -> String {
-        self.kept(self.secret(name, Kind::Opaque, what))
+        self.kept(self.secret(name, SecretForm::Opaque, what))
     }
 
     fn kept(&mut self, secret: Secret) -> String {
@@ -206,13 +206,14 @@ impl Vault<'_> {
     fn login(&mut self, login: &OAuth, server: &mut Map<String, Value>) -> Option<Secret> {
         let what = "The login to the server; `haft login` gets and renews it.";
         let mut auth = Map::new();
-        let bearer = self.kept(self.secret("login", Kind::OAuth, what));
+        let bearer = self.kept(self.secret("login", SecretForm::OAuth, what));
         auth.insert("bearer".to_owned(), json!(bearer));
         auth.extend(login.client_id.clone().map(|id| ("client_id".to_owned(), json!(id))));
         let place = login.document.clone();
         auth.extend(place.map(|place| ("client_metadata_url".to_owned(), json!(place))));
         let what = "Proves who we are to whoever gives out logins.";
-        let proof = login.client_secret.then(|| self.secret("client-secret", Kind::Opaque, what));
+        let proof =
+            login.client_secret.then(|| self.secret("client-secret", SecretForm::Opaque, what));
         let written = proof.as_ref().map(Secret::placeholder);
         auth.extend(written.map(|written| ("client_secret".to_owned(), json!(written))));
         server.insert("auth".to_owned(), Value::Object(auth));

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::launch::{looks_secret, program_name};
-use super::{Options, Server, import};
+use super::{McpOptions, ServerSource, import};
 
 #[test]
 fn what_looks_like_a_secret_is_not_written_down() {
@@ -54,8 +54,8 @@ fn what_json_schema_has_for_definitions_and_mcp_for_headers_is_kept_where_it_is_
             "odd": { "type": "string", "x-mcp-header": "two words", "$anchor": "7" },
         },
     } });
-    let server = Server::Program { command: vec!["x".into()], env: Default::default() };
-    let import = import(&json!([tool]), &server, &Options::default()).unwrap();
+    let server = ServerSource::Program { command: vec!["x".into()], env: Default::default() };
+    let import = import(&json!([tool]), &server, &McpOptions::default()).unwrap();
     let text = &import.files[0].text;
     let expected = r##"inputs:
   "$schema": https://json-schema.org/draft/2020-12/schema

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Made, VERSION};
+use super::{ImportedTools, VERSION};
 use crate::import::Margin;
 use crate::manifest::manifest;
 use crate::schema::{Dialect, Root, Side, shaped};
@@ -12,8 +12,13 @@ use crate::text;
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 /// Writes the contract, and notes what was decided.
-pub(super) fn written(raw: &Value, id: &str, made: &Made<'_>, margin: &mut Margin) -> String {
-    let Made { name: import, launch, options, .. } = made;
+pub(super) fn written(
+    raw: &Value,
+    id: &str,
+    made: &ImportedTools<'_>,
+    margin: &mut Margin,
+) -> String {
+    let ImportedTools { name: import, launch, options, .. } = made;
     let called = raw.get("name").and_then(Value::as_str).unwrap_or_default();
     let hints = hints(raw);
     let reads = options.believe_reads && hints.get("readOnlyHint") == Some(&json!(true));

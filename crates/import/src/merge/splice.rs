@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use haft_contract::source::{Entry, Node};
+use haft_contract::source::{MapEntry, Node};
 use serde_json::{Map, Value};
 
 use super::tree::identity;
@@ -51,7 +51,7 @@ impl Edits<'_> {
         }
     }
 
-    fn change(&mut self, entry: &Entry, value: &Value) {
+    fn change(&mut self, entry: &MapEntry, value: &Value) {
         match value {
             Value::Object(fields) if self.is_block(&entry.value) && !fields.is_empty() => {
                 self.map(&entry.value, fields);
@@ -69,7 +69,7 @@ impl Edits<'_> {
         }
     }
 
-    fn has_names(&self, entry: &Entry, items: &[Value]) -> bool {
+    fn has_names(&self, entry: &MapEntry, items: &[Value]) -> bool {
         let old: Vec<Value> = entry.value.items().iter().map(Node::to_json).collect();
         !items.is_empty() && identity(&[&old, items]).is_some()
     }
@@ -101,7 +101,7 @@ impl Edits<'_> {
         self.changes.push((start..self.line_end(self.end(item)), new));
     }
 
-    fn remove(&mut self, entry: &Entry, next: Option<&Entry>) {
+    fn remove(&mut self, entry: &MapEntry, next: Option<&MapEntry>) {
         let start = entry.key_span.start;
         let line = self.line_start(start);
         let alone = self.text.get(line..start).is_some_and(|before| before.trim().is_empty());

@@ -9,11 +9,11 @@ const IDENTITIES: [&str; 4] = ["tool", "slug", "code", "name"];
 
 /// What came of it beside the value.
 #[derive(Default)]
-pub(super) struct Joined {
+pub(super) struct MergedValue {
     pub(super) conflicts: Vec<Conflict>,
 }
 
-impl Joined {
+impl MergedValue {
     /// The value of a field in which people's changes and the source's are both made.
     pub(super) fn value(
         &mut self,

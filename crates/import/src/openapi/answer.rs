@@ -9,7 +9,7 @@ use crate::text;
 
 /// What an operation gives back.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct OperationResponse {
     /// The schema of the output.
     pub(super) outputs: Value,
     /// The name under which the answer stands in it, where it is no object.
@@ -24,15 +24,15 @@ pub(super) struct Answer {
 
 /// A refusal that the document describes and HTTP alone does not explain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct ErrorResponse {
     pub(super) status: u16,
     pub(super) name: &'static str,
     pub(super) meaning: String,
 }
 
 /// What an operation gives back where all is well.
-pub(super) fn of<'d>(document: &Document<'d>, operation: &'d Value) -> Answer {
-    let empty = Answer {
+pub(super) fn of<'d>(document: &Document<'d>, operation: &'d Value) -> OperationResponse {
+    let empty = OperationResponse {
         outputs: json!({ "type": "object" }),
         wrap: None,
         accept: None,
@@ -46,17 +46,18 @@ pub(super) fn of<'d>(document: &Document<'d>, operation: &'d Value) -> Answer {
     match (json, text) {
         (Some((media, content)), _) => {
             let accept = media.ends_with("+json").then(|| media.clone());
-            Answer { accept, ..structured(document, content.get("schema")) }
+            OperationResponse { accept, ..structured(document, content.get("schema")) }
         }
-        (None, Some((media, _))) => Answer {
+        (None, Some((media, _))) => OperationResponse {
             outputs: json!({ "type": "object", "properties": { "text": { "type": "string" } } }),
             wrap: Some("text"),
             accept: Some(media.clone()),
             ..empty
         },
-        (None, None) => {
-            Answer { unreadable: content.keys().next().map(|media| text::line(media, 80)), ..empty }
-        }
+        (None, None) => OperationResponse {
+            unreadable: content.keys().next().map(|media| text::line(media, 80)),
+            ..empty
+        },
     }
 }
 
@@ -73,7 +74,7 @@ fn content<'d>(document: &Document<'d>, operation: &'d Value) -> Option<&'d Map<
     })
 }
 
-fn structured<'d>(document: &Document<'d>, raw: Option<&'d Value>) -> Answer {
+fn structured<'d>(document: &Document<'d>, raw: Option<&'d Value>) -> OperationResponse {
     let mut shaped = shaped(document, raw.unwrap_or(&Value::Null), Side::Output);
     let wrap = wrap(&shaped.schema);
     if let Some(name) = wrap {
@@ -83,7 +84,14 @@ fn structured<'d>(document: &Document<'d>, raw: Option<&'d Value>) -> Answer {
     }
     let lost = std::mem::take(&mut shaped.lost);
     let losses = std::mem::take(&mut shaped.losses);
-    Answer { outputs: shaped.whole(), wrap, accept: None, unreadable: None, lost, losses }
+    OperationResponse {
+        outputs: shaped.whole(),
+        wrap,
+        accept: None,
+        unreadable: None,
+        lost,
+        losses,
+    }
 }
 
 /// The name under which an answer is put that is surely no object, or may be something else.
@@ -99,7 +107,7 @@ fn wrap(schema: &Value) -> Option<&'static str> {
 }
 
 /// The refusals that are worth a name of their own.
-pub(super) fn refusals<'d>(document: &Document<'d>, operation: &'d Value) -> Vec<Refusal> {
+pub(super) fn refusals<'d>(document: &Document<'d>, operation: &'d Value) -> Vec<ErrorResponse> {
     let responses = operation.get("responses").and_then(Value::as_object);
     let named = responses.into_iter().flatten().filter_map(|(status, raw)| {
         let status: u16 = status.parse().ok()?;
@@ -108,7 +116,7 @@ pub(super) fn refusals<'d>(document: &Document<'d>, operation: &'d Value) -> Vec
         let meaning = text::line(described.unwrap_or_default(), 300);
         let meaning =
             if meaning.is_empty() { format!("the server answered {status}") } else { meaning };
-        Some(Refusal { status, name, meaning })
+        Some(ErrorResponse { status, name, meaning })
     });
     named.collect()
 }

@@ -8,29 +8,29 @@ use crate::schema::Dialect;
 
 /// The form in which a body is written, in the words of `metadata.haft.body`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum BodyEncoding {
     Json,
     Urlencoded,
     Multipart,
     Text,
 }
 
-impl Form {
+impl BodyEncoding {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Form::Json => "json",
-            Form::Urlencoded => "form",
-            Form::Multipart => "multipart",
-            Form::Text => "text",
+            BodyEncoding::Json => "json",
+            BodyEncoding::Urlencoded => "form",
+            BodyEncoding::Multipart => "multipart",
+            BodyEncoding::Text => "text",
         }
     }
 }
 
 /// The body of an operation.
 #[derive(Clone, Debug)]
-pub(super) struct Body<'d> {
+pub(super) struct OperationBody<'d> {
     pub(super) media: &'d str,
-    pub(super) form: Form,
+    pub(super) form: BodyEncoding,
     pub(super) raw: Option<&'d Value>,
     pub(super) required: bool,
     pub(super) description: Option<&'d str>,
@@ -39,12 +39,12 @@ pub(super) struct Body<'d> {
 }
 
 /// The body that an operation takes, in the form that we write best.
-pub(super) fn of<'d>(document: &Document<'d>, operation: &'d Value) -> Option<Body<'d>> {
+pub(super) fn of<'d>(document: &Document<'d>, operation: &'d Value) -> Option<OperationBody<'d>> {
     let raw = document.resolved(operation.get("requestBody")?)?;
     let offered = raw.get("content").and_then(Value::as_object)?;
     let (media, content) = offered.iter().min_by_key(|(media, _)| preference(media))?;
     let form = form(media);
-    Some(Body {
+    Some(OperationBody {
         media,
         form,
         styles: styles(document, form, content),
@@ -56,11 +56,11 @@ pub(super) fn of<'d>(document: &Document<'d>, operation: &'d Value) -> Option<Bo
 
 /// The styles that a document names for fields. OpenAPI 3.0 says to ignore them where the body is one
 /// of parts; 3.1 does not.
-fn styles(document: &Document<'_>, form: Form, content: &Value) -> Map<String, Value> {
+fn styles(document: &Document<'_>, form: BodyEncoding, content: &Value) -> Map<String, Value> {
     let heeded = match form {
-        Form::Urlencoded => true,
-        Form::Multipart => document.dialect != Dialect::Old,
-        Form::Json | Form::Text => false,
+        BodyEncoding::Urlencoded => true,
+        BodyEncoding::Multipart => document.dialect != Dialect::Old,
+        BodyEncoding::Json | BodyEncoding::Text => false,
     };
     let encoding = content.get("encoding").and_then(Value::as_object).filter(|_| heeded);
     let named = encoding
@@ -85,32 +85,32 @@ pub(super) fn is_json(media: &str) -> bool {
 }
 
 /// Whether a media type has to be named because it is not the one that its form implies.
-pub(super) fn is_special(media: &str, form: Form) -> bool {
+pub(super) fn is_special(media: &str, form: BodyEncoding) -> bool {
     let media = bare(media);
     match form {
-        Form::Json => media.ends_with("+json"),
-        Form::Text => media != "text/plain" && !media.contains('*'),
-        Form::Urlencoded | Form::Multipart => false,
+        BodyEncoding::Json => media.ends_with("+json"),
+        BodyEncoding::Text => media != "text/plain" && !media.contains('*'),
+        BodyEncoding::Urlencoded | BodyEncoding::Multipart => false,
     }
 }
 
-fn form(media: &str) -> Form {
+fn form(media: &str) -> BodyEncoding {
     match bare(media) {
-        media if is_json(media) => Form::Json,
-        "application/x-www-form-urlencoded" => Form::Urlencoded,
-        media if media.starts_with("multipart/") => Form::Multipart,
-        _ => Form::Text,
+        media if is_json(media) => BodyEncoding::Json,
+        "application/x-www-form-urlencoded" => BodyEncoding::Urlencoded,
+        media if media.starts_with("multipart/") => BodyEncoding::Multipart,
+        _ => BodyEncoding::Text,
     }
 }
 
 fn preference(media: &str) -> u8 {
     match (bare(media), form(media)) {
         ("application/json", _) => 0,
-        (_, Form::Json) => 1,
-        (_, Form::Urlencoded) => 2,
-        (_, Form::Multipart) => 3,
-        (media, Form::Text) if media.starts_with("text/") => 4,
-        (_, Form::Text) => 5,
+        (_, BodyEncoding::Json) => 1,
+        (_, BodyEncoding::Urlencoded) => 2,
+        (_, BodyEncoding::Multipart) => 3,
+        (media, BodyEncoding::Text) if media.starts_with("text/") => 4,
+        (_, BodyEncoding::Text) => 5,
     }
 }
 

@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Options;
+use super::OpenApiOptions;
 use super::document::Document;
-use super::operation::{Operation, Request};
-use super::security::{Carrier, Login};
-use super::server::Server;
+use super::operation::{Operation, OperationRequest};
+use super::security::{Carrier, SecurityScheme};
+use super::server::ApiServer;
 use super::tool::{VERSION, prefix};
 use crate::import::{File, Guess, Margin};
 use crate::manifest::manifest;
@@ -21,23 +21,23 @@ const LARGEST: (usize, usize) = (800_000, 40_000);
 pub(super) struct Drivers<'a> {
     document: &'a Document<'a>,
     import: &'a str,
-    options: &'a Options,
-    hosts: Vec<Host>,
+    options: &'a OpenApiOptions,
+    hosts: Vec<ApiHost>,
     /// Each secret and the tools that use it, in the order of their first use.
     secrets: Vec<(Secret, Vec<String>)>,
 }
 
 /// Everything that goes to one host, with a login or without.
-struct Host {
-    server: Server,
+struct ApiHost {
+    server: ApiServer,
     public: bool,
     /// Whether all entries share the path of the server.
     shares_path: bool,
-    entries: Vec<Entry>,
+    entries: Vec<ImplementsEntry>,
 }
 
 /// One entry of `implements`.
-struct Entry {
+struct ImplementsEntry {
     path: String,
     endpoint: String,
     entry: Value,
@@ -46,12 +46,16 @@ struct Entry {
 }
 
 impl<'a> Drivers<'a> {
-    pub(super) fn new(document: &'a Document<'a>, import: &'a str, options: &'a Options) -> Self {
+    pub(super) fn new(
+        document: &'a Document<'a>,
+        import: &'a str,
+        options: &'a OpenApiOptions,
+    ) -> Self {
         Drivers { document, import, options, hosts: Vec::new(), secrets: Vec::new() }
     }
 
     /// Adds the request of an operation.
-    pub(super) fn add(&mut self, operation: &Operation<'_>, request: &Request) {
+    pub(super) fn add(&mut self, operation: &Operation<'_>, request: &OperationRequest) {
         let server = &operation.server;
         for login in &request.logins {
             let known = self.secrets.iter_mut().find(|(secret, _)| *secret == login.secret);
@@ -60,15 +64,16 @@ impl<'a> Drivers<'a> {
                 None => self.secrets.push((login.secret.clone(), vec![operation.id.clone()])),
             }
         }
-        let entry = Entry::of(operation, request);
+        let entry = ImplementsEntry::of(operation, request);
         let public = request.public;
-        let same = |host: &&mut Host| host.server.origin == server.origin && host.public == public;
+        let same =
+            |host: &&mut ApiHost| host.server.origin == server.origin && host.public == public;
         match self.hosts.iter_mut().find(same) {
             Some(host) => {
                 host.shares_path &= host.server.path == server.path;
                 host.entries.push(entry);
             }
-            None => self.hosts.push(Host {
+            None => self.hosts.push(ApiHost {
                 server: server.clone(),
                 public,
                 shares_path: true,
@@ -87,7 +92,7 @@ impl<'a> Drivers<'a> {
         let mut files = Vec::new();
         for host in &self.hosts {
             let id = self.id(host);
-            let entries: Vec<(Value, &Entry)> =
+            let entries: Vec<(Value, &ImplementsEntry)> =
                 host.entries.iter().map(|e| (e.whole(host), e)).collect();
             for (number, part) in parts(&entries).into_iter().enumerate() {
                 let id = if number == 0 { id.clone() } else { format!("{id}-{}", number + 1) };
@@ -98,8 +103,8 @@ impl<'a> Drivers<'a> {
     }
 
     /// What a driver is called: like the import, or after its host where there are several.
-    fn id(&self, host: &Host) -> String {
-        let of_host = |other: &&Host| other.server.origin == host.server.origin;
+    fn id(&self, host: &ApiHost) -> String {
+        let of_host = |other: &&ApiHost| other.server.origin == host.server.origin;
         let is_first = self.hosts.first().is_some_and(|first| of_host(&first));
         let id = match is_first {
             true => self.import.to_owned(),
@@ -112,8 +117,8 @@ impl<'a> Drivers<'a> {
     fn file(
         &self,
         id: &str,
-        host: &Host,
-        part: &[(Value, &Entry)],
+        host: &ApiHost,
+        part: &[(Value, &ImplementsEntry)],
         guesses: &mut Vec<Guess>,
     ) -> File {
         let path = format!(".drivers/{id}/DRIVER.md");
@@ -166,16 +171,16 @@ impl<'a> Drivers<'a> {
     }
 }
 
-impl Host {
+impl ApiHost {
     /// Where the path of an endpoint begins.
-    fn endpoint(&self, entry: &Entry) -> String {
+    fn endpoint(&self, entry: &ImplementsEntry) -> String {
         let path = if self.shares_path { "" } else { entry.path.as_str() };
         format!("{path}{}", entry.endpoint)
     }
 }
 
-impl Entry {
-    fn of(operation: &Operation<'_>, request: &Request) -> Entry {
+impl ImplementsEntry {
+    fn of(operation: &Operation<'_>, request: &OperationRequest) -> ImplementsEntry {
         let mut http = Map::new();
         http.insert("method".to_owned(), json!(operation.verb.name()));
         http.insert("endpoint".to_owned(), Value::Null);
@@ -206,7 +211,7 @@ impl Entry {
             "version": format!("^{VERSION}"),
             "metadata": metadata,
         });
-        Entry {
+        ImplementsEntry {
             path: operation.server.path.clone(),
             endpoint: request.endpoint.clone(),
             entry,
@@ -215,7 +220,7 @@ impl Entry {
         }
     }
 
-    fn whole(&self, host: &Host) -> Value {
+    fn whole(&self, host: &ApiHost) -> Value {
         let mut entry = self.entry.clone();
         if let Some(endpoint) = entry.pointer_mut("/metadata/http/endpoint") {
             *endpoint = json!(host.endpoint(self));
@@ -225,7 +230,7 @@ impl Entry {
 }
 
 /// The variables that carry the secrets of all entries.
-fn variables(part: &[(Value, &Entry)]) -> Vec<String> {
+fn variables(part: &[(Value, &ImplementsEntry)]) -> Vec<String> {
     let mut variables: Vec<String> = Vec::new();
     for variable in part.iter().flat_map(|(_, entry)| &entry.variables) {
         if !variables.contains(variable) {
@@ -235,7 +240,7 @@ fn variables(part: &[(Value, &Entry)]) -> Vec<String> {
     variables
 }
 
-fn in_query(login: &Login) -> Option<(String, Value)> {
+fn in_query(login: &SecurityScheme) -> Option<(String, Value)> {
     match &login.carrier {
         Carrier::Query(name) => {
             Some((name.clone(), json!(format!("${{secrets.{}}}", login.secret.variable))))
@@ -245,7 +250,7 @@ fn in_query(login: &Login) -> Option<(String, Value)> {
 }
 
 /// The headers that carry secrets; cookies share one.
-fn in_headers(logins: &[Login]) -> Map<String, Value> {
+fn in_headers(logins: &[SecurityScheme]) -> Map<String, Value> {
     let mut headers = Map::new();
     let mut cookies: Vec<String> = Vec::new();
     for login in logins {
@@ -265,7 +270,7 @@ fn in_headers(logins: &[Login]) -> Map<String, Value> {
 }
 
 /// The headers that carry secrets, where every entry has the same.
-fn shared_login<'e>(part: &[(Value, &'e Entry)]) -> Option<&'e Map<String, Value>> {
+fn shared_login<'e>(part: &[(Value, &'e ImplementsEntry)]) -> Option<&'e Map<String, Value>> {
     let (_, first) = part.first()?;
     let same = part.iter().all(|(_, entry)| entry.login == first.login);
     (same && !first.login.is_empty()).then_some(&first.login)
@@ -284,7 +289,9 @@ fn with_headers(mut entry: Value, login: &Map<String, Value>) -> Value {
 }
 
 /// The entries in as many parts as it takes for each to be read.
-fn parts<'v, 'e>(entries: &'v [(Value, &'e Entry)]) -> Vec<&'v [(Value, &'e Entry)]> {
+fn parts<'v, 'e>(
+    entries: &'v [(Value, &'e ImplementsEntry)],
+) -> Vec<&'v [(Value, &'e ImplementsEntry)]> {
     let mut parts = Vec::new();
     let (mut start, mut bytes, mut values) = (0, 0, 0);
     for (at, (entry, own)) in entries.iter().enumerate() {

@@ -5,16 +5,16 @@ mod path;
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{self, Answer, Refusal};
-use super::body::{self, Body};
+use super::answer::{self, ErrorResponse, OperationResponse};
+use super::body::{self, OperationBody};
 use super::document::Document;
-use super::parameter::{self, Parameter, Place};
-use super::security::{Asked, Login, Logins};
-use super::server::{self, Server};
+use super::parameter::{self, Parameter, ParameterLocation};
+use super::security::{Logins, SecurityNeed, SecurityScheme};
+use super::server::{self, ApiServer};
 use super::verb::Verb;
-use super::{Options, tool};
+use super::{OpenApiOptions, tool};
 use crate::import::{Margin, Omissions};
-use crate::text::{self, Taken};
+use crate::text::{self, UniqueNames};
 use inputs::Inputs;
 
 /// One operation of the document.
@@ -27,7 +27,7 @@ pub(super) struct Operation<'d> {
     pub(super) raw: &'d Value,
     /// The id of its contract.
     pub(super) id: String,
-    pub(super) server: Server,
+    pub(super) server: ApiServer,
 }
 
 impl Operation<'_> {
@@ -40,7 +40,7 @@ impl Operation<'_> {
         self.raw.get(name).and_then(Value::as_str)
     }
 
-    fn is_wanted(&self, options: &Options) -> bool {
+    fn is_wanted(&self, options: &OpenApiOptions) -> bool {
         let Some(only) = &options.only else { return true };
         let called = self.called();
         let names = [self.id.as_str(), self.path, &called, self.text("operationId").unwrap_or("")];
@@ -52,10 +52,10 @@ impl Operation<'_> {
 pub(super) fn all<'d>(
     document: &Document<'d>,
     import: &str,
-    options: &Options,
+    options: &OpenApiOptions,
     omissions: &mut Omissions,
 ) -> Vec<Operation<'d>> {
-    let mut taken = Taken::default();
+    let mut taken = UniqueNames::default();
     let mut found = Vec::new();
     for (path, raw) in document.paths() {
         let Some(item) = document.resolved(raw) else {
@@ -91,7 +91,7 @@ pub(super) fn all<'d>(
 }
 
 /// What carries an operation out.
-pub(super) struct Request {
+pub(super) struct OperationRequest {
     /// The schema of the input.
     pub(super) inputs: Value,
     pub(super) endpoint: String,
@@ -101,11 +101,11 @@ pub(super) struct Request {
     pub(super) haft: Map<String, Value>,
     /// The header that carries the idempotency key, and whether it must.
     pub(super) key: Option<(String, bool)>,
-    pub(super) logins: Vec<Login>,
+    pub(super) logins: Vec<SecurityScheme>,
     /// Whether it asks for no login at all, and not only for one that nobody here has.
     pub(super) public: bool,
-    pub(super) answer: Answer,
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) answer: OperationResponse,
+    pub(super) refusals: Vec<ErrorResponse>,
 }
 
 /// Makes the request of an operation.
@@ -114,16 +114,16 @@ pub(super) fn request(
     operation: &Operation<'_>,
     logins: &Logins,
     margin: &mut Margin,
-) -> Request {
+) -> OperationRequest {
     let mut parameters = parameter::all(document, operation.item, operation.raw);
-    let asks = !matches!(logins.asked(document, operation.raw), Asked::Nothing);
+    let asks = !matches!(logins.asked(document, operation.raw), SecurityNeed::Nothing);
     let mut logins = asked(document, operation, logins, &mut parameters, margin);
     logins.dedup_by(|one, other| one.secret == other.secret);
     let key = parameters.iter().position(Parameter::is_key).map(|at| parameters.remove(at));
     let body = body::of(document, operation.raw);
     let answer = answer::of(document, operation.raw);
     let mut inputs = Inputs::new(document, &parameters, body.as_ref());
-    let mut request = Request {
+    let mut request = OperationRequest {
         endpoint: path::endpoint(operation.path, &parameters, &mut inputs, margin),
         inputs: Value::Null,
         query: path::fixed_query(operation.path),
@@ -148,7 +148,7 @@ pub(super) fn request(
     request
 }
 
-impl Request {
+impl OperationRequest {
     /// Puts parameters where they go, but for those of the path.
     fn place<'d>(
         &mut self,
@@ -158,26 +158,28 @@ impl Request {
     ) {
         let mut styles = Map::new();
         let mut cookies = Map::new();
-        for parameter in parameters.iter().filter(|parameter| parameter.place != Place::Path) {
+        for parameter in
+            parameters.iter().filter(|parameter| parameter.place != ParameterLocation::Path)
+        {
             let several = inputs.is_several(parameter) && !parameter.as_json;
-            if several && parameter.place != Place::Query {
+            if several && parameter.place != ParameterLocation::Query {
                 inputs.join(parameter, margin);
             }
             let name = inputs.add(parameter);
             let template = json!(parameter.template(&name));
             let wire = parameter.wire.to_owned();
             match parameter.place {
-                Place::Path => {}
-                Place::Query => {
+                ParameterLocation::Path => {}
+                ParameterLocation::Query => {
                     if several {
                         styles.insert(wire.clone(), parameter.query_style());
                     }
                     self.query.insert(wire, template);
                 }
-                Place::Header => {
+                ParameterLocation::Header => {
                     self.headers.insert(wire, template);
                 }
-                Place::Cookie => {
+                ParameterLocation::Cookie => {
                     cookies.insert(wire, template);
                 }
             }
@@ -192,7 +194,7 @@ impl Request {
     fn put_body<'d>(
         &mut self,
         verb: Verb,
-        body: Option<&Body<'d>>,
+        body: Option<&OperationBody<'d>>,
         inputs: &mut Inputs<'_, 'd>,
         margin: &mut Margin,
     ) {
@@ -212,7 +214,7 @@ impl Request {
                 styles.extend(body.styles.clone());
             }
         }
-        if body.form != body::Form::Json {
+        if body.form != body::BodyEncoding::Json {
             self.haft.insert("body".to_owned(), json!(body.form.name()));
         }
         if body::is_special(body.media, body.form) {
@@ -231,11 +233,11 @@ fn asked(
     logins: &Logins,
     parameters: &mut Vec<Parameter<'_>>,
     margin: &mut Margin,
-) -> Vec<Login> {
-    let mut wanted: Vec<Login> = match logins.asked(document, operation.raw) {
-        Asked::Nothing => Vec::new(),
-        Asked::Logins(logins) => logins.into_iter().cloned().collect(),
-        Asked::Unknown(names) => {
+) -> Vec<SecurityScheme> {
+    let mut wanted: Vec<SecurityScheme> = match logins.asked(document, operation.raw) {
+        SecurityNeed::Nothing => Vec::new(),
+        SecurityNeed::Logins(logins) => logins.into_iter().cloned().collect(),
+        SecurityNeed::Unknown(names) => {
             let why = format!("no driver can log in by `{}`", text::line(&names, 100));
             margin.guess("requires.secrets", "none", &why, "write the login into the driver");
             Vec::new()

@@ -26,30 +26,30 @@ const CREDENTIALS: [&str; 3] = ["x-api-key", "api-key", "cookie"];
 
 /// Where a parameter goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ParameterLocation {
     Path,
     Query,
     Header,
     Cookie,
 }
 
-impl Place {
-    fn read(text: &str) -> Option<Place> {
+impl ParameterLocation {
+    fn read(text: &str) -> Option<ParameterLocation> {
         match text {
-            "path" => Some(Place::Path),
-            "query" => Some(Place::Query),
-            "header" => Some(Place::Header),
-            "cookie" => Some(Place::Cookie),
+            "path" => Some(ParameterLocation::Path),
+            "query" => Some(ParameterLocation::Query),
+            "header" => Some(ParameterLocation::Header),
+            "cookie" => Some(ParameterLocation::Cookie),
             _ => None,
         }
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Place::Path => "path",
-            Place::Query => "query",
-            Place::Header => "header",
-            Place::Cookie => "cookie",
+            ParameterLocation::Path => "path",
+            ParameterLocation::Query => "query",
+            ParameterLocation::Header => "header",
+            ParameterLocation::Cookie => "cookie",
         }
     }
 }
@@ -59,7 +59,7 @@ impl Place {
 pub(super) struct Parameter<'d> {
     /// What it is called on the wire.
     pub(super) wire: &'d str,
-    pub(super) place: Place,
+    pub(super) place: ParameterLocation,
     pub(super) required: bool,
     pub(super) raw: Option<&'d Value>,
     pub(super) description: Option<&'d str>,
@@ -96,14 +96,14 @@ impl<'d> Parameter<'d> {
     fn read(raw: &'d Value) -> Option<Parameter<'d>> {
         let text = |name: &str| raw.get(name).and_then(Value::as_str);
         let flag = |name: &str| raw.get(name).and_then(Value::as_bool);
-        let place = Place::read(text("in")?)?;
+        let place = ParameterLocation::read(text("in")?)?;
         let content =
             raw.get("content").and_then(Value::as_object).and_then(|all| all.iter().next());
         let inside = content.and_then(|(_, media)| media.get("schema"));
         Some(Parameter {
             wire: text("name").filter(|name| !name.is_empty())?,
             place,
-            required: place == Place::Path || flag("required") == Some(true),
+            required: place == ParameterLocation::Path || flag("required") == Some(true),
             raw: raw.get("schema").or(inside),
             description: text("description"),
             style: text("style"),
@@ -113,7 +113,8 @@ impl<'d> Parameter<'d> {
     }
 
     fn is_header(&self, names: &[&str]) -> bool {
-        self.place == Place::Header && names.iter().any(|name| self.wire.eq_ignore_ascii_case(name))
+        self.place == ParameterLocation::Header
+            && names.iter().any(|name| self.wire.eq_ignore_ascii_case(name))
     }
 
     /// Whether it follows from other fields, so that no caller gives it.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::document::Document;
-use crate::secret::{Kind, Secret};
+use crate::secret::{Secret, SecretForm};
 use crate::text;
 
 /// Where a secret stands in a request.
@@ -17,7 +17,7 @@ pub(super) enum Carrier {
 
 /// One way of proving who asks.
 #[derive(Clone, Debug)]
-pub(super) struct Login {
+pub(super) struct SecurityScheme {
     /// What the document calls it.
     scheme: String,
     pub(super) secret: Secret,
@@ -28,15 +28,15 @@ pub(super) struct Login {
 #[derive(Clone, Debug)]
 pub(super) struct Logins {
     import: String,
-    all: Vec<Login>,
+    all: Vec<SecurityScheme>,
 }
 
 /// What an operation asks for.
-pub(super) enum Asked<'l> {
+pub(super) enum SecurityNeed<'l> {
     /// Nothing.
     Nothing,
     /// These logins, all of them.
-    Logins(Vec<&'l Login>),
+    Logins(Vec<&'l SecurityScheme>),
     /// Something that no driver can carry.
     Unknown(String),
 }
@@ -52,28 +52,28 @@ impl Logins {
     }
 
     /// What an operation asks for: the first of the ways that it offers and we can go.
-    pub(super) fn asked(&self, document: &Document<'_>, operation: &Value) -> Asked<'_> {
+    pub(super) fn asked(&self, document: &Document<'_>, operation: &Value) -> SecurityNeed<'_> {
         let stated = operation.get("security").or_else(|| document.get("security"));
         let ways = stated.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let Some(first) = ways.first() else { return Asked::Nothing };
+        let Some(first) = ways.first() else { return SecurityNeed::Nothing };
         let known = ways.iter().find_map(|way| self.together(way));
         match known {
-            Some(logins) if logins.is_empty() => Asked::Nothing,
-            Some(logins) => Asked::Logins(logins),
+            Some(logins) if logins.is_empty() => SecurityNeed::Nothing,
+            Some(logins) => SecurityNeed::Logins(logins),
             None => {
                 let names = first.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-                Asked::Unknown(names.collect::<Vec<_>>().join(", "))
+                SecurityNeed::Unknown(names.collect::<Vec<_>>().join(", "))
             }
         }
     }
 
-    fn together(&self, way: &Value) -> Option<Vec<&Login>> {
+    fn together(&self, way: &Value) -> Option<Vec<&SecurityScheme>> {
         let names = way.as_object()?.keys();
         names.map(|name| self.all.iter().find(|login| login.scheme == *name)).collect()
     }
 
     /// The login by which a header that is a credential gets its value.
-    pub(super) fn for_header(&self, wire: &str) -> Login {
+    pub(super) fn for_header(&self, wire: &str) -> SecurityScheme {
         let how = Carrier::Header(wire.to_owned(), "");
         let same = self.all.iter().find(|login| {
             matches!(&login.carrier, Carrier::Header(name, _) if name.eq_ignore_ascii_case(wire))
@@ -84,13 +84,13 @@ impl Logins {
     }
 }
 
-fn login(import: &str, scheme: &str, carrier: Carrier, description: String) -> Login {
+fn login(import: &str, scheme: &str, carrier: Carrier, description: String) -> SecurityScheme {
     let slug = format!("{}/{}", text::secret_slug(import), text::secret_slug(scheme));
     let name = text::line(&format!("{import} {scheme}"), 80);
     let variable = text::environment_name(&[import, scheme]);
-    Login {
+    SecurityScheme {
         scheme: scheme.to_owned(),
-        secret: Secret { slug, variable, name, description, kind: Kind::Opaque },
+        secret: Secret { slug, variable, name, description, kind: SecretForm::Opaque },
         carrier,
     }
 }

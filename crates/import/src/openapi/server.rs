@@ -3,7 +3,7 @@
 use haft_contract::host::{host_of, is_loopback, is_private};
 use serde_json::Value;
 
-use super::Options;
+use super::OpenApiOptions;
 use super::document::Document;
 
 /// An address that is never anybody's, for documents that name no server.
@@ -11,7 +11,7 @@ const NOWHERE: &str = "https://server.invalid";
 
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Server {
+pub(super) struct ApiServer {
     /// `https://host:port`.
     pub(super) origin: String,
     /// What paths begin with; empty or `/…`.
@@ -23,7 +23,12 @@ pub(super) struct Server {
 }
 
 /// The server of an operation.
-pub(super) fn of(document: &Document<'_>, item: &Value, raw: &Value, options: &Options) -> Server {
+pub(super) fn of(
+    document: &Document<'_>,
+    item: &Value,
+    raw: &Value,
+    options: &OpenApiOptions,
+) -> ApiServer {
     if let Some(url) = &options.server {
         return read(url, None, &options.source);
     }
@@ -35,7 +40,7 @@ pub(super) fn of(document: &Document<'_>, item: &Value, raw: &Value, options: &O
     }
 }
 
-fn read(url: &str, server: Option<&Value>, source: &str) -> Server {
+fn read(url: &str, server: Option<&Value>, source: &str) -> ApiServer {
     let (filled, mut guessed) = fill(url, server);
     let whole = absolute(&filled, source).unwrap_or_else(|| {
         guessed.push("the document names no server".to_owned());
@@ -48,7 +53,7 @@ fn read(url: &str, server: Option<&Value>, source: &str) -> Server {
         scheme = "https".to_owned();
     }
     let guessed = (!guessed.is_empty()).then(|| guessed.join("; "));
-    Server { origin: format!("{scheme}://{host}"), path: path_of(&whole), host, guessed }
+    ApiServer { origin: format!("{scheme}://{host}"), path: path_of(&whole), host, guessed }
 }
 
 /// The address with its variables filled in, by their defaults.

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Options;
-use super::answer::Answer;
+use super::OpenApiOptions;
+use super::answer::OperationResponse;
 use super::document::Document;
-use super::operation::{Operation, Request};
-use super::verb::Effects;
+use super::operation::{Operation, OperationRequest};
+use super::verb::MethodEffects;
 use crate::import::Margin;
 use crate::manifest::manifest;
 use crate::text;
@@ -18,8 +18,8 @@ pub(super) const VERSION: &str = "1.0.0";
 pub(super) fn written(
     document: &Document<'_>,
     operation: &Operation<'_>,
-    request: &Request,
-    options: &Options,
+    request: &OperationRequest,
+    options: &OpenApiOptions,
     margin: &mut Margin,
 ) -> String {
     let effects = operation.verb.effects();
@@ -56,7 +56,7 @@ pub(super) fn written(
     manifest(&fields, &body)
 }
 
-fn decided(effects: &Effects, margin: &mut Margin) {
+fn decided(effects: &MethodEffects, margin: &mut Margin) {
     let value = match (effects.changes, effects.risk) {
         (false, _) => "reads only, risk 0, runs without asking",
         (true, 3) => "irreversible, risk 3, always asks",
@@ -68,9 +68,9 @@ fn decided(effects: &Effects, margin: &mut Margin) {
 
 fn haft(
     operation: &Operation<'_>,
-    request: &Request,
-    effects: &Effects,
-    options: &Options,
+    request: &OperationRequest,
+    effects: &MethodEffects,
+    options: &OpenApiOptions,
 ) -> Map<String, Value> {
     let mut haft = Map::new();
     let mut say = |name: &str, value: Value| haft.insert(name.to_owned(), value);
@@ -111,7 +111,7 @@ fn haft(
 }
 
 /// How a repeated call is recognised: by a key in a header, or because HTTP says it does no harm.
-fn mode(request: &Request, effects: &Effects) -> Option<&'static str> {
+fn mode(request: &OperationRequest, effects: &MethodEffects) -> Option<&'static str> {
     match &request.key {
         Some((_, true)) => Some("required"),
         Some((_, false)) => Some("optional"),
@@ -170,7 +170,7 @@ fn tags(operation: &Operation<'_>) -> Vec<String> {
 }
 
 /// Notes what of an answer could not be taken over.
-pub(super) fn lost(answer: &Answer, margin: &mut Margin) {
+pub(super) fn lost(answer: &OperationResponse, margin: &mut Margin) {
     margin.lost("outputs", answer.losses.clone());
     for target in &answer.lost {
         let why =

@@ -11,7 +11,7 @@ pub(super) enum Verb {
 }
 
 /// What a contract says because of its method.
-pub(super) struct Effects {
+pub(super) struct MethodEffects {
     pub(super) changes: bool,
     pub(super) risk: u8,
     pub(super) approval: &'static str,
@@ -39,10 +39,10 @@ impl Verb {
         self.name().to_ascii_lowercase()
     }
 
-    pub(super) fn effects(self) -> Effects {
+    pub(super) fn effects(self) -> MethodEffects {
         let (idempotent, approval, class) = (true, "on-mutate", None);
         match self {
-            Verb::Get => Effects {
+            Verb::Get => MethodEffects {
                 changes: false,
                 risk: 0,
                 approval: "auto",
@@ -50,7 +50,7 @@ impl Verb {
                 class: Some("read-only"),
                 why: "HTTP says that GET only reads",
             },
-            Verb::Put => Effects {
+            Verb::Put => MethodEffects {
                 changes: true,
                 risk: 2,
                 approval,
@@ -58,7 +58,7 @@ impl Verb {
                 class,
                 why: "PUT writes, and HTTP says that twice is as good as once",
             },
-            Verb::Delete => Effects {
+            Verb::Delete => MethodEffects {
                 changes: true,
                 risk: 3,
                 approval: "always",
@@ -66,7 +66,7 @@ impl Verb {
                 class: Some("irreversible"),
                 why: "DELETE takes something away, and nothing says that it can be had back",
             },
-            Verb::Post | Verb::Patch => Effects {
+            Verb::Post | Verb::Patch => MethodEffects {
                 changes: true,
                 risk: 2,
                 approval,

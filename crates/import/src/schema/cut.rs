@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use haft_notation::keywords::below;
 use serde_json::{Map, Value};
 
-use super::{Loss, Shaped};
+use super::{Loss, StandaloneSchema};
 
 /// How many values the schema of a contract may have.
 const LARGEST: usize = 8_000;
@@ -14,11 +14,11 @@ const LARGEST: usize = 8_000;
 const DEEPEST: usize = 48;
 
 /// The schema, with as much of its depth as fits.
-pub(super) fn to_size(mut shaped: Shaped) -> Shaped {
-    let all = |shaped: &Shaped| {
+pub(super) fn to_size(mut shaped: StandaloneSchema) -> StandaloneSchema {
+    let all = |shaped: &StandaloneSchema| {
         size(&shaped.schema) + shaped.definitions.values().map(size).sum::<usize>()
     };
-    let deepest = |shaped: &Shaped| {
+    let deepest = |shaped: &StandaloneSchema| {
         shaped.definitions.values().map(depth).max().unwrap_or(0).max(depth(&shaped.schema))
     };
     let mut levels = DEEPEST;
@@ -44,13 +44,16 @@ pub(super) fn to_size(mut shaped: Shaped) -> Shaped {
     let kept =
         roots.into_iter().filter(|(word, _)| ["type", "description"].contains(&word.as_str()));
     let schema = Value::Object(kept.collect());
-    let mut bare = Shaped { schema, definitions: Map::new(), ..shaped };
+    let mut bare = StandaloneSchema { schema, definitions: Map::new(), ..shaped };
     bare.losses.extend(missing(&whole, &bare));
     bare
 }
 
 /// The parts that were there before and are not any more, each named at its top.
-fn missing((schema, definitions): &(Value, Map<String, Value>), shaped: &Shaped) -> Vec<Loss> {
+fn missing(
+    (schema, definitions): &(Value, Map<String, Value>),
+    shaped: &StandaloneSchema,
+) -> Vec<Loss> {
     let mut gone = Vec::new();
     differences(schema, &shaped.schema, "", &mut gone);
     for (name, schema) in definitions {
@@ -120,7 +123,7 @@ fn shallow(value: &Value, levels: usize) -> Value {
 }
 
 /// Drops definitions that nothing leads to any more.
-pub(super) fn forget_unused(shaped: &mut Shaped) {
+pub(super) fn forget_unused(shaped: &mut StandaloneSchema) {
     let mut used = BTreeSet::new();
     let mut open = Vec::new();
     references(&shaped.schema, &mut open);

@@ -7,8 +7,8 @@ use haft_model::{
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::lists;
-use crate::derived::{Change, Changes, RunChange, Start, bare};
-use crate::line::Line;
+use crate::line::EntryLine;
+use crate::projections::{Changes, ProjectionChange, RunChange, Start, bare};
 use crate::{Disclosure, Guard, OpenUndoing, Run};
 
 /// A time as the tables have it: nanoseconds, which last from 1677 to 2262. What is beyond counts
@@ -179,21 +179,22 @@ pub(crate) fn listed_again(db: &Connection) -> Result<()> {
     while let Some(row) = rows.next()? {
         let line: String = row.get(1)?;
         // What cannot be read is for those to complain about who verify.
-        let Ok(line) = Line::parse(&line) else { continue };
+        let Ok(line) = EntryLine::parse(&line) else { continue };
         let changes = Changes::of(line.invocation.as_ref(), &line.facts);
         if let Some(id) = &line.invocation {
             starts(db, line.seq, id, &changes.starts)?;
         }
-        let undoing =
-            |change: &&Change| matches!(change, Change::Undoing(_) | Change::UndoingOver(_));
+        let undoing = |change: &&ProjectionChange| {
+            matches!(change, ProjectionChange::Undoing(_) | ProjectionChange::UndoingOver(_))
+        };
         changes.others.iter().filter(undoing).try_for_each(|change| other(db, line.seq, change))?;
     }
     Ok(())
 }
 
-fn other(db: &Connection, seq: u64, change: &Change) -> Result<()> {
+fn other(db: &Connection, seq: u64, change: &ProjectionChange) -> Result<()> {
     match change {
-        Change::Asked(question) => {
+        ProjectionChange::Asked(question) => {
             let text = "INSERT OR IGNORE INTO questions
                 (id, invocation, tenant, state, expires, question)
                 VALUES (?1, ?2, ?3, 'open', ?4, ?5)";
@@ -205,7 +206,7 @@ fn other(db: &Connection, seq: u64, change: &Change) -> Result<()> {
                 json(question)?,
             ])
         }
-        Change::Answered(answer) => {
+        ProjectionChange::Answered(answer) => {
             let known = "SELECT 1 FROM questions WHERE id = ?1";
             if !db.prepare_cached(known)?.exists([answer.question.as_str()])? {
                 return Ok(());
@@ -219,42 +220,42 @@ fn other(db: &Connection, seq: u64, change: &Change) -> Result<()> {
             }
             settle(db, answer.question.as_str(), QuestionState::Rejected)
         }
-        Change::Settled(id, state) => settle(db, id.as_str(), *state),
-        Change::Stands(answer) => {
+        ProjectionChange::Settled(id, state) => settle(db, id.as_str(), *state),
+        ProjectionChange::Stands(answer) => {
             let text = "INSERT OR REPLACE INTO standing(id, tenant, answer) VALUES (?1, ?2, ?3)";
             let text_of_it = json(answer)?;
             db.prepare_cached(text)?.execute([answer.id.as_str(), &answer.tenant, &text_of_it])
         }
-        Change::Revoked(id) => {
+        ProjectionChange::Revoked(id) => {
             db.prepare_cached("DELETE FROM standing WHERE id = ?1")?.execute([id.as_str()])
         }
-        Change::Issued(token) => {
+        ProjectionChange::Issued(token) => {
             let text = "INSERT OR REPLACE INTO tokens(id, hash, token) VALUES (?1, ?2, ?3)";
             let text_of_it = json(token)?;
             db.prepare_cached(text)?.execute([token.id.as_str(), token.hash.as_str(), &text_of_it])
         }
-        Change::TokenRevoked(id) => {
+        ProjectionChange::TokenRevoked(id) => {
             db.prepare_cached("DELETE FROM tokens WHERE id = ?1")?.execute([id.as_str()])
         }
-        Change::Declared(tool, digest) => {
+        ProjectionChange::Declared(tool, digest) => {
             let text = "INSERT OR REPLACE INTO declared(tool, digest) VALUES (?1, ?2)";
             db.prepare_cached(text)?.execute([tool, digest.as_str()])
         }
-        Change::Bound(id, intent) if intent.source == KeySource::Intent => {
+        ProjectionChange::Bound(id, intent) if intent.source == KeySource::Intent => {
             // What is left of an earlier one goes with its own answer; the last one counts.
             let text = "INSERT INTO unanswered(invocation, intent, seq) VALUES (?1, ?2, ?3)";
             let row = params![id.as_str(), found_by(&intent.intent), seq as i64];
             db.prepare_cached(text)?.execute(row)
         }
-        Change::Bound(_, intent) => {
+        ProjectionChange::Bound(_, intent) => {
             let text = "INSERT OR REPLACE INTO intents(intent, seq) VALUES (?1, ?2)";
             db.prepare_cached(text)?.execute(params![found_by(&intent.intent), seq as i64])
         }
-        Change::Undoing(OpenUndoing { original, by }) => {
+        ProjectionChange::Undoing(OpenUndoing { original, by }) => {
             let text = "INSERT OR REPLACE INTO undoings(original, undoing) VALUES (?1, ?2)";
             db.prepare_cached(text)?.execute([original.as_str(), by.as_str()])
         }
-        Change::UndoingOver(OpenUndoing { original, by }) => {
+        ProjectionChange::UndoingOver(OpenUndoing { original, by }) => {
             let text = "DELETE FROM undoings WHERE original = ?1 AND undoing = ?2";
             db.prepare_cached(text)?.execute([original.as_str(), by.as_str()])
         }

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::SqliteStore;
-use super::task::{Answer, Deadline, Ready, Task};
+use super::task::{Deadline, Ready, ReplySender, Task};
 use crate::{Error, Receipt};
 
 /// How long an answer of the thread that writes is waited for, however busy the store is.
@@ -19,7 +19,10 @@ const SHORT: Duration = Duration::from_secs(1);
 
 impl SqliteStore {
     /// Hands a task to the thread that writes, and waits for what came of it.
-    pub(super) async fn ask<T>(&self, task: impl FnOnce(Answer<T>) -> Task) -> Result<T, Error> {
+    pub(super) async fn ask<T>(
+        &self,
+        task: impl FnOnce(ReplySender<T>) -> Task,
+    ) -> Result<T, Error> {
         let (answer, answered) = oneshot::channel();
         self.queue(task(answer)).await?;
         self.wake();

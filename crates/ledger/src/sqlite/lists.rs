@@ -8,17 +8,17 @@ pub(crate) mod uses;
 use std::collections::BTreeMap;
 
 use haft_model::{
-    Answer, BootTime, Digest, DualTime, EffectState, Event, Intent, InvocationId, KeySource,
-    QuestionState, StandingAnswer, Timestamp, Token,
+    ApprovalAnswer, BootTime, Digest, DualTime, EffectState, Event, Intent, InvocationId,
+    KeySource, QuestionState, StandingAnswer, Timestamp, Token,
 };
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
 
 use super::apply::found_by;
-use crate::head::SignedHead;
-use crate::line::Line;
+use crate::line::EntryLine;
+use crate::signed_checkpoint::SignedHead;
 use crate::{
-    Entry, Fence, IntentRecord, Lease, LogHead, OpenUndoing, QuestionFilter, QuestionRecord,
+    Fence, IntentRecord, Lease, LedgerEntry, LogHead, OpenUndoing, QuestionFilter, QuestionRecord,
     RunFilter,
 };
 
@@ -29,7 +29,11 @@ pub(crate) use uses::uses;
 pub(crate) const GONE: &str = "-";
 
 /// The entries after one.
-pub(crate) fn entries(db: &Connection, after: Option<u64>, most: usize) -> Result<Vec<Entry>> {
+pub(crate) fn entries(
+    db: &Connection,
+    after: Option<u64>,
+    most: usize,
+) -> Result<Vec<LedgerEntry>> {
     let after = after.map_or(-1, |after| i64::try_from(after).unwrap_or(i64::MAX));
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let text = "SELECT seq, line FROM entries WHERE seq > ?1 ORDER BY seq LIMIT ?2";
@@ -42,12 +46,12 @@ const PACKED: &str = "SELECT seq, blobs FROM entries
     WHERE invocation IS ?1 AND blobs IS NOT NULL ORDER BY seq";
 
 /// The entries of an invocation.
-pub(crate) fn story(db: &Connection, id: &InvocationId) -> Result<Vec<Entry>> {
+pub(crate) fn story(db: &Connection, id: &InvocationId) -> Result<Vec<LedgerEntry>> {
     db.prepare_cached(STORY)?.query_map([id.as_str()], entry)?.collect()
 }
 
-fn entry(row: &Row<'_>) -> Result<Entry> {
-    Ok(Entry { seq: row.get::<_, i64>(0)? as u64, line: row.get(1)? })
+fn entry(row: &Row<'_>) -> Result<LedgerEntry> {
+    Ok(LedgerEntry { seq: row.get::<_, i64>(0)? as u64, line: row.get(1)? })
 }
 
 /// The last entry there is.
@@ -120,7 +124,7 @@ pub(crate) fn questions(db: &Connection, filter: &QuestionFilter) -> Result<Vec<
     found.collect()
 }
 
-fn answers(db: &Connection, question: &str) -> Result<Vec<Answer>> {
+fn answers(db: &Connection, question: &str) -> Result<Vec<ApprovalAnswer>> {
     let text = "SELECT answer FROM answers WHERE question = ?1 ORDER BY number";
     db.prepare_cached(text)?.query_map([question], |row| json(row, 0))?.collect()
 }
@@ -199,7 +203,7 @@ pub(crate) fn intent(
 fn bound_by(db: &Connection, seq: i64) -> Result<Option<(InvocationId, Intent)>> {
     let text = "SELECT line FROM entries WHERE seq = ?1";
     let line: String = db.prepare_cached(text)?.query_row([seq], |row| row.get(0))?;
-    let line = Line::parse(&line).map_err(|fault| unreadable(0, Box::new(fault)))?;
+    let line = EntryLine::parse(&line).map_err(|fault| unreadable(0, Box::new(fault)))?;
     let intents = line.facts.into_iter().rev().filter_map(|fact| match fact.event {
         Event::IntentBound(intent) => Some(*intent),
         _ => None,

@@ -16,22 +16,22 @@ pub(crate) const SEAL: &str = "seal.key";
 
 /// Bytes as they lie on the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub(crate) struct StoredBytes {
     pub(crate) digest: Digest,
     pub(crate) sealed: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Stored {
+impl StoredBytes {
     /// A blob as it will lie on the disk, under a seal if one is given.
-    pub(crate) fn of(blob: Blob, seal: Option<&Seal>) -> Result<Stored, Error> {
+    pub(crate) fn of(blob: Blob, seal: Option<&Seal>) -> Result<StoredBytes, Error> {
         let Blob { digest, bytes, .. } = blob;
         let large = || Error::Unwritable { cause: "a payload is too large to seal".to_owned() };
         let bytes = match seal {
             Some(seal) => seal.close(&digest, &bytes).ok_or_else(large)?,
             None => bytes,
         };
-        Ok(Stored { digest, sealed: seal.is_some(), bytes })
+        Ok(StoredBytes { digest, sealed: seal.is_some(), bytes })
     }
 
     /// The bytes as they were handed in; none when they are not what they were.
@@ -43,7 +43,7 @@ impl Stored {
 
 /// Packs what lies in a row: for each its kind, the length of its digest, the digest, the number of
 /// its bytes, and the bytes.
-pub(crate) fn pack(all: &[Stored]) -> Option<Vec<u8>> {
+pub(crate) fn pack(all: &[StoredBytes]) -> Option<Vec<u8>> {
     let mut packed = Vec::new();
     for stored in all {
         let digest = stored.digest.as_str().as_bytes();
@@ -57,7 +57,7 @@ pub(crate) fn pack(all: &[Stored]) -> Option<Vec<u8>> {
 }
 
 /// Unpacks a row; none when it is damaged.
-pub(crate) fn unpack(mut packed: &[u8]) -> Option<Vec<Stored>> {
+pub(crate) fn unpack(mut packed: &[u8]) -> Option<Vec<StoredBytes>> {
     let mut all = Vec::new();
     while let Some((kind, rest)) = packed.split_first() {
         let (length, rest) = rest.split_first()?;
@@ -65,7 +65,7 @@ pub(crate) fn unpack(mut packed: &[u8]) -> Option<Vec<Stored>> {
         let (size, rest) = rest.split_first_chunk::<4>()?;
         let (bytes, rest) = rest.split_at_checked(u32::from_be_bytes(*size) as usize)?;
         packed = rest;
-        all.push(Stored {
+        all.push(StoredBytes {
             digest: Digest::from(std::str::from_utf8(digest).ok()?),
             sealed: match kind {
                 0 => false,
@@ -80,14 +80,14 @@ pub(crate) fn unpack(mut packed: &[u8]) -> Option<Vec<Stored>> {
 
 /// The folder of files.
 #[derive(Clone, Debug)]
-pub(crate) struct Files {
+pub(crate) struct PayloadFolder {
     folder: PathBuf,
 }
 
-impl Files {
+impl PayloadFolder {
     /// The files of a folder.
-    pub(crate) fn new(folder: &Path) -> Files {
-        Files { folder: folder.to_owned() }
+    pub(crate) fn new(folder: &Path) -> PayloadFolder {
+        PayloadFolder { folder: folder.to_owned() }
     }
 
     /// Where bytes lie; none for a digest that is not written as ours are.
@@ -100,7 +100,7 @@ impl Files {
     }
 
     /// Puts bytes on the disk, under their name only once they are whole.
-    pub(crate) fn write(&self, stored: &Stored) -> Result<(), Error> {
+    pub(crate) fn write(&self, stored: &StoredBytes) -> Result<(), Error> {
         let failed = |fault: io::Error| Error::Unwritable { cause: fault.to_string() };
         let path = self.path(&stored.digest, stored.sealed);
         let path = path.ok_or_else(|| failed(ErrorKind::InvalidInput.into()))?;
@@ -120,10 +120,10 @@ impl Files {
     }
 
     /// Reads bytes; none when there are none.
-    pub(crate) fn read(&self, digest: &Digest, sealed: bool) -> io::Result<Option<Stored>> {
+    pub(crate) fn read(&self, digest: &Digest, sealed: bool) -> io::Result<Option<StoredBytes>> {
         let Some(path) = self.path(digest, sealed) else { return Ok(None) };
         match fs::read(path) {
-            Ok(bytes) => Ok(Some(Stored { digest: digest.clone(), sealed, bytes })),
+            Ok(bytes) => Ok(Some(StoredBytes { digest: digest.clone(), sealed, bytes })),
             Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(None),
             Err(fault) => Err(fault),
         }
@@ -142,10 +142,10 @@ impl Files {
 /// The bytes that came with an entry of an invocation, wherever they lie.
 pub(crate) fn find(
     db: &Connection,
-    files: &Files,
+    files: &PayloadFolder,
     id: &InvocationId,
     digest: &Digest,
-) -> rusqlite::Result<Option<Stored>> {
+) -> rusqlite::Result<Option<StoredBytes>> {
     for (seq, packed) in lists::packed(db, id)? {
         let all = unpack(&packed);
         let all = all.ok_or_else(|| fault(format!("the payloads of entry {seq} are damaged")))?;
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_is_packed_comes_out_and_a_damaged_row_is_none() {
-        let stored = |text: &str, sealed| Stored {
+        let stored = |text: &str, sealed| StoredBytes {
             digest: Digest::of_bytes(text.as_bytes()),
             sealed,
             bytes: text.as_bytes().to_vec(),
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_digest_is_never_a_way_out_of_the_folder() {
-        let files = Files::new(Path::new("payloads"));
+        let files = PayloadFolder::new(Path::new("payloads"));
         for digest in ["sha256:../../etc/passwd", "../x", "sha256:", "md5:00"] {
             assert_eq!(files.path(&Digest::from(digest), false), None, "{digest}");
         }

@@ -8,7 +8,7 @@ use haft_seal::Seal;
 use rusqlite::Connection;
 
 use super::SqliteOptions;
-use super::payloads::{Files, SEAL, Stored, fault, find, pack};
+use super::payloads::{PayloadFolder, SEAL, StoredBytes, fault, find, pack};
 use super::task::Ready;
 use crate::draft::checked;
 use crate::{Draft, Error};
@@ -17,7 +17,7 @@ use crate::{Draft, Error};
 #[derive(Clone, Debug)]
 pub(crate) struct Placing {
     folder: PathBuf,
-    files: Files,
+    files: PayloadFolder,
     inline: usize,
     seal: Arc<OnceLock<Seal>>,
 }
@@ -27,7 +27,7 @@ impl Placing {
     pub(crate) fn new(options: &SqliteOptions) -> Placing {
         Placing {
             folder: options.folder(),
-            files: Files::new(&options.payloads),
+            files: PayloadFolder::new(&options.payloads),
             inline: options.inline,
             seal: Arc::default(),
         }
@@ -48,7 +48,7 @@ impl Placing {
         for blob in draft.blobs {
             let fits = blob.bytes.len() <= self.inline;
             let seal = if blob.sensitive { Some(self.seal()?) } else { None };
-            let stored = Stored::of(blob, seal)?;
+            let stored = StoredBytes::of(blob, seal)?;
             if fits {
                 small.push(stored);
             } else {

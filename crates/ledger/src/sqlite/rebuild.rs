@@ -7,11 +7,11 @@ use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::busy::Busy;
 use super::lists::GONE;
-use super::payloads::{Files, unpack};
+use super::payloads::{PayloadFolder, unpack};
 use super::{SqliteOptions, apply, schema};
 use crate::Error;
-use crate::derived::Changes;
-use crate::line::Line;
+use crate::line::EntryLine;
+use crate::projections::Changes;
 use crate::verify::verify_store;
 
 /// Everything that follows from the log.
@@ -45,7 +45,7 @@ pub fn rebuild_store(options: &SqliteOptions) -> Result<u64, Error> {
     let step = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(unwritable)?;
     let waiting = unanswered(&step).map_err(unwritable)?;
     emptied(&step).map_err(unwritable)?;
-    let entries = listed(&step, &Files::new(&options.payloads))?;
+    let entries = listed(&step, &PayloadFolder::new(&options.payloads))?;
     answered(&step, &waiting).map_err(unwritable)?;
     step.commit().map_err(unwritable)?;
     Ok(entries)
@@ -59,7 +59,7 @@ fn emptied(db: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Hears the whole log once more.
-fn listed(db: &Connection, files: &Files) -> Result<u64, Error> {
+fn listed(db: &Connection, files: &PayloadFolder) -> Result<u64, Error> {
     let unreadable = |fault: rusqlite::Error| Error::Unreadable { cause: fault.to_string() };
     let text = "SELECT seq, line, blobs FROM entries ORDER BY seq";
     let mut statement = db.prepare(text).map_err(unreadable)?;
@@ -69,7 +69,7 @@ fn listed(db: &Connection, files: &Files) -> Result<u64, Error> {
         let seq: i64 = row.get(0).map_err(unreadable)?;
         let line: String = row.get(1).map_err(unreadable)?;
         let packed: Option<Vec<u8>> = row.get(2).map_err(unreadable)?;
-        let line = Line::parse(&line).map_err(|fault| Error::Damaged {
+        let line = EntryLine::parse(&line).map_err(|fault| Error::Damaged {
             seq: u64::try_from(seq).unwrap_or_default(),
             what: fault.to_string(),
         })?;
@@ -84,14 +84,19 @@ fn listed(db: &Connection, files: &Files) -> Result<u64, Error> {
 }
 
 /// Files an entry under its own call.
-fn under(db: &Connection, line: &Line) -> rusqlite::Result<()> {
+fn under(db: &Connection, line: &EntryLine) -> rusqlite::Result<()> {
     let text = "UPDATE entries SET invocation = ?2 WHERE seq = ?1 AND invocation IS NOT ?2";
     let id = line.invocation.as_ref().map(InvocationId::as_str);
     db.prepare_cached(text)?.execute(params![line.seq as i64, id]).map(|_rows| ())
 }
 
 /// Lists the payloads of an entry that lie in files.
-fn filed(db: &Connection, files: &Files, line: &Line, packed: &[u8]) -> rusqlite::Result<()> {
+fn filed(
+    db: &Connection,
+    files: &PayloadFolder,
+    line: &EntryLine,
+    packed: &[u8],
+) -> rusqlite::Result<()> {
     let id = line.invocation.as_ref().map_or("", InvocationId::as_str);
     let inline: BTreeSet<_> =
         unpack(packed).unwrap_or_default().into_iter().map(|stored| stored.digest).collect();

@@ -8,48 +8,48 @@ use haft_model::{Digest, DualTime, InvocationId};
 use tokio::sync::oneshot;
 
 use crate::chain::Loose;
-use crate::derived::Changes;
-use crate::{Claim, Disclosure, Draft, Error, Fence, Guard, Receipt};
+use crate::projections::Changes;
+use crate::{Disclosure, Draft, Error, Fence, Guard, LeaseClaim, Receipt};
 
 /// Where an answer goes. Nobody may be listening any more, which is fine.
-pub(crate) type Answer<T> = oneshot::Sender<Result<T, Error>>;
+pub(crate) type ReplySender<T> = oneshot::Sender<Result<T, Error>>;
 
 /// One thing to do inside a transaction.
 #[derive(Debug)]
 pub(crate) enum Task {
-    Append(Box<Ready>, Option<Answer<Receipt>>),
+    Append(Box<Ready>, Option<ReplySender<Receipt>>),
     /// A draft that nobody waits for, and of which nothing was made yet.
     Queued(Box<Draft>),
     Lease {
         id: InvocationId,
         owner: String,
         times: [DualTime; 2],
-        answer: Answer<Option<Fence>>,
+        answer: ReplySender<Option<Fence>>,
     },
     Renew {
         id: InvocationId,
         fence: Fence,
         until: DualTime,
-        answer: Answer<bool>,
+        answer: ReplySender<bool>,
     },
     Release {
         leases: Vec<(InvocationId, Fence, Disclosure)>,
-        answer: Answer<()>,
+        answer: ReplySender<()>,
     },
     Forget {
         id: InvocationId,
         digest: Digest,
         loose: Box<Loose>,
-        answer: Answer<bool>,
+        answer: ReplySender<bool>,
     },
-    Flush(Answer<()>),
+    Flush(ReplySender<()>),
     /// Writes something small, to find out whether that works.
-    Probe(Answer<()>),
+    Probe(ReplySender<()>),
 }
 
 /// What came of a task, provided that the transaction is kept.
 #[derive(Debug)]
-pub(crate) enum Done {
+pub(crate) enum TaskOutcome {
     Appended(Result<Receipt, Error>),
     Leased(Option<Fence>),
     Forgot(bool),
@@ -62,7 +62,7 @@ pub(crate) enum Done {
 pub(crate) struct Ready {
     pub(crate) invocation: Option<InvocationId>,
     pub(crate) guards: Vec<Guard>,
-    pub(crate) claim: Option<Claim>,
+    pub(crate) claim: Option<LeaseClaim>,
     pub(crate) release: Option<Fence>,
     pub(crate) loose: Loose,
     pub(crate) changes: Changes,
@@ -138,15 +138,19 @@ impl Task {
     }
 
     /// Tells that it is done.
-    pub(crate) fn finish(self, done: Done) {
+    pub(crate) fn finish(self, done: TaskOutcome) {
         match (self, done) {
-            (Task::Append(_, Some(answer)), Done::Appended(receipt)) => drop(answer.send(receipt)),
-            (Task::Lease { answer, .. }, Done::Leased(fence)) => drop(answer.send(Ok(fence))),
-            (Task::Forget { answer, .. }, Done::Forgot(gone)) => drop(answer.send(Ok(gone))),
-            (Task::Renew { answer, .. }, Done::Renewed(held)) => drop(answer.send(Ok(held))),
+            (Task::Append(_, Some(answer)), TaskOutcome::Appended(receipt)) => {
+                drop(answer.send(receipt))
+            }
+            (Task::Lease { answer, .. }, TaskOutcome::Leased(fence)) => {
+                drop(answer.send(Ok(fence)))
+            }
+            (Task::Forget { answer, .. }, TaskOutcome::Forgot(gone)) => drop(answer.send(Ok(gone))),
+            (Task::Renew { answer, .. }, TaskOutcome::Renewed(held)) => drop(answer.send(Ok(held))),
             (
                 Task::Release { answer, .. } | Task::Flush(answer) | Task::Probe(answer),
-                Done::Nothing,
+                TaskOutcome::Nothing,
             ) => drop(answer.send(Ok(()))),
             // Whoever gets no answer learns that the store is closed.
             (_, _) => {}

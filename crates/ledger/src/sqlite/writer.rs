@@ -18,15 +18,15 @@ use self::cleaner::Cleaner;
 use self::file::StoreFile;
 use self::memory::Checkpoint;
 pub(crate) use self::memory::MemoFile;
-use self::turn::{Turn, last_link};
+use self::turn::{Transaction, last_link};
 use super::busy::Busy;
-use super::payloads::{Files, fault};
+use super::payloads::{PayloadFolder, fault};
 use super::placing::Placing;
-use super::task::{Done, Task};
+use super::task::{Task, TaskOutcome};
 use super::{identity, schema};
 use crate::StoreHealth;
 use crate::chain::Head;
-use crate::head::{HEAD, SignedHead, Signer};
+use crate::signed_checkpoint::{HEAD, SignedHead, Signer};
 
 /// How long drafts that nobody waits for may wait for others, so that they share a transaction.
 const LINGER: Duration = Duration::from_millis(5);
@@ -44,7 +44,7 @@ const SIGNED_EVERY: u64 = 1000;
 /// What the writing thread works with.
 pub(crate) struct Writer {
     db: Connection,
-    files: Files,
+    files: PayloadFolder,
     placing: Placing,
     folder: PathBuf,
     signer: Signer,
@@ -70,8 +70,8 @@ pub(crate) struct Writer {
 }
 
 /// What a transaction did.
-struct Kept {
-    done: Vec<Done>,
+struct CommittedBatch {
+    done: Vec<TaskOutcome>,
     head: Option<Head>,
     version: i64,
     signed: Option<SignedHead>,
@@ -97,7 +97,7 @@ impl Writer {
         let identity = identity::store_or_new(&db)?;
         last.send_replace(end.and_then(|seq| u64::try_from(seq).ok()));
         Ok(Writer {
-            files: Files::new(&options.payloads),
+            files: PayloadFolder::new(&options.payloads),
             placing,
             signer: Signer::load_or_make(&folder).map_err(|fault| fault.to_string())?,
             cleaner: Cleaner::start(&options.db, &db, &busy)?,
@@ -246,7 +246,7 @@ impl Writer {
         heard.into_iter().for_each(|task| task.fail(cause));
     }
 
-    fn told(&mut self, batch: &mut Vec<Task>, kept: Kept) {
+    fn told(&mut self, batch: &mut Vec<Task>, kept: CommittedBatch) {
         if let Some(signed) = kept.signed {
             self.signed = Some(signed.head.seq);
             // The table has it as well, so a file that cannot be written loses nothing.
@@ -263,7 +263,7 @@ impl Writer {
         if self.backlog.is_empty() {
             self.health.recover();
         }
-        let forgot = kept.done.iter().any(|done| matches!(done, Done::Forgot(true)));
+        let forgot = kept.done.iter().any(|done| matches!(done, TaskOutcome::Forgot(true)));
         let swept = if forgot { self.sweep() } else { Ok(()) };
         for (task, done) in batch.drain(..).zip(kept.done) {
             let lost = if task.is_flush() { self.lost.take() } else { None };
@@ -271,7 +271,7 @@ impl Writer {
                 (Some(cause), _) => {
                     task.fail(&format!("something queued before was lost: {cause}"));
                 }
-                (None, Err(fault)) if matches!(done, Done::Forgot(true)) => {
+                (None, Err(fault)) if matches!(done, TaskOutcome::Forgot(true)) => {
                     task.fail(&format!("it is forgotten, and its file is still there: {fault}"));
                 }
                 (None, _) => task.finish(done),
@@ -294,7 +294,7 @@ impl Writer {
         sweep::sweep(&self.db, &self.files, &self.busy)
     }
 
-    fn commit(&mut self, batch: &[Task]) -> rusqlite::Result<Kept> {
+    fn commit(&mut self, batch: &[Task]) -> rusqlite::Result<CommittedBatch> {
         // INVARIANT: nothing is written into a file that the store's path no longer names.
         self.file.check().map_err(fault)?;
         self.busy.patiently(|| self.db.execute_batch("BEGIN IMMEDIATE"))?;
@@ -310,7 +310,7 @@ impl Writer {
         kept
     }
 
-    fn perform(&self, batch: &[Task]) -> rusqlite::Result<Kept> {
+    fn perform(&self, batch: &[Task]) -> rusqlite::Result<CommittedBatch> {
         let version = self.db.prepare_cached("PRAGMA data_version")?.query_row([], |r| r.get(0))?;
         let head = match &self.known {
             Some((known, head)) if *known == version => head.clone(),
@@ -323,15 +323,15 @@ impl Writer {
         let key = self.signer.fingerprint();
         let names = !self.named && identity::key(&self.db)?.as_deref() != Some(key);
         let names = names.then_some(key);
-        let mut turn = Turn { db: &self.db, files: &self.files, head, bytes: 0, names };
+        let mut turn = Transaction { db: &self.db, files: &self.files, head, bytes: 0, names };
         let give_way = giving_way(batch);
         let performed = batch.iter().map(|task| {
             give_way();
             turn.perform(task)
         });
-        let done: rusqlite::Result<Vec<Done>> = performed.collect();
+        let done: rusqlite::Result<Vec<TaskOutcome>> = performed.collect();
         let done = done?;
-        let Turn { head, bytes, names, .. } = turn;
+        let Transaction { head, bytes, names, .. } = turn;
         let asked = batch.iter().any(Task::is_flush);
         let signed = head.as_ref().filter(|head| self.is_due(head.seq, asked));
         let signed = signed.map(|head| self.signer.sign(head));
@@ -341,7 +341,7 @@ impl Writer {
                 .prepare_cached("INSERT OR IGNORE INTO heads(seq, head) VALUES (?1, ?2)")?
                 .execute(params![signed.head.seq as i64, text])?;
         }
-        Ok(Kept { done, head, version, signed, bytes, named: names.is_none() })
+        Ok(CommittedBatch { done, head, version, signed, bytes, named: names.is_none() })
     }
 
     /// Whether an end has to be signed: the first one, or after many, or when somebody asks.

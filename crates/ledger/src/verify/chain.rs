@@ -3,15 +3,15 @@
 use super::{Finding, Pins, Verification};
 use crate::LogHead;
 use crate::chain::{GENESIS, hash, unhashed};
-use crate::head::{Keyring, SignedHead};
-use crate::line::Line;
+use crate::line::EntryLine;
+use crate::signed_checkpoint::{Keyring, SignedHead};
 
 /// How much is reported at most: a log that is all wrong needs no list of a million lines.
 const MOST: usize = 1000;
 
 /// A chain as far as it was walked.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct ChainWalk {
     pub(super) found: Verification,
     /// The number that the next link has to have.
     next: u64,
@@ -27,9 +27,9 @@ pub(super) struct Walk {
     pins: Pins,
 }
 
-impl Walk {
+impl ChainWalk {
     /// A walk past these signed ends, held against what is known from elsewhere.
-    pub(super) fn new(mut heads: Vec<SignedHead>, ring: &Keyring, pins: &Pins) -> Walk {
+    pub(super) fn new(mut heads: Vec<SignedHead>, ring: &Keyring, pins: &Pins) -> ChainWalk {
         let mut found = Verification::default();
         heads.sort_by_key(|signed| signed.head.seq);
         heads.dedup();
@@ -45,7 +45,7 @@ impl Walk {
             genuine
         });
         let (previous, pins) = (Some(GENESIS.to_owned()), pins.clone());
-        Walk { found, claims: heads, previous, pins, ..Walk::default() }
+        ChainWalk { found, claims: heads, previous, pins, ..ChainWalk::default() }
     }
 
     /// Reports something.
@@ -56,7 +56,7 @@ impl Walk {
     }
 
     /// Takes one line, stored under a number where it has one; gives what it says if it is genuine.
-    pub(super) fn take(&mut self, stored: Option<u64>, line: &[u8]) -> Option<Line> {
+    pub(super) fn take(&mut self, stored: Option<u64>, line: &[u8]) -> Option<EntryLine> {
         let genuine = std::str::from_utf8(line).ok().and_then(genuine);
         let seq = stored.or(genuine.as_ref().map(|line| line.seq)).unwrap_or(self.next);
         if seq != self.next {
@@ -79,7 +79,7 @@ impl Walk {
         Some(line)
     }
 
-    fn compare(&mut self, line: &Line) {
+    fn compare(&mut self, line: &EntryLine) {
         if self.previous.as_ref().is_some_and(|previous| *previous != line.prev_hash) {
             let message = "the entry before it is not the one it was written after";
             self.report(Finding::at("chain.broken", line.seq, message));
@@ -122,7 +122,7 @@ impl Walk {
     }
 
     /// Holds a link against the signed ends that speak of it.
-    fn compare_signed(&mut self, line: &Line) {
+    fn compare_signed(&mut self, line: &EntryLine) {
         let from = self.claims.partition_point(|signed| signed.head.seq < line.seq);
         let claims = self.claims.get(from..).unwrap_or_default().iter();
         let claims: Vec<SignedHead> =
@@ -167,7 +167,7 @@ impl Walk {
 }
 
 /// What a line says, if its hash is that of its bytes.
-fn genuine(line: &str) -> Option<Line> {
+fn genuine(line: &str) -> Option<EntryLine> {
     let (rest, stated) = unhashed(line)?;
-    (hash(&rest) == stated).then(|| Line::parse(line).ok())?
+    (hash(&rest) == stated).then(|| EntryLine::parse(line).ok())?
 }

@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::chain::Walk;
+use super::chain::ChainWalk;
 use super::store::published_head;
 use super::{Finding, Pins, Verification};
-use crate::head::{HEAD, KEYS, Keyring};
+use crate::signed_checkpoint::{HEAD, KEYS, Keyring};
 use crate::sqlite::SqliteStore;
-use crate::{Entry, Error, Store};
+use crate::{Error, LedgerEntry, Store};
 
 /// The file of the entries, one line each.
 const LOG: &str = "audit-log.jsonl";
@@ -36,7 +36,7 @@ pub async fn export(store: &SqliteStore, folder: &Path) -> Result<u64, Error> {
     let mut after = None;
     loop {
         let page = store.entries(after, PAGE).await?;
-        let Some(Entry { seq, .. }) = page.last() else { break };
+        let Some(LedgerEntry { seq, .. }) = page.last() else { break };
         after = Some(*seq);
         count += page.len() as u64;
         for entry in &page {
@@ -56,7 +56,7 @@ pub fn verify_folder(folder: &Path) -> Verification {
 /// The same, held against what is known from elsewhere.
 pub fn verify_folder_against(folder: &Path, pins: &Pins) -> Verification {
     let (heads, unreadable) = published_head(folder);
-    let mut walk = Walk::new(heads, &Keyring::load(folder), pins);
+    let mut walk = ChainWalk::new(heads, &Keyring::load(folder), pins);
     unreadable.into_iter().for_each(|finding| walk.report(finding));
     match fs::read(folder.join(LOG)) {
         Ok(bytes) => lines(&mut walk, &bytes),
@@ -74,7 +74,7 @@ pub fn verify_folder_against(folder: &Path, pins: &Pins) -> Verification {
     walk.found
 }
 
-fn lines(walk: &mut Walk, bytes: &[u8]) {
+fn lines(walk: &mut ChainWalk, bytes: &[u8]) {
     let mut rest = bytes;
     while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
         let (line, after) = rest.split_at(end);

@@ -8,13 +8,13 @@ use haft_model::{Digest, InvocationId};
 use haft_seal::Seal;
 use rusqlite::Connection;
 
-use super::chain::Walk;
+use super::chain::ChainWalk;
 use super::{Finding, Pins, Verification};
-use crate::derived::{Changes, State};
-use crate::head::{HEAD, Keyring, SignedHead};
-use crate::line::Line;
+use crate::line::EntryLine;
+use crate::projections::{Changes, Projections};
+use crate::signed_checkpoint::{HEAD, Keyring, SignedHead};
 use crate::sqlite::busy::Busy;
-use crate::sqlite::payloads::{Files, SEAL, Stored, unpack};
+use crate::sqlite::payloads::{PayloadFolder, SEAL, StoredBytes, unpack};
 use crate::sqlite::{SqliteOptions, found_by, identity, lists, schema};
 
 /// Checks a store: SQLite's own pages, every link of the chain, every payload, the signed ends, and
@@ -58,10 +58,10 @@ pub(super) fn published_head(folder: &Path) -> (Vec<SignedHead>, Option<Finding>
 
 struct Check<'a> {
     db: &'a Connection,
-    files: Files,
+    files: PayloadFolder,
     seal: Option<Seal>,
-    walk: Walk,
-    state: State,
+    walk: ChainWalk,
+    state: Projections,
     /// What has to lie in files: invocation and digest.
     filed: BTreeSet<(String, Digest)>,
     /// What was not found, and the last entry that it came with.
@@ -79,16 +79,16 @@ impl<'a> Check<'a> {
         let stored = signed_heads(db);
         let problem = stored.as_ref().err().map(ToString::to_string);
         heads.extend(stored.unwrap_or_default());
-        let mut walk = Walk::new(heads, &Keyring::load(&folder), pins);
+        let mut walk = ChainWalk::new(heads, &Keyring::load(&folder), pins);
         pins.check_store(identity::store(db).ok().flatten().as_deref(), &mut walk.found);
         let problem = problem.map(|what| Finding::of_all("store.corrupt", what));
         unreadable.into_iter().chain(problem).for_each(|finding| walk.report(finding));
         Check {
             db,
-            files: Files::new(&options.payloads),
+            files: PayloadFolder::new(&options.payloads),
             seal: Seal::load(&folder.join(SEAL)).ok(),
             walk,
-            state: State::default(),
+            state: Projections::default(),
             filed: BTreeSet::new(),
             missing: BTreeMap::new(),
         }
@@ -168,7 +168,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    fn take(&mut self, line: &Line, stored_under: Option<&[u8]>, packed: &[u8]) {
+    fn take(&mut self, line: &EntryLine, stored_under: Option<&[u8]>, packed: &[u8]) {
         let id = line.invocation.as_ref().map(InvocationId::as_str);
         if stored_under != id.map(str::as_bytes) {
             let message = "it is filed under another invocation than its own";
@@ -184,14 +184,14 @@ impl<'a> Check<'a> {
         self.state.apply(line.seq, line.invocation.as_ref(), &changes);
     }
 
-    fn check_payloads(&mut self, line: &Line, id: &str, packed: &[u8]) {
+    fn check_payloads(&mut self, line: &EntryLine, id: &str, packed: &[u8]) {
         let seq = line.seq;
         let Some(inline) = unpack(packed) else {
             let message = "the payloads in its row are damaged";
             self.walk.report(Finding::at("payload.changed", seq, message));
             return;
         };
-        let mut inline: BTreeMap<Digest, Stored> =
+        let mut inline: BTreeMap<Digest, StoredBytes> =
             inline.into_iter().map(|stored| (stored.digest.clone(), stored)).collect();
         for digest in &line.kept {
             let stored = match inline.remove(digest) {
@@ -213,7 +213,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn in_file(&mut self, id: &str, digest: &Digest) -> Option<Stored> {
+    fn in_file(&mut self, id: &str, digest: &Digest) -> Option<StoredBytes> {
         let found = |sealed| self.files.read(digest, sealed).ok().flatten();
         let stored = found(false).or_else(|| found(true));
         if stored.is_some() {
@@ -263,7 +263,7 @@ impl<'a> Check<'a> {
     }
 }
 
-fn differences(stored: &State, rebuilt: &State) -> Vec<&'static str> {
+fn differences(stored: &Projections, rebuilt: &Projections) -> Vec<&'static str> {
     let pairs = [
         (stored.runs == rebuilt.runs, "runs"),
         (stored.questions == rebuilt.questions, "questions"),
@@ -277,10 +277,10 @@ fn differences(stored: &State, rebuilt: &State) -> Vec<&'static str> {
 }
 
 /// The lists as the tables have them.
-fn stored_state(db: &Connection) -> rusqlite::Result<State> {
+fn stored_state(db: &Connection) -> rusqlite::Result<Projections> {
     let runs = lists::all_runs(db)?;
     let questions = lists::questions(db, &crate::QuestionFilter::default())?;
-    let mut state = State::with(runs, questions);
+    let mut state = Projections::with(runs, questions);
     let standing = lists::standing(db, None)?;
     state.standing = standing.into_iter().map(|answer| (answer.id.clone(), answer)).collect();
     let tokens = lists::tokens(db)?.into_iter();

@@ -9,7 +9,7 @@ use haft_testkit::Folder;
 
 use super::{Pins, verify_folder_against};
 use crate::chain::{Head, Loose};
-use crate::head::{HEAD, KEYS, Signer};
+use crate::signed_checkpoint::{HEAD, KEYS, Signer};
 use crate::{Draft, LogHead};
 
 /// A log of notes, as lines, with the end after each of them.

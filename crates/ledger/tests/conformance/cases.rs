@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use haft_ledger::{Disclosure, Draft, Entry, Error, Guard, QuestionFilter, Receipt, Store, Wait};
+use haft_ledger::{
+    Disclosure, Draft, Error, Guard, LedgerEntry, QuestionFilter, Receipt, Store, Wait,
+};
 use haft_model::{
     ActorId, BootTime, Declared, Digest, DualTime, EffectState, Event, InvocationId, Note,
     Reported, StandingAnswer, StandingRevoked, Status,
@@ -23,16 +25,16 @@ pub(crate) async fn refused(store: &dyn Store, draft: Draft) -> Guard {
     }
 }
 
-pub(crate) async fn all(store: &dyn Store) -> Vec<Entry> {
+pub(crate) async fn all(store: &dyn Store) -> Vec<LedgerEntry> {
     store.entries(None, usize::MAX).await.unwrap()
 }
 
-pub(crate) fn parsed(entry: &Entry) -> Value {
+pub(crate) fn parsed(entry: &LedgerEntry) -> Value {
     serde_json::from_str(&entry.line).unwrap()
 }
 
 /// Recomputes the chain in the slow and obvious way.
-pub(crate) fn assert_chained(entries: &[Entry]) {
+pub(crate) fn assert_chained(entries: &[LedgerEntry]) {
     let mut previous = "GENESIS".to_owned();
     for (entry, expected) in entries.iter().zip(0..) {
         let mut value = parsed(entry);

@@ -1,6 +1,6 @@
 //! Intents: one call carries each of them out, and a store knows which.
 
-use haft_ledger::{Claim, Disclosure, Draft, Guard, MemoryStore, Store, Story};
+use haft_ledger::{Disclosure, Draft, Guard, LeaseClaim, MemoryStore, Store, Story};
 use haft_model::{
     Digest, EffectSettled, EffectState, Event, Intent, IntentState, KeySource, SentAgain, Status,
 };
@@ -23,7 +23,7 @@ fn bound(number: u64, name: &str, holder: Option<u64>) -> Draft {
     let bound = fact(1, Event::IntentBound(Box::new(intent(name))));
     let (intent, source) = (Digest::from(name), KeySource::Caller);
     let guard = Guard::Intent { intent, source, holder: holder.map(id) };
-    let claim = Claim { owner: "one".to_owned(), now: at(0).into(), until: at(100).into() };
+    let claim = LeaseClaim { owner: "one".to_owned(), now: at(0).into(), until: at(100).into() };
     Draft {
         guards: vec![guard],
         blobs: vec![input.clone()],

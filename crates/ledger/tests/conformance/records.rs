@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use haft_ledger::{Cancel, Draft, Entry, Judgement, MemoryStore, Store, Story, events};
+use haft_ledger::{Cancel, Draft, Judgement, LedgerEntry, MemoryStore, Store, Story, events};
 use haft_model::{
     AbortReason, ActorId, BatchDiscarded, BatchOrdering, BatchPlace, BatchReleased, CancelFact,
     CancelNote, CancelRequested, Code, ContextModified, ContextOutcome, ContextPolicy, Digest,
@@ -369,7 +369,7 @@ async fn events_are_one_for_each_fact() {
             "source": "haft", "time": at(9).to_string(), "seq": 1, "data": {"text": "well"},
         })]
     );
-    let broken = Entry { seq: 4, line: "{".to_owned() };
+    let broken = LedgerEntry { seq: 4, line: "{".to_owned() };
     assert!(events(&broken).is_err());
     assert!(Story::fold(&entries[1..]).is_err(), "the house has no story");
 }

@@ -2,11 +2,11 @@
 
 use haft_ledger::{Blob, Draft};
 use haft_model::{
-    Actor, Answer, ArgumentsReady, AttemptEnded, Bound, CallPhase, Charge, Decided, Decision,
-    Digest, DriverId, EffectState, Ended, Event, Fact, InvocationId, Kept, Layer, Needs, Opinion,
-    Persisted, PhaseLine, PhaseOutcome, Planned, Question, QuestionId, Queued, ResolvedFacts,
-    ResultCreated, ResultStatus, Role, Says, Selected, Started, Status, Submitted, Timestamp, Tri,
-    Verdict, Yielded,
+    Actor, ApprovalAnswer, ApprovalBinding, ArgumentsReady, AttemptEnded, CallPhase, Charge,
+    Decided, Decision, Digest, DriverId, EffectState, Ended, Event, Fact, InvocationId, Layer,
+    Needs, Opinion, PayloadRef, Persisted, PhaseLine, PhaseOutcome, Planned, Question, QuestionId,
+    Queued, ResolvedFacts, ResultCreated, ResultStatus, Role, Says, Selected, Started, Status,
+    Submitted, Timestamp, Tri, Verdict, Yielded,
 };
 use serde_json::json;
 
@@ -36,8 +36,8 @@ pub(crate) fn blob(text: &str, sensitive: bool) -> Blob {
     Blob { digest: Digest::of_bytes(&bytes), bytes, sensitive }
 }
 
-pub(crate) fn kept(blob: &Blob) -> Kept {
-    Kept {
+pub(crate) fn kept(blob: &Blob) -> PayloadRef {
+    PayloadRef {
         digest: blob.digest.clone(),
         size: blob.bytes.len() as u64,
         keys: vec!["order".to_owned(), "amount".to_owned()],
@@ -235,7 +235,7 @@ pub(crate) fn whole(number: u64, ms: i64) -> Draft {
 pub(crate) fn question(number: u64, ms: i64, until: i64) -> Question {
     Question {
         id: question_id(number),
-        bound: Bound {
+        bound: ApprovalBinding {
             invocation: id(number),
             tool: "shop.charge@2.1.0".to_owned(),
             driver_version: "1.0.0".into(),
@@ -275,7 +275,7 @@ pub(crate) fn asking(number: u64, ms: i64, until: i64) -> Draft {
 pub(crate) fn answer(number: u64, by: &str, approves: bool, ms: i64) -> Fact {
     fact(
         ms,
-        Event::Answered(Box::new(Answer {
+        Event::Answered(Box::new(ApprovalAnswer {
             question: question_id(number),
             by: by.into(),
             speaking: None,

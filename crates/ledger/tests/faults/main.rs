@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft_ledger::{
-    Claim, Error, Fence, Guard, SqliteOptions, SqliteStore, Store, Wait, verify_store,
+    Error, Fence, Guard, LeaseClaim, SqliteOptions, SqliteStore, Store, Wait, verify_store,
 };
 use haft_testkit::Folder;
 
@@ -269,7 +269,7 @@ async fn steps(store: &SqliteStore, round: u64) -> Result<(), Error> {
     };
     told(1, store.append(whole(1 + round, 0), Wait::Disk).await.map(|_| ()));
     let owner = "node_1".to_owned();
-    let claim = Some(Claim { owner, now: at(0).into(), until: at(1000).into() });
+    let claim = Some(LeaseClaim { owner, now: at(0).into(), until: at(1000).into() });
     let begun = beginning(2 + round, 20);
     let begun = store.append(haft_ledger::Draft { claim, ..begun }, Wait::Disk).await;
     let fence = begun.as_ref().ok().and_then(|receipt| receipt.fence);

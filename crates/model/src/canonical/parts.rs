@@ -7,7 +7,7 @@ use serde::ser::{
     SerializeTupleStruct, SerializeTupleVariant, Serializer as _,
 };
 
-use super::write::{Done, Formless, Key};
+use super::write::{Formless, Key, WriteResult};
 use super::{Text, canonical};
 
 /// An array that is open.
@@ -19,14 +19,14 @@ pub(super) struct List<'t> {
 }
 
 impl List<'_> {
-    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> WriteResult {
         if !std::mem::take(&mut self.first) {
             self.text.out.push(b',');
         }
         value.serialize(&mut *self.text)
     }
 
-    fn over(self) -> Done {
+    fn over(self) -> WriteResult {
         self.text.out.push(b']');
         if self.within { self.text.end_variant() } else { Ok(()) }
     }
@@ -35,12 +35,12 @@ impl List<'_> {
 /// An object that is open.
 pub(super) struct Object<'t> {
     pub(super) text: &'t mut Text,
-    pub(super) kind: Kind,
+    pub(super) kind: CompoundKind,
 }
 
 /// What is written as an object is written.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum CompoundKind {
     Plain,
     /// What a variant holds.
     Variant,
@@ -51,29 +51,29 @@ pub(super) enum Kind {
 }
 
 impl Object<'_> {
-    fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Done {
+    fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> WriteResult {
         match self.kind {
-            Kind::Plain | Kind::Variant => self.text.property(key, value),
-            Kind::Raw => {
+            CompoundKind::Plain | CompoundKind::Variant => self.text.property(key, value),
+            CompoundKind::Raw => {
                 let value: serde_json::Value =
                     serde_json::from_str(&told(value)?).map_err(|_| Formless)?;
                 self.text.put(&canonical(&value))
             }
-            Kind::Number => {
+            CompoundKind::Number => {
                 let number: f64 = told(value)?.parse().map_err(|_| Formless)?;
                 self.text.number(number)
             }
         }
     }
 
-    fn over(self) -> Done {
+    fn over(self) -> WriteResult {
         match self.kind {
-            Kind::Plain => self.text.end_object(),
-            Kind::Variant => {
+            CompoundKind::Plain => self.text.end_object(),
+            CompoundKind::Variant => {
                 self.text.end_object();
                 return self.text.end_variant();
             }
-            Kind::Raw | Kind::Number => {}
+            CompoundKind::Raw | CompoundKind::Number => {}
         }
         Ok(())
     }
@@ -90,20 +90,20 @@ impl SerializeMap for Object<'_> {
     type Ok = ();
     type Error = Formless;
 
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> WriteResult {
         self.text.begin_key();
         self.text.collect_str(&Key(key))?;
         self.text.end_key();
         Ok(())
     }
 
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> WriteResult {
         value.serialize(&mut *self.text)?;
         self.text.end_value();
         Ok(())
     }
 
-    fn end(self) -> Done {
+    fn end(self) -> WriteResult {
         self.over()
     }
 }
@@ -114,11 +114,11 @@ macro_rules! lists {
             type Ok = ();
             type Error = Formless;
 
-            fn $element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+            fn $element<T: Serialize + ?Sized>(&mut self, value: &T) -> WriteResult {
                 self.element(value)
             }
 
-            fn end(self) -> Done {
+            fn end(self) -> WriteResult {
                 self.over()
             }
         })*
@@ -140,11 +140,11 @@ macro_rules! objects {
                 &mut self,
                 key: &'static str,
                 value: &T,
-            ) -> Done {
+            ) -> WriteResult {
                 self.field(key, value)
             }
 
-            fn end(self) -> Done {
+            fn end(self) -> WriteResult {
                 self.over()
             }
         })*

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write as _};
 
 use serde::ser::{Error, Serialize, Serializer};
 
-use super::parts::{Kind, List, Object};
+use super::parts::{CompoundKind, List, Object};
 use super::{LARGEST_EXACT, Text};
 
 /// How `serde_json` hands over a text that is JSON already, and a number as its digits.
@@ -30,15 +30,15 @@ impl Error for Formless {
     }
 }
 
-pub(super) type Done = Result<(), Formless>;
+pub(super) type WriteResult = Result<(), Formless>;
 
 impl Text {
-    pub(super) fn put(&mut self, bytes: &[u8]) -> Done {
+    pub(super) fn put(&mut self, bytes: &[u8]) -> WriteResult {
         self.out.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn string(&mut self, text: &str) -> Done {
+    fn string(&mut self, text: &str) -> WriteResult {
         self.out.reserve(text.len() + 2);
         self.out.push(b'"');
         self.fragment(text);
@@ -67,7 +67,7 @@ impl Text {
         }
     }
 
-    fn whole(&mut self, magnitude: u64, negative: bool) -> Done {
+    fn whole(&mut self, magnitude: u64, negative: bool) -> WriteResult {
         if magnitude > LARGEST_EXACT {
             let number = magnitude as f64;
             let at = self.out.len();
@@ -93,7 +93,7 @@ impl Text {
         self.put(digits.get(at..).unwrap_or_default())
     }
 
-    pub(super) fn number(&mut self, number: f64) -> Done {
+    pub(super) fn number(&mut self, number: f64) -> WriteResult {
         if !number.is_finite() {
             return self.put(b"null");
         }
@@ -101,7 +101,7 @@ impl Text {
         self.put(&text)
     }
 
-    pub(super) fn property<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Done {
+    pub(super) fn property<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> WriteResult {
         self.begin_key();
         self.string(key)?;
         self.end_key();
@@ -110,7 +110,7 @@ impl Text {
         Ok(())
     }
 
-    fn begin_variant(&mut self, variant: &str) -> Done {
+    fn begin_variant(&mut self, variant: &str) -> WriteResult {
         self.begin_object();
         self.begin_key();
         self.string(variant)?;
@@ -118,7 +118,7 @@ impl Text {
         Ok(())
     }
 
-    pub(super) fn end_variant(&mut self) -> Done {
+    pub(super) fn end_variant(&mut self) -> WriteResult {
         self.end_value();
         self.end_object();
         Ok(())
@@ -160,7 +160,7 @@ impl<T: Serialize + ?Sized> Display for Key<'_, T> {
 
 macro_rules! whole {
     ($($name:ident: $number:ty),*) => {
-        $(fn $name(self, value: $number) -> Done {
+        $(fn $name(self, value: $number) -> WriteResult {
             self.whole(u64::from(value), false)
         })*
     };
@@ -168,7 +168,7 @@ macro_rules! whole {
 
 macro_rules! signed {
     ($($name:ident: $number:ty),*) => {
-        $(fn $name(self, value: $number) -> Done {
+        $(fn $name(self, value: $number) -> WriteResult {
             self.whole(u64::from(value.unsigned_abs()), value < 0)
         })*
     };
@@ -188,67 +188,71 @@ impl<'t> Serializer for &'t mut Text {
     whole!(serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64);
     signed!(serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64);
 
-    fn serialize_i128(self, value: i128) -> Done {
+    fn serialize_i128(self, value: i128) -> WriteResult {
         self.rounded |= value.unsigned_abs() > LARGEST_EXACT.into();
         self.number(value as f64)
     }
 
-    fn serialize_u128(self, value: u128) -> Done {
+    fn serialize_u128(self, value: u128) -> WriteResult {
         self.rounded |= value > LARGEST_EXACT.into();
         self.number(value as f64)
     }
 
-    fn serialize_f32(self, value: f32) -> Done {
+    fn serialize_f32(self, value: f32) -> WriteResult {
         self.number(value.into())
     }
 
-    fn serialize_f64(self, value: f64) -> Done {
+    fn serialize_f64(self, value: f64) -> WriteResult {
         self.number(value)
     }
 
-    fn serialize_bool(self, value: bool) -> Done {
+    fn serialize_bool(self, value: bool) -> WriteResult {
         self.put(if value { b"true" } else { b"false" })
     }
 
-    fn serialize_char(self, value: char) -> Done {
+    fn serialize_char(self, value: char) -> WriteResult {
         self.string(value.encode_utf8(&mut [0; 4]))
     }
 
-    fn serialize_str(self, value: &str) -> Done {
+    fn serialize_str(self, value: &str) -> WriteResult {
         self.string(value)
     }
 
-    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Done {
+    fn collect_str<T: Display + ?Sized>(self, value: &T) -> WriteResult {
         self.out.push(b'"');
         write!(Fragments(self), "{value}").map_err(|_| Formless)?;
         self.put(b"\"")
     }
 
-    fn serialize_bytes(self, value: &[u8]) -> Done {
+    fn serialize_bytes(self, value: &[u8]) -> WriteResult {
         value.serialize(self)
     }
 
-    fn serialize_none(self) -> Done {
+    fn serialize_none(self) -> WriteResult {
         self.put(b"null")
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Done {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> WriteResult {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Done {
+    fn serialize_unit(self) -> WriteResult {
         self.put(b"null")
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> Done {
+    fn serialize_unit_struct(self, _: &'static str) -> WriteResult {
         self.put(b"null")
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Done {
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> WriteResult {
         self.string(variant)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Done {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> WriteResult {
         value.serialize(self)
     }
 
@@ -258,7 +262,7 @@ impl<'t> Serializer for &'t mut Text {
         _: u32,
         variant: &'static str,
         value: &T,
-    ) -> Done {
+    ) -> WriteResult {
         self.begin_variant(variant)?;
         value.serialize(&mut *self)?;
         self.end_variant()
@@ -290,13 +294,13 @@ impl<'t> Serializer for &'t mut Text {
 
     fn serialize_map(self, _: Option<usize>) -> Result<Object<'t>, Formless> {
         self.begin_object();
-        Ok(Object { text: self, kind: Kind::Plain })
+        Ok(Object { text: self, kind: CompoundKind::Plain })
     }
 
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Object<'t>, Formless> {
         let kind = match name {
-            RAW => Kind::Raw,
-            NUMBER => Kind::Number,
+            RAW => CompoundKind::Raw,
+            NUMBER => CompoundKind::Number,
             _ => return self.serialize_map(None),
         };
         Ok(Object { text: self, kind })
@@ -311,6 +315,6 @@ impl<'t> Serializer for &'t mut Text {
     ) -> Result<Object<'t>, Formless> {
         self.begin_variant(variant)?;
         self.begin_object();
-        Ok(Object { text: self, kind: Kind::Variant })
+        Ok(Object { text: self, kind: CompoundKind::Variant })
     }
 }

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{Form, capped};
+use super::{ElicitationForm, capped};
 use crate::{Code, Stop, parse_date, parse_timestamp, settle_numbers};
 
 /// How many bytes a person may fill in.
 const LARGEST: usize = 64 * 1024;
 
-impl Form {
+impl ElicitationForm {
     /// What was filled in, with the defaults of what was left out; a refusal names the field, the
     /// value and what would do.
     pub fn check(&self, content: Option<Value>) -> Result<Value, Stop> {

@@ -12,12 +12,12 @@ fn asked(properties: Value) -> Value {
 }
 
 fn refusal(properties: Value) -> String {
-    Form::read(&asked(properties)).unwrap_err().message
+    ElicitationForm::read(&asked(properties)).unwrap_err().message
 }
 
 #[test]
 fn what_is_understood_of_a_form_is_kept_and_nothing_else() {
-    let form = Form::read(&json!({
+    let form = ElicitationForm::read(&json!({
         "message": "Which\u{200b} \u{1b}[31mone?\nTell us.",
         "requestedSchema": {
             "type": "object", "additionalProperties": true, "required": ["size", "gone"],
@@ -79,7 +79,8 @@ fn what_cannot_be_shown_is_refused() {
         (0..40).map(|n| (format!("f{n}"), json!({"type": "boolean"}))).collect();
     assert_eq!(refusal(Value::Object(many)), format!("{begins}it has 40 fields, and 32 are shown"));
     let long = "x".repeat(5000);
-    let form = Form::read(&json!({"message": long, "requestedSchema": {"properties": {}}}));
+    let form =
+        ElicitationForm::read(&json!({"message": long, "requestedSchema": {"properties": {}}}));
     assert_eq!(form.unwrap().message.chars().count(), 2001);
 }
 
@@ -107,13 +108,13 @@ fn what_looks_like_a_secret_is_never_asked_for() {
         ("secret", json!({"type": "boolean"})),
         ("token", json!({"type": "string", "enum": ["new", "old"]})),
     ] {
-        assert!(Form::read(&asked(json!({ name: field }))).is_ok(), "{name}");
+        assert!(ElicitationForm::read(&asked(json!({ name: field }))).is_ok(), "{name}");
     }
 }
 
 #[test]
 fn what_is_filled_in_fits_or_is_refused_by_its_name() {
-    let form = Form::read(&asked(json!({
+    let form = ElicitationForm::read(&asked(json!({
         "n": { "type": "number", "minimum": 0.5 },
         "day": { "type": "string", "format": "date" },
         "at": { "type": "string", "format": "date-time" },

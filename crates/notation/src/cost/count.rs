@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::graph::{Graph, Node, Part};
-use crate::Fault;
+use super::graph::{Graph, Node, SchemaPart};
+use crate::NotationFault;
 
 /// How many states of a pattern cost as much as one step of the validator.
 const STATES: u64 = 16;
@@ -37,11 +37,11 @@ enum Mark<T> {
 }
 
 /// An edge leads back to where the walk came from.
-struct GoesRound(Part);
+struct GoesRound(SchemaPart);
 
 impl Graph {
     /// What applies to one place, all references expanded.
-    pub(super) fn in_place(&self) -> Result<InPlace, Fault> {
+    pub(super) fn in_place(&self) -> Result<InPlace, NotationFault> {
         let join = |node: &Node, below: &[(u64, u32)]| {
             let again = if node.asks_again { 3 } else { 1 };
             let own = if node.is_meta_schema { (META_STEPS, META_DEPTH) } else { (1, 0) };
@@ -51,7 +51,7 @@ impl Graph {
         };
         let found = self.folded(|node| node.same.clone(), join).map_err(|GoesRound(part)| {
             let pointer = self.nodes.get(part).map(|node| node.pointer.clone()).unwrap_or_default();
-            Fault::new("the schema refers to itself without going deeper, so it never ends")
+            NotationFault::new("the schema refers to itself without going deeper, so it never ends")
                 .at(pointer)
                 .help("put the reference below `properties` or `items`")
         })?;
@@ -81,12 +81,12 @@ impl Graph {
     /// Works something out for every part from what it is for the parts that it leads to.
     fn folded<T: Copy + PartialEq>(
         &self,
-        edges: impl Fn(&Node) -> Vec<Part>,
+        edges: impl Fn(&Node) -> Vec<SchemaPart>,
         join: impl Fn(&Node, &[T]) -> T,
     ) -> Result<Vec<T>, GoesRound> {
         let mut marks = vec![Mark::Unseen; self.nodes.len()];
         // Parts that are open, each with the edges that are still to be followed.
-        let mut open: Vec<(Part, Vec<Part>)> = Vec::new();
+        let mut open: Vec<(SchemaPart, Vec<SchemaPart>)> = Vec::new();
         let mut done = Vec::with_capacity(self.nodes.len());
         for start in 0..self.nodes.len() {
             if marks.get(start) == Some(&Mark::Unseen) {
@@ -127,10 +127,10 @@ impl Graph {
 
     fn enter<T: Copy>(
         &self,
-        part: Part,
+        part: SchemaPart,
         marks: &mut [Mark<T>],
-        open: &mut Vec<(Part, Vec<Part>)>,
-        edges: &impl Fn(&Node) -> Vec<Part>,
+        open: &mut Vec<(SchemaPart, Vec<SchemaPart>)>,
+        edges: &impl Fn(&Node) -> Vec<SchemaPart>,
     ) {
         if let (Some(mark), Some(node)) = (marks.get_mut(part), self.nodes.get(part)) {
             *mark = Mark::Open;
@@ -162,7 +162,7 @@ impl Graph {
 
 impl Node {
     /// Every part that it leads to.
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<SchemaPart> {
         let lists =
             [&self.same, &self.patterns, &self.others, &self.names, &self.prefix, &self.items];
         lists.into_iter().flatten().chain(self.named.values()).copied().collect()
@@ -189,11 +189,11 @@ struct Steps<'g> {
     names: &'g [NameCost],
     most: u64,
     most_pairs: usize,
-    known: HashMap<(Part, *const Value), u64>,
+    known: HashMap<(SchemaPart, *const Value), u64>,
 }
 
 impl Steps<'_> {
-    fn count(&mut self, part: Part, value: &Value) -> Option<u64> {
+    fn count(&mut self, part: SchemaPart, value: &Value) -> Option<u64> {
         let key = (part, std::ptr::from_ref(value));
         if let Some(known) = self.known.get(&key) {
             return Some(*known);

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value};
 
 use super::pattern::states;
-use crate::Fault;
+use crate::NotationFault;
 use crate::keywords::{Holds, below, holds};
 
 /// A part of a schema, by its place in the graph.
-pub(super) type Part = usize;
+pub(super) type SchemaPart = usize;
 
 /// The dialect of schemas, and the address of its meta-schema.
 pub(crate) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -49,26 +49,26 @@ pub(super) struct Node {
     /// The same for the names of properties.
     pub(super) per_name_byte: u64,
     /// What applies to the same place.
-    pub(super) same: Vec<Part>,
+    pub(super) same: Vec<SchemaPart>,
     /// Whether it asks of every member what else looked at it, by asking those parts again.
     pub(super) asks_again: bool,
-    pub(super) named: BTreeMap<String, Part>,
+    pub(super) named: BTreeMap<String, SchemaPart>,
     /// What may apply to any property.
-    pub(super) patterns: Vec<Part>,
+    pub(super) patterns: Vec<SchemaPart>,
     /// What applies to properties without a part of their own.
-    pub(super) others: Vec<Part>,
+    pub(super) others: Vec<SchemaPart>,
     /// What applies to the names of properties.
-    pub(super) names: Vec<Part>,
-    pub(super) prefix: Vec<Part>,
+    pub(super) names: Vec<SchemaPart>,
+    pub(super) prefix: Vec<SchemaPart>,
     /// What applies to items.
-    pub(super) items: Vec<Part>,
+    pub(super) items: Vec<SchemaPart>,
     /// Whether it stands for the meta-schema, which applies to every value inside a value.
     pub(super) is_meta_schema: bool,
 }
 
 /// A schema that is still to be read, with the document that its references begin at.
 struct Pending<'s> {
-    part: Part,
+    part: SchemaPart,
     schema: &'s Value,
     resource: &'s Value,
     pointer: String,
@@ -77,16 +77,16 @@ struct Pending<'s> {
 struct Builder<'s> {
     root: &'s Value,
     outside: Outside,
-    meta_schema: Option<Part>,
+    meta_schema: Option<SchemaPart>,
     nodes: Vec<Node>,
-    known: HashMap<(*const Value, *const Value), Part>,
+    known: HashMap<(*const Value, *const Value), SchemaPart>,
     pending: Vec<Pending<'s>>,
     anchors: BTreeMap<&'s str, Vec<&'s Value>>,
 }
 
 impl Graph {
     /// The graph of a schema, or the first reference that cannot be followed.
-    pub(super) fn of(schema: &Value, outside: Outside) -> Result<Graph, Fault> {
+    pub(super) fn of(schema: &Value, outside: Outside) -> Result<Graph, NotationFault> {
         let mut anchors = BTreeMap::new();
         collect_anchors(schema, &mut anchors);
         let mut builder = Builder {
@@ -114,7 +114,7 @@ impl Graph {
 }
 
 impl<'s> Builder<'s> {
-    fn part(&mut self, schema: &'s Value, resource: &'s Value, pointer: String) -> Part {
+    fn part(&mut self, schema: &'s Value, resource: &'s Value, pointer: String) -> SchemaPart {
         let resource = if is_resource(schema) { schema } else { resource };
         let key = (std::ptr::from_ref(schema), std::ptr::from_ref(resource));
         if let Some(part) = self.known.get(&key) {
@@ -127,7 +127,7 @@ impl<'s> Builder<'s> {
         part
     }
 
-    fn read(&mut self, next: Pending<'s>) -> Result<Node, Fault> {
+    fn read(&mut self, next: Pending<'s>) -> Result<Node, NotationFault> {
         let Pending { schema, resource, pointer, .. } = next;
         let Value::Object(fields) = schema else {
             return Ok(Node { pointer, weight: 1, ..Node::default() });
@@ -216,13 +216,13 @@ impl<'s> Builder<'s> {
         target: &str,
         resource: &'s Value,
         here: &str,
-    ) -> Result<Option<Part>, Fault> {
+    ) -> Result<Option<SchemaPart>, NotationFault> {
         let Some(fragment) = target.strip_prefix('#') else {
             return self.referred_outside(target, here);
         };
         if !std::ptr::eq(resource, self.root) {
             let words = format!("`{target}` stands in a schema with an `$id` of its own");
-            return Err(Fault::new(words).at(here).help("leave that `$id` out"));
+            return Err(NotationFault::new(words).at(here).help("leave that `$id` out"));
         }
         let fragment = percent_decoded(fragment);
         let is_pointer = fragment.is_empty() || fragment.starts_with('/');
@@ -231,7 +231,9 @@ impl<'s> Builder<'s> {
             false => self.anchored(&fragment, here)?,
         };
         let Some(found) = found else {
-            return Err(Fault::new(format!("`{target}` points at nothing in this schema")).at(here));
+            return Err(
+                NotationFault::new(format!("`{target}` points at nothing in this schema")).at(here)
+            );
         };
         let at = if is_pointer { fragment } else { String::new() };
         Ok(Some(self.part(found, resource, at)))
@@ -239,11 +241,11 @@ impl<'s> Builder<'s> {
 
     /// The part with an anchor. Where several have it, the way to a reference decides between them, so that
     /// the cost cannot be counted.
-    fn anchored(&self, name: &str, here: &str) -> Result<Option<&'s Value>, Fault> {
+    fn anchored(&self, name: &str, here: &str) -> Result<Option<&'s Value>, NotationFault> {
         match self.anchors.get(name).map(Vec::as_slice) {
             None | Some([]) => Ok(None),
             Some([found]) => Ok(Some(*found)),
-            Some([_, _, ..]) => Err(Fault::new(format!(
+            Some([_, _, ..]) => Err(NotationFault::new(format!(
                 "`#{name}` may mean several anchors, so what the schema costs cannot be counted"
             ))
             .at(here)
@@ -251,7 +253,11 @@ impl<'s> Builder<'s> {
         }
     }
 
-    fn referred_outside(&mut self, target: &str, here: &str) -> Result<Option<Part>, Fault> {
+    fn referred_outside(
+        &mut self,
+        target: &str,
+        here: &str,
+    ) -> Result<Option<SchemaPart>, NotationFault> {
         match self.outside {
             Outside::Trusted => Ok(None),
             Outside::One(addresses, document) if addresses.contains(&target) => {
@@ -261,7 +267,7 @@ impl<'s> Builder<'s> {
             Outside::One(..) if target == DIALECT && !self.anchors.contains_key("meta") => {
                 Ok(Some(self.meta_schema(here)))
             }
-            Outside::One(..) => Err(Fault::new(format!(
+            Outside::One(..) => Err(NotationFault::new(format!(
                 "`{target}` cannot be followed, so what the schema costs cannot be counted"
             ))
             .at(here)
@@ -270,7 +276,7 @@ impl<'s> Builder<'s> {
     }
 
     /// The meta-schema as one part that applies to every value inside a value.
-    fn meta_schema(&mut self, here: &str) -> Part {
+    fn meta_schema(&mut self, here: &str) -> SchemaPart {
         let part = self.nodes.len();
         if let Some(known) = self.meta_schema {
             return known;
@@ -292,15 +298,19 @@ impl<'s> Builder<'s> {
 
 /// What a JSON pointer leads to within a resource. A pointer into a resource inside it would change what
 /// the references there mean.
-fn pointed<'s>(resource: &'s Value, pointer: &str, here: &str) -> Result<Option<&'s Value>, Fault> {
+fn pointed<'s>(
+    resource: &'s Value,
+    pointer: &str,
+    here: &str,
+) -> Result<Option<&'s Value>, NotationFault> {
     let steps = pointer.match_indices('/').map(|(end, _)| end).skip(1);
     let mut passed = steps.filter_map(|end| resource.pointer(pointer.get(..end)?));
     match passed.any(is_resource) {
-        true => {
-            Err(Fault::new(format!("`#{pointer}` leads into a schema with an `$id` of its own"))
-                .at(here)
-                .help("leave that `$id` out"))
-        }
+        true => Err(NotationFault::new(format!(
+            "`#{pointer}` leads into a schema with an `$id` of its own"
+        ))
+        .at(here)
+        .help("leave that `$id` out")),
         false => Ok(resource.pointer(pointer)),
     }
 }
@@ -310,10 +320,10 @@ fn is_resource(schema: &Value) -> bool {
 }
 
 /// Parts in another dialect have other keywords, which are not counted.
-fn check_dialect(dialect: &str, here: &str) -> Result<(), Fault> {
+fn check_dialect(dialect: &str, here: &str) -> Result<(), NotationFault> {
     match dialect.trim_end_matches('#') == DIALECT {
         true => Ok(()),
-        false => Err(Fault::new(format!("a part of the schema is written in `{dialect}`"))
+        false => Err(NotationFault::new(format!("a part of the schema is written in `{dialect}`"))
             .at(here)
             .help("write it in draft 2020-12, and leave `$schema` out")),
     }

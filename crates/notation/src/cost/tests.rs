@@ -7,7 +7,7 @@ use super::*;
 /// No document besides the schema itself.
 const ALONE: Outside = Outside::One(&[], &Value::Null);
 
-fn cost(schema: &Value) -> Result<Cost, Fault> {
+fn cost(schema: &Value) -> Result<Cost, NotationFault> {
     Cost::of(schema, ALONE)
 }
 

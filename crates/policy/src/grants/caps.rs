@@ -2,7 +2,7 @@
 
 use haft_model::{Firmness, Layer, Limit, Opinion, Says, Timestamp};
 
-use super::conditions::{Held, judge};
+use super::conditions::{ConditionOutcome, judge};
 use super::covers;
 use crate::{Matter, Rulebook};
 
@@ -59,7 +59,7 @@ pub(super) fn requirements(
             let held = if JUDGED.contains(&required.kind.as_str()) {
                 judge(&required.kind, &required.parameters, matter.circumstances, now)
             } else {
-                Held::No(format!("nobody knows `{}`", required.kind))
+                ConditionOutcome::No(format!("nobody knows `{}`", required.kind))
             };
             let opinion = unmet(held).map(|opinion| opinion.by(format!("{}#{index}", policy.id)));
             opinions.extend(opinion);
@@ -68,16 +68,16 @@ pub(super) fn requirements(
     opinions
 }
 
-fn unmet(held: Held) -> Option<Opinion> {
+fn unmet(held: ConditionOutcome) -> Option<Opinion> {
     let layer = Layer::Requirement;
     match held {
-        Held::Yes => None,
-        Held::Once(needs) => {
+        ConditionOutcome::Yes => None,
+        ConditionOutcome::Once(needs) => {
             let reason = format!("required: approval by {}", crate::settle::in_words(&needs));
             let ask = Opinion::new(layer, Says::Ask, reason).firm(Firmness::Always);
             Some(ask.needing(needs))
         }
-        Held::No(why) => {
+        ConditionOutcome::No(why) => {
             Some(Opinion::new(layer, Says::Deny, format!("requirement-failed: {why}")))
         }
     }

@@ -13,7 +13,7 @@ const HOURS: std::ops::Range<i8> = 9..17;
 
 /// What a condition comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum ConditionOutcome {
     /// It holds.
     Yes,
     /// It holds once these people agree.
@@ -29,7 +29,7 @@ pub(super) fn judge(
     parameters: &Value,
     circumstances: &Circumstances,
     now: Timestamp,
-) -> Held {
+) -> ConditionOutcome {
     let word = |name: &str| parameters.get(name).and_then(Value::as_str);
     let number = |name: &str| parameters.get(name).and_then(Value::as_u64);
     let held = match kind {
@@ -40,41 +40,41 @@ pub(super) fn judge(
         }
         "approval-from" => word("role").zip(number("count")).map(|(role, count)| {
             let signers = vec![Signer::Role(role.to_owned())];
-            Held::Once(Needs { count: count.max(1), signers, not_the_caller: true })
+            ConditionOutcome::Once(Needs { count: count.max(1), signers, not_the_caller: true })
         }),
         "signed-by" => word("role").map(|role| {
             let signers = vec![Signer::Role(role.to_owned())];
-            Held::Once(Needs { count: 1, signers, not_the_caller: false })
+            ConditionOutcome::Once(Needs { count: 1, signers, not_the_caller: false })
         }),
-        _ => return Held::No(format!("nobody knows `{kind}`")),
+        _ => return ConditionOutcome::No(format!("nobody knows `{kind}`")),
     };
-    held.unwrap_or_else(|| Held::No(format!("`{kind}` does not say what it needs")))
+    held.unwrap_or_else(|| ConditionOutcome::No(format!("`{kind}` does not say what it needs")))
 }
 
-fn when(holds: bool, why: impl Into<String>) -> Held {
-    if holds { Held::Yes } else { Held::No(why.into()) }
+fn when(holds: bool, why: impl Into<String>) -> ConditionOutcome {
+    if holds { ConditionOutcome::Yes } else { ConditionOutcome::No(why.into()) }
 }
 
-fn business_hours(zone: &str, now: Timestamp) -> Held {
+fn business_hours(zone: &str, now: Timestamp) -> ConditionOutcome {
     match weekday_and_hour(now, zone) {
         Some((day, hour)) => when(
             WORKDAYS.contains(&day) && HOURS.contains(&hour),
             format!("these are no business hours in `{zone}`"),
         ),
-        None => Held::No(format!("nobody knows the time zone `{zone}`")),
+        None => ConditionOutcome::No(format!("nobody knows the time zone `{zone}`")),
     }
 }
 
-fn ip_range(range: &str, ip: Option<IpAddr>) -> Held {
+fn ip_range(range: &str, ip: Option<IpAddr>) -> ConditionOutcome {
     match ip {
         Some(ip) => when(within(range, ip).unwrap_or(false), format!("`{ip}` is not in `{range}`")),
-        None => Held::No("nobody knows where the caller is".to_owned()),
+        None => ConditionOutcome::No("nobody knows where the caller is".to_owned()),
     }
 }
 
-fn mfa_recent(within: u64, proved: Option<Timestamp>, now: Timestamp) -> Held {
+fn mfa_recent(within: u64, proved: Option<Timestamp>, now: Timestamp) -> ConditionOutcome {
     let Some(proved) = proved else {
-        return Held::No("the caller proved no second factor".to_owned());
+        return ConditionOutcome::No("the caller proved no second factor".to_owned());
     };
     let age = u64::try_from(now.duration_since(proved).as_secs()).ok();
     let recent = proved <= now && age.is_some_and(|age| age <= within);

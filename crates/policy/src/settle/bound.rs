@@ -1,9 +1,9 @@
 //! Whether what would run is what was asked about.
 
-use haft_model::{Answer, Bound, Digest, Plan, Question};
+use haft_model::{ApprovalAnswer, ApprovalBinding, Digest, Plan, Question};
 
 /// The input that an answer says yes to, or what it fills into a form.
-pub(super) fn approved_input<'a>(question: &'a Question, answer: &'a Answer) -> &'a Digest {
+pub(super) fn approved_input<'a>(question: &'a Question, answer: &'a ApprovalAnswer) -> &'a Digest {
     let own = answer.content.as_ref().or(answer.edited_input.as_ref());
     own.unwrap_or(&question.bound.call_input)
 }
@@ -11,16 +11,16 @@ pub(super) fn approved_input<'a>(question: &'a Question, answer: &'a Answer) -> 
 /// What is different from what was asked about, if anything is.
 pub(super) fn difference(
     question: &Question,
-    answers: &[&Answer],
+    answers: &[&ApprovalAnswer],
     plan: &Plan,
-    bound: &Bound,
+    bound: &ApprovalBinding,
 ) -> Option<String> {
     let mut parts = parts(&question.bound, bound);
     parts.extend(strangers(plan, bound));
     if !parts.is_empty() {
         return Some(format!("{} changed since it was asked", parts.join(", ")));
     }
-    let wanted = |answer: &&&Answer| approved_input(question, answer) == &bound.call_input;
+    let wanted = |answer: &&&ApprovalAnswer| approved_input(question, answer) == &bound.call_input;
     let edited = answers.iter().any(|answer| answer.edited_input.is_some());
     match answers.iter().find(wanted) {
         Some(_) => None,
@@ -33,8 +33,8 @@ pub(super) fn difference(
 }
 
 /// Everything but the input, which answers may put another in place of.
-fn parts(asked: &Bound, now: &Bound) -> Vec<&'static str> {
-    let Bound {
+fn parts(asked: &ApprovalBinding, now: &ApprovalBinding) -> Vec<&'static str> {
+    let ApprovalBinding {
         invocation,
         tool,
         driver,
@@ -65,7 +65,7 @@ fn parts(asked: &Bound, now: &Bound) -> Vec<&'static str> {
 }
 
 /// Where the plan is not the one that was bound: the permit would name the plan.
-fn strangers(plan: &Plan, bound: &Bound) -> Vec<&'static str> {
+fn strangers(plan: &Plan, bound: &ApprovalBinding) -> Vec<&'static str> {
     [
         ("the plan's tool", format!("{}@{}", plan.tool.id, plan.version) != bound.tool),
         ("the plan's driver", plan.route.driver != bound.driver),

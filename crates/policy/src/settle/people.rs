@@ -1,8 +1,8 @@
 //! Who somebody is when they answer: a person, in roles, whom the governance may know.
 
 use haft_model::{
-    Actor, ActorId, Answer, Approver, Bound, Glob, Needs, Question, Signer, is_role,
-    is_same_person, is_user,
+    Actor, ActorId, ApprovalAnswer, ApprovalBinding, Approver, Glob, Needs, Question, Signer,
+    is_role, is_same_person, is_user,
 };
 
 use crate::Rulebook;
@@ -24,7 +24,7 @@ impl<'a> Voter<'a> {
         Voter { by: &actor.id, speaking: actor.speaking.as_ref(), roles }
     }
 
-    pub(super) fn of_answer(answer: &'a Answer) -> Voter<'a> {
+    pub(super) fn of_answer(answer: &'a ApprovalAnswer) -> Voter<'a> {
         let roles = answer.roles.iter().map(String::as_str).collect();
         Voter { by: &answer.by, speaking: answer.speaking.as_ref(), roles }
     }
@@ -66,7 +66,12 @@ impl<'a> Voter<'a> {
     }
 
     /// Whether their answer counts for what somebody needs.
-    pub(super) fn counts_for(&self, rulebook: &Rulebook, needs: &Needs, bound: &Bound) -> bool {
+    pub(super) fn counts_for(
+        &self,
+        rulebook: &Rulebook,
+        needs: &Needs,
+        bound: &ApprovalBinding,
+    ) -> bool {
         let allowed = !(needs.not_the_caller && self.is(&bound.actor));
         let signer = |signer: &Signer| match signer {
             Signer::User(name) => is_user(self.by, name),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use haft_model::{
-    Actor, Approval, Approver, Decision, Digest, DriverId, EffectProfile, FactRule, Facts,
-    InvocationId, Limits, Needs, QuestionId, Quorum, Requires, Risk, Role, Route, Signer, ToolKey,
+    Actor, Approval, Approver, CallLimits, Decision, Digest, DriverId, EffectProfile, FactRule,
+    Facts, InvocationId, Needs, QuestionId, Quorum, Requires, Risk, Role, Route, Signer, ToolKey,
     Tri, Verdict,
 };
 use haft_testkit::SeededRandom;
@@ -44,13 +44,13 @@ fn plan() -> Plan {
             },
             inferred: vec![],
         }),
-        limits: Limits { timeout_ms: 1, retry: None },
+        limits: CallLimits { timeout_ms: 1, retry: None },
         digest: Digest::of(&"the plan"),
     }
 }
 
-fn bound(plan: &Plan) -> Bound {
-    Bound {
+fn bound(plan: &Plan) -> ApprovalBinding {
+    ApprovalBinding {
         invocation: InvocationId::from("inv_1"),
         tool: format!("{}@{}", plan.tool.id, plan.version),
         driver_version: "1.0.0".into(),
@@ -88,8 +88,8 @@ fn question(plan: &Plan, needs: &[Needs]) -> Question {
     }
 }
 
-fn yes(who: &str, roles: &[&str]) -> Answer {
-    Answer {
+fn yes(who: &str, roles: &[&str]) -> ApprovalAnswer {
+    ApprovalAnswer {
         question: QuestionId::from("apr_1"),
         by: who.into(),
         speaking: None,
@@ -114,7 +114,7 @@ fn told(settlement: Settlement) -> String {
     }
 }
 
-fn settled(rulebook: &Rulebook, needs: &[Needs], answers: &[Answer]) -> String {
+fn settled(rulebook: &Rulebook, needs: &[Needs], answers: &[ApprovalAnswer]) -> String {
     let plan = plan();
     let question = question(&plan, needs);
     told(settle(rulebook, &question, answers, &plan, &bound(&plan), at(ASKED + 2)))
@@ -286,14 +286,14 @@ fn a_quorum_of_the_governance_raises_the_count() {
 fn one_no_ends_it_with_who_and_why() {
     let book = Rulebook::default();
     let ana = yes("user:ana", &["approver"]);
-    let no = Answer {
+    let no = ApprovalAnswer {
         approves: false,
         reason: Some("too much".into()),
         ..yes("user:ben", &["approver"])
     };
     let refused = "refused: approval.rejected `user:ben` said no: too much";
     assert_eq!(settled(&book, &[], &[ana, no]), refused);
-    let agent = Answer { approves: false, ..yes("agent:coder", &["approver"]) };
+    let agent = ApprovalAnswer { approves: false, ..yes("agent:coder", &["approver"]) };
     assert_eq!(settled(&book, &[], &[agent]), "open: it needs any approver");
 }
 
@@ -312,7 +312,7 @@ fn an_expired_question_is_refused_whatever_was_answered() {
 }
 
 /// The settlement of a question about the usual plan, with a plan that is different now.
-fn changed(change: impl Fn(&mut Plan, &mut Bound)) -> String {
+fn changed(change: impl Fn(&mut Plan, &mut ApprovalBinding)) -> String {
     let mut now = plan();
     let question = question(&now, &[]);
     let mut bound = bound(&now);
@@ -387,11 +387,14 @@ fn an_edited_input_is_approved_by_those_who_edited_it_so() {
     edited.input = json!({ "amount": 2 });
     let digest = Digest::of(&edited.input);
     let question_of = |count: u64| question(&plan(), &[Needs { count, ..Needs::default() }]);
-    let settle_for = |plan: &Plan, count: u64, answers: &[Answer]| {
+    let settle_for = |plan: &Plan, count: u64, answers: &[ApprovalAnswer]| {
         let book = Rulebook::default();
         told(settle(&book, &question_of(count), answers, plan, &bound(plan), at(ASKED + 2)))
     };
-    let edit = |who: &str| Answer { edited_input: Some(digest.clone()), ..yes(who, &["approver"]) };
+    let edit = |who: &str| ApprovalAnswer {
+        edited_input: Some(digest.clone()),
+        ..yes(who, &["approver"])
+    };
     let plain = yes("user:ben", &["approver"]);
     assert_eq!(settle_for(&plan(), 1, &[edit("user:ana")]), "changed: input edited");
     assert_eq!(settle_for(&edited, 1, &[edit("user:ana")]), "permitted");
@@ -401,7 +404,12 @@ fn an_edited_input_is_approved_by_those_who_edited_it_so() {
     assert_eq!(settle_for(&plan(), 2, &[edit("user:ana"), plain]), open);
 }
 
-fn objection(rulebook: &Rulebook, needs: &[Needs], actor: &Actor, earlier: &[Answer]) -> String {
+fn objection(
+    rulebook: &Rulebook,
+    needs: &[Needs],
+    actor: &Actor,
+    earlier: &[ApprovalAnswer],
+) -> String {
     let question = question(&plan(), needs);
     match may_answer(rulebook, &question, earlier, actor, at(ASKED + 1)) {
         Ok(()) => "may".into(),
@@ -508,7 +516,7 @@ fn auditor_never_answers_whatever_governance_lists() {
         assert!(objection.message.contains("changes nothing"), "{objection:?}");
         // One that was recorded before counts for nothing either.
         for approves in [true, false] {
-            let answer = Answer { approves, ..yes("user:eve", &["auditor"]) };
+            let answer = ApprovalAnswer { approves, ..yes("user:eve", &["auditor"]) };
             let told = settled(&rulebook, &[Needs::default()], &[answer]);
             assert!(told.starts_with("open"), "{told}");
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use haft_model::{
-    Actor, ActorId, Approval, Condition, CostClass, Decision, DefaultDecision, Digest, DriverId,
-    EffectClass, EffectProfile, FactRule, Facts, Governance, Grant, InferredFact, Limit, Limits,
+    Actor, ActorId, Approval, CallLimits, Condition, CostClass, Decision, DefaultDecision, Digest,
+    DriverId, EffectClass, EffectProfile, FactRule, Facts, Governance, Grant, InferredFact, Limit,
     Needs, Opinion, Plan, Policy, PolicyRule, Principal, QuestionId, Requirement, Requires, Risk,
     Role, Route, Rule, RuleDecision, Signer, StandingAnswer, Timestamp, ToolKey, Tri, Verdict,
 };
@@ -286,7 +286,7 @@ impl CallFacts {
             renames: Arc::from([]),
             context: Value::Null,
             effects: Arc::new(self.effects()),
-            limits: Limits { timeout_ms: 1000, retry: None },
+            limits: CallLimits { timeout_ms: 1000, retry: None },
             digest: Digest::of(&self.tool),
         }
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use haft_driver::Cancel;
 use tokio::sync::Notify;
 
-use super::seat::Deferred;
+use super::seat::DeferredModifiers;
 
 use haft_model::{InterruptBehavior, OnFailure, Reported};
 
@@ -38,7 +38,7 @@ pub(super) enum Fate {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum CallStage {
     /// Others have to end first.
     Held,
     /// On its way to its turn, or back from it.
@@ -56,7 +56,7 @@ enum Stage {
 struct Member {
     after: Vec<usize>,
     safe: bool,
-    stage: Stage,
+    stage: CallStage,
     /// The call that took it along.
     taken_by: Option<usize>,
     /// Fires when it is to stop.
@@ -72,7 +72,7 @@ struct Member {
     /// Why nobody wants it any more.
     discarded: Option<String>,
     /// Context modifiers that wait for the end of the batch.
-    deferred: Option<Deferred>,
+    deferred: Option<DeferredModifiers>,
     /// Whether a person has to answer, after the batch went on without it.
     asks: bool,
     /// Whether it said itself that its result was handed over.
@@ -105,7 +105,7 @@ pub(super) struct Rules {
 }
 
 /// A turn within the batch. It ends when this is dropped.
-pub(crate) struct Turn {
+pub(crate) struct BatchTurn {
     course: Arc<Course>,
     index: usize,
 }
@@ -115,7 +115,7 @@ impl Course {
         let mut ranked: Vec<usize> = (0..lanes.len()).collect();
         ranked.sort_by_key(|index| lanes.get(*index).map(|lane| lane.rank));
         let member = |lane: Lane| Member {
-            stage: if lane.after.is_empty() { Stage::Walking } else { Stage::Held },
+            stage: if lane.after.is_empty() { CallStage::Walking } else { CallStage::Held },
             after: lane.after,
             safe: lane.safe,
             taken_by: None,
@@ -163,21 +163,21 @@ impl Course {
 
     /// Waits until a call may begin, or was taken along.
     pub(super) async fn begin(&self, index: usize) {
-        self.until(index, |stage| stage != Stage::Held).await;
+        self.until(index, |stage| stage != CallStage::Held).await;
     }
 
     /// Waits for a turn beside or after the others.
-    pub(super) async fn enter(self: Arc<Course>, index: usize, safe: bool) -> Turn {
+    pub(super) async fn enter(self: Arc<Course>, index: usize, safe: bool) -> BatchTurn {
         // Whoever stops waiting gives its wish back by dropping this.
-        let turn = Turn { course: self.clone(), index };
-        self.change(index, |member| (member.safe, member.stage) = (safe, Stage::Wants));
-        self.until(index, |stage| stage != Stage::Wants).await;
+        let turn = BatchTurn { course: self.clone(), index };
+        self.change(index, |member| (member.safe, member.stage) = (safe, CallStage::Wants));
+        self.until(index, |stage| stage != CallStage::Wants).await;
         turn
     }
 
     /// Lets others pass a call that waits for one elsewhere, or takes it back among them.
     pub(super) fn stand_aside(&self, index: usize, aside: bool) {
-        let stage = if aside { Stage::Aside } else { Stage::Walking };
+        let stage = if aside { CallStage::Aside } else { CallStage::Walking };
         self.change(index, |member| member.stage = stage);
     }
 
@@ -185,7 +185,7 @@ impl Course {
     pub(super) fn over(&self, index: usize, fate: Fate) {
         let mut members = self.members();
         if let Some(member) = members.get_mut(index) {
-            member.stage = Stage::Over;
+            member.stage = CallStage::Over;
             member.asks = fate == Fate::Waits;
         }
         let (all, dependants) = match (fate, self.on_failure) {
@@ -195,7 +195,7 @@ impl Course {
                 (false, true)
             }
         };
-        for member in members.iter_mut().filter(|member| member.stage != Stage::Over) {
+        for member in members.iter_mut().filter(|member| member.stage != CallStage::Over) {
             if (all || dependants && member.after.contains(&index)) && member.taken_by.is_none() {
                 member.taken_by = Some(index);
                 if let Some(wish) = &member.wish {
@@ -229,7 +229,7 @@ impl Course {
         self.advance(&mut members);
     }
 
-    async fn until(&self, index: usize, reached: impl Fn(Stage) -> bool) {
+    async fn until(&self, index: usize, reached: impl Fn(CallStage) -> bool) {
         loop {
             let bell = match self.members().get(index) {
                 Some(member) if !reached(member.stage) => member.bell.clone(),
@@ -242,41 +242,44 @@ impl Course {
 
     /// Lets everybody go on who may, in one pass over the order.
     fn advance(&self, members: &mut [Member]) {
-        let over: Vec<bool> = members.iter().map(|member| member.stage == Stage::Over).collect();
+        let over: Vec<bool> =
+            members.iter().map(|member| member.stage == CallStage::Over).collect();
         let is_over = |index: &usize| over.get(*index).copied().unwrap_or(true);
-        let running = |member: &&Member| member.stage == Stage::Runs;
+        let running = |member: &&Member| member.stage == CallStage::Runs;
         let mut runs = members.iter().filter(running).count();
         let mut alone = members.iter().filter(running).any(|member| !member.safe);
         let (mut all_over, mut all_safe) = (true, true);
         for index in &self.ranked {
             let Some(member) = members.get_mut(*index) else { continue };
             let goes_on = match member.stage {
-                Stage::Held if member.taken_by.is_some() || member.after.iter().all(is_over) => {
-                    Some(Stage::Walking)
+                CallStage::Held
+                    if member.taken_by.is_some() || member.after.iter().all(is_over) =>
+                {
+                    Some(CallStage::Walking)
                 }
-                Stage::Wants if member.safe && all_safe && !alone => Some(Stage::Runs),
-                Stage::Wants if !member.safe && all_over && runs == 0 => Some(Stage::Runs),
-                Stage::Held
-                | Stage::Wants
-                | Stage::Walking
-                | Stage::Aside
-                | Stage::Runs
-                | Stage::Over => None,
+                CallStage::Wants if member.safe && all_safe && !alone => Some(CallStage::Runs),
+                CallStage::Wants if !member.safe && all_over && runs == 0 => Some(CallStage::Runs),
+                CallStage::Held
+                | CallStage::Wants
+                | CallStage::Walking
+                | CallStage::Aside
+                | CallStage::Runs
+                | CallStage::Over => None,
             };
             if let Some(stage) = goes_on {
                 member.stage = stage;
-                runs += usize::from(stage == Stage::Runs);
-                alone |= stage == Stage::Runs && !member.safe;
+                runs += usize::from(stage == CallStage::Runs);
+                alone |= stage == CallStage::Runs && !member.safe;
                 member.bell.notify_one();
             }
-            let out_of_the_way = matches!(member.stage, Stage::Over | Stage::Aside);
+            let out_of_the_way = matches!(member.stage, CallStage::Over | CallStage::Aside);
             all_over &= out_of_the_way;
             all_safe &= out_of_the_way || member.safe;
         }
     }
 }
 
-impl Drop for Turn {
+impl Drop for BatchTurn {
     fn drop(&mut self) {
         let interrupted = self.course.interrupted.load(Ordering::Relaxed);
         self.course.change(self.index, |member| {
@@ -285,8 +288,8 @@ impl Drop for Turn {
             if interrupted && !member.started {
                 member.caller.cancel();
             }
-            if matches!(member.stage, Stage::Wants | Stage::Runs) {
-                member.stage = Stage::Walking;
+            if matches!(member.stage, CallStage::Wants | CallStage::Runs) {
+                member.stage = CallStage::Walking;
             }
         });
     }

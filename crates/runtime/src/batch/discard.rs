@@ -8,7 +8,7 @@ use haft_model::{Actor, BatchDiscarded, Code, ContextModified, Event, Fact, Invo
 use super::BatchNews;
 use super::course::{Caught, Course};
 use crate::Runtime;
-use crate::journal::unrecorded;
+use crate::recorder::unrecorded;
 
 /// A batch under way, for whoever does not wait for its results. Cheap to clone.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use haft_catalog::{Entry, Sender};
+use haft_catalog::{CatalogEntry, Sender};
 use haft_model::{
     BatchOrdering, BatchPlanned, Call, Code, Event, InvocationId, OnFailure, ResourceLock,
     SchedulerPolicy, Stop, YieldPolicy,
@@ -13,10 +13,10 @@ use serde_json::Value;
 use super::course::{Course, Lane, Rules};
 use super::order::{self, Order};
 use super::{Batch, BatchCall};
-use crate::checking;
+use crate::pipeline::new_id;
+use crate::plan::facts;
 use crate::redact::Redactor;
-use crate::understand::facts;
-use crate::walk::new_id;
+use crate::validate;
 use crate::{Runtime, World, queue};
 
 /// A batch that makes sense.
@@ -133,7 +133,7 @@ fn foresee(world: &World, call: &Call) -> Foreseen {
         Some(text) => serde_json::from_str(text).ok(),
         None => Some(call.input.clone()),
     };
-    let Some(input) = input.and_then(|input| checking::parse(entry, input, Sender::Caller).ok())
+    let Some(input) = input.and_then(|input| validate::parse(entry, input, Sender::Caller).ok())
     else {
         return harmless;
     };
@@ -142,7 +142,7 @@ fn foresee(world: &World, call: &Call) -> Foreseen {
 }
 
 /// The names of locks may hold what nobody may see.
-fn locks(entry: &Entry, input: &Value, context: &Value, safe: bool) -> Vec<String> {
+fn locks(entry: &CatalogEntry, input: &Value, context: &Value, safe: bool) -> Vec<String> {
     let mut redactor = Redactor::new(&entry.contract.tool.extras.sensitive);
     redactor.learn(input);
     let named = queue::named(entry, &entry.contract.effects.mutates, (input, context), safe);

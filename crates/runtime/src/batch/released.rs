@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use super::crew::Crew;
 use super::discard::BatchHandle;
-use super::seat::Deferred;
+use super::seat::DeferredModifiers;
 
 /// The results of a batch, as they are released. The calls go on while somebody asks for the next.
-pub struct Released<'r> {
+pub struct ResultStream<'r> {
     handle: BatchHandle<'r>,
     crew: Crew<'r, Envelope>,
     policy: Arc<SchedulerPolicy>,
@@ -52,18 +52,18 @@ pub enum BatchNews {
     },
 }
 
-impl<'r> Released<'r> {
+impl<'r> ResultStream<'r> {
     pub(super) fn new(
         handle: BatchHandle<'r>,
         crew: Crew<'r, Envelope>,
         policy: Arc<SchedulerPolicy>,
         interrupt: Cancel,
         planned: Event,
-    ) -> Released<'r> {
+    ) -> ResultStream<'r> {
         let writer = handle.clone();
         // What cannot be put on record here cannot for the calls either, and they say so.
         let writing = async move { writer.write(None, planned).await.unwrap_or_default() };
-        Released {
+        ResultStream {
             handle,
             crew,
             policy,
@@ -120,7 +120,8 @@ impl<'r> Released<'r> {
         if !self.over {
             return given;
         }
-        for (index, Deferred { mut fact, modifiers }) in self.handle.course.take_deferred() {
+        for (index, DeferredModifiers { mut fact, modifiers }) in self.handle.course.take_deferred()
+        {
             fact.outcome = ContextOutcome::Applied;
             fact.reason = "the batch is over".to_owned();
             // Whoever has them has them, on record or not.

@@ -10,13 +10,13 @@ use haft_model::{
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::Turn;
+use super::BatchTurn;
 use super::course::{Course, Fate};
 use super::discard::{SUBMITTED, superseded};
-use crate::queue::{Slot, Wanted};
+use crate::pipeline::{CallPipeline, Halt};
+use crate::queue::{Slot, SlotRequest};
 use crate::runtime::called_off;
-use crate::walk::{Halt, Walk};
-use crate::{Manner, Runtime};
+use crate::{CallOptions, Runtime};
 
 /// The place of one call among the others of its batch.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ pub(crate) struct Seat {
 }
 
 /// Context modifiers that wait for the end of the batch.
-pub(crate) struct Deferred {
+pub(crate) struct DeferredModifiers {
     pub(crate) fact: ContextModified,
     pub(crate) modifiers: Vec<Value>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Deferred {
 pub(crate) struct Turns {
     _slot: Option<Slot>,
     _places: Vec<OwnedSemaphorePermit>,
-    _turn: Option<Turn>,
+    _turn: Option<BatchTurn>,
 }
 
 impl Turns {
@@ -102,7 +102,7 @@ impl Seat {
     }
 
     /// Keeps context modifiers until the batch is over.
-    pub(crate) fn defer(&self, deferred: Deferred) {
+    pub(crate) fn defer(&self, deferred: DeferredModifiers) {
         self.course.defer(self.index, deferred);
     }
 
@@ -121,11 +121,11 @@ impl Runtime {
         &self,
         call: Call,
         id: InvocationId,
-        manner: Manner<'_>,
+        manner: CallOptions<'_>,
         seat: Seat,
     ) -> Envelope {
         let mut leaving = Leaving { seat: seat.clone(), fate: Fate::Badly };
-        let mut walk = Walk::begin(self, &call, id);
+        let mut walk = CallPipeline::begin(self, &call, id);
         seat.course.listens(seat.index, walk.enlisted.wish.clone());
         walk.seat = Some(seat.clone());
         walk.journal.seat = Some(seat.clone());
@@ -159,7 +159,7 @@ fn taken_along(outcome: Result<Output, Halt>, seat: &Seat) -> Result<Output, Hal
     }
 }
 
-impl<'r> Walk<'r> {
+impl<'r> CallPipeline<'r> {
     /// Nobody wants the call any more. What was stopped says so; what was not stands, and the record
     /// tells why.
     fn discarded(
@@ -185,7 +185,7 @@ impl<'r> Walk<'r> {
     }
 
     /// A call of a batch begins when those it depends on have ended.
-    pub(crate) async fn wait_for_siblings(&mut self, manner: &Manner<'_>) -> Result<(), Halt> {
+    pub(crate) async fn wait_for_siblings(&mut self, manner: &CallOptions<'_>) -> Result<(), Halt> {
         let Some(seat) = self.seat.clone() else { return Ok(()) };
         let begins = seat.course.begin(seat.index);
         match self.in_sight(manner, begins).await.map(|()| seat.taken_along()) {
@@ -213,7 +213,7 @@ impl<'r> Walk<'r> {
             };
             // Before the queue, where it would keep others from a place that they could use.
             let places = places.taken().await?;
-            let slot = queue.enter(Wanted { locks, shared: safe, actor, priority }).await?;
+            let slot = queue.enter(SlotRequest { locks, shared: safe, actor, priority }).await?;
             if seat.is_some_and(|seat| !seat.course.clear(seat.index)) {
                 return Err(called_off("before it could begin"));
             }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::form::Forms;
 use super::running::Running;
-use crate::walk::Walk;
+use crate::pipeline::CallPipeline;
 use crate::{Background, background};
 
 pub(super) type Answers = Result<BTreeMap<String, Value>, Stop>;
@@ -42,7 +42,7 @@ impl Running<'_> {
     }
 }
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     /// Asks whoever called, beside the call: it can still be called off, and its time goes on. Forms
     /// that people fill in go to the inbox.
     pub(super) async fn ask_caller(

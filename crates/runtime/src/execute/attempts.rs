@@ -11,13 +11,13 @@ use haft_notation::{Condition, fill};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::gate::Cleared;
-use crate::intent::backend_key;
-use crate::retry::{self, Kind, Next};
+use crate::approval::PermittedCall;
+use crate::idempotency::backend_key;
+use crate::pipeline::CallPipeline;
+use crate::plan::BoundPlan;
+use crate::retry::{self, Next, RetryKind};
 use crate::runtime::called_off;
-use crate::understand::Understood;
-use crate::walk::Walk;
-use crate::{Manner, Patience, Runtime};
+use crate::{CallOptions, Patience, Runtime};
 
 /// What the backend says became of a call.
 pub(crate) enum Became {
@@ -29,13 +29,13 @@ pub(crate) enum Became {
     Possible(DualTime),
 }
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     /// Carries a call out by one driver, in as many attempts as its contract allows and its effects
     /// permit, until a deadline.
     pub(super) async fn attempts(
         &mut self,
-        cleared: &Cleared,
-        manner: &Manner<'_>,
+        cleared: &PermittedCall,
+        manner: &CallOptions<'_>,
         until: Instant,
     ) -> Result<Output, Failure> {
         let limits = cleared.understood.plan.limits;
@@ -70,10 +70,10 @@ impl Walk<'_> {
                     // It may still happen. Only what does no harm twice may be done again.
                     Some(Became::Possible(until)) => {
                         failure = possible(failure, &until);
-                        next = if kind == Kind::Idempotent { Next::Again } else { Next::Stop };
+                        next = if kind == RetryKind::Idempotent { Next::Again } else { Next::Stop };
                     }
                     // Nobody can say, which leaves the same.
-                    None if kind == Kind::Idempotent => next = Next::Again,
+                    None if kind == RetryKind::Idempotent => next = Next::Again,
                     None => next = Next::Stop,
                 }
             }
@@ -101,7 +101,7 @@ impl Walk<'_> {
     async fn rest(
         &mut self,
         pause: Duration,
-        manner: &Manner<'_>,
+        manner: &CallOptions<'_>,
         failure: &Failure,
     ) -> Result<(), Failure> {
         // Whoever looks sees the attempts so far.
@@ -112,7 +112,7 @@ impl Walk<'_> {
 
     /// Asks the backend what became of a call, through the contract's status operation. None where
     /// there is no such operation, or where it does not say.
-    pub(crate) async fn became(&mut self, understood: &Understood) -> Option<Became> {
+    pub(crate) async fn became(&mut self, understood: &BoundPlan) -> Option<Became> {
         let (id, key, runtime) = (self.journal.id().clone(), self.key(), self.runtime);
         let until = self.possible_until.clone();
         let asked = runtime.became(&id, &key, understood, until.as_ref());
@@ -165,7 +165,7 @@ impl Runtime {
         &self,
         id: &InvocationId,
         key: &str,
-        understood: &Understood,
+        understood: &BoundPlan,
         until: Option<&DualTime>,
     ) -> Option<(Became, Envelope)> {
         let status = understood.status.clone()?;
@@ -221,20 +221,20 @@ impl Runtime {
 
     /// A call of our own about another one. It waits for nobody.
     fn ask_status(&self, question: Call) -> BoxFuture<'_, Envelope> {
-        let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+        let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
         Box::pin(self.call(question, manner))
     }
 }
 
 /// What the call is, as far as doing it again is concerned.
-fn kind(cleared: &Cleared) -> Kind {
+fn kind(cleared: &PermittedCall) -> RetryKind {
     let contract = &cleared.understood.entry.contract;
     let mode = contract.tool.extras.idempotency.as_ref().and_then(|spec| spec.mode.as_deref());
     let harmless = contract.tool.idempotent || mode == Some("natural");
     match cleared.understood.plan.effects.may_mutate() {
-        false => Kind::Read,
-        true if harmless || cleared.understood.enforces_key => Kind::Idempotent,
-        true => Kind::Write,
+        false => RetryKind::Read,
+        true if harmless || cleared.understood.enforces_key => RetryKind::Idempotent,
+        true => RetryKind::Write,
     }
 }
 
@@ -247,7 +247,7 @@ fn is_of_people(failure: &Failure) -> bool {
 }
 
 /// Whether the contract lists the failure among its errors as one that passes by itself.
-fn is_declared(cleared: &Cleared, failure: &Failure) -> bool {
+fn is_declared(cleared: &PermittedCall, failure: &Failure) -> bool {
     let native = failure.stop.cause.get("native").and_then(Value::as_str);
     let errors = &cleared.understood.entry.contract.tool.extras.errors;
     errors.iter().any(|error| Some(error.code.as_str()) == native && error.retryable)

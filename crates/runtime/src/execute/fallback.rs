@@ -3,28 +3,28 @@
 
 use std::time::Duration;
 
-use haft_catalog::Avoided;
+use haft_catalog::AvoidedDriver;
 use haft_driver::{Failure, Output};
 use haft_model::{Call, Code, Decided, DriverId, EffectState, Event, HookPoint, Verdict};
 use haft_policy::Permit;
 use tokio::time::Instant;
 
-use crate::Manner;
-use crate::gate::Cleared;
-use crate::limits;
+use crate::CallOptions;
+use crate::approval::PermittedCall;
+use crate::pipeline::CallPipeline;
+use crate::plan::BoundPlan;
+use crate::quota;
 use crate::runtime::later;
-use crate::understand::Understood;
-use crate::walk::Walk;
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     /// Carries a call out by one driver after the other. One deadline holds for all of them.
     pub(super) async fn by_any_driver(
         &mut self,
         call: &Call,
-        mut cleared: Cleared,
-        manner: &Manner<'_>,
+        mut cleared: PermittedCall,
+        manner: &CallOptions<'_>,
     ) -> Result<Output, Failure> {
-        let time = |cleared: &Cleared| {
+        let time = |cleared: &PermittedCall| {
             Instant::now() + Duration::from_millis(cleared.understood.plan.limits.timeout_ms)
         };
         let until = time(&cleared);
@@ -55,15 +55,15 @@ impl Walk<'_> {
     async fn elsewhere(
         &mut self,
         call: &Call,
-        cleared: &Cleared,
+        cleared: &PermittedCall,
         tried: &[DriverId],
-    ) -> Option<Cleared> {
+    ) -> Option<PermittedCall> {
         let before = &cleared.understood;
         let world = self.world.clone();
         let input = before.plan.input.clone();
-        let tried = tried.iter().map(Avoided::tried).collect();
+        let tried = tried.iter().map(AvoidedDriver::tried).collect();
         let outlook = self.outlook(call, &before.entry, &input, tried);
-        let understood = Understood::of(&world, call, &before.entry, input, &outlook).ok()?;
+        let understood = BoundPlan::of(&world, call, &before.entry, input, &outlook).ok()?;
         let heard = cleared.heard.clone()?;
         let decision = self.judged(&world, &understood, &heard).await.ok()?;
         if decision.verdict != Verdict::Allow {
@@ -71,7 +71,7 @@ impl Walk<'_> {
         }
         let until = later(self.journal.now(), self.runtime.options.permit);
         let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until)?;
-        let let_through = limits::let_through(&world, &decision);
+        let let_through = quota::let_through(&world, &decision);
         let permission_input = self.keep(&understood.plan.input);
         self.journal.note(Event::PermissionDecided(Box::new(Decided {
             decision: decision.clone(),
@@ -87,12 +87,12 @@ impl Walk<'_> {
             return None;
         }
         let call_input = cleared.call_input.clone();
-        Some(Cleared { understood, permit, call_input, heard: Some(heard), let_through })
+        Some(PermittedCall { understood, permit, call_input, heard: Some(heard), let_through })
     }
 }
 
 /// Whether a failure is one of the driver and not of the call, and nothing was sent.
-fn may_go_elsewhere(call: &Call, cleared: &Cleared, failure: &Failure) -> bool {
+fn may_go_elsewhere(call: &Call, cleared: &PermittedCall, failure: &Failure) -> bool {
     let unsent = match cleared.understood.plan.effects.may_mutate() {
         true => failure.effect == EffectState::NotSubmitted,
         false => true,

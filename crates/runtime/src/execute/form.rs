@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use haft_driver::{BoxFuture, Failure, Inquiry};
 use haft_ledger::QuestionRecord;
 use haft_model::{
-    Code, Decision, EffectState, Event, Form, InputEnded, Layer, Opinion, Progress, Question,
-    QuestionState, Says, Status, Stop, Verdict,
+    Code, Decision, EffectState, ElicitationForm, Event, InputEnded, Layer, Opinion, Progress,
+    Question, QuestionState, Says, Status, Stop, Verdict,
 };
 use haft_policy::{Settlement, settle};
 use serde_json::{Value, json};
@@ -17,11 +17,11 @@ use tokio::sync::oneshot;
 
 use super::asking::Answers;
 use super::running::Running;
-use crate::guarded::{Guarded, caught};
-use crate::journal::unrecorded;
+use crate::catch_panic::{CatchPanic, caught};
+use crate::pipeline::CallPipeline;
 use crate::queue::Aside;
+use crate::recorder::unrecorded;
 use crate::runtime::later;
-use crate::walk::Walk;
 use crate::{Forms as Who, Patience, Reply};
 
 /// What a backend asked at once, as far as people answer it.
@@ -37,22 +37,22 @@ pub(super) struct Forms {
 
 /// Everything that people are asked on behalf of a backend.
 #[derive(Default)]
-pub(super) struct Asked<'m> {
+pub(super) struct OpenForms<'m> {
     waiting: VecDeque<Forms>,
-    open: Option<Open>,
+    open: Option<OpenForm>,
     /// Somebody at hand who is asked beside the inbox.
-    prompting: Option<Guarded<BoxFuture<'m, Option<Reply>>>>,
+    prompting: Option<CatchPanic<BoxFuture<'m, Option<Reply>>>>,
     /// Why a form was not filled in, for the failure that follows.
     unanswered: Option<Stop>,
 }
 
 /// A form that waits for people.
-struct Open {
+struct OpenForm {
     name: String,
     question: Question,
 }
 
-impl Asked<'_> {
+impl OpenForms<'_> {
     pub(super) fn add(&mut self, forms: Forms) {
         self.waiting.push_back(forms);
     }
@@ -71,7 +71,7 @@ impl Asked<'_> {
     }
 }
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     /// Whether people fill in forms in the middle of this call. It is a person's ability that we really
     /// have: the inbox may be used, an answer would count, and somebody lives on who holds the driver.
     pub(super) fn people_fill_in(&self, running: &Running<'_>) -> bool {
@@ -116,7 +116,7 @@ impl Walk<'_> {
                 }
                 continue;
             };
-            match Form::read(&inquiry.params) {
+            match ElicitationForm::read(&inquiry.params) {
                 Ok(form) => match self.open(running, name, form).await {
                     Ok(()) => self.announce(running),
                     Err(stop) => self.no_answers(running, stop),
@@ -143,7 +143,7 @@ impl Walk<'_> {
         &mut self,
         running: &mut Running<'_>,
         name: String,
-        form: Form,
+        form: ElicitationForm,
     ) -> Result<(), Stop> {
         let understood = &running.cleared.understood;
         let contract = &understood.entry.contract;
@@ -193,21 +193,21 @@ impl Walk<'_> {
             self.journal.note(Event::InputEnded(InputEnded { question, state, reason }));
             return Err(stop);
         }
-        running.asked.open = Some(Open { name, question });
+        running.asked.open = Some(OpenForm { name, question });
         running.time.hold();
         Ok(())
     }
 
     /// Tells whoever can be told that a form is open.
     fn announce(&mut self, running: &mut Running<'_>) {
-        let Some(Open { question, .. }) = &running.asked.open else { return };
+        let Some(OpenForm { question, .. }) = &running.asked.open else { return };
         let manner = running.manner;
         if let Some(prompt) = manner.prompt {
             let question = question.clone();
             let asking = caught(|| -> BoxFuture<'_, _> {
                 Box::pin(async move { prompt.ask(&question).await })
             });
-            running.asked.prompting = asking.ok().map(Guarded);
+            running.asked.prompting = asking.ok().map(CatchPanic);
         } else if let Some(tell) = manner.tell {
             let _ = caught(|| tell(question));
         }
@@ -236,7 +236,7 @@ impl Walk<'_> {
 
     /// Looks whether the open form was answered, or its time is over.
     pub(super) async fn look_at_forms(&mut self, running: &mut Running<'_>) {
-        if let Some(Open { question, .. }) = &running.asked.open {
+        if let Some(OpenForm { question, .. }) = &running.asked.open {
             // What cannot be read now can be read later.
             let Ok(record) = self.record_of(&question.id).await else { return };
             let question = question.clone();
@@ -255,7 +255,7 @@ impl Walk<'_> {
         running: &mut Running<'_>,
         question: &Question,
         record: &QuestionRecord,
-    ) -> Option<Ended> {
+    ) -> Option<FormOutcome> {
         let now = self.journal.now();
         if record.answers.is_empty() && now <= question.expires_at {
             return None;
@@ -270,33 +270,33 @@ impl Walk<'_> {
         match settle(&rulebook, question, &record.answers, plan, &bound, now) {
             Settlement::Open(_) => None,
             Settlement::Refused(stop) if stop.code == Code::ApprovalRejected => {
-                Some(Ended::unanswered(QuestionState::Rejected, "decline", stop))
+                Some(FormOutcome::unanswered(QuestionState::Rejected, "decline", stop))
             }
             Settlement::Refused(stop) if stop.code == Code::ApprovalExpired => {
                 let words =
                     format!("nobody filled in the backend's form by {}", question.expires_at);
                 let stop =
                     Stop { message: words, ..stop }.help("call it again, and answer in time");
-                Some(Ended::unanswered(QuestionState::Expired, "cancel", stop))
+                Some(FormOutcome::unanswered(QuestionState::Expired, "cancel", stop))
             }
             Settlement::Refused(stop) => {
-                Some(Ended::unanswered(QuestionState::Withdrawn, "cancel", stop))
+                Some(FormOutcome::unanswered(QuestionState::Withdrawn, "cancel", stop))
             }
             Settlement::Changed(why) => {
                 let stop = Stop::new(Code::ApprovalExpired, why);
-                Some(Ended::unanswered(QuestionState::Withdrawn, "cancel", stop))
+                Some(FormOutcome::unanswered(QuestionState::Withdrawn, "cancel", stop))
             }
             Settlement::Permitted(_) => Some(match self.content(content).await {
                 Ok(content) => {
                     let by = last.map(|answer| format!("{} filled it in", answer.by));
-                    Ended {
+                    FormOutcome {
                         state: QuestionState::Approved,
                         answer: json!({ "action": "accept", "content": content }),
                         reason: by.unwrap_or_default(),
                         stop: None,
                     }
                 }
-                Err(stop) => Ended::unanswered(QuestionState::Withdrawn, "cancel", stop),
+                Err(stop) => FormOutcome::unanswered(QuestionState::Withdrawn, "cancel", stop),
             }),
         }
     }
@@ -313,7 +313,10 @@ impl Walk<'_> {
     pub(super) fn withdraw_forms(&mut self, running: &mut Running<'_>, why: &str) {
         if running.asked.open.is_some() {
             let stop = Stop::new(Code::CanceledCaller, why);
-            self.close_form(running, Ended::unanswered(QuestionState::Withdrawn, "cancel", stop));
+            self.close_form(
+                running,
+                FormOutcome::unanswered(QuestionState::Withdrawn, "cancel", stop),
+            );
             running.asked.unanswered = None;
         }
         for Forms { left, mut answers, reply, .. } in std::mem::take(&mut running.asked.waiting) {
@@ -322,11 +325,11 @@ impl Walk<'_> {
         }
     }
 
-    fn close_form(&mut self, running: &mut Running<'_>, ended: Ended) {
-        let Some(Open { name, question }) = running.asked.open.take() else { return };
+    fn close_form(&mut self, running: &mut Running<'_>, ended: FormOutcome) {
+        let Some(OpenForm { name, question }) = running.asked.open.take() else { return };
         running.asked.prompting = None;
         running.time.go_on();
-        let Ended { state, answer, reason, stop } = ended;
+        let FormOutcome { state, answer, reason, stop } = ended;
         self.journal.note(Event::InputEnded(InputEnded { question: question.id, state, reason }));
         running.asked.unanswered = stop;
         if let Some(forms) = running.asked.waiting.front_mut() {
@@ -336,7 +339,7 @@ impl Walk<'_> {
 }
 
 /// How a form ended.
-struct Ended {
+struct FormOutcome {
     state: QuestionState,
     /// What the backend is told.
     answer: Value,
@@ -345,10 +348,10 @@ struct Ended {
     stop: Option<Stop>,
 }
 
-impl Ended {
-    fn unanswered(state: QuestionState, action: &str, stop: Stop) -> Ended {
+impl FormOutcome {
+    fn unanswered(state: QuestionState, action: &str, stop: Stop) -> FormOutcome {
         let reason = stop.message.clone();
-        Ended { state, answer: json!({ "action": action }), reason, stop: Some(stop) }
+        FormOutcome { state, answer: json!({ "action": action }), reason, stop: Some(stop) }
     }
 }
 

@@ -3,9 +3,9 @@
 use haft_model::{AbortReason, CancelFact, CancelNote, Content, Event, Progress, Reported, Status};
 
 use super::running::Running;
-use crate::walk::Walk;
+use crate::pipeline::CallPipeline;
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     pub(super) async fn progressed(
         &mut self,
         running: &mut Running<'_>,

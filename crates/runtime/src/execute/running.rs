@@ -4,22 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_driver::{
-    Allowance, BoxFuture, Caller, Cancel, Clearance, Failure, Listener, Output, Said,
+    Allowance, BoxFuture, Caller, Cancel, Clearance, DriverMessage, Failure, Listener, Output,
 };
 use haft_model::{AbortReason, CancelFact, Code, DriverId, EffectState, Stop};
 use tokio::time::Instant;
 
-use super::form::Asked;
-use crate::gate::Cleared;
-use crate::guarded::Guarded;
+use super::form::OpenForms;
+use crate::approval::PermittedCall;
+use crate::catch_panic::CatchPanic;
 use crate::runtime::called_off;
 use crate::wait::QUIET;
-use crate::{Manner, Pulse, Reply};
+use crate::{CallOptions, Reply, SharedTimer};
 
 /// One attempt under way.
 pub(super) struct Running<'m> {
-    pub(super) cleared: &'m Cleared,
-    pub(super) manner: &'m Manner<'m>,
+    pub(super) cleared: &'m PermittedCall,
+    pub(super) manner: &'m CallOptions<'m>,
     pub(super) driver: DriverId,
     pub(super) began: Instant,
     pub(super) deadline: Instant,
@@ -40,7 +40,7 @@ pub(super) struct Running<'m> {
     /// Whether people fill in forms in the caller's place.
     pub(super) people: bool,
     /// What people are asked on behalf of the backend.
-    pub(super) asked: Asked<'m>,
+    pub(super) asked: OpenForms<'m>,
     pub(super) wished: bool,
     pub(super) cancelable: bool,
     pub(super) mutates: bool,
@@ -49,13 +49,13 @@ pub(super) struct Running<'m> {
     /// Leave to send what is on record as submitted.
     pub(super) clearance: Option<Clearance>,
     look_at: Instant,
-    pulse: Pulse,
+    pulse: SharedTimer,
 }
 
 /// What a running attempt brings next.
-pub(super) enum News {
+pub(super) enum AttemptEvent {
     Done(Result<Result<Output, Failure>, String>),
-    Said(Said),
+    Said(DriverMessage),
     Prompted(Option<Reply>),
     Wished,
     /// Haft is about to stop, and a person is asked who cannot be waited for.
@@ -66,12 +66,12 @@ pub(super) enum News {
 
 impl<'m> Running<'m> {
     pub(super) fn new(
-        cleared: &'m Cleared,
-        manner: &'m Manner<'m>,
+        cleared: &'m PermittedCall,
+        manner: &'m CallOptions<'m>,
         wish: Cancel,
         closing: &'m Cancel,
         deadline: Instant,
-        pulse: Pulse,
+        pulse: SharedTimer,
     ) -> Running<'m> {
         let began = Instant::now();
         let extras = &cleared.understood.entry.contract.tool.extras;
@@ -93,7 +93,7 @@ impl<'m> Running<'m> {
             closing,
             caller: manner.caller.clone(),
             people: false,
-            asked: Asked::default(),
+            asked: OpenForms::default(),
             wished: false,
             cancelable,
             mutates: false,
@@ -108,24 +108,24 @@ impl<'m> Running<'m> {
     pub(super) async fn next(
         &mut self,
         said: &mut Listener,
-        work: &mut Guarded<BoxFuture<'_, Result<Output, Failure>>>,
-    ) -> News {
+        work: &mut CatchPanic<BoxFuture<'_, Result<Output, Failure>>>,
+    ) -> AttemptEvent {
         tokio::select! {
             biased;
-            outcome = work => News::Done(outcome),
+            outcome = work => AttemptEvent::Done(outcome),
             // Behind the work, so that what it says is heard in the same breath.
-            said = said.next() => News::Said(said),
-            () = self.caller_wish.cancelled(), if !self.wished => News::Wished,
-            () = self.wish.cancelled(), if !self.wished => News::Wished,
-            () = self.closing.cancelled(), if self.asked.waits() => News::Closing,
-            reply = self.asked.prompted() => News::Prompted(reply),
-            () = self.time.over(), if self.stopping.is_none() => News::OutOfTime,
+            said = said.next() => AttemptEvent::Said(said),
+            () = self.caller_wish.cancelled(), if !self.wished => AttemptEvent::Wished,
+            () = self.wish.cancelled(), if !self.wished => AttemptEvent::Wished,
+            () = self.closing.cancelled(), if self.asked.waits() => AttemptEvent::Closing,
+            reply = self.asked.prompted() => AttemptEvent::Prompted(reply),
+            () = self.time.over(), if self.stopping.is_none() => AttemptEvent::OutOfTime,
             () = tokio::time::sleep_until(self.give_up), if self.stopping.is_some() => {
-                News::OutOfTime
+                AttemptEvent::OutOfTime
             }
             () = self.pulse.past(self.look_at) => {
                 self.look_at = Instant::now() + QUIET;
-                News::Quiet
+                AttemptEvent::Quiet
             }
         }
     }

@@ -10,11 +10,11 @@ use haft_model::{DualTime, EffectState, Event, Stop, Submitted, after};
 
 use super::running::Running;
 use crate::Runtime;
-use crate::gate::Cleared;
-use crate::understand::Understood;
-use crate::walk::Walk;
+use crate::approval::PermittedCall;
+use crate::pipeline::CallPipeline;
+use crate::plan::BoundPlan;
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     /// Records that the effect begins now, and clears the driver to send for a while.
     pub(super) async fn submit(&mut self, running: &mut Running<'_>) -> Result<(), Stop> {
         let at = self.submitted(running.cleared);
@@ -41,7 +41,7 @@ impl Walk<'_> {
     }
 
     /// Notes the submission with its deadline. Returns the moment of the submission.
-    pub(super) fn submitted(&mut self, cleared: &Cleared) -> DualTime {
+    pub(super) fn submitted(&mut self, cleared: &PermittedCall) -> DualTime {
         let now = self.runtime.clock.time();
         let until = now.later(self.runtime.possible_for(&cleared.understood));
         self.note_submission(until);
@@ -69,7 +69,7 @@ impl Walk<'_> {
 impl Runtime {
     /// How long after its submission a call may take effect: the timeout of an attempt, and the margin
     /// that the contract's `final_after` raises.
-    pub(crate) fn possible_for(&self, understood: &Understood) -> Duration {
+    pub(crate) fn possible_for(&self, understood: &BoundPlan) -> Duration {
         let now = self.clock.now();
         let stated = understood.status.as_ref().and_then(|status| status.final_after);
         let stated = stated.and_then(|span| after(now, span));

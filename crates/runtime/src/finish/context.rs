@@ -4,11 +4,11 @@ use haft_model::{ContextGiven, ContextModified, ContextOutcome, ContextPolicy, E
 use serde_json::Value;
 
 use super::Came;
-use crate::batch::Deferred;
-use crate::understand::facts;
-use crate::walk::Walk;
+use crate::batch::DeferredModifiers;
+use crate::pipeline::CallPipeline;
+use crate::plan::facts;
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     /// Says on record and to the caller what becomes of the modifiers that came with an output. The
     /// effect stands whatever becomes of them.
     pub(super) fn context_modifiers(&mut self, came: &Came, envelope: &mut Envelope) {
@@ -33,7 +33,9 @@ impl Walk<'_> {
         let mut told = ContextGiven { outcome, reason: reason.to_owned(), modifiers: Vec::new() };
         match (outcome, &self.seat) {
             (ContextOutcome::Applied, _) => told.modifiers = modifiers,
-            (ContextOutcome::Deferred, Some(seat)) => seat.defer(Deferred { fact, modifiers }),
+            (ContextOutcome::Deferred, Some(seat)) => {
+                seat.defer(DeferredModifiers { fact, modifiers })
+            }
             (ContextOutcome::Deferred | ContextOutcome::Rejected, _) => {
                 let words = format!("its context modifiers do not count: {reason}");
                 envelope.warnings.push(words);

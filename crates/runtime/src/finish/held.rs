@@ -4,15 +4,15 @@ use haft_driver::{ExactNumber, Output};
 use haft_model::{Content, Link, Persisted, Redacted, cleaned_value};
 use serde_json::Value;
 
+use crate::pipeline::CallPipeline;
 use crate::redact::WITHHELD;
 use crate::render;
-use crate::walk::Walk;
 
 /// How much of a result a model is shown where its contract does not say.
 const MAX_INLINE_CHARS: usize = 20_000;
 
 /// What a result holds and how it is kept.
-pub(super) struct Held {
+pub(super) struct HeldResult {
     pub(super) content: Vec<Content>,
     pub(super) structured: Option<Value>,
     pub(super) model: Vec<Content>,
@@ -26,9 +26,9 @@ pub(super) struct Held {
     pub(super) exact: usize,
 }
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     /// Phase 12: what is taken out, what is shown, what is kept.
-    pub(super) fn hold(&mut self, output: Option<&Output>) -> Held {
+    pub(super) fn hold(&mut self, output: Option<&Output>) -> HeldResult {
         let mut structured = output.and_then(|output| output.structured.clone());
         let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
         let redacted = self.take_out(structured.as_mut(), &mut content);
@@ -44,14 +44,14 @@ impl Walk<'_> {
     }
 
     /// The same for a look that leaves nothing behind: what there is, whole.
-    pub(super) fn looked_at(&self, output: Option<&Output>) -> Held {
+    pub(super) fn looked_at(&self, output: Option<&Output>) -> HeldResult {
         let mut structured = output.and_then(|output| output.structured.clone());
         let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
         let redacted = self.take_out(structured.as_mut(), &mut content);
         let exact = self.exact_of(output);
         let text = text_of(structured.as_ref(), &content, &exact);
         let empty = is_empty(structured.as_ref(), &content);
-        Held {
+        HeldResult {
             exact: exact.len(),
             model: vec![Content::Text { text: text.clone() }],
             persisted: persisted("inline", 0, &text, 0),
@@ -106,7 +106,7 @@ impl Walk<'_> {
         content: Vec<Content>,
         text: String,
         exact: &[ExactNumber],
-    ) -> Held {
+    ) -> HeldResult {
         let empty = is_empty(structured.as_ref(), &content);
         let extras = self.entry.as_ref().map(|entry| &entry.contract.tool.extras);
         let limit = extras.and_then(|extras| extras.max_inline_chars);
@@ -124,7 +124,7 @@ impl Walk<'_> {
         };
         let shown = if ref_only { 0 } else { preview.len() };
         let mut persisted = persisted(strategy, limit, &text, shown);
-        let mut held = Held {
+        let mut held = HeldResult {
             exact: exact.len(),
             model: vec![Content::Text { text: preview.clone() }],
             text: preview,
@@ -170,7 +170,7 @@ impl Walk<'_> {
         held
     }
 
-    fn link(&self, kept: &haft_model::Kept) -> Link {
+    fn link(&self, kept: &haft_model::PayloadRef) -> Link {
         Link {
             uri: format!("haft://invocations/{}/payloads/{}", self.journal.id(), kept.digest),
             name: Some("whole output".into()),

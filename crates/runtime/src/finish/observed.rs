@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::Came;
 use crate::Unsent;
-use crate::journal::unrecorded;
-use crate::walk::Walk;
+use crate::pipeline::CallPipeline;
+use crate::recorder::unrecorded;
 
-impl Walk<'_> {
+impl CallPipeline<'_> {
     /// Puts on record that the effect took place, with the answer. It needs no right to write about the
     /// call: whatever the process says that has it, this is what happened.
     pub(super) async fn observed(&self, envelope: &Envelope) -> Result<(), Stop> {

@@ -9,10 +9,10 @@ use haft_model::Actor;
 use tokio::sync::oneshot;
 
 use super::area::Area;
-use super::ground::Wish;
-use super::line::{Shared, open, shared};
-use super::places::Slot;
+use super::lock_table::LockRequest;
+use super::slots::Slot;
 use super::tests::{Dice, overlap};
+use super::wait_queue::{SharedQueue, open, shared};
 
 const NAMES: [&str; 12] = [
     "file:a",
@@ -110,7 +110,7 @@ impl Plain {
 
 /// The real line, driven by hand.
 struct Real {
-    line: Shared,
+    line: SharedQueue,
     inside: BTreeMap<u64, Slot>,
     waiting: BTreeMap<u64, (u64, oneshot::Receiver<Slot>)>,
 }
@@ -118,7 +118,7 @@ struct Real {
 impl Real {
     fn comes(&mut self, guest: &Guest) -> bool {
         let areas = guest.names.iter().map(|name| Area::of(name)).collect();
-        let wish = Wish { areas, shared: guest.shared };
+        let wish = LockRequest { areas, shared: guest.shared };
         let came = open(&self.line).at_once(wish);
         match came {
             Ok(wish) => {
@@ -142,7 +142,7 @@ impl Real {
                 Vec::new()
             }
         };
-        super::line::tell(given);
+        super::wait_queue::tell(given);
         let told = |(number, (_, told)): (&u64, &mut (u64, oneshot::Receiver<Slot>))| {
             Some((*number, told.try_recv().ok()?))
         };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use haft_model::Actor;
 
 use super::area::Area;
-use super::places::{Queue, Slot, Wanted};
+use super::slots::{Queue, Slot, SlotRequest};
 
 /// Numbers that look random and are the same for the same seed.
 pub(crate) struct Dice(pub(crate) u64);
@@ -30,7 +30,7 @@ fn actor(name: &str) -> Arc<Actor> {
 
 async fn enter(queue: &Queue, who: &str, locks: &[&str], shared: bool, priority: i32) -> Slot {
     let locks: BTreeSet<String> = locks.iter().map(|name| (*name).to_owned()).collect();
-    queue.enter(Wanted { locks: &locks, shared, actor: actor(who), priority }).await.unwrap()
+    queue.enter(SlotRequest { locks: &locks, shared, actor: actor(who), priority }).await.unwrap()
 }
 
 const NAMES: [&str; 7] =

@@ -7,14 +7,14 @@
 
 #[path = "../../src/queue/area.rs"]
 mod area;
-#[path = "../../src/queue/ground.rs"]
-mod ground;
-#[path = "../../src/queue/line.rs"]
-mod line;
-#[path = "../../src/queue/places.rs"]
-mod places;
-#[path = "../../src/queue/round.rs"]
-mod round;
+#[path = "../../src/queue/fair_share.rs"]
+mod fair_share;
+#[path = "../../src/queue/lock_table.rs"]
+mod lock_table;
+#[path = "../../src/queue/slots.rs"]
+mod slots;
+#[path = "../../src/queue/wait_queue.rs"]
+mod wait_queue;
 mod sync {
     pub(super) use shuttle::sync::{Mutex, MutexGuard};
 }
@@ -24,10 +24,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft_model::Actor;
-use places::{Queue, Wanted};
 use shuttle::future::{block_on, spawn, yield_now};
 use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner};
+use slots::{Queue, SlotRequest};
 
 /// One that wants a turn: who, what, whether shared, how urgent, and whether it stops waiting.
 #[derive(Clone, Copy)]
@@ -83,7 +83,7 @@ impl Inside {
 async fn visit(guest: Guest, queue: Arc<Queue>, inside: Arc<Inside>, places: usize) {
     let locks: BTreeSet<String> = guest.1.iter().map(|name| (*name).to_owned()).collect();
     let actor = Arc::new(Actor::new(guest.0, "local", []));
-    let wanted = Wanted { locks: &locks, shared: guest.2, actor, priority: guest.3 };
+    let wanted = SlotRequest { locks: &locks, shared: guest.2, actor, priority: guest.3 };
     let slot = tokio::select! {
         biased;
         slot = queue.enter(wanted) => slot.unwrap(),

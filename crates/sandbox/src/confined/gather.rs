@@ -2,23 +2,23 @@
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::{Feed, Heard};
+use super::{Feed, ProgramOutput};
 
 /// The beginning of an output.
-pub(super) struct Kept {
+pub(super) struct OutputHead {
     bytes: Vec<u8>,
     most: usize,
     cut: bool,
 }
 
-impl Kept {
+impl OutputHead {
     /// At most so many bytes.
-    pub(super) fn new(most: usize) -> Kept {
-        Kept { bytes: Vec::new(), most, cut: false }
+    pub(super) fn new(most: usize) -> OutputHead {
+        OutputHead { bytes: Vec::new(), most, cut: false }
     }
 
     /// Reads to the end and keeps the beginning, so that whoever talks too much is never stuck.
-    pub(super) async fn hear(&mut self, mut from: Heard) {
+    pub(super) async fn hear(&mut self, mut from: ProgramOutput) {
         let mut piece = vec![0; 16 * 1024];
         while let Ok(length @ 1..) = from.read(&mut piece).await {
             let room = self.most.saturating_sub(self.bytes.len());

@@ -15,9 +15,9 @@ use tokio::net::{TcpListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
-use super::running::Told;
-use super::{End, Network, Refused, Tried};
-use crate::gate::{Tally, serve};
+use super::running::ExitReport;
+use super::{ExitKind, NetworkAccess, RefusedAccess, StartRefusal};
+use crate::gate::{TrafficBook, serve};
 use crate::launcher::Report;
 
 /// How much the launcher may have to say.
@@ -30,7 +30,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 /// program's gate as long as there is a line.
 #[derive(Debug)]
 pub(super) struct Listening {
-    task: JoinHandle<Result<Told, Refused>>,
+    task: JoinHandle<Result<ExitReport, StartRefusal>>,
     first: First,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Listening {
 type First = Arc<OnceLock<OwnedFd>>;
 
 impl Listening {
-    pub(super) fn to(line: net::UnixStream, network: Network) -> io::Result<Listening> {
+    pub(super) fn to(line: net::UnixStream, network: NetworkAccess) -> io::Result<Listening> {
         line.set_nonblocking(true)?;
         let line = UnixStream::from_std(line)?;
         let first = First::default();
@@ -46,9 +46,9 @@ impl Listening {
     }
 
     /// Waits until the line ends. Must not be asked again once it answered.
-    pub(super) async fn told(&mut self) -> Result<Told, Refused> {
+    pub(super) async fn told(&mut self) -> Result<ExitReport, StartRefusal> {
         let told = (&mut self.task).await;
-        told.unwrap_or_else(|fault| Err(Refused::Broken(fault.to_string())))
+        told.unwrap_or_else(|fault| Err(StartRefusal::Broken(fault.to_string())))
     }
 
     /// Kills the first process inside, if it is there.
@@ -65,24 +65,28 @@ impl Drop for Listening {
     }
 }
 
-async fn listened(line: UnixStream, network: Network, first: First) -> Result<Told, Refused> {
-    let tally = Tally::default();
+async fn listened(
+    line: UnixStream,
+    network: NetworkAccess,
+    first: First,
+) -> Result<ExitReport, StartRefusal> {
+    let tally = TrafficBook::default();
     let mut serving = JoinSet::new();
     let mut text = Vec::new();
     // A line that breaks has ended.
     while let Ok((1.., file)) = next(&line, &mut text).await {
         if text.len() > LONGEST {
-            return Err(Refused::Broken(format!("it told more than {LONGEST} bytes")));
+            return Err(StartRefusal::Broken(format!("it told more than {LONGEST} bytes")));
         }
         // A file comes with the report that was read last.
         let Some(file) = file else { continue };
         match (reports(&text).next_back().transpose()?, &network) {
             (Some(Report::First), _) => drop(first.set(file)),
-            (Some(Report::Door), Network::Through(gate)) => {
+            (Some(Report::Door), NetworkAccess::Through(gate)) => {
                 let door = open(file).map_err(super::start::broken)?;
                 serving.spawn(serve(Arc::new(gate.clone()), door, tally.clone()));
             }
-            _ => return Err(Refused::Broken("it handed over something unknown".to_owned())),
+            _ => return Err(StartRefusal::Broken("it handed over something unknown".to_owned())),
         }
     }
     let mut told = told(&text)?;
@@ -139,26 +143,26 @@ async fn gone(first: &First) {
     }
 }
 
-fn reports(text: &[u8]) -> impl DoubleEndedIterator<Item = Result<Report, Refused>> {
+fn reports(text: &[u8]) -> impl DoubleEndedIterator<Item = Result<Report, StartRefusal>> {
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| {
-        serde_json::from_slice(line).map_err(|fault| Refused::Broken(fault.to_string()))
+        serde_json::from_slice(line).map_err(|fault| StartRefusal::Broken(fault.to_string()))
     })
 }
 
 /// What the reports come to.
-fn told(text: &[u8]) -> Result<Told, Refused> {
-    let mut told = Told::default();
+fn told(text: &[u8]) -> Result<ExitReport, StartRefusal> {
+    let mut told = ExitReport::default();
     for report in reports(text) {
         match report? {
-            Report::Unenforced(why) => return Err(Refused::Unenforced(why)),
-            Report::NoProgram(why) => return Err(Refused::Program(why)),
+            Report::Unenforced(why) => return Err(StartRefusal::Unenforced(why)),
+            Report::NoProgram(why) => return Err(StartRefusal::Program(why)),
             Report::First | Report::Door => {}
             Report::Inside(enforced) => told.layers = enforced,
-            Report::Tried { path, wanted } => told.tried.push(Tried::Path { path, wanted }),
-            Report::Exited(code) => told.end = Some(End::Exited(code)),
-            Report::OutOfMemory => told.end = Some(End::OutOfMemory),
-            Report::Killed(signal) => told.end = Some(End::Killed(signal)),
+            Report::Tried { path, wanted } => told.tried.push(RefusedAccess::Path { path, wanted }),
+            Report::Exited(code) => told.end = Some(ExitKind::Exited(code)),
+            Report::OutOfMemory => told.end = Some(ExitKind::OutOfMemory),
+            Report::Killed(signal) => told.end = Some(ExitKind::Killed(signal)),
         }
     }
     Ok(told)

@@ -16,8 +16,8 @@ use tokio::process::Child;
 use tokio::time::timeout;
 
 use super::line::Listening;
-use super::{End, Ended, GRACE, Refused, Tried};
-use crate::Reached;
+use super::{ExitKind, GRACE, ProgramExit, RefusedAccess, StartRefusal};
+use crate::HostTraffic;
 use crate::group::Group;
 use crate::launcher::Standby;
 
@@ -29,9 +29,9 @@ pub type Feed = pipe::Sender;
 
 /// What a program says. Whoever takes it out of a [`Running`] leaves one that is at its end.
 #[derive(Debug, Default)]
-pub struct Heard(pub(super) Option<pipe::Receiver>);
+pub struct ProgramOutput(pub(super) Option<pipe::Receiver>);
 
-impl AsyncRead for Heard {
+impl AsyncRead for ProgramOutput {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -50,9 +50,9 @@ pub struct Running {
     /// Its standard input.
     pub stdin: Option<Feed>,
     /// Its standard output. Somebody has to read it, or the program waits for that.
-    pub stdout: Heard,
+    pub stdout: ProgramOutput,
     /// Its standard error, of which the same is true.
-    pub stderr: Heard,
+    pub stderr: ProgramOutput,
     pub(super) stop: Stop,
     pub(super) rest: Rest,
 }
@@ -65,7 +65,7 @@ impl Running {
 
     /// Waits until it and everything that it started are gone. Whoever stops waiting may ask again.
     /// What it said is not in the answer: the caller read it.
-    pub async fn ended(&mut self) -> Result<Ended, Refused> {
+    pub async fn ended(&mut self) -> Result<ProgramExit, StartRefusal> {
         let stopped = self.stop.used;
         let told = match stopped {
             true => self.rest.told_in_time().await?,
@@ -74,9 +74,9 @@ impl Running {
         self.stop.spent();
         let end = match told.end {
             // Whoever ended it knows better than the process does.
-            None | Some(End::Killed(9)) if stopped => End::CalledOff,
+            None | Some(ExitKind::Killed(9)) if stopped => ExitKind::CalledOff,
             Some(end) => end,
-            None => return Err(Refused::Broken(WORDLESS.to_owned())),
+            None => return Err(StartRefusal::Broken(WORDLESS.to_owned())),
         };
         Ok(told.ended(end))
     }
@@ -136,7 +136,7 @@ fn end_group(leader: Option<u32>) {
 pub(super) struct Rest {
     process: Option<Process>,
     listening: Option<Listening>,
-    told: Option<Result<Told, Refused>>,
+    told: Option<Result<ExitReport, StartRefusal>>,
     /// What limits its memory, which is of no use once everything is gone.
     _group: Option<Group>,
     /// Files that a program without walls reads where they are: with us.
@@ -154,11 +154,11 @@ pub(super) enum Process {
 
 /// What is known of a program that is gone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told {
-    pub(super) end: Option<End>,
+pub(super) struct ExitReport {
+    pub(super) end: Option<ExitKind>,
     pub(super) layers: Vec<String>,
-    pub(super) tried: Vec<Tried>,
-    pub(super) reached: Vec<Reached>,
+    pub(super) tried: Vec<RefusedAccess>,
+    pub(super) reached: Vec<HostTraffic>,
 }
 
 impl Rest {
@@ -173,27 +173,29 @@ impl Rest {
 
     /// The same for what was told to end. Where that takes too long, the first process inside is
     /// killed, or the launcher, and the kernel ends whatever is inside with it.
-    pub(super) async fn told_in_time(&mut self) -> Result<Told, Refused> {
+    pub(super) async fn told_in_time(&mut self) -> Result<ExitReport, StartRefusal> {
         match timeout(GRACE, self.told()).await {
             Ok(told) => told,
             Err(_) => {
                 self.bury();
-                Ok(Told::default())
+                Ok(ExitReport::default())
             }
         }
     }
 
-    async fn unconfined(&mut self) -> Result<Told, Refused> {
-        let Some(Process::Child(child)) = &mut self.process else { return Ok(Told::default()) };
+    async fn unconfined(&mut self) -> Result<ExitReport, StartRefusal> {
+        let Some(Process::Child(child)) = &mut self.process else {
+            return Ok(ExitReport::default());
+        };
         let group = child.id();
         let status = child.wait().await.map_err(super::start::broken)?;
         end_group(group);
         let layers = vec!["none".to_owned()];
-        Ok(Told { end: Some(end_of(status)), layers, ..Told::default() })
+        Ok(ExitReport { end: Some(end_of(status)), layers, ..ExitReport::default() })
     }
 
     /// Waits until everything is gone. May be dropped and asked again.
-    pub(super) async fn told(&mut self) -> Result<Told, Refused> {
+    pub(super) async fn told(&mut self) -> Result<ExitReport, StartRefusal> {
         if let Some(told) = &self.told {
             return told.clone();
         }
@@ -227,18 +229,18 @@ impl Rest {
     }
 }
 
-impl Told {
-    pub(super) fn ended(self, end: End) -> Ended {
-        let Told { layers, tried, reached, .. } = self;
+impl ExitReport {
+    pub(super) fn ended(self, end: ExitKind) -> ProgramExit {
+        let ExitReport { layers, tried, reached, .. } = self;
         let (stdout, stderr) = (Vec::new(), Vec::new());
-        Ended { end, stdout, stderr, truncated: false, layers, tried, reached }
+        ProgramExit { end, stdout, stderr, truncated: false, layers, tried, reached }
     }
 }
 
-fn end_of(status: ExitStatus) -> End {
+fn end_of(status: ExitStatus) -> ExitKind {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
-        (Some(code), _) => End::Exited(code),
-        (None, signal) => End::Killed(signal.unwrap_or_default()),
+        (Some(code), _) => ExitKind::Exited(code),
+        (None, signal) => ExitKind::Killed(signal.unwrap_or_default()),
     }
 }

@@ -11,12 +11,12 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
 use super::line::Listening;
-use super::running::{Heard, How, Process, Rest, Running, Stop};
+use super::running::{How, Process, ProgramOutput, Rest, Running, Stop};
 use super::secrets::sealed;
-use super::{Access, Confined, Refused, Walls};
+use super::{Access, ConfinedProgram, StartRefusal, Walls};
 use crate::Launcher;
 use crate::group::{Entrance, Group};
-use crate::launcher::{Given, Orders, environment, wrapped};
+use crate::launcher::{LauncherInputs, Orders, environment, wrapped};
 
 /// What a program gets to read and to write.
 struct Theirs {
@@ -32,13 +32,13 @@ impl Theirs {
     }
 }
 
-impl Confined {
+impl ConfinedProgram {
     /// Starts the program and gives its ends, for whoever talks with it or reads while it works.
     /// Whatever keeps it from running is told by [`Running::ended`]. Needs a runtime of tokio.
-    pub fn start(self, walls: &Walls) -> Result<Running, Refused> {
+    pub fn start(self, walls: &Walls) -> Result<Running, StartRefusal> {
         let is_written = self.shown.iter().any(|shown| shown.access == Access::Write);
         if self.protection.is_some() && is_written && !matches!(walls, Walls::Off) {
-            return Err(Refused::Unenforced("what governs is not protected yet".to_owned()));
+            return Err(StartRefusal::Unenforced("what governs is not protected yet".to_owned()));
         }
         let (feed, stdin) = pipe::pipe().map_err(broken)?;
         let stdin = stdin.into_blocking_fd().map_err(broken)?;
@@ -48,26 +48,28 @@ impl Confined {
             None => Theirs { stdin, stdout, stderr },
         };
         let (rest, how) = match walls {
-            Walls::Missing => return Err(Refused::NoLauncher),
-            Walls::By(launcher) => launched(&self, Way::By(launcher), theirs)?,
-            Walls::Bubblewrap(program, launcher) => {
-                launched(&self, Way::Of(wrapped(&self, program, launcher)?.into()), theirs)?
-            }
+            Walls::Missing => return Err(StartRefusal::NoLauncher),
+            Walls::By(launcher) => launched(&self, LauncherChannel::By(launcher), theirs)?,
+            Walls::Bubblewrap(program, launcher) => launched(
+                &self,
+                LauncherChannel::Of(wrapped(&self, program, launcher)?.into()),
+                theirs,
+            )?,
             Walls::Off => unconfined(&self, theirs)?,
         };
-        let (stdout, stderr) = (Heard(Some(out)), Heard(Some(err)));
+        let (stdout, stderr) = (ProgramOutput(Some(out)), ProgramOutput(Some(err)));
         Ok(Running { stdin: Some(feed), stdout, stderr, stop: Stop::by(how), rest })
     }
 }
 
 /// Something that a program says: its end and ours.
-fn mouth() -> Result<(OwnedFd, pipe::Receiver), Refused> {
+fn mouth() -> Result<(OwnedFd, pipe::Receiver), StartRefusal> {
     let (theirs, ours) = pipe::pipe().map_err(broken)?;
     Ok((theirs.into_blocking_fd().map_err(broken)?, ours))
 }
 
 /// How a launcher comes to its orders.
-enum Way<'a> {
+enum LauncherChannel<'a> {
     /// It stands by.
     By(&'a Launcher),
     /// It is started for them.
@@ -75,7 +77,11 @@ enum Way<'a> {
 }
 
 /// A launcher, with its orders waiting for it on the line.
-fn launched(confined: &Confined, way: Way<'_>, theirs: Theirs) -> Result<(Rest, How), Refused> {
+fn launched(
+    confined: &ConfinedProgram,
+    way: LauncherChannel<'_>,
+    theirs: Theirs,
+) -> Result<(Rest, How), StartRefusal> {
     let Theirs { stdin, stdout, stderr } = theirs;
     let (ours, line) = UnixStream::pair().map_err(broken)?;
     let line = OwnedFd::from(line);
@@ -89,13 +95,13 @@ fn launched(confined: &Confined, way: Way<'_>, theirs: Theirs) -> Result<(Rest, 
     let files: io::Result<Vec<_>> = own.chain(secrets.map(sealed)).collect();
     Orders::of(confined, grouped).send(&ours, &files.map_err(broken)?).map_err(broken)?;
     let unusable =
-        |program: &Path, fault| Refused::Broken(format!("`{}`: {fault}", program.display()));
+        |program: &Path, fault| StartRefusal::Broken(format!("`{}`: {fault}", program.display()));
     let process = match way {
-        Way::By(launcher) => {
-            let standby = launcher.take(&Given { line, stdout, stderr });
+        LauncherChannel::By(launcher) => {
+            let standby = launcher.take(&LauncherInputs { line, stdout, stderr });
             Process::Inside { _by: standby.map_err(|fault| unusable(launcher.path(), fault))? }
         }
-        Way::Of(mut command) => {
+        LauncherChannel::Of(mut command) => {
             let program = PathBuf::from(command.as_std().get_program());
             let child = spawned(command.env_clear().stdin(line), stdout, stderr);
             Process::Child(child.map_err(|fault| unusable(&program, fault))?)
@@ -106,7 +112,7 @@ fn launched(confined: &Confined, way: Way<'_>, theirs: Theirs) -> Result<(Rest, 
     Ok((Rest::new(process, Some(listening), Vec::new()).within(group), how))
 }
 
-fn unconfined(confined: &Confined, theirs: Theirs) -> Result<(Rest, How), Refused> {
+fn unconfined(confined: &ConfinedProgram, theirs: Theirs) -> Result<(Rest, How), StartRefusal> {
     let Theirs { stdin, stdout, stderr } = theirs;
     let mut held = Vec::new();
     let mut handed = BTreeMap::new();
@@ -125,7 +131,7 @@ fn unconfined(confined: &Confined, theirs: Theirs) -> Result<(Rest, How), Refuse
     command.envs(secrets).envs(handed).stdin(Stdio::from(stdin));
     let child = spawned(command.current_dir(&confined.cwd).process_group(0), stdout, stderr)
         .map_err(|fault| {
-            Refused::Program(crate::launcher::unstartable(&confined.program, &fault))
+            StartRefusal::Program(crate::launcher::unstartable(&confined.program, &fault))
         })?;
     let how = How::Group(child.id());
     Ok((Rest::new(Process::Child(child), None, held), how))
@@ -135,6 +141,6 @@ fn spawned(command: &mut Command, stdout: OwnedFd, stderr: OwnedFd) -> io::Resul
     command.stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr)).kill_on_drop(true).spawn()
 }
 
-pub(super) fn broken(fault: io::Error) -> Refused {
-    Refused::Broken(fault.to_string())
+pub(super) fn broken(fault: io::Error) -> StartRefusal {
+    StartRefusal::Broken(fault.to_string())
 }

@@ -5,7 +5,7 @@ use std::io;
 use httparse::{EMPTY_HEADER, Header, Status};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use super::{Way, Whom};
+use super::{EgressMethod, Whom};
 
 /// The longest beginning of a request.
 const LONGEST: usize = 16 * 1024;
@@ -28,9 +28,9 @@ const BETWEEN_NEIGHBOURS: [&str; 10] = [
 
 /// What a program asks of the proxy.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct ProxyRequest {
     pub(super) whom: Whom,
-    pub(super) way: Way,
+    pub(super) way: EgressMethod,
     /// What is sent on first: nothing into a tunnel.
     pub(super) head: Vec<u8>,
     /// How many bytes follow that; into a tunnel, as many as come.
@@ -51,7 +51,7 @@ pub(super) struct Odd {
 /// Takes the beginning of a request from a connection.
 pub(super) async fn receive(
     client: &mut (impl AsyncRead + Unpin),
-) -> io::Result<Result<Request, Odd>> {
+) -> io::Result<Result<ProxyRequest, Odd>> {
     let mut text = Vec::new();
     loop {
         if client.take((LONGEST - text.len()) as u64).read_buf(&mut text).await? == 0 {
@@ -67,7 +67,7 @@ pub(super) async fn receive(
 }
 
 /// Reads a request, if it is there as far as its body.
-pub(super) fn read(text: &[u8]) -> Result<Option<Request>, Odd> {
+pub(super) fn read(text: &[u8]) -> Result<Option<ProxyRequest>, Odd> {
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     let length = match request.parse(text) {
@@ -82,7 +82,13 @@ pub(super) fn read(text: &[u8]) -> Result<Option<Request>, Odd> {
     }
     let whom = Whom::read(target, None);
     let whom = whom.ok_or_else(|| odd(400, "what follows CONNECT is no `host:port`"))?;
-    Ok(Some(Request { whom, way: Way::Tunnel, head: Vec::new(), body: u64::MAX, early }))
+    Ok(Some(ProxyRequest {
+        whom,
+        way: EgressMethod::Tunnel,
+        head: Vec::new(),
+        body: u64::MAX,
+        early,
+    }))
 }
 
 fn plain(
@@ -90,7 +96,7 @@ fn plain(
     target: &str,
     headers: &[Header<'_>],
     mut early: Vec<u8>,
-) -> Result<Request, Odd> {
+) -> Result<ProxyRequest, Odd> {
     let (scheme, rest) = target.split_once("://").unwrap_or_default();
     if !scheme.eq_ignore_ascii_case("http") {
         return Err(odd(400, "this is a proxy: ask for a whole `http://` address, or CONNECT"));
@@ -103,7 +109,7 @@ fn plain(
     let body = length(headers)?;
     early.truncate(usize::try_from(body).unwrap_or(usize::MAX));
     let head = written(method, path, &whom, headers);
-    Ok(Request { whom, way: Way::Plain, head, body, early })
+    Ok(ProxyRequest { whom, way: EgressMethod::Plain, head, body, early })
 }
 
 /// The host that a request says it is for has to be the one that it goes to.

@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::carry::carry;
-use super::request::{Odd, Request, receive};
-use super::{Gate, PATIENCE, Tally, Unreached, Way};
+use super::request::{Odd, ProxyRequest, receive};
+use super::{EgressMethod, EgressRefusal, Gate, PATIENCE, TrafficBook};
 
 /// Connections at once; more wait.
 const SEATS: usize = 64;
@@ -22,7 +22,7 @@ const SEATS: usize = 64;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves whoever knocks, until it is dropped.
-pub(crate) async fn serve(gate: Arc<Gate>, door: TcpListener, tally: Tally) {
+pub(crate) async fn serve(gate: Arc<Gate>, door: TcpListener, tally: TrafficBook) {
     let seats = Arc::new(Semaphore::new(SEATS));
     let mut guests = JoinSet::new();
     while let Ok(seat) = Arc::clone(&seats).acquire_owned().await {
@@ -40,7 +40,7 @@ pub(crate) async fn serve(gate: Arc<Gate>, door: TcpListener, tally: Tally) {
     }
 }
 
-async fn attend(gate: &Gate, tally: &Tally, mut client: TcpStream) -> io::Result<()> {
+async fn attend(gate: &Gate, tally: &TrafficBook, mut client: TcpStream) -> io::Result<()> {
     let Ok(received) = timeout(PATIENCE, receive(&mut client)).await else {
         return answer(&mut client, 408, "no request came in time").await;
     };
@@ -55,12 +55,12 @@ async fn attend(gate: &Gate, tally: &Tally, mut client: TcpStream) -> io::Result
     };
     let reached = match gate.admit(&request.whom).await {
         Ok(addresses) => connect(&addresses).await,
-        Err(Unreached::Refused(why)) => {
+        Err(EgressRefusal::Refused(why)) => {
             tally.refused(&request.whom, &why);
             let words = format!("`{}` may not be reached: {why}", request.whom);
             return answer(&mut client, 403, &words).await;
         }
-        Err(Unreached::Absent(why)) => return answer(&mut client, 502, &why).await,
+        Err(EgressRefusal::Absent(why)) => return answer(&mut client, 502, &why).await,
     };
     match reached {
         Ok(server) => pass(request, client, server, tally).await,
@@ -88,13 +88,13 @@ async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 
 /// Passes on what is said on both sides.
 async fn pass(
-    request: Request,
+    request: ProxyRequest,
     mut client: TcpStream,
     mut server: TcpStream,
-    tally: &Tally,
+    tally: &TrafficBook,
 ) -> io::Result<()> {
     let traffic = tally.traffic(&request.whom);
-    if request.way == Way::Tunnel {
+    if request.way == EgressMethod::Tunnel {
         client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
     }
     let (mut from_client, mut to_client) = client.split();
@@ -106,9 +106,9 @@ async fn pass(
             .await?;
         carry((&mut from_client).take(rest), &mut to_server, &traffic.sent).await?;
         match request.way {
-            Way::Tunnel => to_server.shutdown().await,
+            EgressMethod::Tunnel => to_server.shutdown().await,
             // Some hosts take the end of what is sent for the end of interest.
-            Way::Plain => Ok(()),
+            EgressMethod::Plain => Ok(()),
         }
     };
     let back = async {
@@ -116,8 +116,8 @@ async fn pass(
         to_client.shutdown().await
     };
     match request.way {
-        Way::Tunnel => tokio::try_join!(there, back).map(drop),
-        Way::Plain => one_answer(there, back).await,
+        EgressMethod::Tunnel => tokio::try_join!(there, back).map(drop),
+        EgressMethod::Plain => one_answer(there, back).await,
     }
 }
 

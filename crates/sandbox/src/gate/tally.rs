@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Whom;
-use crate::Tried;
+use crate::RefusedAccess;
 
 /// How much is told of what was refused.
 pub(crate) const MOST_TRIED: usize = 32;
@@ -15,7 +15,7 @@ const MOST_REACHED: usize = 64;
 
 /// Somebody whom a program reached, and how much went there and back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reached {
+pub struct HostTraffic {
     /// The host.
     pub host: String,
     /// The port.
@@ -28,11 +28,11 @@ pub struct Reached {
 
 /// The books of one gate.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally(Arc<Mutex<Books>>);
+pub(crate) struct TrafficBook(Arc<Mutex<Books>>);
 
 #[derive(Debug, Default)]
 struct Books {
-    tried: Vec<Tried>,
+    tried: Vec<RefusedAccess>,
     reached: BTreeMap<(String, u16), Traffic>,
 }
 
@@ -43,9 +43,10 @@ pub(super) struct Traffic {
     pub(super) received: Arc<AtomicU64>,
 }
 
-impl Tally {
+impl TrafficBook {
     pub(super) fn refused(&self, whom: &Whom, why: &str) {
-        let tried = Tried::Host { host: whom.host.clone(), port: whom.port, why: why.to_owned() };
+        let tried =
+            RefusedAccess::Host { host: whom.host.clone(), port: whom.port, why: why.to_owned() };
         let mut books = self.books();
         if books.tried.len() < MOST_TRIED && !books.tried.contains(&tried) {
             books.tried.push(tried);
@@ -62,13 +63,13 @@ impl Tally {
         books.reached.entry(key).or_default().clone()
     }
 
-    pub(crate) fn tried(&self) -> Vec<Tried> {
+    pub(crate) fn tried(&self) -> Vec<RefusedAccess> {
         self.books().tried.clone()
     }
 
-    pub(crate) fn reached(&self) -> Vec<Reached> {
+    pub(crate) fn reached(&self) -> Vec<HostTraffic> {
         let books = self.books();
-        let told = books.reached.iter().map(|((host, port), traffic)| Reached {
+        let told = books.reached.iter().map(|((host, port), traffic)| HostTraffic {
             host: host.clone(),
             port: *port,
             sent: traffic.sent.load(Ordering::Relaxed),

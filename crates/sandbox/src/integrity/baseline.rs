@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 
 use haft_model::governing::{Governing, GoverningKind};
 
-use super::{Change, Intrusion};
+use super::{GoverningChange, Intrusion};
 
 /// The largest file whose content is held to be restored, and how much is held for one run.
 const LARGEST: u64 = 1 << 20;
@@ -83,7 +83,7 @@ impl Baseline {
         });
         let intrusion = |(path, then): (&PathBuf, &Mounted)| Intrusion {
             path: path.clone(),
-            change: Change::Replaced,
+            change: GoverningChange::Replaced,
             reason: then.row.reason,
             quarantined: None,
         };

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use haft_model::governing::STATE_FOLDER;
 
 use super::survey::Survey;
-use super::{Change, Intrusion};
+use super::{GoverningChange, Intrusion};
 
 /// The note that says what lies there.
 const NOTE: &str = "NOTE.txt";
@@ -35,15 +35,18 @@ impl Quarantine {
         let mut note = String::from("Moved here because a confined program made it:\n");
         // What lies in a folder that was moved went along with it.
         for intrusion in intrusions.iter_mut() {
-            if matches!(intrusion.change, Change::Created | Change::Relinked | Change::Replaced) {
+            if matches!(
+                intrusion.change,
+                GoverningChange::Created | GoverningChange::Relinked | GoverningChange::Replaced
+            ) {
                 intrusion.quarantined = self.keep(&intrusion.path).ok();
                 let _ = writeln!(note, "- {}: {}", intrusion.path.display(), intrusion.reason);
             }
             let target = before.found.get(&intrusion.path).and_then(|then| then.target.as_ref());
-            if let (Change::Relinked, Some(target)) = (intrusion.change, target) {
+            if let (GoverningChange::Relinked, Some(target)) = (intrusion.change, target) {
                 let _ = symlink(target, &intrusion.path);
             }
-            if intrusion.change == Change::Replaced && intrusion.quarantined.is_some() {
+            if intrusion.change == GoverningChange::Replaced && intrusion.quarantined.is_some() {
                 let _ = before.baseline.restore(&intrusion.path);
             }
         }

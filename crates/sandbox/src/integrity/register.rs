@@ -20,7 +20,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::baseline::{Identity, identity_at};
 use super::quarantine::Quarantine;
 use super::survey::Survey;
-use super::{Change, Intrusion};
+use super::{GoverningChange, Intrusion};
 use crate::Protection;
 
 /// How often a turn is asked for, and how long it is waited between: five seconds in all.
@@ -181,7 +181,7 @@ fn standing(workspace: &Path, path: &Path) -> Option<Rules> {
     let mut intrusions: Vec<Intrusion> = made
         .map(|(name, _)| Intrusion {
             path: workspace.join(name),
-            change: Change::Created,
+            change: GoverningChange::Created,
             reason: "it appeared in a run that was cut off",
             quarantined: None,
         })

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use haft_model::governing::{Extent, Governing};
 
 use super::baseline::{Baseline, Identity, identity};
-use super::{Change, Intrusion, Places};
-use crate::{Access, LinkTarget, Shown};
+use super::{GoverningChange, Intrusion, Places};
+use crate::{Access, LinkTarget, MountedPath};
 
 /// How many names are looked at before it is refused: below a fifth of a second on common machines.
 const MOST: usize = 500_000;
@@ -18,7 +18,7 @@ const MOST: usize = 500_000;
 /// What governs in some places.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
-    pub(super) found: BTreeMap<PathBuf, Seen>,
+    pub(super) found: BTreeMap<PathBuf, GoverningPath>,
     /// Other names of files that govern, by which they could be changed.
     same: Vec<PathBuf>,
     /// The targets of governing links that lie in the places.
@@ -29,7 +29,7 @@ pub(super) struct Survey {
 
 /// One path that governs.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct GoverningPath {
     row: &'static Governing,
     identity: Identity,
     folder: bool,
@@ -38,19 +38,19 @@ pub(super) struct Seen {
 }
 
 /// What a walk comes upon.
-struct Walk<'a> {
+struct SurveyWalk<'a> {
     places: &'a Places,
     left: usize,
     /// Files that govern and have other names.
     shared: BTreeSet<Identity>,
-    found: BTreeMap<PathBuf, Seen>,
+    found: BTreeMap<PathBuf, GoverningPath>,
     unreadable: Vec<PathBuf>,
 }
 
 impl Survey {
     /// Looks through the places. What cannot be looked through cannot be protected.
     pub(super) fn of(places: &Places) -> Result<Survey, String> {
-        let mut walk = Walk::new(places);
+        let mut walk = SurveyWalk::new(places);
         walk.note_rules()?;
         walk.everywhere()?;
         let linked = walk.linked()?;
@@ -80,7 +80,7 @@ impl Survey {
 
     /// What is mounted over the places: what governs can only be read, and folders on the way that
     /// exist for its sake alone stay where they are.
-    pub(super) fn mounts(&self, places: &Places) -> Vec<Shown> {
+    pub(super) fn mounts(&self, places: &Places) -> Vec<MountedPath> {
         let mut read: BTreeSet<PathBuf> = self.closed().map(|(path, _)| path.clone()).collect();
         read.extend(self.same.iter().cloned());
         let there = self.linked.iter().filter(|linked| linked.path.exists());
@@ -95,14 +95,14 @@ impl Survey {
         let mut fixed: BTreeSet<PathBuf> = leading.collect();
         fixed.extend(linked.iter().flat_map(|path| above(path)));
         read.extend(linked);
-        let fixed = fixed.into_iter().map(|path| Shown { path, access: Access::Write });
-        let read = read.into_iter().map(|path| Shown { path, access: Access::Read });
+        let fixed = fixed.into_iter().map(|path| MountedPath { path, access: Access::Write });
+        let read = read.into_iter().map(|path| MountedPath { path, access: Access::Read });
         fixed.chain(read).collect()
     }
 
     /// What governs now and did not before, and what no longer does.
     pub(super) fn intrusions(&self, places: &Places) -> Vec<Intrusion> {
-        let mut walk = Walk::new(places);
+        let mut walk = SurveyWalk::new(places);
         let walked = walk.everywhere();
         let intrusion = |path: &Path, change, reason| Intrusion {
             path: path.to_owned(),
@@ -114,15 +114,17 @@ impl Survey {
         for (path, now) in &walk.found {
             let change = match self.found.get(path) {
                 Some(then) if then.target == now.target => continue,
-                Some(_) => Change::Relinked,
-                None if self.was_elsewhere(now, &walk.found) => Change::Moved,
-                None => Change::Created,
+                Some(_) => GoverningChange::Relinked,
+                None if self.was_elsewhere(now, &walk.found) => GoverningChange::Moved,
+                None => GoverningChange::Created,
             };
             found.push(intrusion(path, change, now.row.reason));
         }
         let links = self.found.iter().filter(|(_, then)| then.target.is_some());
         let gone = links.filter(|(path, _)| !walk.found.contains_key(*path));
-        found.extend(gone.map(|(path, then)| intrusion(path, Change::Relinked, then.row.reason)));
+        found.extend(
+            gone.map(|(path, then)| intrusion(path, GoverningChange::Relinked, then.row.reason)),
+        );
         found.extend(self.baseline.replaced());
         let absent = self.linked.iter().filter(|linked| !self.baseline.holds(&linked.path));
         let absent = absent.map(|linked| (&linked.path, linked.row.reason));
@@ -130,20 +132,22 @@ impl Survey {
         let appeared = absent.chain(denied).filter(|(path, _)| fs::symlink_metadata(path).is_ok());
         for (path, reason) in appeared {
             if !found.iter().any(|known: &Intrusion| known.path == *path) {
-                found.push(intrusion(path, Change::Created, reason));
+                found.push(intrusion(path, GoverningChange::Created, reason));
             }
         }
         let hides = "it may hide anything";
-        found.extend(walk.unreadable.iter().map(|path| intrusion(path, Change::Unreadable, hides)));
+        found.extend(
+            walk.unreadable.iter().map(|path| intrusion(path, GoverningChange::Unreadable, hides)),
+        );
         if let (Err(_), Some(root)) = (walked, places.roots.first()) {
-            found.push(intrusion(root, Change::Unreadable, hides));
+            found.push(intrusion(root, GoverningChange::Unreadable, hides));
         }
         found
     }
 
     /// Whether the same thing governed before under a path that is gone: then it was moved, with
     /// nothing of it changed.
-    fn was_elsewhere(&self, now: &Seen, all: &BTreeMap<PathBuf, Seen>) -> bool {
+    fn was_elsewhere(&self, now: &GoverningPath, all: &BTreeMap<PathBuf, GoverningPath>) -> bool {
         let mut before = self.found.iter().filter(|(_, then)| then.identity == now.identity);
         before.any(|(path, _)| !all.contains_key(path))
     }
@@ -159,9 +163,9 @@ impl Places {
     }
 }
 
-impl<'a> Walk<'a> {
-    fn new(places: &'a Places) -> Walk<'a> {
-        Walk {
+impl<'a> SurveyWalk<'a> {
+    fn new(places: &'a Places) -> SurveyWalk<'a> {
+        SurveyWalk {
             places,
             left: MOST,
             shared: BTreeSet::new(),
@@ -236,7 +240,8 @@ impl<'a> Walk<'a> {
     fn note(&mut self, path: &Path, row: &'static Governing) -> Result<(), String> {
         let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
         let target = about.is_symlink().then(|| fs::read_link(path).unwrap_or_default());
-        let seen = Seen { row, identity: identity(&about), folder: about.is_dir(), target };
+        let seen =
+            GoverningPath { row, identity: identity(&about), folder: about.is_dir(), target };
         self.found.insert(path.to_owned(), seen);
         match row.extent {
             Extent::Whole => self.note_shared(path),
@@ -312,10 +317,10 @@ impl<'a> Walk<'a> {
 fn other_names(
     places: &Places,
     shared: &BTreeSet<Identity>,
-    found: &BTreeMap<PathBuf, Seen>,
+    found: &BTreeMap<PathBuf, GoverningPath>,
 ) -> Result<Vec<PathBuf>, String> {
     let numbers: BTreeSet<u64> = shared.iter().map(|(_, number, _)| *number).collect();
-    let mut walk = Walk::new(places);
+    let mut walk = SurveyWalk::new(places);
     let (mut names, mut folders) = (Vec::new(), Vec::new());
     for root in &places.roots {
         let alone = fs::symlink_metadata(root)
@@ -344,6 +349,6 @@ fn other_names(
     Ok(names)
 }
 
-fn is_closed(found: &BTreeMap<PathBuf, Seen>, path: &Path) -> bool {
+fn is_closed(found: &BTreeMap<PathBuf, GoverningPath>, path: &Path) -> bool {
     found.get(path).is_some_and(|seen| seen.row.extent == Extent::Whole)
 }

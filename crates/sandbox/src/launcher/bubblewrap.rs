@@ -14,7 +14,7 @@ use super::inside::{self, Builder};
 use super::system::{DEVICES, ETC, LINKS, SYSTEM, WRITTEN, is_root, showable};
 use super::{Report, WITHIN, kernel};
 use crate::confined::secrets::in_memory;
-use crate::{Access, Confined, Launcher, Refused};
+use crate::{Access, ConfinedProgram, Launcher, StartRefusal};
 
 /// Everything of its own, tied to nobody's terminal; the first process is ours.
 const ALWAYS: [&str; 17] = [
@@ -39,13 +39,14 @@ const ALWAYS: [&str; 17] = [
 
 /// bubblewrap, about to start the launcher behind walls.
 pub(crate) fn wrapped(
-    confined: &Confined,
+    confined: &ConfinedProgram,
     program: &Path,
     launcher: &Launcher,
-) -> Result<Command, Refused> {
-    let broken = |fault: io::Error| Refused::Broken(format!("bubblewrap: {fault}"));
-    let ours = File::open(launcher.path())
-        .map_err(|fault| Refused::Broken(format!("`{}`: {fault}", launcher.path().display())))?;
+) -> Result<Command, StartRefusal> {
+    let broken = |fault: io::Error| StartRefusal::Broken(format!("bubblewrap: {fault}"));
+    let ours = File::open(launcher.path()).map_err(|fault| {
+        StartRefusal::Broken(format!("`{}`: {fault}", launcher.path().display()))
+    })?;
     let mut files = vec![OwnedFd::from(ours)];
     let mut command = Command::new(program);
     command.args(ALWAYS).args(system());
@@ -109,13 +110,13 @@ fn private(room: u64) -> [String; 6] {
     ["--perms", "1777", "--size", &room.to_string(), "--tmpfs", "/tmp"].map(str::to_owned)
 }
 
-fn shown(confined: &Confined) -> Result<Vec<OsString>, Refused> {
+fn shown(confined: &ConfinedProgram) -> Result<Vec<OsString>, StartRefusal> {
     let mut words = Vec::new();
     for shown in &confined.shown {
         if showable(&shown.path).is_err() || !shown.path.exists() {
             let path = shown.path.display();
             let why = format!("`{path}` cannot be shown to a confined program");
-            return Err(Refused::Unenforced(why));
+            return Err(StartRefusal::Unenforced(why));
         }
         let way = match shown.access {
             Access::Read => "--ro-bind",
@@ -130,12 +131,12 @@ fn bound(way: &str, place: &Path) -> [OsString; 3] {
     [way.into(), place.into(), place.into()]
 }
 
-fn is_shown(path: &Path, confined: &Confined) -> bool {
+fn is_shown(path: &Path, confined: &ConfinedProgram) -> bool {
     path.exists() && confined.shown.iter().any(|shown| path.starts_with(&shown.path))
 }
 
 /// Whether a path is shown, or is a part of the system that every program sees.
-fn is_seen(path: &Path, confined: &Confined) -> bool {
+fn is_seen(path: &Path, confined: &ConfinedProgram) -> bool {
     let of_system = SYSTEM.iter().any(|place| path.starts_with(place));
     is_shown(path, confined) || (of_system && path.exists())
 }

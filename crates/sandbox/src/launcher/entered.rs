@@ -6,23 +6,25 @@ use std::os::fd::OwnedFd;
 use super::{Orders, Report};
 
 /// The files of a group that came along with the orders.
-pub(super) struct Entered {
+pub(super) struct CgroupFiles {
     join: OwnedFd,
     leave: OwnedFd,
     events: OwnedFd,
 }
 
-impl Entered {
+impl CgroupFiles {
     /// The group, where one should have come along.
     pub(super) fn of(
         orders: &Orders,
         files: &mut impl Iterator<Item = OwnedFd>,
-    ) -> Result<Option<Entered>, Report> {
+    ) -> Result<Option<CgroupFiles>, Report> {
         if !orders.grouped {
             return Ok(None);
         }
         match (files.next(), files.next(), files.next()) {
-            (Some(join), Some(leave), Some(events)) => Ok(Some(Entered { join, leave, events })),
+            (Some(join), Some(leave), Some(events)) => {
+                Ok(Some(CgroupFiles { join, leave, events }))
+            }
             _ => Err(Report::Unenforced("its memory group did not come along".to_owned())),
         }
     }

@@ -17,7 +17,7 @@ use rustix::process::{
     set_parent_process_death_signal, wait,
 };
 
-use super::entered::Entered;
+use super::entered::CgroupFiles;
 use super::syscalls::Door;
 use super::tries::Tries;
 use super::{Orders, Report, bubblewrap, doing, kernel, rights, syscalls, tree};
@@ -80,13 +80,13 @@ fn live(line: &UnixStream, builder: Builder) -> Result<Report, Report> {
     }
     let mut files = files.into_iter();
     let stdin = files.next();
-    let group = Entered::of(&orders, &mut files)?;
+    let group = CgroupFiles::of(&orders, &mut files)?;
     if let Some(group) = &group {
         group.join().map_err(doing("it could not be put into its memory group"))?;
         layers.push("memory group".to_owned());
     }
     let mut program = start(&orders, stdin, files, door)?;
-    group.iter().for_each(Entered::leave);
+    group.iter().for_each(CgroupFiles::leave);
     Report::Inside(layers).send(line.as_fd());
     watch(&mut program, line, &mut tried, group.as_ref()).map_err(doing("the program was lost"))
 }
@@ -168,7 +168,7 @@ fn watch(
     program: &mut Child,
     line: &UnixStream,
     tries: &mut Tries,
-    group: Option<&Entered>,
+    group: Option<&CgroupFiles>,
 ) -> io::Result<Report> {
     let id = Pid::from_child(program);
     let ended = pidfd_open(id, PidfdFlags::empty())?;
@@ -199,7 +199,7 @@ fn watch(
                 break;
             }
         }
-        let exceeded = group.is_some_and(Entered::is_exceeded);
+        let exceeded = group.is_some_and(CgroupFiles::is_exceeded);
         if exceeded || last.is_some() {
             empty();
         }

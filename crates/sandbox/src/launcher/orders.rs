@@ -13,7 +13,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Bounds, Confined, Network, Shown, Spawn};
+use crate::{Bounds, ConfinedProgram, MountedPath, NetworkAccess, Spawn};
 
 /// What fits into a socket before anybody reads it, with room to spare.
 const LONGEST: usize = 100 * 1024;
@@ -31,7 +31,7 @@ pub(crate) struct Orders {
     /// The names of secrets; their values come as files, first these and then those.
     pub(super) secret_env: Vec<String>,
     pub(super) handed: Vec<String>,
-    pub(super) shown: Vec<Shown>,
+    pub(super) shown: Vec<MountedPath>,
     pub(super) hidden: Vec<PathBuf>,
     pub(super) cwd: PathBuf,
     /// Whether hosts are reached through a gate; otherwise none are.
@@ -72,7 +72,7 @@ pub(crate) enum Report {
 }
 
 impl Orders {
-    pub(crate) fn of(confined: &Confined, grouped: bool) -> Orders {
+    pub(crate) fn of(confined: &ConfinedProgram, grouped: bool) -> Orders {
         Orders {
             program: confined.program.clone(),
             called: confined.called.clone(),
@@ -83,7 +83,7 @@ impl Orders {
             shown: confined.shown.clone(),
             hidden: confined.hidden.clone(),
             cwd: confined.cwd.clone(),
-            gated: matches!(confined.network, Network::Through(_)),
+            gated: matches!(confined.network, NetworkAccess::Through(_)),
             grouped,
             bounds: confined.bounds,
             spawn: confined.spawn,

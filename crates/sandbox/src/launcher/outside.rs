@@ -11,7 +11,7 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 use rustix::thread::UnshareFlags;
 
 use super::inside::{self, Builder};
-use super::{Given, Report, doing, kernel, standby};
+use super::{LauncherInputs, Report, doing, kernel, standby};
 
 /// A world of its own, but for the mounts: users, processes, network, messages, names. What is
 /// mounted is looked at when the order comes, since it may be another by then.
@@ -109,7 +109,7 @@ fn first(maps: [(&str, u32); 2], waits: OwnedFd) -> i32 {
 }
 
 /// Makes what came with an order the files that every program has, in the place of the launcher's.
-fn taken(given: Given) -> rustix::io::Result<()> {
+fn taken(given: LauncherInputs) -> rustix::io::Result<()> {
     dup2_stdin(&given.line)?;
     dup2_stdout(&given.stdout)?;
     dup2_stderr(&given.stderr)

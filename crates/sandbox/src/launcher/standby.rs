@@ -17,14 +17,14 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 
-use super::{ENTRY, Given};
+use super::{ENTRY, LauncherInputs};
 
 /// How long a launcher that has more to do than its line holds is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where a launcher stands, if one does.
 #[derive(Debug, Default)]
-pub(super) struct Place(Mutex<Option<Arc<Standby>>>);
+pub(super) struct StandbySlot(Mutex<Option<Arc<Standby>>>);
 
 /// A launcher that waits for orders. Dropping it ends it, and with it everything that it confines.
 #[derive(Debug)]
@@ -33,9 +33,9 @@ pub(crate) struct Standby {
     process: Mutex<Child>,
 }
 
-impl Place {
+impl StandbySlot {
     /// Hands an order to the launcher that stands here. One that is gone is replaced.
-    pub(super) fn take(&self, program: &Path, given: &Given) -> io::Result<Arc<Standby>> {
+    pub(super) fn take(&self, program: &Path, given: &LauncherInputs) -> io::Result<Arc<Standby>> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(standby) = place.as_ref().filter(|standby| standby.hand(given).is_ok()) {
             return Ok(Arc::clone(standby));
@@ -58,7 +58,7 @@ impl Standby {
     }
 
     /// Leaves an order on its line. Fails where nobody is there to take it.
-    fn hand(&self, given: &Given) -> io::Result<()> {
+    fn hand(&self, given: &LauncherInputs) -> io::Result<()> {
         let files = [&given.line, &given.stdout, &given.stderr].map(|file| file.as_fd());
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -77,7 +77,7 @@ impl Drop for Standby {
 }
 
 /// Waits for an order, on the launcher's side; without one, nobody will order anything any more.
-pub(super) fn next(line: impl AsFd) -> io::Result<Option<Given>> {
+pub(super) fn next(line: impl AsFd) -> io::Result<Option<LauncherInputs>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
@@ -89,7 +89,7 @@ pub(super) fn next(line: impl AsFd) -> io::Result<Option<Given>> {
     });
     let mut files = given.flatten();
     Ok(match (files.next(), files.next(), files.next()) {
-        (Some(line), Some(stdout), Some(stderr)) => Some(Given { line, stdout, stderr }),
+        (Some(line), Some(stdout), Some(stderr)) => Some(LauncherInputs { line, stdout, stderr }),
         _ => None,
     })
 }

@@ -25,7 +25,7 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWNET) as u64;
 
 /// A call that is asked about, and, if only some of its flags change anything, which argument they are.
-pub(super) type Asked = (c_long, Option<u8>);
+pub(super) type ObservedSyscall = (c_long, Option<u8>);
 
 /// The flags by which a file is opened to be changed.
 const CHANGING: [i32; 4] = [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, libc::O_TRUNC];
@@ -107,7 +107,7 @@ pub(super) fn childless() -> Result<BpfProgram, Report> {
 }
 
 /// What asks about every call that changes what a path names, before the kernel makes it.
-pub(super) fn asking(calls: &[Asked]) -> Result<BpfProgram, seccompiler::BackendError> {
+pub(super) fn asking(calls: &[ObservedSyscall]) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules = BTreeMap::new();
     for (call, flags) in calls {
         let mut wanted = Vec::new();
@@ -134,10 +134,10 @@ fn refused(fault: &str) -> Report {
     Report::Unenforced(format!("the filter of system calls: {fault}"))
 }
 
-type Looked = Vec<(c_long, Vec<SeccompRule>)>;
+type SyscallTable = Vec<(c_long, Vec<SeccompRule>)>;
 
 /// Calls that are allowed for some of their arguments.
-fn looked_at() -> Result<Looked, seccompiler::BackendError> {
+fn looked_at() -> Result<SyscallTable, seccompiler::BackendError> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
     let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|wish| condition(1, Ne, wish));
     let [sti, linux] = typing;
@@ -155,7 +155,7 @@ fn looked_at() -> Result<Looked, seccompiler::BackendError> {
 }
 
 /// Which sockets there are, and whether they connect.
-fn sockets(door: Door) -> Result<Looked, seccompiler::BackendError> {
+fn sockets(door: Door) -> Result<SyscallTable, seccompiler::BackendError> {
     let mut made = Vec::new();
     match door {
         // Where there is no network, a socket for it is of no use, but asking for one is no offence.

@@ -14,7 +14,7 @@ use libc::{c_long, seccomp_notif};
 
 use super::{Orders, Report, kernel, syscalls};
 use crate::gate::MOST_TRIED;
-use crate::{Access, Shown};
+use crate::{Access, MountedPath};
 
 /// The longest path that a kernel takes.
 const LONGEST: usize = 4096;
@@ -22,14 +22,14 @@ const LONGEST: usize = 4096;
 /// What is noted of a program that is under way.
 pub(super) struct Tries {
     asked: Option<OwnedFd>,
-    places: Vec<Shown>,
+    places: Vec<MountedPath>,
     noted: BTreeSet<(PathBuf, &'static str)>,
 }
 
 /// A call that changes what a path names: its number, and which of its arguments say what.
-struct Change {
+struct PathChange {
     call: c_long,
-    wanted: Wanted,
+    wanted: SyscallIntent,
     path: usize,
     /// The folder that the path begins at; without one, the folder that the program is in.
     folder: Option<usize>,
@@ -37,7 +37,7 @@ struct Change {
 
 /// What the call does, and with it when it would fail without us, which is nothing to note.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum SyscallIntent {
     /// To open it, with the flags in this argument.
     Open(usize),
     /// To open it, with flags that are in memory at this argument.
@@ -82,27 +82,33 @@ impl Tries {
         changes.into_iter().find_map(|change| self.weighed(&change, call))
     }
 
-    fn weighed(&self, change: &Change, call: &seccomp_notif) -> Option<(PathBuf, &'static str)> {
+    fn weighed(
+        &self,
+        change: &PathChange,
+        call: &seccomp_notif,
+    ) -> Option<(PathBuf, &'static str)> {
         let path = named(change, call)?;
         let ours = ["/dev", "/proc/self", "/proc/thread-self"];
         if ours.iter().any(|ours| path.starts_with(ours)) {
             return None;
         }
         let flags = match change.wanted {
-            Wanted::Open(flags) => *call.data.args.get(flags)?,
-            Wanted::OpenAt(flags) => opened(call, *call.data.args.get(flags)?)?,
-            Wanted::Make | Wanted::Put | Wanted::Alter(_) => 0,
+            SyscallIntent::Open(flags) => *call.data.args.get(flags)?,
+            SyscallIntent::OpenAt(flags) => opened(call, *call.data.args.get(flags)?)?,
+            SyscallIntent::Make | SyscallIntent::Put | SyscallIntent::Alter(_) => 0,
         };
         let exists = path.symlink_metadata().is_ok();
         let has = |flag: i32| flags & (flag as u64) != 0;
         let writes = has(libc::O_WRONLY) || has(libc::O_RDWR) || has(libc::O_TRUNC);
         let (wanted, path) = match (change.wanted, exists) {
-            (Wanted::Open(_) | Wanted::OpenAt(_), true) if writes => ("write", followed(&path)),
-            (Wanted::Open(_) | Wanted::OpenAt(_), false) if has(libc::O_CREAT) => {
+            (SyscallIntent::Open(_) | SyscallIntent::OpenAt(_), true) if writes => {
+                ("write", followed(&path))
+            }
+            (SyscallIntent::Open(_) | SyscallIntent::OpenAt(_), false) if has(libc::O_CREAT) => {
                 ("create", beside(&path))
             }
-            (Wanted::Make, false) | (Wanted::Put, _) => ("create", beside(&path)),
-            (Wanted::Alter(wanted), true) => (wanted, beside(&path)),
+            (SyscallIntent::Make, false) | (SyscallIntent::Put, _) => ("create", beside(&path)),
+            (SyscallIntent::Alter(wanted), true) => (wanted, beside(&path)),
             _ => return None,
         };
         (!self.is_writable(&path)).then_some((path, wanted))
@@ -116,27 +122,30 @@ impl Tries {
     }
 }
 
-impl Change {
+impl PathChange {
     /// The argument whose flags make the call one that changes something.
     fn flags(&self) -> Option<u8> {
         match self.wanted {
-            Wanted::Open(flags) => u8::try_from(flags).ok(),
-            Wanted::OpenAt(_) | Wanted::Make | Wanted::Put | Wanted::Alter(_) => None,
+            SyscallIntent::Open(flags) => u8::try_from(flags).ok(),
+            SyscallIntent::OpenAt(_)
+            | SyscallIntent::Make
+            | SyscallIntent::Put
+            | SyscallIntent::Alter(_) => None,
         }
     }
 }
 
 /// What may be changed, and what of it may not.
-fn places(orders: &Orders) -> Vec<Shown> {
-    let private = Shown { path: PathBuf::from("/tmp"), access: Access::Write };
+fn places(orders: &Orders) -> Vec<MountedPath> {
+    let private = MountedPath { path: PathBuf::from("/tmp"), access: Access::Write };
     let shown = orders.shown.iter().cloned();
     let hidden = orders.hidden.iter().cloned();
-    let hidden = hidden.map(|path| Shown { path, access: Access::Read });
+    let hidden = hidden.map(|path| MountedPath { path, access: Access::Read });
     std::iter::once(private).chain(shown).chain(hidden).collect()
 }
 
 /// The path that a call names, from the root on.
-fn named(change: &Change, call: &seccomp_notif) -> Option<PathBuf> {
+fn named(change: &PathChange, call: &seccomp_notif) -> Option<PathBuf> {
     let path = text(call.pid, *call.data.args.get(change.path)?)?;
     if path.is_absolute() {
         return Some(plain(&path));
@@ -199,8 +208,8 @@ fn beside(path: &Path) -> PathBuf {
     }
 }
 
-fn changes() -> impl Iterator<Item = Change> {
-    CHANGES.iter().chain(OLDER).map(|(call, wanted, path, folder)| Change {
+fn changes() -> impl Iterator<Item = PathChange> {
+    CHANGES.iter().chain(OLDER).map(|(call, wanted, path, folder)| PathChange {
         call: *call,
         wanted: *wanted,
         path: *path,
@@ -208,45 +217,45 @@ fn changes() -> impl Iterator<Item = Change> {
     })
 }
 
-type Row = (c_long, Wanted, usize, Option<usize>);
+type PathChangeRow = (c_long, SyscallIntent, usize, Option<usize>);
 
 #[rustfmt::skip]
-const CHANGES: &[Row] = &[
-    (libc::SYS_openat, Wanted::Open(2), 1, Some(0)),
-    (libc::SYS_openat2, Wanted::OpenAt(2), 1, Some(0)),
-    (libc::SYS_mkdirat, Wanted::Make, 1, Some(0)),
-    (libc::SYS_mknodat, Wanted::Make, 1, Some(0)),
-    (libc::SYS_symlinkat, Wanted::Make, 2, Some(1)),
-    (libc::SYS_linkat, Wanted::Make, 3, Some(2)),
-    (libc::SYS_unlinkat, Wanted::Alter("remove"), 1, Some(0)),
-    (libc::SYS_renameat, Wanted::Alter("move"), 1, Some(0)),
-    (libc::SYS_renameat, Wanted::Put, 3, Some(2)),
-    (libc::SYS_renameat2, Wanted::Alter("move"), 1, Some(0)),
-    (libc::SYS_renameat2, Wanted::Put, 3, Some(2)),
-    (libc::SYS_truncate, Wanted::Alter("write"), 0, None),
-    (libc::SYS_fchmodat, Wanted::Alter("change"), 1, Some(0)),
-    (libc::SYS_fchownat, Wanted::Alter("change"), 1, Some(0)),
+const CHANGES: &[PathChangeRow] = &[
+    (libc::SYS_openat, SyscallIntent::Open(2), 1, Some(0)),
+    (libc::SYS_openat2, SyscallIntent::OpenAt(2), 1, Some(0)),
+    (libc::SYS_mkdirat, SyscallIntent::Make, 1, Some(0)),
+    (libc::SYS_mknodat, SyscallIntent::Make, 1, Some(0)),
+    (libc::SYS_symlinkat, SyscallIntent::Make, 2, Some(1)),
+    (libc::SYS_linkat, SyscallIntent::Make, 3, Some(2)),
+    (libc::SYS_unlinkat, SyscallIntent::Alter("remove"), 1, Some(0)),
+    (libc::SYS_renameat, SyscallIntent::Alter("move"), 1, Some(0)),
+    (libc::SYS_renameat, SyscallIntent::Put, 3, Some(2)),
+    (libc::SYS_renameat2, SyscallIntent::Alter("move"), 1, Some(0)),
+    (libc::SYS_renameat2, SyscallIntent::Put, 3, Some(2)),
+    (libc::SYS_truncate, SyscallIntent::Alter("write"), 0, None),
+    (libc::SYS_fchmodat, SyscallIntent::Alter("change"), 1, Some(0)),
+    (libc::SYS_fchownat, SyscallIntent::Alter("change"), 1, Some(0)),
 ];
 
 /// Calls that newer machines do not have.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
-const OLDER: &[Row] = &[
-    (libc::SYS_open, Wanted::Open(1), 0, None),
-    (libc::SYS_creat, Wanted::Put, 0, None),
-    (libc::SYS_mkdir, Wanted::Make, 0, None),
-    (libc::SYS_mknod, Wanted::Make, 0, None),
-    (libc::SYS_symlink, Wanted::Make, 1, None),
-    (libc::SYS_link, Wanted::Make, 1, None),
-    (libc::SYS_unlink, Wanted::Alter("remove"), 0, None),
-    (libc::SYS_rmdir, Wanted::Alter("remove"), 0, None),
-    (libc::SYS_rename, Wanted::Alter("move"), 0, None),
-    (libc::SYS_rename, Wanted::Put, 1, None),
-    (libc::SYS_chmod, Wanted::Alter("change"), 0, None),
-    (libc::SYS_chown, Wanted::Alter("change"), 0, None),
-    (libc::SYS_lchown, Wanted::Alter("change"), 0, None),
+const OLDER: &[PathChangeRow] = &[
+    (libc::SYS_open, SyscallIntent::Open(1), 0, None),
+    (libc::SYS_creat, SyscallIntent::Put, 0, None),
+    (libc::SYS_mkdir, SyscallIntent::Make, 0, None),
+    (libc::SYS_mknod, SyscallIntent::Make, 0, None),
+    (libc::SYS_symlink, SyscallIntent::Make, 1, None),
+    (libc::SYS_link, SyscallIntent::Make, 1, None),
+    (libc::SYS_unlink, SyscallIntent::Alter("remove"), 0, None),
+    (libc::SYS_rmdir, SyscallIntent::Alter("remove"), 0, None),
+    (libc::SYS_rename, SyscallIntent::Alter("move"), 0, None),
+    (libc::SYS_rename, SyscallIntent::Put, 1, None),
+    (libc::SYS_chmod, SyscallIntent::Alter("change"), 0, None),
+    (libc::SYS_chown, SyscallIntent::Alter("change"), 0, None),
+    (libc::SYS_lchown, SyscallIntent::Alter("change"), 0, None),
 ];
 
 /// Calls that newer machines do not have.
 #[cfg(not(target_arch = "x86_64"))]
-const OLDER: &[Row] = &[];
+const OLDER: &[PathChangeRow] = &[];

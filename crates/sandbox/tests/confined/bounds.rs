@@ -1,6 +1,6 @@
 //! How much a confined program may use.
 
-use haft_sandbox::{Bounds, Confined, End, TotalMemory};
+use haft_sandbox::{Bounds, ConfinedProgram, ExitKind, TotalMemory};
 use haft_testkit::Folder;
 
 use crate::{run, said, script, text};
@@ -11,7 +11,7 @@ async fn processes_are_counted() {
     // Starts sleepers until the kernel says no.
     let many = "i=0; while [ $i -lt 2000 ]; do sleep 1000 & i=$((i+1)); echo $i; done";
     let bounds = Bounds { processes: 320, ..Bounds::default() };
-    let ended = run(Confined { bounds, ..script(&folder, many) }).await.unwrap();
+    let ended = run(ConfinedProgram { bounds, ..script(&folder, many) }).await.unwrap();
     let most: usize = text(&ended.stdout).lines().last().unwrap().parse().unwrap();
     assert!((100..=320).contains(&most), "{most} processes were started");
 }
@@ -22,7 +22,7 @@ async fn a_file_does_not_grow_without_end() {
     let grow = "exec 2>/dev/null; (head -c 3000000 /dev/zero > /tmp/big); wc -c < /tmp/big;
         rm /tmp/big; for i in 1 2 3; do head -c 900000 /dev/zero > /tmp/$i; done; cat /tmp/? | wc -c";
     let bounds = Bounds { file_size: 1 << 20, ..Bounds::default() };
-    let sizes = said(Confined { bounds, ..script(&folder, grow) }).await;
+    let sizes = said(ConfinedProgram { bounds, ..script(&folder, grow) }).await;
     let sizes: Vec<u64> = sizes.lines().map(|size| size.trim().parse().unwrap()).collect();
     assert!(sizes.len() == 2 && sizes.iter().all(|size| *size <= 1 << 20), "{sizes:?}");
 }
@@ -31,8 +31,9 @@ async fn a_file_does_not_grow_without_end() {
 async fn time_on_the_processor_runs_out() {
     let folder = Folder::new();
     let bounds = Bounds { cpu_seconds: 1, ..Bounds::default() };
-    let ended = run(Confined { bounds, ..script(&folder, "while :; do :; done") }).await.unwrap();
-    assert_eq!(ended.end, End::Killed(9));
+    let ended =
+        run(ConfinedProgram { bounds, ..script(&folder, "while :; do :; done") }).await.unwrap();
+    assert_eq!(ended.end, ExitKind::Killed(9));
 }
 
 #[tokio::test]
@@ -41,8 +42,8 @@ async fn memory_runs_out() {
     let bounds = Bounds { memory: 64 << 20, ..Bounds::default() };
     // A shell that keeps doubling a text.
     let grow = "x=0123456789abcdef; while :; do x=$x$x; done";
-    let ended = run(Confined { bounds, ..script(&folder, grow) }).await.unwrap();
-    assert!(!matches!(ended.end, End::Exited(0) | End::OutOfTime), "{ended:?}");
+    let ended = run(ConfinedProgram { bounds, ..script(&folder, grow) }).await.unwrap();
+    assert!(!matches!(ended.end, ExitKind::Exited(0) | ExitKind::OutOfTime), "{ended:?}");
 }
 
 #[tokio::test]
@@ -50,7 +51,7 @@ async fn open_files_are_counted() {
     let folder = Folder::new();
     let bounds = Bounds { files: 32, ..Bounds::default() };
     assert_eq!(
-        said(Confined { bounds, ..script(&folder, "ulimit -n; ulimit -c") }).await,
+        said(ConfinedProgram { bounds, ..script(&folder, "ulimit -n; ulimit -c") }).await,
         "32\n0\n"
     );
 }
@@ -61,7 +62,7 @@ async fn files_of_the_private_folder_are_counted() {
     let many = "exec 2>/dev/null; cd /tmp; i=0; while [ $i -lt 500 ]; do (: > $i) || break; i=$((i+1)); done; echo $i";
     let bounds = Bounds { inodes: 100, ..Bounds::default() };
     let made: u64 =
-        said(Confined { bounds, ..script(&folder, many) }).await.trim().parse().unwrap();
+        said(ConfinedProgram { bounds, ..script(&folder, many) }).await.trim().parse().unwrap();
     // The folder itself is one of them.
     assert!((50..=100).contains(&made), "{made} files were made");
 }
@@ -73,18 +74,18 @@ async fn a_fork_tree_over_its_total_memory_is_ended() {
     let each = "(x=0123456789abcdef; while [ ${#x} -lt 16000000 ]; do x=$x$x; done; sleep 1000) & ";
     let tree = format!("{} wait; echo survived", each.repeat(6));
     let bounds = Bounds { total_memory: 64 << 20, ..Bounds::default() };
-    let tree = Confined { bounds, ..script(&folder, &tree) };
+    let tree = ConfinedProgram { bounds, ..script(&folder, &tree) };
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     let ended = tree.run(&crate::walls(), deadline, std::future::pending()).await.unwrap();
     match TotalMemory::here() {
         TotalMemory::V1(_) | TotalMemory::V2(_) => {
-            assert_eq!(ended.end, End::OutOfMemory, "{ended:?}");
+            assert_eq!(ended.end, ExitKind::OutOfMemory, "{ended:?}");
             assert!(ended.layers.contains(&"memory group".to_owned()), "{:?}", ended.layers);
         }
         // The documented fallback: only each process is limited, and no layer says otherwise.
         TotalMemory::EachProcess(why) => {
             assert!(!why.is_empty());
-            assert_eq!(ended.end, End::OutOfTime, "{ended:?}");
+            assert_eq!(ended.end, ExitKind::OutOfTime, "{ended:?}");
             assert!(!ended.layers.contains(&"memory group".to_owned()), "{:?}", ended.layers);
         }
     }

@@ -4,7 +4,10 @@ use std::future::{pending, ready};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use haft_sandbox::{Access, Bounds, Confined, End, Launcher, Refused, Shown, TotalMemory, Walls};
+use haft_sandbox::{
+    Access, Bounds, ConfinedProgram, ExitKind, Launcher, MountedPath, StartRefusal, TotalMemory,
+    Walls,
+};
 use haft_testkit::Folder;
 
 use crate::{executable, late, root, run, said, script, text, walls};
@@ -12,11 +15,13 @@ use crate::{executable, late, root, run, said, script, text, walls};
 #[tokio::test]
 async fn a_program_reads_its_input_and_says_something_on_both_outputs() {
     let folder = Folder::new();
-    let confined =
-        Confined { stdin: b"hello".to_vec(), ..script(&folder, "cat; echo aside >&2; exit 3") };
+    let confined = ConfinedProgram {
+        stdin: b"hello".to_vec(),
+        ..script(&folder, "cat; echo aside >&2; exit 3")
+    };
     let ended = run(confined).await.unwrap();
     let heard = (ended.end, text(&ended.stdout), text(&ended.stderr), ended.truncated);
-    assert_eq!(heard, (End::Exited(3), "hello".into(), "aside\n".into(), false));
+    assert_eq!(heard, (ExitKind::Exited(3), "hello".into(), "aside\n".into(), false));
 }
 
 #[tokio::test]
@@ -47,8 +52,8 @@ async fn an_environment_is_clean_but_for_what_is_declared() {
 #[tokio::test]
 async fn a_signal_is_told_from_an_exit() {
     let folder = Folder::new();
-    assert_eq!(run(script(&folder, "kill -9 $$")).await.unwrap().end, End::Killed(9));
-    assert_eq!(run(script(&folder, "kill -15 $$")).await.unwrap().end, End::Killed(15));
+    assert_eq!(run(script(&folder, "kill -9 $$")).await.unwrap().end, ExitKind::Killed(9));
+    assert_eq!(run(script(&folder, "kill -15 $$")).await.unwrap().end, ExitKind::Killed(15));
 }
 
 #[tokio::test]
@@ -63,8 +68,9 @@ async fn a_program_that_cannot_start_says_why() {
     let mut said = Vec::new();
     for name in ["missing", "plain", "odd", "bad"] {
         let program = root(&folder).join(name);
-        let refused = run(Confined { program, args: Vec::new(), ..script(&folder, "") }).await;
-        let Err(Refused::Program(why)) = refused else { panic!("{refused:?}") };
+        let refused =
+            run(ConfinedProgram { program, args: Vec::new(), ..script(&folder, "") }).await;
+        let Err(StartRefusal::Program(why)) = refused else { panic!("{refused:?}") };
         said.push(why.replace(&root(&folder).display().to_string(), "DIR"));
     }
     assert_eq!(
@@ -82,18 +88,23 @@ async fn a_program_that_cannot_start_says_why() {
 async fn without_a_launcher_nothing_runs() {
     let folder = Folder::new();
     let marker = root(&folder).join("marker");
-    let confined = Confined {
-        shown: vec![Shown { path: root(&folder), access: Access::Write }],
+    let confined = ConfinedProgram {
+        shown: vec![MountedPath { path: root(&folder), access: Access::Write }],
         ..script(&folder, "touch marker")
     };
     let refused = confined.clone().run(&Walls::Missing, late(), pending()).await;
-    assert_eq!(refused, Err(Refused::NoLauncher));
+    assert_eq!(refused, Err(StartRefusal::NoLauncher));
     let nowhere = Walls::By(Launcher::at("/no/such/launcher"));
     let refused = confined.clone().run(&nowhere, late(), pending()).await;
-    assert!(matches!(&refused, Err(Refused::Broken(why)) if why.contains("/no/such/launcher")));
+    assert!(
+        matches!(&refused, Err(StartRefusal::Broken(why)) if why.contains("/no/such/launcher"))
+    );
     // A program that is no launcher is not taken for one.
     let stranger = Walls::By(Launcher::at("/bin/true"));
-    assert!(matches!(confined.run(&stranger, late(), pending()).await, Err(Refused::Broken(_))));
+    assert!(matches!(
+        confined.run(&stranger, late(), pending()).await,
+        Err(StartRefusal::Broken(_))
+    ));
     assert!(!marker.exists());
 }
 
@@ -106,7 +117,7 @@ async fn what_bubblewrap_cannot_do_is_refused_in_its_words() {
     let walls = Walls::Bubblewrap(root(&folder).join("bwrap"), launcher.clone());
     let refused = script(&folder, "exit 0").run(&walls, late(), pending()).await;
     let why = "bubblewrap builds no walls: No permissions".to_owned();
-    assert_eq!(refused, Err(Refused::Unenforced(why)));
+    assert_eq!(refused, Err(StartRefusal::Unenforced(why)));
     let real = PathBuf::from("/usr/bin/bwrap");
     if !real.exists() || !rustix::process::geteuid().is_root() {
         eprintln!("skipped: bubblewrap is not installed, or the tests do not run as root");
@@ -114,17 +125,19 @@ async fn what_bubblewrap_cannot_do_is_refused_in_its_words() {
     }
     let walls = Walls::Bubblewrap(real, launcher);
     let refused = script(&folder, "exit 0").run(&walls, late(), pending()).await;
-    assert!(matches!(&refused, Err(Refused::Unenforced(why)) if why.contains("ordinary user")));
+    assert!(
+        matches!(&refused, Err(StartRefusal::Unenforced(why)) if why.contains("ordinary user"))
+    );
 }
 
 #[tokio::test]
 async fn what_cannot_be_shown_is_refused() {
     let folder = Folder::new();
     for path in ["/", "/proc", "/dev/null", "relative", "/no/such/place", "/usr/../etc"] {
-        let shown = vec![Shown { path: PathBuf::from(path), access: Access::Read }];
-        let refused = run(Confined { shown, ..script(&folder, "exit 0") }).await;
+        let shown = vec![MountedPath { path: PathBuf::from(path), access: Access::Read }];
+        let refused = run(ConfinedProgram { shown, ..script(&folder, "exit 0") }).await;
         assert!(
-            matches!(&refused, Err(Refused::Unenforced(why)) if why.contains(path)),
+            matches!(&refused, Err(StartRefusal::Unenforced(why)) if why.contains(path)),
             "{refused:?}"
         );
     }
@@ -135,8 +148,8 @@ async fn outputs_are_cut_and_the_program_is_not_held_up() {
     let folder = Folder::new();
     let bounds = Bounds { output: 1000, ..Bounds::default() };
     let much = "i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done; exit 7";
-    let ended = run(Confined { bounds, ..script(&folder, much) }).await.unwrap();
-    assert_eq!((ended.end, ended.stdout.len(), ended.truncated), (End::Exited(7), 1000, true));
+    let ended = run(ConfinedProgram { bounds, ..script(&folder, much) }).await.unwrap();
+    assert_eq!((ended.end, ended.stdout.len(), ended.truncated), (ExitKind::Exited(7), 1000, true));
 }
 
 /// A script that starts others in every way to get away, and then waits for ever.
@@ -154,7 +167,7 @@ async fn time_that_runs_out_ends_every_descendant() {
     for seconds in [1, 4, 16, 64] {
         let deadline = Instant::now() + Duration::from_secs(seconds);
         let ended = family(&folder, &mark).run(&walls(), deadline, pending()).await.unwrap();
-        assert_eq!((ended.end, alive(&mark)), (End::OutOfTime, Vec::new()));
+        assert_eq!((ended.end, alive(&mark)), (ExitKind::OutOfTime, Vec::new()));
         if text(&ended.stdout) == "ready\n" {
             return;
         }
@@ -167,11 +180,11 @@ async fn calling_off_ends_every_descendant() {
     let folder = Folder::new();
     let mark = mark();
     let ended = family(&folder, &mark).run(&walls(), late(), together(&mark)).await.unwrap();
-    assert_eq!(ended.end, End::CalledOff);
+    assert_eq!(ended.end, ExitKind::CalledOff);
     assert_eq!(alive(&mark), Vec::<String>::new());
     // Called off before it began.
     let ended = family(&folder, &mark).run(&walls(), late(), ready(())).await.unwrap();
-    assert_eq!(ended.end, End::CalledOff);
+    assert_eq!(ended.end, ExitKind::CalledOff);
     assert_eq!(alive(&mark), Vec::<String>::new());
 }
 
@@ -182,7 +195,7 @@ async fn a_program_that_ends_takes_what_it_started_along() {
     let mut confined = family(&folder, &mark);
     confined.args[1] = confined.args[1].replace("wait; sleep 1000", "exit 0");
     let ended = run(confined).await.unwrap();
-    assert_eq!((ended.end, text(&ended.stdout)), (End::Exited(0), "ready\n".into()));
+    assert_eq!((ended.end, text(&ended.stdout)), (ExitKind::Exited(0), "ready\n".into()));
     assert_eq!(alive(&mark), Vec::<String>::new());
 }
 
@@ -210,7 +223,7 @@ async fn a_parent_that_is_killed_takes_everything_along() {
 }
 
 /// A family of processes with a mark in the arguments of each.
-pub(crate) fn family(folder: &Folder, mark: &str) -> Confined {
+pub(crate) fn family(folder: &Folder, mark: &str) -> ConfinedProgram {
     let mut confined = script(folder, &FAMILY.replace("sh -c '", &format!("sh -c ': {mark}; ")));
     confined.args[1].push_str(&format!("; : {mark}"));
     confined

@@ -3,7 +3,7 @@
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 
-use haft_sandbox::{Access, Confined, Shown};
+use haft_sandbox::{Access, ConfinedProgram, MountedPath};
 use haft_testkit::Folder;
 
 use crate::probe::{inside, outside};
@@ -32,7 +32,7 @@ async fn only_what_is_shown_is_there() {
 async fn a_program_that_sees_nothing_of_its_folder_starts_in_it_all_the_same() {
     let folder = Folder::new().file("shown", "mine");
     let look = "pwd; ls -A; (echo x > new) 2>/dev/null && echo wrote; exit 0";
-    let blind = Confined { shown: Vec::new(), ..script(&folder, look) };
+    let blind = ConfinedProgram { shown: Vec::new(), ..script(&folder, look) };
     assert_eq!(said(blind).await, format!("{}\n", root(&folder).display()));
 }
 
@@ -53,11 +53,11 @@ async fn nothing_but_the_private_folder_can_be_written() {
 async fn what_may_be_written_is_written_and_only_that() {
     let folder = Folder::new().file("open/a", "old").file("closed/b", "old");
     let shown = vec![
-        Shown { path: root(&folder), access: Access::Read },
-        Shown { path: root(&folder).join("open"), access: Access::Write },
+        MountedPath { path: root(&folder), access: Access::Read },
+        MountedPath { path: root(&folder).join("open"), access: Access::Write },
     ];
     let tries = "echo new > open/a; echo new > open/c; (echo new > closed/b) 2>/dev/null; exit 0";
-    said(Confined { shown, ..script(&folder, tries) }).await;
+    said(ConfinedProgram { shown, ..script(&folder, tries) }).await;
     let files = ["open/a", "open/c", "closed/b"].map(|path| folder.read(path));
     assert_eq!(files, ["new\n", "new\n", "old"]);
 }
@@ -74,8 +74,8 @@ async fn what_is_hidden_stays_hidden_in_every_spelling() {
     let look = "cat .haft/key ./a/../.haft/key link token 2>/dev/null; ls -A .haft; cat /proc/self/cwd/.haft/key 2>/dev/null;
         umount .haft 2>/dev/null && echo unmounted; rmdir .haft 2>/dev/null && echo removed; mv .haft x 2>/dev/null && echo moved; exit 0";
     for access in [Access::Read, Access::Write] {
-        let shown = vec![Shown { path: root(&folder), access }];
-        let confined = Confined { shown, hidden: hidden.clone(), ..script(&folder, look) };
+        let shown = vec![MountedPath { path: root(&folder), access }];
+        let confined = ConfinedProgram { shown, hidden: hidden.clone(), ..script(&folder, look) };
         assert_eq!(said(confined).await, "");
     }
     assert_eq!(folder.read(".haft/key"), "secret");
@@ -165,7 +165,7 @@ async fn common_languages_run_inside() {
         hello.into_iter().filter(|(program, _)| std::path::Path::new(program).exists())
     {
         let flag = if program.ends_with("python3") { "-c" } else { "-e" };
-        let confined = Confined {
+        let confined = ConfinedProgram {
             program: program.into(),
             args: vec![flag.into(), code.into()],
             ..script(&folder, "")

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use haft_sandbox::{AddressGuard, Confined, Ended, Gate, Network, Reached, Tried};
+use haft_sandbox::{
+    AddressGuard, ConfinedProgram, Gate, HostTraffic, NetworkAccess, ProgramExit, RefusedAccess,
+};
 use haft_testkit::Folder;
 
 use crate::probe::{inside, probing};
@@ -49,21 +51,21 @@ impl Host {
     }
 }
 
-fn through(hosts: &[String]) -> Network {
-    Network::Through(Gate::new(hosts.to_vec(), AddressGuard::public()))
+fn through(hosts: &[String]) -> NetworkAccess {
+    NetworkAccess::Through(Gate::new(hosts.to_vec(), AddressGuard::public()))
 }
 
 /// What a probe hears that says this to the proxy, and how it ended.
-async fn asked(folder: &Folder, network: Network, words: &str) -> (String, Ended) {
-    let confined = Confined { network, ..probing(folder, &format!("proxy|{words}")) };
+async fn asked(folder: &Folder, network: NetworkAccess, words: &str) -> (String, ProgramExit) {
+    let confined = ConfinedProgram { network, ..probing(folder, &format!("proxy|{words}")) };
     let ended = run(confined).await.unwrap();
     let heard = text(&ended.stdout);
     let heard = heard.split_once("heard: ").map_or("", |(_, heard)| heard).to_owned();
     (heard.split("\nend of it").next().unwrap_or_default().to_owned(), ended)
 }
 
-fn refused(host: &str, port: u16, why: &str) -> Vec<Tried> {
-    vec![Tried::Host { host: host.into(), port, why: why.into() }]
+fn refused(host: &str, port: u16, why: &str) -> Vec<RefusedAccess> {
+    vec![RefusedAccess::Host { host: host.into(), port, why: why.into() }]
 }
 
 #[tokio::test]
@@ -82,7 +84,7 @@ async fn a_listed_host_is_reached_in_both_ways_and_what_went_there_is_counted() 
     );
     assert_eq!(host.heard(), std::slice::from_ref(&whole));
     let (sent, received) = (whole.len() as u64 + 1, plain.len() as u64);
-    let counted = Reached { host: "127.0.0.1".into(), port: host.port, sent, received };
+    let counted = HostTraffic { host: "127.0.0.1".into(), port: host.port, sent, received };
     assert_eq!((ended.reached, ended.tried), (vec![counted], Vec::new()));
 
     let tunnel = format!(
@@ -161,7 +163,7 @@ async fn a_name_that_stands_for_a_closed_address_is_refused_however_often_it_cha
     let gate = Gate::new(listed.clone(), AddressGuard::public()).looking_up(turning);
     let words = format!("CONNECT a.example:{} HTTP/1.1\\r\\n\\r\\n", host.port);
     for _ in 0..2 {
-        let (heard, ended) = asked(&folder, Network::Through(gate.clone()), &words).await;
+        let (heard, ended) = asked(&folder, NetworkAccess::Through(gate.clone()), &words).await;
         assert!(heard.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{heard}");
         let why = "it is this machine";
         assert_eq!(ended.tried, refused("a.example", host.port, why));
@@ -171,7 +173,8 @@ async fn a_name_that_stands_for_a_closed_address_is_refused_however_often_it_cha
     let guard = AddressGuard::public().allowing("a.example", host.port);
     let gate = Gate::new(listed, guard).looking_up(turning);
     let (heard, _) =
-        asked(&folder, Network::Through(gate), &format!("{words}GET / HTTP/1.1\\r\\n\\r\\n")).await;
+        asked(&folder, NetworkAccess::Through(gate), &format!("{words}GET / HTTP/1.1\\r\\n\\r\\n"))
+            .await;
     assert!(heard.ends_with("hello"), "{heard}");
 }
 
@@ -233,7 +236,7 @@ async fn behind_a_gate_there_is_nobody_else() {
     ];
     let mut met = Vec::new();
     for attempt in &attempts {
-        let confined = Confined { network: through(&listed), ..probing(&folder, attempt) };
+        let confined = ConfinedProgram { network: through(&listed), ..probing(&folder, attempt) };
         met.push(crate::probe::found(&crate::said(confined).await));
     }
     assert_eq!(
@@ -260,7 +263,7 @@ async fn common_languages_find_the_gate_by_themselves() {
             eprintln!("skipped: there is no {program} that knows proxies");
             continue;
         }
-        let confined = Confined {
+        let confined = ConfinedProgram {
             program: PathBuf::from(program),
             args: args.into_iter().map(str::to_owned).collect(),
             network: through(std::slice::from_ref(&listed)),

@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{Access, Confined, Ended, Loading, Protection, Refused, Shown};
+use haft_sandbox::{
+    Access, ConfinedProgram, Loading, MountedPath, ProgramExit, Protection, StartRefusal,
+};
 use haft_testkit::Folder;
 
 use super::{root, run, script};
@@ -23,11 +25,11 @@ pub(super) fn workspace() -> Folder {
 }
 
 /// A script that may write everything of a workspace, as `mutates: ["workspace:*"]` lets it.
-pub(super) fn writer(folder: &Folder, text: &str) -> Confined {
+pub(super) fn writer(folder: &Folder, text: &str) -> ConfinedProgram {
     let path = root(folder);
-    Confined {
+    ConfinedProgram {
         protection: Some(Protection::of(&path, |_| None)),
-        shown: vec![Shown { path: path.clone(), access: Access::Write }],
+        shown: vec![MountedPath { path: path.clone(), access: Access::Write }],
         hidden: vec![path.join(".haft")],
         ..script(folder, text)
     }
@@ -77,9 +79,9 @@ pub(super) fn quarantined(folder: &Folder) -> Vec<String> {
     found
 }
 
-pub(super) fn violated(ended: Result<Ended, Refused>) -> String {
+pub(super) fn violated(ended: Result<ProgramExit, StartRefusal>) -> String {
     match ended {
-        Err(Refused::Violation(words)) => words,
+        Err(StartRefusal::Violation(words)) => words,
         other => panic!("no violation: {other:?}"),
     }
 }
@@ -167,7 +169,7 @@ async fn ordinary_work_goes_on_beside_the_rules() {
                 && echo o > .git/objects/aa/o && mv src/main src/other && echo n > new && ln new same \
                 && mkdir -p docs/a && echo d > docs/a/b && mv docs/a src/a && rm src/other";
     let ended = run(writer(&folder, work)).await.unwrap();
-    assert_eq!(ended.end, haft_sandbox::End::Exited(0), "{}", super::text(&ended.stderr));
+    assert_eq!(ended.end, haft_sandbox::ExitKind::Exited(0), "{}", super::text(&ended.stderr));
     assert_eq!(folder.read("src/a/b"), "d\n");
     assert_eq!(quarantined(&folder), Vec::<String>::new());
 }
@@ -182,10 +184,10 @@ async fn other_names_of_rules_cannot_be_written() {
         .unwrap();
     assert_eq!(folder.read("haft.toml"), "[workspace]\n");
     // The same where only that folder may be written.
-    let docs = Shown { path: path.join("docs"), access: Access::Write };
+    let docs = MountedPath { path: path.join("docs"), access: Access::Write };
     let narrow = writer(&folder, "echo x >> docs/notes; true");
-    let shown = vec![Shown { path: path.clone(), access: Access::Read }, docs];
-    run(Confined { shown, ..narrow }).await.unwrap();
+    let shown = vec![MountedPath { path: path.clone(), access: Access::Read }, docs];
+    run(ConfinedProgram { shown, ..narrow }).await.unwrap();
     assert_eq!(folder.read("haft.toml"), "[workspace]\n");
 }
 
@@ -207,7 +209,7 @@ async fn git_config_is_open_where_a_contract_declares_it() {
     let open = |text: &str| {
         let confined = writer(&folder, text);
         let protection = confined.protection.clone().map(Protection::with_git_config);
-        Confined { protection, ..confined }
+        ConfinedProgram { protection, ..confined }
     };
     run(open("echo x > .git/config && mkdir -p src/a/.git && echo y > src/a/.git/config"))
         .await
@@ -231,7 +233,7 @@ async fn a_home_keeps_its_start_up_files() {
         let name = home.display().to_string();
         let variable = |asked: &str| (asked == "HOME").then(|| name.clone());
         let protection = Some(Protection::of(&home.join("work"), variable));
-        Confined { protection, ..writer(&folder, text) }
+        ConfinedProgram { protection, ..writer(&folder, text) }
     };
     let before = everything(&folder);
     let all = "for f in .bashrc .ssh/config .ssh/new .config/haft/x work/haft.toml work/.tools/x; \
@@ -247,8 +249,8 @@ async fn a_home_keeps_its_start_up_files() {
 async fn a_root_that_governs_is_never_opened() {
     let folder = workspace();
     let path = root(&folder).join(".tools/x");
-    let shown = vec![Shown { path, access: Access::Write }];
-    violated(run(Confined { shown, ..writer(&folder, "true") }).await);
+    let shown = vec![MountedPath { path, access: Access::Write }];
+    violated(run(ConfinedProgram { shown, ..writer(&folder, "true") }).await);
 }
 
 /// Rules that a run made are not read while it goes on, nor when nobody looked at what it left.

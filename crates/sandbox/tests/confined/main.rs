@@ -25,7 +25,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use haft_sandbox::{Access, Confined, End, Ended, Launcher, Refused, Shown, Walls};
+use haft_sandbox::{
+    Access, ConfinedProgram, ExitKind, Launcher, MountedPath, ProgramExit, StartRefusal, Walls,
+};
 use haft_testkit::Folder;
 
 /// The variable that names another copy of the launcher, which other users can reach.
@@ -46,13 +48,13 @@ fn late() -> Instant {
 }
 
 /// A shell script over a folder that it may only look at.
-fn script(folder: &Folder, text: &str) -> Confined {
-    Confined {
+fn script(folder: &Folder, text: &str) -> ConfinedProgram {
+    ConfinedProgram {
         program: PathBuf::from("/bin/sh"),
         args: vec!["-c".into(), text.into()],
-        shown: vec![Shown { path: root(folder), access: Access::Read }],
+        shown: vec![MountedPath { path: root(folder), access: Access::Read }],
         cwd: root(folder),
-        ..Confined::default()
+        ..ConfinedProgram::default()
     }
 }
 
@@ -61,15 +63,15 @@ fn root(folder: &Folder) -> PathBuf {
     fs::canonicalize(folder.path()).unwrap()
 }
 
-async fn run(confined: Confined) -> Result<Ended, Refused> {
+async fn run(confined: ConfinedProgram) -> Result<ProgramExit, StartRefusal> {
     confined.run(&walls(), late(), pending()).await
 }
 
 /// What a script printed, which has to have ended well.
-async fn said(confined: Confined) -> String {
+async fn said(confined: ConfinedProgram) -> String {
     let ended = run(confined).await.unwrap();
     let (out, err) = (text(&ended.stdout), text(&ended.stderr));
-    assert_eq!(ended.end, End::Exited(0), "{out}{err}");
+    assert_eq!(ended.end, ExitKind::Exited(0), "{out}{err}");
     out
 }
 

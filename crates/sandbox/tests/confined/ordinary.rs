@@ -1,6 +1,6 @@
 //! The same programs started by an ordinary user: for root the kernel asks less, and counts otherwise.
 
-use haft_sandbox::Refused;
+use haft_sandbox::StartRefusal;
 use haft_testkit::{Folder, OrdinaryUser};
 
 use crate::{LAUNCHER, run, script};
@@ -23,7 +23,7 @@ fn confined_programs_of_an_ordinary_user_are_held_alike() {
 async fn walls_stand_or_the_refusal_names_why() {
     match run(script(&Folder::new(), "exit 0")).await {
         Ok(_) => {}
-        Err(Refused::Unenforced(why)) => {
+        Err(StartRefusal::Unenforced(why)) => {
             assert!(why.starts_with("no namespaces: "), "{why}");
             println!("{CLOSED}");
         }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use haft_sandbox::{Access, Confined, Launcher, Shown, Walls};
+use haft_sandbox::{Access, ConfinedProgram, Launcher, MountedPath, Walls};
 use haft_testkit::Folder;
 use rustix::io::Errno;
 use rustix::mount::{
@@ -134,15 +134,15 @@ pub(crate) async fn inside(folder: &Folder, attempt: &str) -> String {
 }
 
 /// This program, as a probe that is confined.
-pub(crate) fn probing(folder: &Folder, attempt: &str) -> Confined {
+pub(crate) fn probing(folder: &Folder, attempt: &str) -> ConfinedProgram {
     let program = std::env::current_exe().unwrap();
-    let mut confined = Confined {
+    let mut confined = ConfinedProgram {
         program: program.clone(),
         args: ARGUMENTS.map(str::to_owned).to_vec(),
         ..crate::script(folder, "")
     };
     confined.env.insert(ORDERS.into(), attempt.into());
-    confined.shown.push(Shown { path: program, access: Access::Read });
+    confined.shown.push(MountedPath { path: program, access: Access::Read });
     confined
 }
 

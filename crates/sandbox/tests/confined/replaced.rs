@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use haft_sandbox::{Change, Confined, Custody, Feed, Heard, Loading, Running, write_rule};
+use haft_sandbox::{
+    ConfinedProgram, Custody, Feed, GoverningChange, Loading, ProgramOutput, Running, write_rule,
+};
 use haft_testkit::Folder;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 
@@ -15,7 +17,7 @@ use super::{root, run};
 struct Server {
     running: Running,
     feed: Feed,
-    lines: Lines<BufReader<Heard>>,
+    lines: Lines<BufReader<ProgramOutput>>,
     custody: Custody,
 }
 
@@ -38,7 +40,7 @@ impl Server {
     }
 
     /// Ends it, and gives what it did: each path, and the change.
-    async fn end(mut self) -> Vec<(String, Change)> {
+    async fn end(mut self) -> Vec<(String, GoverningChange)> {
         self.running.stop();
         self.running.ended().await.unwrap();
         let intrusions = self.custody.conclude().await;
@@ -88,7 +90,7 @@ async fn replaced_governing_files_make_program_stale_and_are_restored() {
         server.call(&format!("echo x >> {name}")).await;
         assert_eq!(folder.read(name), "of a personx\n", "the mount is gone: {name}");
         let file = Path::new(name).file_name().unwrap().to_string_lossy().into_owned();
-        assert_eq!(server.end().await, [(file, Change::Replaced)]);
+        assert_eq!(server.end().await, [(file, GoverningChange::Replaced)]);
         assert_eq!(everything(&folder), before, "{name}");
         assert_eq!(quarantined(&folder), [name]);
     }
@@ -101,7 +103,7 @@ async fn folder_replaced_and_written_is_quarantined() {
     fs::rename(root(&folder).join(".vscode"), root(&folder).join("old")).unwrap();
     fs::create_dir(root(&folder).join(".vscode")).unwrap();
     server.call("echo x > .vscode/tasks.json").await;
-    assert_eq!(server.end().await, [(".vscode".to_owned(), Change::Replaced)]);
+    assert_eq!(server.end().await, [(".vscode".to_owned(), GoverningChange::Replaced)]);
     assert_eq!(quarantined(&folder), [".vscode/tasks.json"]);
 }
 
@@ -148,7 +150,7 @@ async fn denied_absent_paths_are_quarantined_when_created() {
         let denied = |text: &str| {
             let confined = writer(&folder, text);
             let hidden = [confined.hidden.clone(), vec![path.clone()]].concat();
-            Confined { hidden, denied: vec![path.clone()], ..confined }
+            ConfinedProgram { hidden, denied: vec![path.clone()], ..confined }
         };
         let words = violated(run(denied(&format!("echo x > {name}"))).await);
         assert!(words.contains(name), "{words}");

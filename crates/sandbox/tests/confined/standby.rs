@@ -6,7 +6,7 @@ use std::future::pending;
 use std::time::{Duration, Instant};
 
 use haft_model::Secret;
-use haft_sandbox::{Confined, End, Handed, Launcher, Walls};
+use haft_sandbox::{ConfinedProgram, ExitKind, Launcher, SecretFile, Walls};
 use haft_testkit::Folder;
 use rustix::process::{Pid, Signal, getsid, kill_process};
 use tokio::io::AsyncReadExt as _;
@@ -44,9 +44,9 @@ fn standing(folder: &Folder) -> Pid {
     ours[0].0
 }
 
-async fn ran(walls: &Walls, confined: Confined) -> String {
+async fn ran(walls: &Walls, confined: ConfinedProgram) -> String {
     let ended = confined.run(walls, late(), pending()).await.unwrap();
-    assert_eq!(ended.end, End::Exited(0), "{}", text(&ended.stderr));
+    assert_eq!(ended.end, ExitKind::Exited(0), "{}", text(&ended.stderr));
     text(&ended.stdout)
 }
 
@@ -96,7 +96,7 @@ async fn a_launcher_ends_with_the_last_that_needs_it() {
     drop(walls);
     standing(&folder);
     drop(running.stdin.take());
-    assert_eq!(running.ended().await.unwrap().end, End::Exited(0));
+    assert_eq!(running.ended().await.unwrap().end, ExitKind::Exited(0));
     drop(running);
     until("the launcher is still there", || processes(&folder).is_empty()).await;
 }
@@ -119,7 +119,7 @@ async fn nothing_of_one_order_reaches_the_launcher_or_the_next() {
     let secret = |value: &str| Secret::new(value.to_owned());
     let mut confined = script(&folder, "cat $FILE; echo; read word");
     confined.secret_env.insert("WORD".into(), secret("spoken"));
-    confined.handed.push(Handed { name: "FILE".into(), value: secret("written") });
+    confined.handed.push(SecretFile { name: "FILE".into(), value: secret("written") });
     let mut running = confined.start(&walls).unwrap();
     let mut written = [0; 8];
     running.stdout.read_exact(&mut written).await.unwrap();

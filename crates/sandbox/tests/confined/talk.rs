@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use haft_model::Secret;
-use haft_sandbox::{Confined, End, Handed, Refused, Spawn, Walls};
+use haft_sandbox::{ConfinedProgram, ExitKind, SecretFile, Spawn, StartRefusal, Walls};
 use haft_testkit::Folder;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -22,11 +22,11 @@ async fn a_program_answers_while_it_is_under_way() {
             assert_eq!(lines.next_line().await.unwrap(), Some(format!("heard {word}")));
         }
         drop(feed);
-        assert_eq!(running.ended().await.unwrap().end, End::Exited(4));
+        assert_eq!(running.ended().await.unwrap().end, ExitKind::Exited(4));
         let mut aside = String::new();
         running.stderr.read_to_string(&mut aside).await.unwrap();
         assert_eq!(aside, "aside\n");
-        assert_eq!(running.ended().await.unwrap().end, End::Exited(4));
+        assert_eq!(running.ended().await.unwrap().end, ExitKind::Exited(4));
     }
 }
 
@@ -38,7 +38,7 @@ async fn a_program_that_is_stopped_says_that_it_was_called_off() {
         let mut up = [0; 3];
         running.stdout.read_exact(&mut up).await.unwrap();
         running.stop();
-        assert_eq!(running.ended().await.unwrap().end, End::CalledOff);
+        assert_eq!(running.ended().await.unwrap().end, ExitKind::CalledOff);
     }
 }
 
@@ -46,9 +46,9 @@ async fn a_program_that_is_stopped_says_that_it_was_called_off() {
 async fn a_program_that_cannot_start_tells_whoever_waits_for_it() {
     let folder = Folder::new();
     let program = PathBuf::from("/no/such/program");
-    let confined = Confined { program, ..script(&folder, "") };
+    let confined = ConfinedProgram { program, ..script(&folder, "") };
     let refused = confined.start(&walls()).unwrap().ended().await;
-    assert_eq!(refused, Err(Refused::Program("`/no/such/program` does not exist".into())));
+    assert_eq!(refused, Err(StartRefusal::Program("`/no/such/program` does not exist".into())));
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn secrets_reach_the_program_and_nobody_else() {
     for walls in [walls(), Walls::Off] {
         let mut confined = script(&folder, look);
         confined.secret_env.insert("WORD".into(), secret("spoken"));
-        confined.handed.push(Handed { name: "FILE".into(), value: secret("written") });
+        confined.handed.push(SecretFile { name: "FILE".into(), value: secret("written") });
         assert!(!format!("{confined:?}").contains("spoken"));
         let ended = confined.run(&walls, crate::late(), std::future::pending()).await.unwrap();
         assert_eq!(text(&ended.stdout), "spoken\nwritten\nwritten\nwritten\n");
@@ -71,25 +71,26 @@ async fn secrets_reach_the_program_and_nobody_else() {
 async fn a_long_secret_arrives_whole() {
     let folder = Folder::new();
     let value = "0123456789".repeat(20_000);
-    let handed = vec![Handed { name: "FILE".into(), value: Secret::new(value.clone()) }];
-    assert_eq!(said(Confined { handed, ..script(&folder, "cat $FILE") }).await, value);
+    let handed = vec![SecretFile { name: "FILE".into(), value: Secret::new(value.clone()) }];
+    assert_eq!(said(ConfinedProgram { handed, ..script(&folder, "cat $FILE") }).await, value);
 }
 
 #[tokio::test]
 async fn more_secrets_than_can_be_handed_over_are_refused() {
     let folder = Folder::new();
-    let handed = |number| Handed { name: format!("F{number}"), value: Secret::new(String::new()) };
+    let handed =
+        |number| SecretFile { name: format!("F{number}"), value: Secret::new(String::new()) };
     let handed = (0..64).map(handed).collect();
-    let refused = run(Confined { handed, ..script(&folder, "exit 0") }).await;
+    let refused = run(ConfinedProgram { handed, ..script(&folder, "exit 0") }).await;
     let why = "there are 64 secrets or more";
-    assert_eq!(refused, Err(Refused::Broken(why.to_owned())));
+    assert_eq!(refused, Err(StartRefusal::Broken(why.to_owned())));
 }
 
 #[tokio::test]
 async fn where_nothing_may_be_started_threads_work_and_processes_do_not() {
     let folder = Folder::new();
     let shell =
-        Confined { spawn: Spawn::Nothing, ..script(&folder, "echo a; /bin/echo b; exit 0") };
+        ConfinedProgram { spawn: Spawn::Nothing, ..script(&folder, "echo a; /bin/echo b; exit 0") };
     let ended = run(shell).await.unwrap();
     assert_eq!(text(&ended.stdout), "a\n");
     let children = "import subprocess, os, threading
@@ -104,6 +105,6 @@ for start in (lambda: subprocess.run(['/bin/true']), os.fork, lambda: os.posix_s
         return;
     }
     let args = vec!["-c".into(), children.into()];
-    let confined = Confined { program, args, spawn: Spawn::Nothing, ..script(&folder, "") };
+    let confined = ConfinedProgram { program, args, spawn: Spawn::Nothing, ..script(&folder, "") };
     assert_eq!(said(confined).await, "thread\nno\nno\nno\n");
 }

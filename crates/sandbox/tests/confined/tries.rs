@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use haft_sandbox::{Access, Confined, End, Shown, Tried};
+use haft_sandbox::{Access, ConfinedProgram, ExitKind, MountedPath, RefusedAccess};
 use haft_testkit::Folder;
 
 use crate::{root, run, script, text};
 
-fn told(tried: &[Tried]) -> Vec<(PathBuf, &str)> {
+fn told(tried: &[RefusedAccess]) -> Vec<(PathBuf, &str)> {
     let told = tried.iter().map(|tried| match tried {
-        Tried::Path { path, wanted } => (path.clone(), wanted.as_str()),
-        Tried::Host { host, .. } => (PathBuf::from(host), "reach"),
+        RefusedAccess::Path { path, wanted } => (path.clone(), wanted.as_str()),
+        RefusedAccess::Host { host, .. } => (PathBuf::from(host), "reach"),
     });
     told.collect()
 }
@@ -21,8 +21,8 @@ async fn what_may_not_be_changed_is_told_and_what_may_is_not() {
     let at = |path: &str| root(&folder).join(path);
     std::os::unix::fs::symlink(at("closed"), at("open/way")).unwrap();
     let shown = vec![
-        Shown { path: root(&folder), access: Access::Read },
-        Shown { path: at("open"), access: Access::Write },
+        MountedPath { path: root(&folder), access: Access::Read },
+        MountedPath { path: at("open"), access: Access::Write },
     ];
     let tries = "exec 2>/dev/null
         cat open/a closed/b >/dev/null; echo new > open/a; echo new > /tmp/x; mkdir -p open/c/d; mkdir -p /usr/bin
@@ -30,9 +30,9 @@ async fn what_may_not_be_changed_is_told_and_what_may_is_not() {
         (echo x > closed/b); (echo x > open/../closed/new); (echo x > open/way/there)
         mkdir closed/folder; rm -f closed/b; mv closed/b open/b; ln -s a closed/link; chmod 600 closed/b
         (echo x > /etc/passwd); (echo x > /var/log/mine); (echo x > .haft/new); (echo x > closed/b); exit 0";
-    let confined = Confined { shown, hidden: vec![at(".haft")], ..script(&folder, tries) };
+    let confined = ConfinedProgram { shown, hidden: vec![at(".haft")], ..script(&folder, tries) };
     let ended = run(confined).await.unwrap();
-    assert_eq!(ended.end, End::Exited(0), "{}", text(&ended.stderr));
+    assert_eq!(ended.end, ExitKind::Exited(0), "{}", text(&ended.stderr));
     let wanted = [
         (at("closed/b"), "write"),
         (at("closed/new"), "create"),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use haft_sandbox::{Confined, Launcher, Walls};
+use haft_sandbox::{ConfinedProgram, Launcher, Walls};
 use haft_testkit::Folder;
 
 use crate::rows::{By, Control, ROWS, Row};
@@ -101,7 +101,7 @@ fn is_tried(row: &Row, walls: &Walls) -> bool {
 
 async fn verdict(row: &Row, walls: &Walls) -> String {
     let stage = Stage::new();
-    let confined: Confined = stage.confined(row);
+    let confined: ConfinedProgram = stage.confined(row);
     let deadline = Instant::now() + Duration::from_secs(30);
     let ended = match confined.run(walls, deadline, pending()).await {
         Ok(ended) => ended,

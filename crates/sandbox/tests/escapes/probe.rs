@@ -6,19 +6,19 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::Duration;
 
-use haft_sandbox::{Access, Confined, Shown};
+use haft_sandbox::{Access, ConfinedProgram, MountedPath};
 use libc::c_long;
 
 /// What a probe is told.
 const ORDERS: &str = "HAFT_TEST_PROBE";
 
 /// Makes a confined program one that tries this.
-pub(crate) fn set_up(confined: &mut Confined, attempt: &str) {
+pub(crate) fn set_up(confined: &mut ConfinedProgram, attempt: &str) {
     confined.program = std::env::current_exe().unwrap();
     let words = ["--exact", "probe::probe", "--nocapture", "--test-threads", "1"];
     confined.args = words.map(str::to_owned).to_vec();
     confined.env.insert(ORDERS.into(), attempt.into());
-    confined.shown.push(Shown { path: confined.program.clone(), access: Access::Read });
+    confined.shown.push(MountedPath { path: confined.program.clone(), access: Access::Read });
 }
 
 /// Not a test of its own: what this program does when it is told to.

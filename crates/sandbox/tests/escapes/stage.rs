@@ -9,7 +9,9 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
-use haft_sandbox::{Access, AddressGuard, Bounds, Confined, Gate, Network, Shown};
+use haft_sandbox::{
+    Access, AddressGuard, Bounds, ConfinedProgram, Gate, MountedPath, NetworkAccess,
+};
 use haft_testkit::Folder;
 
 use crate::probe;
@@ -91,13 +93,13 @@ impl Stage {
         known.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     }
 
-    pub(crate) fn confined(&self, row: &Row) -> Confined {
+    pub(crate) fn confined(&self, row: &Row) -> ConfinedProgram {
         let work = self.root().join("work");
-        let mut confined = Confined {
+        let mut confined = ConfinedProgram {
             program: "/bin/sh".into(),
             shown: vec![
-                Shown { path: work.clone(), access: Access::Read },
-                Shown { path: work.join("open"), access: Access::Write },
+                MountedPath { path: work.clone(), access: Access::Read },
+                MountedPath { path: work.join("open"), access: Access::Write },
             ],
             hidden: vec![work.join(".haft")],
             cwd: work,
@@ -109,7 +111,7 @@ impl Stage {
                 file_size: 8 << 20,
                 ..Bounds::default()
             },
-            ..Confined::default()
+            ..ConfinedProgram::default()
         };
         match row.by {
             By::Sh(condition) => {
@@ -123,7 +125,7 @@ impl Stage {
             By::Probe(attempt) => probe::set_up(&mut confined, &self.filled(attempt)),
             By::Gated(attempt) => {
                 let hosts = vec![format!("127.0.0.1:{}", self.listed)];
-                confined.network = Network::Through(Gate::new(hosts, AddressGuard::public()));
+                confined.network = NetworkAccess::Through(Gate::new(hosts, AddressGuard::public()));
                 probe::set_up(&mut confined, &self.filled(attempt));
             }
         }

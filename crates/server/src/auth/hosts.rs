@@ -11,7 +11,7 @@ const OURS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// The names that a request may be addressed to. A page of somebody else whose name was made to point
 /// at us gives itself away by it.
 #[derive(Clone, Debug)]
-pub(crate) struct Names {
+pub(crate) struct AllowedHosts {
     /// What this machine and the address we listen on are called.
     own: Vec<String>,
     /// What we were told that we are called from outside, where a proxy speaks TLS for us.
@@ -40,30 +40,30 @@ impl Foreign {
 }
 
 /// A name and a port, where one is said.
-struct Place {
+struct HostPort {
     host: String,
     port: Option<u16>,
 }
 
-impl Place {
-    fn read(text: &str) -> Option<Place> {
+impl HostPort {
+    fn read(text: &str) -> Option<HostPort> {
         let authority = text.parse::<Authority>().ok()?;
         let port = match text.strip_prefix(authority.host())? {
             "" => None,
             port => Some(port.strip_prefix(':')?.parse().ok()?),
         };
-        Some(Place { host: authority.host().to_ascii_lowercase(), port })
+        Some(HostPort { host: authority.host().to_ascii_lowercase(), port })
     }
 }
 
-impl Names {
+impl AllowedHosts {
     /// The names of a server that listens at an address, and others that it was given.
-    pub(crate) fn new(address: SocketAddr, given: &[String]) -> Names {
+    pub(crate) fn new(address: SocketAddr, given: &[String]) -> AllowedHosts {
         let own = SocketAddr::new(address.ip(), 0).to_string();
         let own = own.trim_end_matches(":0").to_owned();
         let own = OURS.into_iter().map(str::to_owned).chain([own]).collect();
         let given = given.iter().map(|name| name.to_ascii_lowercase()).collect();
-        Names { own, given, numbers: !address.ip().is_loopback() }
+        AllowedHosts { own, given, numbers: !address.ip().is_loopback() }
     }
 
     /// Whether a request is addressed to us, and from a page of ours if it is from a page.
@@ -82,7 +82,7 @@ impl Names {
         let Some(host) = host.or(target) else {
             return Err(Foreign::elsewhere("say whom you mean: `Host` is missing"));
         };
-        let Some(place) = Place::read(host).filter(|place| self.has(&place.host)) else {
+        let Some(place) = HostPort::read(host).filter(|place| self.has(&place.host)) else {
             let shown: String = host.chars().take(100).collect();
             let words = format!("`{shown}` is not us; `hosts` of [server] in haft.toml names us");
             return Err(Foreign::elsewhere(words));
@@ -98,14 +98,14 @@ impl Names {
 
     /// Whether a page is one of ours: of the scheme, name and port that the request is addressed to, or
     /// of a name that we were given, which a proxy serves over TLS.
-    fn is_own_page(&self, origin: &str, addressed: &Place) -> bool {
+    fn is_own_page(&self, origin: &str, addressed: &HostPort) -> bool {
         let (text, usual) = match (origin.strip_prefix("http://"), origin.strip_prefix("https://"))
         {
             (Some(text), _) => (text, 80),
             (_, Some(text)) => (text, 443),
             (None, None) => return false,
         };
-        let Some(page) = Place::read(text) else { return false };
+        let Some(page) = HostPort::read(text) else { return false };
         let given = self.given.contains(&page.host);
         // We speak no TLS ourselves, so no page of this machine has it.
         let spoken = usual == 80 || given || (self.numbers && !self.own.contains(&page.host));
@@ -126,13 +126,13 @@ impl Names {
 mod tests {
     use super::*;
 
-    fn of(address: &str, given: &[&str]) -> Names {
+    fn of(address: &str, given: &[&str]) -> AllowedHosts {
         let given: Vec<String> = given.iter().map(|name| (*name).to_owned()).collect();
-        Names::new(address.parse().unwrap(), &given)
+        AllowedHosts::new(address.parse().unwrap(), &given)
     }
 
     /// The status of a request that is not let in; 200 for one that is.
-    fn status(names: &Names, target: &str, lines: &[(&str, &str)]) -> u16 {
+    fn status(names: &AllowedHosts, target: &str, lines: &[(&str, &str)]) -> u16 {
         let mut request = axum::http::Request::builder().uri(target);
         for (name, value) in lines {
             request = request.header(*name, *value);

@@ -21,13 +21,13 @@ const FRESH: Duration = Duration::from_secs(10 * 60);
 pub(super) struct Keys {
     issuer: String,
     fetch: Fetch,
-    held: RwLock<Held>,
+    held: RwLock<CachedKeys>,
     /// When keys were looked for last, and what went wrong.
     asked: Mutex<Option<(Instant, Option<String>)>>,
 }
 
 #[derive(Clone, Default)]
-struct Held {
+struct CachedKeys {
     keys: Arc<[Key]>,
     since: Option<Instant>,
 }
@@ -63,7 +63,7 @@ impl Keys {
         Ok(found)
     }
 
-    fn held(&self) -> Held {
+    fn held(&self) -> CachedKeys {
         self.held.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -79,7 +79,7 @@ impl Keys {
         }
         let fetched = self.fetched().await;
         *asked = Some((Instant::now(), fetched.as_ref().err().cloned()));
-        let held = Held { keys: fetched?, since: Some(Instant::now()) };
+        let held = CachedKeys { keys: fetched?, since: Some(Instant::now()) };
         *self.held.write().unwrap_or_else(PoisonError::into_inner) = held;
         Ok(())
     }

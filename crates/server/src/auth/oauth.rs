@@ -11,7 +11,7 @@ use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Refusal;
+use super::AuthRefusal;
 use super::keys::Keys;
 
 /// Gets a document of the authorization server.
@@ -84,30 +84,32 @@ impl Issuer {
     }
 
     /// Whoever shows a token.
-    pub(super) async fn bearer(&self, token: &str, people: &People) -> Result<Actor, Refusal> {
-        let header = decode_header(token).map_err(|_| Refusal::NotGood("this is no token"))?;
+    pub(super) async fn bearer(&self, token: &str, people: &People) -> Result<Actor, AuthRefusal> {
+        let header = decode_header(token).map_err(|_| AuthRefusal::NotGood("this is no token"))?;
         if !ALGORITHMS.contains(&header.alg) {
-            return Err(Refusal::NotGood("tokens are signed with a key of the issuer's own"));
+            return Err(AuthRefusal::NotGood("tokens are signed with a key of the issuer's own"));
         }
         // What has to be understood and is not makes the whole token mean something else (RFC 7515).
         if header.crit.is_some() {
-            return Err(Refusal::NotGood("this token has a `crit` that is not understood"));
+            return Err(AuthRefusal::NotGood("this token has a `crit` that is not understood"));
         }
         if !is_access_token(header.typ.as_deref()) {
-            return Err(Refusal::NotGood("this token is of another `typ` than `at+jwt` or `JWT`"));
+            return Err(AuthRefusal::NotGood(
+                "this token is of another `typ` than `at+jwt` or `JWT`",
+            ));
         }
         let keys = self.keys.find(header.kid.as_deref(), header.alg).await.map_err(|cause| {
             let words = format!("the keys of `{}` cannot be had: {cause}", self.settings.issuer);
-            Refusal::Unknown(Stop::new(Code::DependencyUnavailable, words))
+            AuthRefusal::Unknown(Stop::new(Code::DependencyUnavailable, words))
         })?;
         let validation = self.validation(header.alg);
-        let mut refusal = Refusal::NotGood("no key of the issuer signed this token");
+        let mut refusal = AuthRefusal::NotGood("no key of the issuer signed this token");
         for key in keys {
             match decode::<Claims>(token, &key, &validation) {
                 Ok(data) => return self.actor(data.claims, people),
                 Err(fault) => match fault.kind() {
                     ErrorKind::InvalidSignature => {}
-                    kind => refusal = Refusal::NotGood(why(kind)),
+                    kind => refusal = AuthRefusal::NotGood(why(kind)),
                 },
             }
         }
@@ -124,19 +126,21 @@ impl Issuer {
         validation
     }
 
-    fn actor(&self, claims: Claims, people: &People) -> Result<Actor, Refusal> {
+    fn actor(&self, claims: Claims, people: &People) -> Result<Actor, AuthRefusal> {
         // The library takes a list in which the issuer is one of several.
         if claims.iss.as_str() != Some(&self.settings.issuer) {
-            return Err(Refusal::NotGood("this token is from somebody else"));
+            return Err(AuthRefusal::NotGood("this token is from somebody else"));
         }
         if !is_plain(&claims.sub) {
-            return Err(Refusal::NotGood("the `sub` of this token is no name that can be used"));
+            return Err(AuthRefusal::NotGood(
+                "the `sub` of this token is no name that can be used",
+            ));
         }
         let names = [&claims.scope, &claims.scp, &claims.roles].into_iter().flat_map(words);
         let roles: BTreeSet<Role> =
             names.filter_map(|name| self.settings.roles.get(name)).flatten().copied().collect();
         if roles.is_empty() {
-            return Err(Refusal::Insufficient);
+            return Err(AuthRefusal::Insufficient);
         }
         // Whoever may call as an agent is one, whoever gave it the token: an agent answers nothing.
         let kind = if roles.contains(&Role::Agent) { "agent" } else { "user" };
@@ -145,7 +149,7 @@ impl Issuer {
         match claims.tenant {
             Value::Null => {}
             Value::String(tenant) if is_plain(&tenant) => actor.tenant = tenant.into(),
-            _ => return Err(Refusal::NotGood("the `tenant` of this token is no name")),
+            _ => return Err(AuthRefusal::NotGood("the `tenant` of this token is no name")),
         }
         Ok(actor)
     }

@@ -12,19 +12,19 @@ use futures_core::Stream;
 use haft_model::{Actor, Secret};
 use tokio::sync::oneshot;
 
-use super::{Doorkeeper, Refusal};
+use super::{AuthRefusal, Doorkeeper};
 
 /// How often it is looked whether a token is still in force.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A body that ends when whoever reads it is not let in any more.
-struct Guarded {
+struct AuthorizedBody {
     body: BodyDataStream,
     /// Fires, or is dropped, when it has to end; nobody looks any more once this is gone.
     gone: oneshot::Receiver<()>,
 }
 
-impl Stream for Guarded {
+impl Stream for AuthorizedBody {
     type Item = Result<Bytes, axum::Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -54,7 +54,7 @@ pub(super) fn guarded(
                 match keeper.bearer(token.expose()).await {
                     Ok(now) if now == *actor => {}
                     // Whoever cannot be asked about takes nothing back.
-                    Err(Refusal::Unknown(_)) => {}
+                    Err(AuthRefusal::Unknown(_)) => {}
                     Ok(_) | Err(_) => return,
                 }
             }
@@ -64,5 +64,5 @@ pub(super) fn guarded(
             () = ends.closed() => {}
         }
     });
-    response.map(|body| Body::from_stream(Guarded { body: body.into_data_stream(), gone }))
+    response.map(|body| Body::from_stream(AuthorizedBody { body: body.into_data_stream(), gone }))
 }

@@ -3,29 +3,31 @@
 use haft_catalog::export::Format;
 use serde_json::{Value, json};
 
-use super::{Arguments, Asked, Provider, Said, each, text};
+use super::{FunctionArguments, FunctionCall, ModelReply, Provider, each, text};
 use crate::deferred::Own;
 
 pub(super) const PROVIDER: Provider =
     Provider { format: Format::Anthropic, asked, arguments: "input", messages, declared };
 
-fn asked(reply: &Value) -> Vec<Asked> {
+fn asked(reply: &Value) -> Vec<FunctionCall> {
     let blocks = each(reply.get("content").unwrap_or(reply));
     let calls = blocks.iter().filter(|block| text(block, "type") == "tool_use");
-    let call = |block: &Value| Asked {
+    let call = |block: &Value| FunctionCall {
         id: block.get("id").and_then(Value::as_str).map(str::to_owned),
         name: text(block, "name"),
-        arguments: Arguments::Value(block.get("input").cloned().unwrap_or_else(|| json!({}))),
+        arguments: FunctionArguments::Value(
+            block.get("input").cloned().unwrap_or_else(|| json!({})),
+        ),
         way: "messages",
     };
     calls.map(call).collect()
 }
 
-fn messages(answered: &[(Asked, Said)]) -> Vec<Value> {
+fn messages(answered: &[(FunctionCall, ModelReply)]) -> Vec<Value> {
     if answered.is_empty() {
         return Vec::new();
     }
-    let block = |(asked, said): &(Asked, Said)| {
+    let block = |(asked, said): &(FunctionCall, ModelReply)| {
         let mut block = json!({
             "type": "tool_result",
             "tool_use_id": asked.id,
@@ -54,10 +56,10 @@ mod tests {
         let block =
             json!({ "type": "tool_use", "id": "toolu_1", "name": "f", "input": { "a": 1 } });
         let words = json!({ "type": "text", "text": "let me see" });
-        let call = Asked {
+        let call = FunctionCall {
             id: Some("toolu_1".into()),
             name: "f".into(),
-            arguments: Arguments::Value(json!({ "a": 1 })),
+            arguments: FunctionArguments::Value(json!({ "a": 1 })),
             way: "messages",
         };
         let forms = [

@@ -4,21 +4,24 @@
 
 use std::sync::Arc;
 
-use haft_catalog::Entry;
+use haft_catalog::CatalogEntry;
 use serde_json::{Map, Value};
 
-use super::Arguments;
+use super::FunctionArguments;
 
 /// The arguments, without nulls for inputs that may be left out and are never null. Text in which
 /// nothing has to change stays as it came, byte for byte.
-pub(super) fn fitting(arguments: &Arguments, entry: Option<&Arc<Entry>>) -> Arguments {
+pub(super) fn fitting(
+    arguments: &FunctionArguments,
+    entry: Option<&Arc<CatalogEntry>>,
+) -> FunctionArguments {
     let read = match arguments {
-        Arguments::Text(text) => serde_json::from_str(text).ok(),
-        Arguments::Value(value) => Some(value.clone()),
+        FunctionArguments::Text(text) => serde_json::from_str(text).ok(),
+        FunctionArguments::Value(value) => Some(value.clone()),
     };
     let (Some(mut value), Some(entry)) = (read, entry) else { return arguments.clone() };
     match without_nulls(&mut value, &entry.contract.model_schema()) {
-        true => Arguments::Value(value),
+        true => FunctionArguments::Value(value),
         false => arguments.clone(),
     }
 }

@@ -3,36 +3,36 @@
 use haft_catalog::export::Format;
 use serde_json::{Value, json};
 
-use super::{Arguments, Asked, Provider, Said, each, text};
+use super::{FunctionArguments, FunctionCall, ModelReply, Provider, each, text};
 use crate::deferred::Own;
 
 pub(super) const PROVIDER: Provider =
     Provider { format: Format::Gemini, asked, arguments: "args", messages, declared };
 
-fn asked(reply: &Value) -> Vec<Asked> {
+fn asked(reply: &Value) -> Vec<FunctionCall> {
     let inside = ["/candidates/0/content/parts", "/content/parts", "/parts"];
     let list = inside.iter().find_map(|place| reply.pointer(place)).unwrap_or(reply);
     each(list).iter().filter_map(call).collect()
 }
 
-fn call(part: &Value) -> Option<Asked> {
+fn call(part: &Value) -> Option<FunctionCall> {
     // The clients for Python write it another way.
     let bare = || (part.get("name").is_some() && part.get("args").is_some()).then_some(part);
     let call = part.get("functionCall").or_else(|| part.get("function_call")).or_else(bare)?;
     let arguments = call.get("args").filter(|args| !args.is_null()).cloned();
-    Some(Asked {
+    Some(FunctionCall {
         id: call.get("id").and_then(Value::as_str).map(str::to_owned),
         name: text(call, "name"),
-        arguments: Arguments::Value(arguments.unwrap_or_else(|| json!({}))),
+        arguments: FunctionArguments::Value(arguments.unwrap_or_else(|| json!({}))),
         way: "parts",
     })
 }
 
-fn messages(answered: &[(Asked, Said)]) -> Vec<Value> {
+fn messages(answered: &[(FunctionCall, ModelReply)]) -> Vec<Value> {
     if answered.is_empty() {
         return Vec::new();
     }
-    let part = |(asked, said): &(Asked, Said)| {
+    let part = |(asked, said): &(FunctionCall, ModelReply)| {
         let response = match &said.value {
             Some(value) if !said.is_error => json!({ "output": value }),
             _ if said.is_error => json!({ "error": said.words }),
@@ -61,10 +61,10 @@ mod tests {
     fn calls_are_found_in_every_form_of_a_reply() {
         let bare = json!({ "id": "1", "name": "f", "args": { "a": 1 } });
         let part = json!({ "functionCall": bare });
-        let call = Asked {
+        let call = FunctionCall {
             id: Some("1".into()),
             name: "f".into(),
-            arguments: Arguments::Value(json!({ "a": 1 })),
+            arguments: FunctionArguments::Value(json!({ "a": 1 })),
             way: "parts",
         };
         let forms = [

@@ -3,7 +3,7 @@
 use haft_catalog::export::Format;
 use serde_json::{Value, json};
 
-use super::{Arguments, Asked, Provider, Said, each, text};
+use super::{FunctionArguments, FunctionCall, ModelReply, Provider, each, text};
 use crate::deferred::Own;
 
 pub(super) const PROVIDER: Provider =
@@ -12,13 +12,13 @@ pub(super) const PROVIDER: Provider =
 const CHAT: &str = "chat";
 const RESPONSES: &str = "responses";
 
-fn asked(reply: &Value) -> Vec<Asked> {
+fn asked(reply: &Value) -> Vec<FunctionCall> {
     let inside = ["/choices/0/message/tool_calls", "/tool_calls", "/output"];
     let list = inside.iter().find_map(|place| reply.pointer(place)).unwrap_or(reply);
     each(list).iter().filter_map(call).collect()
 }
 
-fn call(item: &Value) -> Option<Asked> {
+fn call(item: &Value) -> Option<FunctionCall> {
     let (way, id, function) = match item.get("function") {
         Some(function) => (CHAT, "id", function),
         None if text(item, "type") == "function_call" => (RESPONSES, "call_id", item),
@@ -27,16 +27,16 @@ fn call(item: &Value) -> Option<Asked> {
     let id = item.get(id).and_then(Value::as_str).map(str::to_owned);
     let arguments = match function.get("arguments") {
         // No arguments at all are sent as no text.
-        None => Arguments::Value(json!({})),
-        Some(Value::String(text)) if text.is_empty() => Arguments::Value(json!({})),
-        Some(Value::String(text)) => Arguments::Text(text.clone()),
-        Some(value) => Arguments::Value(value.clone()),
+        None => FunctionArguments::Value(json!({})),
+        Some(Value::String(text)) if text.is_empty() => FunctionArguments::Value(json!({})),
+        Some(Value::String(text)) => FunctionArguments::Text(text.clone()),
+        Some(value) => FunctionArguments::Value(value.clone()),
     };
-    Some(Asked { id, name: text(function, "name"), arguments, way })
+    Some(FunctionCall { id, name: text(function, "name"), arguments, way })
 }
 
-fn messages(answered: &[(Asked, Said)]) -> Vec<Value> {
-    let message = |(asked, said): &(Asked, Said)| match asked.way {
+fn messages(answered: &[(FunctionCall, ModelReply)]) -> Vec<Value> {
+    let message = |(asked, said): &(FunctionCall, ModelReply)| match asked.way {
         RESPONSES => json!({
             "type": "function_call_output", "call_id": asked.id, "output": said.words,
         }),
@@ -62,10 +62,10 @@ mod tests {
         let chat = json!({
             "id": "call_1", "type": "function", "function": { "name": "f", "arguments": "{\"a\":1}" },
         });
-        let call = Asked {
+        let call = FunctionCall {
             id: Some("call_1".into()),
             name: "f".into(),
-            arguments: Arguments::Text("{\"a\":1}".into()),
+            arguments: FunctionArguments::Text("{\"a\":1}".into()),
             way: CHAT,
         };
         let forms = [
@@ -81,7 +81,7 @@ mod tests {
             "type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f",
             "arguments": "{\"a\":1}",
         });
-        let call = Asked { way: RESPONSES, ..call };
+        let call = FunctionCall { way: RESPONSES, ..call };
         let forms = [
             json!({ "output": [{ "type": "reasoning" }, item] }),
             json!([{ "type": "message" }, item]),

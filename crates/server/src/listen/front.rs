@@ -13,7 +13,7 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use tokio::time::timeout;
 
-use super::timely::too_late;
+use super::body_timeout::too_late;
 use crate::auth::Doorkeeper;
 use crate::mcp::{LARGEST_REQUEST, Straight, unreadable};
 

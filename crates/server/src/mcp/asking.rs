@@ -109,14 +109,14 @@ pub(super) fn progressed(token: ProgressToken, reported: &Reported) -> ProgressN
 }
 
 /// A question of ours, as a form that a client shows.
-pub(super) struct Form<'a>(&'a Question);
+pub(super) struct ApprovalForm<'a>(&'a Question);
 
 /// The name of the one inquiry of a form.
 const ANSWER: &str = "approval";
 
-impl<'a> Form<'a> {
-    pub(super) fn of(question: &'a Question) -> Form<'a> {
-        Form(question)
+impl<'a> ApprovalForm<'a> {
+    pub(super) fn of(question: &'a Question) -> ApprovalForm<'a> {
+        ApprovalForm(question)
     }
 
     pub(super) fn inquiry(&self) -> BTreeMap<String, Inquiry> {

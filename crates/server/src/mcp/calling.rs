@@ -5,22 +5,22 @@ use std::sync::Arc;
 use haft_catalog::Viewer;
 use haft_driver::Abilities;
 use haft_model::{Actor, Call, Envelope, JsonFlaw};
-use haft_runtime::{Background, Manner};
+use haft_runtime::{Background, CallOptions};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use serde_json::{Value, json};
 
 use super::conversation::Conversation;
 use super::deferred::{found, refused};
-use super::heading::Heading;
 use super::listing::Listing;
-use super::suspended::Bound;
+use super::request_meta::Heading;
+use super::suspended::SuspensionKey;
 use super::{answer, flaws, inquiries};
 use crate::Desk;
-use crate::deferred::{self, Meant, Own};
+use crate::deferred::{self, DeferredCall, Own};
 
 /// Whoever calls a tool, and how.
-pub(super) struct Client<'r> {
+pub(super) struct CallingClient<'r> {
     pub(super) heading: Heading<'r>,
     pub(super) actor: Arc<Actor>,
     pub(super) abilities: Abilities,
@@ -31,14 +31,14 @@ pub(super) struct Client<'r> {
 }
 
 /// What came of the request at once.
-pub(super) enum Begun {
+pub(super) enum CallStart {
     /// It was about our own tools, which are not called.
     Answered(Box<CallToolResponse>),
-    Called(Called),
+    Called(RunningCall),
 }
 
 /// A call that is under way.
-pub(super) struct Called {
+pub(super) struct RunningCall {
     pub(super) conversation: Conversation,
     pub(super) closing: Closing,
 }
@@ -46,7 +46,7 @@ pub(super) struct Called {
 /// What it takes to end it.
 pub(super) struct Closing {
     /// What the client may come back with, where it can be asked anything.
-    pub(super) bound: Option<Bound>,
+    pub(super) bound: Option<SuspensionKey>,
     promises: bool,
     actor: Arc<Actor>,
     background: Background,
@@ -85,39 +85,39 @@ impl Desk {
     pub(super) async fn begin_call(
         &self,
         mut request: CallToolRequestParams,
-        client: Client<'_>,
+        client: CallingClient<'_>,
         listing: &Listing,
-    ) -> Result<Begun, ErrorData> {
-        let Client { heading, actor, abilities, background, mut flaw } = client;
+    ) -> Result<CallStart, ErrorData> {
+        let CallingClient { heading, actor, abilities, background, mut flaw } = client;
         let session = heading.session();
         let is_asked = !abilities.kinds.is_empty() || request.request_state.is_some();
         let bound = is_asked.then(|| {
             let about = json!([request.name, request.arguments]);
-            Bound::new(&actor, "tools/call", about)
+            SuspensionKey::new(&actor, "tools/call", about)
         });
         let mut tier = None;
         match listing.own(&request.name) {
             None => {}
             Some(own @ Own::Call(most)) => {
-                match deferred::read::<Meant>(own, request.arguments.unwrap_or_default()) {
+                match deferred::read::<DeferredCall>(own, request.arguments.unwrap_or_default()) {
                     Ok(meant) => {
                         request.name = meant.name.into();
                         request.arguments = Some(meant.arguments);
                         flaw = flaw.map(|flaw| flaw.seen_from("/arguments"));
                         tier = Some(most);
                     }
-                    Err(wrong) => return Ok(Begun::Answered(Box::new(refused(&wrong).into()))),
+                    Err(wrong) => return Ok(CallStart::Answered(Box::new(refused(&wrong).into()))),
                 }
             }
             Some(_) if let Some(flaw) = &flaw => {
                 let refusal = refused(&flaw.stop().into());
-                return Ok(Begun::Answered(Box::new(refusal.into())));
+                return Ok(CallStart::Answered(Box::new(refusal.into())));
             }
             Some(own) => {
                 let arguments = request.arguments.unwrap_or_default();
                 let viewer = Viewer { actor: &actor, within: session.as_slice() };
                 let found = Box::pin(found(self, own, arguments, &viewer)).await;
-                return Ok(Begun::Answered(Box::new(found.into())));
+                return Ok(CallStart::Answered(Box::new(found.into())));
             }
         }
         let conversation = match (&request.request_state, &bound) {
@@ -132,12 +132,13 @@ impl Desk {
                 let input = Value::Object(request.arguments.unwrap_or_default());
                 let call = heading.call(&actor, listing.tool(&request.name), input);
                 let call = Call { flaw, ..call };
-                let manner = Manner { background, surface: session, tier, ..Manner::default() };
+                let manner =
+                    CallOptions { background, surface: session, tier, ..CallOptions::default() };
                 Conversation::begin(self, call, abilities, manner)
             }
         };
         let promises = listing.promises(&request.name);
         let closing = Closing { bound, promises, actor, background };
-        Ok(Begun::Called(Called { conversation, closing }))
+        Ok(CallStart::Called(RunningCall { conversation, closing }))
     }
 }

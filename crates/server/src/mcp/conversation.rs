@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Remark};
 use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop};
-use haft_runtime::{Leave, Manner, Patience, Prompt, Receipt, Reply, Runtime};
+use haft_runtime::{CallOptions, Leave, Patience, Prompt, Receipt, Reply, Runtime};
 use rmcp::model::{InputRequests, InputRequiredResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -19,9 +19,9 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use super::asking::{self, Form};
-use super::handler::Wire;
-use super::suspended::Bound;
+use super::asking::{self, ApprovalForm};
+use super::handler::McpHandler;
+use super::suspended::SuspensionKey;
 use crate::Desk;
 
 /// How many pieces of news wait to be sent; a client that is slower loses progress and nothing else.
@@ -30,7 +30,7 @@ const MOST_NEWS: usize = 64;
 pub(super) type Answers = Result<BTreeMap<String, Value>, Stop>;
 
 /// What happens to a call.
-pub(super) enum News {
+pub(super) enum CallEvent {
     Asked {
         asked: BTreeMap<String, Inquiry>,
         reply: oneshot::Sender<Answers>,
@@ -50,7 +50,7 @@ pub(super) enum News {
 pub(crate) struct Conversation {
     /// The call itself, carried on by whoever hears of it.
     running: Running,
-    news: mpsc::Receiver<News>,
+    news: mpsc::Receiver<CallEvent>,
     /// What was asked last, and whoever waits for the answers.
     waiting: Option<(InputRequests, oneshot::Sender<Answers>)>,
     /// Calls the call off when nobody is interested any more.
@@ -59,7 +59,7 @@ pub(crate) struct Conversation {
 }
 
 /// What was heard of a call.
-pub(super) enum Heard {
+pub(super) enum ConversationEnd {
     /// It ended.
     Done(Box<Envelope>),
     /// It goes on without its client.
@@ -110,12 +110,12 @@ impl Conversation {
         desk: &Desk,
         call: Call,
         abilities: Abilities,
-        manner: Manner<'static>,
+        manner: CallOptions<'static>,
     ) -> Conversation {
         let (sender, news) = mpsc::channel(MOST_NEWS);
         let cancel = Cancel::new();
         let actor = call.actor.clone();
-        let line = Arc::new(Line { abilities, actor, sender, furthest: Mutex::new(0) });
+        let line = Arc::new(ClientChannel { abilities, actor, sender, furthest: Mutex::new(0) });
         let runtime = desk.runtime.clone();
         let wish = cancel.clone();
         let running = Box::pin(async move {
@@ -124,10 +124,10 @@ impl Conversation {
             let gone = left.clone();
             let leave: Leave = Arc::new(move |envelope| {
                 // A client that is too slow to hear it waits for the end instead.
-                let heard = told.try_send(News::Left(Box::new(envelope))).is_ok();
+                let heard = told.try_send(CallEvent::Left(Box::new(envelope))).is_ok();
                 gone.store(heard, Ordering::Relaxed);
             });
-            let manner = Manner {
+            let manner = CallOptions {
                 leave: Some(leave),
                 patience: if at_hand { Patience::Wait } else { Patience::Leave },
                 prompt: at_hand.then_some(&*line as &dyn Prompt),
@@ -139,7 +139,7 @@ impl Conversation {
             let envelope = runtime.call(call, manner).await;
             let left = left.load(Ordering::Relaxed);
             // A result without a taker keeps its lease, for the client that calls again.
-            let _ = line.sender.send(News::Done { envelope: Box::new(envelope), left }).await;
+            let _ = line.sender.send(CallEvent::Done { envelope: Box::new(envelope), left }).await;
         });
         let interest = Interest(Some(cancel));
         let runtime = desk.runtime.clone();
@@ -147,7 +147,7 @@ impl Conversation {
     }
 
     /// What happens next to the call.
-    pub(super) async fn next(&mut self) -> Option<News> {
+    pub(super) async fn next(&mut self) -> Option<CallEvent> {
         let news = poll_fn(|context| {
             if let Some(call) = &mut self.running.0
                 && call.as_mut().poll(context).is_ready()
@@ -158,7 +158,7 @@ impl Conversation {
         })
         .await;
         match &news {
-            Some(News::Done { envelope, left }) => {
+            Some(CallEvent::Done { envelope, left }) => {
                 self.interest.satisfied();
                 // INVARIANT: noted before a byte of the result is sent, so that the client's next
                 // equal call is another intent. A client that left has not taken it.
@@ -166,12 +166,14 @@ impl Conversation {
                     self.runtime.hand_over(&envelope.invocation_id);
                 }
             }
-            Some(News::Left(_)) => {
+            Some(CallEvent::Left(_)) => {
                 self.interest.satisfied();
                 self.running.alone();
             }
             // What is said takes as long as its hearer does, and the call does not wait for that.
-            Some(News::Asked { .. } | News::Progress(_) | News::Remark(_)) => self.running.alone(),
+            Some(CallEvent::Asked { .. } | CallEvent::Progress(_) | CallEvent::Remark(_)) => {
+                self.running.alone()
+            }
             None => {}
         }
         news
@@ -199,18 +201,20 @@ impl Conversation {
     }
 }
 
-impl Wire {
+impl McpHandler {
     /// Hears a call out until it ends, or until its client has to come back with answers.
     pub(super) async fn converse(
         &self,
         mut conversation: Conversation,
-        bound: Option<&Bound>,
+        bound: Option<&SuspensionKey>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Heard, ErrorData> {
+    ) -> Result<ConversationEnd, ErrorData> {
         let modern = super::is_modern(context);
         loop {
             if let Some(bound) = bound.filter(|_| conversation.unanswered().is_some()) {
-                return Ok(Heard::Asks(Box::new(self.desk.suspended.keep(conversation, bound))));
+                return Ok(ConversationEnd::Asks(Box::new(
+                    self.desk.suspended.keep(conversation, bound),
+                )));
             }
             let news = tokio::select! {
                 news = conversation.next() => news,
@@ -222,35 +226,37 @@ impl Wire {
             // What is rarely said takes no room in the futures of all calls.
             match news {
                 None => return Err(ErrorData::internal_error("the call was lost", None)),
-                Some(News::Progress(reported)) => {
+                Some(CallEvent::Progress(reported)) => {
                     Box::pin(asking::progress(context, &reported)).await;
                 }
-                Some(News::Remark(remark)) => Box::pin(self.remark(context, remark)).await,
-                Some(News::Asked { asked, reply }) if modern && bound.is_some() => {
+                Some(CallEvent::Remark(remark)) => Box::pin(self.remark(context, remark)).await,
+                Some(CallEvent::Asked { asked, reply }) if modern && bound.is_some() => {
                     conversation.wait_for(asking::requests(asked), reply);
                 }
-                Some(News::Asked { asked, reply }) => {
+                Some(CallEvent::Asked { asked, reply }) => {
                     let _ = reply.send(Box::pin(asking::ask(context, asked)).await);
                 }
-                Some(News::Left(envelope)) => {
-                    return Ok(Heard::Left(Box::new((*envelope, conversation))));
+                Some(CallEvent::Left(envelope)) => {
+                    return Ok(ConversationEnd::Left(Box::new((*envelope, conversation))));
                 }
-                Some(News::Done { envelope, .. }) => return Ok(Heard::Done(envelope)),
+                Some(CallEvent::Done { envelope, .. }) => {
+                    return Ok(ConversationEnd::Done(envelope));
+                }
             }
         }
     }
 }
 
 /// The client, as drivers and questions see it.
-struct Line {
+struct ClientChannel {
     abilities: Abilities,
     actor: Arc<Actor>,
-    sender: mpsc::Sender<News>,
+    sender: mpsc::Sender<CallEvent>,
     /// The last report of progress that was sent.
     furthest: Mutex<u64>,
 }
 
-impl Line {
+impl ClientChannel {
     /// Whether a person sits at the client who may answer for themselves. Behind the identity of an
     /// agent nobody knows who presses the button.
     fn can_ask_a_person(&self) -> bool {
@@ -260,12 +266,12 @@ impl Line {
     async fn inquire(&self, asked: BTreeMap<String, Inquiry>) -> Answers {
         let gone = || Stop::new(Code::ApprovalRequired, "the caller is gone");
         let (reply, answered) = oneshot::channel();
-        self.sender.send(News::Asked { asked, reply }).await.map_err(|_| gone())?;
+        self.sender.send(CallEvent::Asked { asked, reply }).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
 }
 
-impl Caller for Line {
+impl Caller for ClientChannel {
     fn abilities(&self) -> &Abilities {
         &self.abilities
     }
@@ -278,19 +284,19 @@ impl Caller for Line {
         let mut furthest = self.furthest.lock().unwrap_or_else(PoisonError::into_inner);
         if reported.sequence > *furthest {
             *furthest = reported.sequence;
-            let _ = self.sender.try_send(News::Progress(Box::new(reported.clone())));
+            let _ = self.sender.try_send(CallEvent::Progress(Box::new(reported.clone())));
         }
     }
 
     fn remark(&self, remark: Remark) {
-        let _ = self.sender.try_send(News::Remark(remark));
+        let _ = self.sender.try_send(CallEvent::Remark(remark));
     }
 }
 
-impl Prompt for Line {
+impl Prompt for ClientChannel {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<Reply>> {
         Box::pin(async move {
-            let form = Form::of(question);
+            let form = ApprovalForm::of(question);
             let answers = self.inquire(form.inquiry()).await.ok()?;
             form.reply(answers, Actor::clone(&self.actor))
         })

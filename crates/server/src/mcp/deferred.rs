@@ -8,7 +8,7 @@ use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::Desk;
-use crate::deferred::{Own, Refused};
+use crate::deferred::{DeferredRefusal, Own};
 
 /// All tools of our own.
 pub(super) fn tools() -> &'static [Tool] {
@@ -36,9 +36,9 @@ pub(super) async fn found(
 }
 
 /// A refusal that no call stands behind.
-pub(super) fn refused(why: &Refused) -> CallToolResult {
+pub(super) fn refused(why: &DeferredRefusal) -> CallToolResult {
     let mut result = CallToolResult::error(vec![ContentBlock::text(why.words())]);
-    if let Refused::Stopped(stop) = why {
+    if let DeferredRefusal::Stopped(stop) = why {
         let mut meta = MetaObject::new();
         meta.insert("dev.haft/error".to_owned(), stop.told());
         result.meta = Some(meta);

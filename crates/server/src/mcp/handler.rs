@@ -22,14 +22,14 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::calling::{Begun, Called, Client};
-use super::conversation::Heard;
+use super::calling::{CallStart, CallingClient, RunningCall};
+use super::change_feed::WatchedResources;
+use super::conversation::ConversationEnd;
 use super::flaws::Flaws;
-use super::heading::{Heading, session_id, transport_session};
-use super::listing::{FRESH_MS, Seen};
-use super::news::Watched;
+use super::listing::{FRESH_MS, LastSeenList};
 use super::remarks::Level;
-use super::upstream::{Brought, Told, unique};
+use super::request_meta::{Heading, session_id, transport_session};
+use super::upstream::{UpstreamInputs, UpstreamReply, unique};
 use super::{asking, flaws, resources, tasks};
 use crate::Desk;
 
@@ -39,24 +39,24 @@ const SPOKEN: &[ProtocolVersion] =
 
 /// What answers the requests of one client.
 #[derive(Clone)]
-pub(crate) struct Wire {
+pub(crate) struct McpHandler {
     pub(super) desk: Arc<Desk>,
     /// Who is at the other end, where the requests do not say.
     actor: Option<Arc<Actor>>,
     pub(super) level: Level,
-    pub(super) watched: Watched,
+    pub(super) watched: WatchedResources,
     /// What is wrong with requests that came line by line.
     flaws: Flaws,
 }
 
-impl Wire {
-    pub(super) fn new(desk: Arc<Desk>) -> Wire {
-        let (level, watched) = (Level::default(), Watched::default());
-        Wire { desk, actor: None, level, watched, flaws: Flaws::default() }
+impl McpHandler {
+    pub(super) fn new(desk: Arc<Desk>) -> McpHandler {
+        let (level, watched) = (Level::default(), WatchedResources::default());
+        McpHandler { desk, actor: None, level, watched, flaws: Flaws::default() }
     }
 
-    pub(super) fn of(desk: Arc<Desk>, actor: Arc<Actor>, flaws: Flaws) -> Wire {
-        Wire { actor: Some(actor), flaws, ..Wire::new(desk) }
+    pub(super) fn of(desk: Arc<Desk>, actor: Arc<Actor>, flaws: Flaws) -> McpHandler {
+        McpHandler { actor: Some(actor), flaws, ..McpHandler::new(desk) }
     }
 
     /// Hands a wish to hear of a resource to whoever has it.
@@ -66,7 +66,8 @@ impl Wire {
         uri: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let told = self.first::<Value>(method, json!({ "uri": uri }), Brought::default(), context);
+        let told =
+            self.first::<Value>(method, json!({ "uri": uri }), UpstreamInputs::default(), context);
         told.await.map(|_| ())
     }
 
@@ -77,8 +78,8 @@ impl Wire {
     }
 
     /// Whoever sent a request, and how they can be reached.
-    fn client<'r>(&self, context: &'r RequestContext<RoleServer>) -> Client<'r> {
-        Client {
+    fn client<'r>(&self, context: &'r RequestContext<RoleServer>) -> CallingClient<'r> {
+        CallingClient {
             heading: Heading::of(context),
             actor: self.who(context),
             abilities: asking::abilities(
@@ -104,7 +105,7 @@ impl Wire {
     }
 }
 
-impl ServerHandler for Wire {
+impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -166,12 +167,12 @@ impl ServerHandler for Wire {
         let viewer = Viewer { actor: &client.actor, within: session.as_slice() };
         let listing = self.desk.listing_with(&viewer, &request.name);
         match self.desk.begin_call(request, client, &listing).await? {
-            Begun::Answered(answer) => Ok(*answer),
-            Begun::Called(Called { conversation, closing }) => {
+            CallStart::Answered(answer) => Ok(*answer),
+            CallStart::Called(RunningCall { conversation, closing }) => {
                 match self.converse(conversation, closing.bound.as_ref(), &context).await? {
-                    Heard::Asks(asks) => Ok(CallToolResponse::InputRequired(*asks)),
-                    Heard::Done(envelope) => closing.answer(&self.desk, &envelope).await,
-                    Heard::Left(left) => {
+                    ConversationEnd::Asks(asks) => Ok(CallToolResponse::InputRequired(*asks)),
+                    ConversationEnd::Done(envelope) => closing.answer(&self.desk, &envelope).await,
+                    ConversationEnd::Left(left) => {
                         let (envelope, conversation) = *left;
                         closing.left(&self.desk, &envelope, conversation).await
                     }
@@ -188,11 +189,12 @@ impl ServerHandler for Wire {
         let params = json!({
             "ref": request.r#ref, "argument": request.argument, "context": request.context,
         });
-        let told =
-            self.first("completion/complete", lean(params), Brought::default(), &context).await?;
+        let told = self
+            .first("completion/complete", lean(params), UpstreamInputs::default(), &context)
+            .await?;
         Ok(match told {
-            Some(Told::Complete(result)) => result,
-            Some(Told::Asks(_)) | None => CompleteResult::default(),
+            Some(UpstreamReply::Complete(result)) => result,
+            Some(UpstreamReply::Asks(_)) | None => CompleteResult::default(),
         })
     }
 
@@ -233,11 +235,13 @@ impl ServerHandler for Wire {
             ErrorData::resource_not_found(words, Some(json!({ "uri": request.uri })))
         };
         let params = json!({ "uri": request.uri });
-        let brought =
-            Brought { answers: request.input_responses, state: request.request_state.clone() };
+        let brought = UpstreamInputs {
+            answers: request.input_responses,
+            state: request.request_state.clone(),
+        };
         match self.first("resources/read", params, brought, &context).await? {
-            Some(Told::Complete(result)) => Ok(ReadResourceResponse::Complete(result)),
-            Some(Told::Asks(asks)) => Ok(asks.into()),
+            Some(UpstreamReply::Complete(result)) => Ok(ReadResourceResponse::Complete(result)),
+            Some(UpstreamReply::Asks(asks)) => Ok(asks.into()),
             None => Err(missing()),
         }
     }
@@ -259,10 +263,11 @@ impl ServerHandler for Wire {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let params = lean(json!({ "name": request.name, "arguments": request.arguments }));
-        let brought = Brought { answers: request.input_responses, state: request.request_state };
+        let brought =
+            UpstreamInputs { answers: request.input_responses, state: request.request_state };
         match self.first("prompts/get", params, brought, &context).await? {
-            Some(Told::Complete(result)) => Ok(GetPromptResponse::Complete(result)),
-            Some(Told::Asks(asks)) => Ok(asks.into()),
+            Some(UpstreamReply::Complete(result)) => Ok(GetPromptResponse::Complete(result)),
+            Some(UpstreamReply::Asks(asks)) => Ok(asks.into()),
             None => {
                 let words = format!("there is no prompt `{}`", request.name);
                 Err(ErrorData::invalid_params(words, None))
@@ -331,7 +336,7 @@ impl ServerHandler for Wire {
         let headers = parts.map(|parts| &parts.headers);
         let shown = parts.and_then(|parts| parts.extensions.get::<Arc<Actor>>());
         let within = headers.and_then(transport_session);
-        let seen = Seen::new(&self.desk, self.actor(shown), within);
+        let seen = LastSeenList::new(&self.desk, self.actor(shown), within);
         self.tell_news(headers.and_then(session_id), seen, context.peer);
     }
 
@@ -345,7 +350,7 @@ impl ServerHandler for Wire {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let request = context.request_context();
         let within = Heading::of(request).session();
-        let mut news = self.news(Seen::new(&self.desk, self.who(request), within));
+        let mut news = self.news(LastSeenList::new(&self.desk, self.who(request), within));
         loop {
             let changed = tokio::select! {
                 () = context.cancelled() => return Ok(()),

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::asking;
-use super::conversation::{Answers, Conversation, News};
+use super::conversation::{Answers, CallEvent, Conversation};
 use crate::Desk;
 
 /// What tasks want to know from their clients.
@@ -39,12 +39,12 @@ pub(super) fn follow(desk: &Arc<Desk>, id: InvocationId, mut conversation: Conve
     tokio::spawn(async move {
         while let Some(news) = conversation.next().await {
             match news {
-                News::Asked { asked, reply } => {
+                CallEvent::Asked { asked, reply } => {
                     desk.inquiries.ask(&id, asking::requests(asked), reply);
                 }
                 // It is on record how far the call is, and what came of it.
-                News::Progress(_) | News::Remark(_) | News::Left(_) => {}
-                News::Done { .. } => break,
+                CallEvent::Progress(_) | CallEvent::Remark(_) | CallEvent::Left(_) => {}
+                CallEvent::Done { .. } => break,
             }
         }
         desk.inquiries.open().remove(&id);

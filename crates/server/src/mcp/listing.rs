@@ -40,10 +40,10 @@ pub(crate) struct Listing {
 
 /// The listings that were made, for as long as nothing changes.
 #[derive(Default)]
-pub(crate) struct Listings(Mutex<Made>);
+pub(crate) struct Listings(Mutex<CachedList>);
 
 #[derive(Default)]
-struct Made {
+struct CachedList {
     /// What they were made of.
     snapshot: Weak<Snapshot>,
     listings: HashMap<Digest, Arc<Listing>>,
@@ -68,7 +68,7 @@ impl Desk {
         let same = std::ptr::eq(made.snapshot.as_ptr(), Arc::as_ptr(&vista.snapshot));
         if !same || made.listings.len() >= MOST_LISTINGS {
             let snapshot = Arc::downgrade(&vista.snapshot);
-            *made = Made { snapshot, listings: HashMap::new() };
+            *made = CachedList { snapshot, listings: HashMap::new() };
         }
         let listing = made.listings.entry(vista.revision.digest.clone());
         listing.or_insert_with(|| Arc::new(Listing::of(vista))).clone()
@@ -172,7 +172,7 @@ fn has_headers(schema: &JsonObject) -> bool {
 }
 
 /// What somebody saw last, for whoever has to tell them that it is something else now.
-pub(super) struct Seen {
+pub(super) struct LastSeenList {
     desk: Arc<Desk>,
     actor: Arc<Actor>,
     within: Option<String>,
@@ -180,10 +180,10 @@ pub(super) struct Seen {
     revision: u64,
 }
 
-impl Seen {
-    pub(super) fn new(desk: &Arc<Desk>, actor: Arc<Actor>, within: Option<String>) -> Seen {
+impl LastSeenList {
+    pub(super) fn new(desk: &Arc<Desk>, actor: Arc<Actor>, within: Option<String>) -> LastSeenList {
         let (desk, snapshot) = (desk.clone(), Weak::new());
-        let mut seen = Seen { desk, actor, within, snapshot, revision: 0 };
+        let mut seen = LastSeenList { desk, actor, within, snapshot, revision: 0 };
         seen.changed();
         seen
     }

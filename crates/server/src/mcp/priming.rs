@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 /// As much of a request as says which version its sender wants to speak.
 #[derive(Deserialize)]
-struct Opening {
+struct InitializeHead {
     params: Proposal,
 }
 
@@ -27,7 +27,7 @@ struct Proposal {
 /// but the first, which proposes one.
 pub(super) fn is_known_to(head: &Parts, body: &[u8]) -> bool {
     let said = head.headers.get("mcp-protocol-version").and_then(|said| said.to_str().ok());
-    let proposed = || serde_json::from_slice::<Opening>(body).ok();
+    let proposed = || serde_json::from_slice::<InitializeHead>(body).ok();
     let version = said.map(str::to_owned);
     let version = version.or_else(|| proposed().map(|opening| opening.params.protocol_version));
     version.is_some_and(|version| *version >= *ProtocolVersion::V_2025_11_25.as_str())
@@ -35,13 +35,13 @@ pub(super) fn is_known_to(head: &Parts, body: &[u8]) -> bool {
 
 /// An answer without it.
 pub(super) fn left_out(answer: Response) -> Response {
-    answer.map(|body| Body::from_stream(Unprimed(body.into_data_stream())))
+    answer.map(|body| Body::from_stream(EventStream(body.into_data_stream())))
 }
 
 /// A stream of which each piece is one event, as the library writes them.
-struct Unprimed(BodyDataStream);
+struct EventStream(BodyDataStream);
 
-impl Stream for Unprimed {
+impl Stream for EventStream {
     type Item = Result<Bytes, axum::Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

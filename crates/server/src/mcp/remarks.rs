@@ -11,7 +11,7 @@ use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::service::RequestContext;
 use serde_json::Value;
 
-use super::handler::Wire;
+use super::handler::McpHandler;
 
 /// From which level on a session wants to hear remarks.
 #[derive(Clone, Default)]
@@ -33,7 +33,7 @@ impl Level {
     }
 }
 
-impl Wire {
+impl McpHandler {
     /// From which level on whoever sent a request wants to hear remarks.
     pub(super) fn wants_remarks(&self, context: &RequestContext<RoleServer>) -> Option<String> {
         let level = match (context.meta.log_level(), self.level.get()) {

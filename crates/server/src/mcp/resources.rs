@@ -6,12 +6,12 @@ use haft_model::{Actor, Digest, InvocationId};
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResponse, ReadResourceResult, ResourceContents};
 
-use super::handler::Wire;
+use super::handler::McpHandler;
 
 /// What the addresses of our own resources begin with.
 pub(super) const OURS: &str = "haft://";
 
-impl Wire {
+impl McpHandler {
     /// Bytes of a call that the actor may see.
     pub(super) async fn read(
         &self,

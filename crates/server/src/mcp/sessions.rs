@@ -74,8 +74,8 @@ impl Sessions {
     }
 
     /// Keeps the session of a stream for as long as a client waits at the other end.
-    fn held<S>(&self, id: &SessionId, stream: S) -> Held<S> {
-        Held { stream: Box::pin(stream), _presence: Presence::new(&self.lives, id) }
+    fn held<S>(&self, id: &SessionId, stream: S) -> HeldStream<S> {
+        HeldStream { stream: Box::pin(stream), _presence: Presence::new(&self.lives, id) }
     }
 
     /// Enters a session of an actor with a request that the library does not hear of. There is no way in
@@ -218,12 +218,12 @@ impl SessionManager for Sessions {
 }
 
 /// A stream at whose end a client waits.
-struct Held<S> {
+struct HeldStream<S> {
     stream: Pin<Box<S>>,
     _presence: Presence,
 }
 
-impl<S: Stream> Stream for Held<S> {
+impl<S: Stream> Stream for HeldStream<S> {
     type Item = S::Item;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {

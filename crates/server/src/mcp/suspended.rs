@@ -20,22 +20,26 @@ use super::conversation::Conversation;
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// Calls whose clients went to ask somebody.
-pub(crate) struct Suspended {
+pub(crate) struct SuspendedCalls {
     seal: RequestStateCodec,
     held: Mutex<HashMap<String, (Instant, Conversation)>>,
     count: AtomicU64,
 }
 
-impl Suspended {
+impl SuspendedCalls {
     /// None yet. What is sealed here is good for as long as this process lives, as the calls are.
-    pub(crate) fn new() -> io::Result<Suspended> {
+    pub(crate) fn new() -> io::Result<SuspendedCalls> {
         let key = haft_seal::generate()?;
         let seal = RequestStateCodec::try_new(key).map_err(io::Error::other)?;
-        Ok(Suspended { seal, held: Mutex::default(), count: AtomicU64::new(0) })
+        Ok(SuspendedCalls { seal, held: Mutex::default(), count: AtomicU64::new(0) })
     }
 
     /// Keeps a call until its client comes back; gives what the client is told meanwhile.
-    pub(super) fn keep(&self, conversation: Conversation, bound: &Bound) -> InputRequiredResult {
+    pub(super) fn keep(
+        &self,
+        conversation: Conversation,
+        bound: &SuspensionKey,
+    ) -> InputRequiredResult {
         let asked = conversation.unanswered().filter(|asked| !asked.is_empty()).cloned();
         let name = self.count.fetch_add(1, Ordering::Relaxed).to_string();
         let mut held = self.held();
@@ -49,7 +53,11 @@ impl Suspended {
     }
 
     /// The call that a client came back for.
-    pub(super) fn take(&self, state: &str, bound: &Bound) -> Result<Conversation, ErrorData> {
+    pub(super) fn take(
+        &self,
+        state: &str,
+        bound: &SuspensionKey,
+    ) -> Result<Conversation, ErrorData> {
         let refused = |why: &str| ErrorData::invalid_params(format!("requestState {why}"), None);
         let opened = self.seal.open_with(state, bound.0.as_bytes());
         let name = opened.map_err(|_| refused("is not ours, not yours, or ran out"))?;
@@ -64,11 +72,11 @@ impl Suspended {
 }
 
 /// What a name is good for: one caller, one method, and what is asked with it.
-pub(super) struct Bound(String);
+pub(super) struct SuspensionKey(String);
 
-impl Bound {
-    pub(super) fn new(actor: &Actor, method: &str, about: Value) -> Bound {
+impl SuspensionKey {
+    pub(super) fn new(actor: &Actor, method: &str, about: Value) -> SuspensionKey {
         let about = json!([actor.id, actor.tenant, method, about]);
-        Bound(Digest::of(&about).as_str().to_owned())
+        SuspensionKey(Digest::of(&about).as_str().to_owned())
     }
 }

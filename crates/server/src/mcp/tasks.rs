@@ -12,7 +12,7 @@ use rmcp::{ErrorData, RoleServer};
 
 use super::answer;
 use crate::Desk;
-use crate::desk::told;
+use crate::app_state::told;
 
 /// How often a client should look.
 const LOOK_MS: u64 = 1000;
@@ -95,12 +95,12 @@ impl Desk {
                 let told = |envelope: Envelope| envelope.told_to(Audience::Agent);
                 let envelope = reader.result(id).await?.map(told);
                 let payload = envelope.as_ref().map_or_else(lost, answer::outcome);
-                (payload, Seen { at: ended, message: None })
+                (payload, TaskView { at: ended, message: None })
             }
             None => {
                 let asks = |input_requests| TaskPayload::InputRequired { input_requests };
                 let asked = self.inquiries.unanswered(id);
-                (asked.map_or(TaskPayload::Working, asks), Seen::last(&reader, run).await?)
+                (asked.map_or(TaskPayload::Working, asks), TaskView::last(&reader, run).await?)
             }
         };
         let (status, created) = (payload.status(), run.created_at.to_string());
@@ -112,14 +112,14 @@ impl Desk {
 }
 
 /// What was last seen of a call.
-struct Seen {
+struct TaskView {
     at: Timestamp,
     message: Option<String>,
 }
 
-impl Seen {
-    async fn last(reader: &Reader, run: &Run) -> Result<Seen, Stop> {
-        let mut seen = Seen { at: run.created_at, message: None };
+impl TaskView {
+    async fn last(reader: &Reader, run: &Run) -> Result<TaskView, Stop> {
+        let mut seen = TaskView { at: run.created_at, message: None };
         for entry in &reader.story(&run.invocation_id).await? {
             for fact in Reader::facts(entry)? {
                 seen.at = fact.at;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use haft_driver::UPSTREAM_REQUEST;
 use haft_model::Envelope;
-use haft_runtime::Manner;
+use haft_runtime::CallOptions;
 use rmcp::model::{ErrorCode, InputRequiredResult, InputResponses};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -14,26 +14,26 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
-use super::conversation::{Conversation, Heard};
-use super::handler::Wire;
-use super::heading::Heading;
-use super::suspended::Bound;
+use super::conversation::{Conversation, ConversationEnd};
+use super::handler::McpHandler;
+use super::request_meta::Heading;
+use super::suspended::SuspensionKey;
 use super::{answer, asking, flaws};
 
 /// What a client brings back when it was asked something.
 #[derive(Default)]
-pub(super) struct Brought {
+pub(super) struct UpstreamInputs {
     pub(super) answers: Option<InputResponses>,
     pub(super) state: Option<String>,
 }
 
 /// What came of a request.
-pub(super) enum Told<T> {
+pub(super) enum UpstreamReply<T> {
     Complete(T),
     Asks(InputRequiredResult),
 }
 
-impl Wire {
+impl McpHandler {
     /// The drivers that have something beside tools, in the order of their ids.
     fn backends(&self) -> Vec<String> {
         let world = self.desk.world();
@@ -55,7 +55,8 @@ impl Wire {
             let (wire, context, method) = (self.clone(), context.clone(), method.to_owned());
             asking.spawn(async move {
                 let params = Value::Object(Map::new());
-                let told = wire.ask(&driver, &method, params, Brought::default(), &context).await;
+                let told =
+                    wire.ask(&driver, &method, params, UpstreamInputs::default(), &context).await;
                 (driver, told)
             });
         }
@@ -63,7 +64,7 @@ impl Wire {
         told.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut found = Vec::new();
         for (driver, told) in told {
-            let Ok(Told::Complete(mut value)) = told else { continue };
+            let Ok(UpstreamReply::Complete(mut value)) = told else { continue };
             if let Some(Value::Array(items)) = value.get_mut(field).map(Value::take) {
                 found.extend(items.into_iter().map(|item| (driver.clone(), item)));
             }
@@ -76,22 +77,22 @@ impl Wire {
         &self,
         method: &str,
         params: Value,
-        brought: Brought,
+        brought: UpstreamInputs,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Option<Told<T>>, ErrorData> {
+    ) -> Result<Option<UpstreamReply<T>>, ErrorData> {
         flaws::refuse(self.flaw(context))?;
         let mut refusal = None;
         let mut brought = Some(brought);
         for (driver, params) in routes(self.backends(), params) {
             let brought = brought.take().unwrap_or_default();
             match Box::pin(self.ask(&driver, method, params, brought, context)).await {
-                Ok(Told::Complete(value)) => {
+                Ok(UpstreamReply::Complete(value)) => {
                     let read = serde_json::from_value(value).map_err(|fault| {
                         ErrorData::internal_error(format!("the backend's answer: {fault}"), None)
                     })?;
-                    return Ok(Some(Told::Complete(read)));
+                    return Ok(Some(UpstreamReply::Complete(read)));
                 }
-                Ok(Told::Asks(asks)) => return Ok(Some(Told::Asks(asks))),
+                Ok(UpstreamReply::Asks(asks)) => return Ok(Some(UpstreamReply::Asks(asks))),
                 Err(error) => refusal = Some(error),
             }
         }
@@ -104,12 +105,12 @@ impl Wire {
         driver: &str,
         method: &str,
         params: Value,
-        brought: Brought,
+        brought: UpstreamInputs,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Told<Value>, ErrorData> {
+    ) -> Result<UpstreamReply<Value>, ErrorData> {
         let _presence = self.presence(context);
         let actor = self.who(context);
-        let bound = Bound::new(&actor, method, params.clone());
+        let bound = SuspensionKey::new(&actor, method, params.clone());
         let conversation = match &brought.state {
             Some(state) => {
                 let mut conversation = self.desk.suspended.take(state, &bound)?;
@@ -123,14 +124,14 @@ impl Wire {
                 let can =
                     asking::abilities(context.client_capabilities(), self.wants_remarks(context));
                 let surface = heading.session();
-                let manner = Manner { surface, ..Manner::default() };
+                let manner = CallOptions { surface, ..CallOptions::default() };
                 Conversation::begin(&self.desk, call, can, manner)
             }
         };
         match self.converse(conversation, Some(&bound), context).await? {
-            Heard::Asks(asks) => Ok(Told::Asks(*asks)),
-            Heard::Done(envelope) => value(*envelope).map(Told::Complete),
-            Heard::Left(left) => value(left.0).map(Told::Complete),
+            ConversationEnd::Asks(asks) => Ok(UpstreamReply::Asks(*asks)),
+            ConversationEnd::Done(envelope) => value(*envelope).map(UpstreamReply::Complete),
+            ConversationEnd::Left(left) => value(left.0).map(UpstreamReply::Complete),
         }
     }
 }

@@ -10,7 +10,7 @@ use haft_runtime::{Led, Reply};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::ask::{Asked, By, FlawedBody, Named};
+use super::extract::{By, FlawedBody, PathParams, QueryParams};
 use super::problem::Problem;
 use crate::Desk;
 
@@ -26,7 +26,7 @@ pub(super) struct Which {
 pub(super) async fn list(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
-    Asked(Which { all }): Asked<Which>,
+    QueryParams(Which { all }): QueryParams<Which>,
 ) -> Result<Json<Value>, Problem> {
     let now = Timestamp::now();
     let filter = QuestionFilter { open: !all, ..of(&actor) };
@@ -41,7 +41,7 @@ pub(super) async fn list(
 /// An answer.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Said {
+pub(super) struct AnswerBody {
     decision: Decision,
     reason: Option<String>,
     input: Option<Value>,
@@ -61,8 +61,8 @@ enum Decision {
 pub(super) async fn answer(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
-    Named(id): Named<String>,
-    FlawedBody(said, flaw): FlawedBody<Said>,
+    PathParams(id): PathParams<String>,
+    FlawedBody(said, flaw): FlawedBody<AnswerBody>,
 ) -> Result<Json<Value>, Problem> {
     let record = one(&desk, &actor, &id).await?;
     if let Some(flaw) = flaw {

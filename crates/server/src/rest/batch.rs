@@ -7,11 +7,11 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use haft_driver::Cancel;
 use haft_model::{Code, Stop, Tier};
-use haft_runtime::{Batch, BatchDocument, Manner, Patience};
+use haft_runtime::{Batch, BatchDocument, CallOptions, Patience};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::ask::{By, FlawedBody};
+use super::extract::{By, FlawedBody};
 use super::native;
 use super::problem::Problem;
 use crate::Desk;
@@ -61,7 +61,7 @@ fn contradicted(stop: Stop) -> Problem {
 }
 
 /// What came of a batch: results and context modifiers, each with the place of its call.
-type Outcome = (Vec<(usize, haft_model::Envelope)>, Vec<(usize, Vec<Value>)>);
+type BatchOutcome = (Vec<(usize, haft_model::Envelope)>, Vec<(usize, Vec<Value>)>);
 
 /// Makes the calls of a batch beside the request that wants them. Whoever stops waiting calls off what
 /// may be called off.
@@ -70,14 +70,19 @@ pub(crate) async fn run(
     batch: Batch,
     surface: Option<String>,
     tier: Option<Tier>,
-) -> Result<Outcome, Stop> {
+) -> Result<BatchOutcome, Stop> {
     let (sender, done) = oneshot::channel();
     let wish = Cancel::new();
     let interest = wish.clone().drop_guard();
     let desk = desk.clone();
     tokio::spawn(async move {
-        let manner =
-            Manner { patience: Patience::Leave, cancel: wish, surface, tier, ..Manner::default() };
+        let manner = CallOptions {
+            patience: Patience::Leave,
+            cancel: wish,
+            surface,
+            tier,
+            ..CallOptions::default()
+        };
         let _ = sender.send(made(&desk, batch, manner).await);
     });
     let outcome = done.await;
@@ -85,7 +90,7 @@ pub(crate) async fn run(
     outcome.map_err(|_| Stop::new(Code::Internal, "the batch was lost"))?
 }
 
-async fn made(desk: &Desk, batch: Batch, manner: Manner<'_>) -> Result<Outcome, Stop> {
+async fn made(desk: &Desk, batch: Batch, manner: CallOptions<'_>) -> Result<BatchOutcome, Stop> {
     let mut released = desk.runtime.batch(batch, manner)?;
     let mut results = Vec::new();
     while let Some(result) = released.next().await {

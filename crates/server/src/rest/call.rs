@@ -14,8 +14,8 @@ use haft_model::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::{By, FlawedBody, Named};
-use super::errand::Errand;
+use super::background_calls::Errand;
+use super::extract::{By, FlawedBody, PathParams};
 use super::native;
 use super::problem::Problem;
 use crate::Desk;
@@ -34,7 +34,7 @@ const LONGEST_KEY: usize = 256;
 /// What `POST /v1/call` wants.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
+pub(super) struct CallRequest {
     tool: String,
     #[serde(default = "nothing")]
     input: Value,
@@ -62,7 +62,7 @@ pub(super) async fn make(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
     headers: HeaderMap,
-    FlawedBody(wanted, flaw): FlawedBody<Wanted>,
+    FlawedBody(wanted, flaw): FlawedBody<CallRequest>,
 ) -> Result<Response, Problem> {
     let key = key(&headers, wanted.key)?;
     let mut call = Call::new(actor.as_ref().clone(), wanted.tool, wanted.input);
@@ -84,7 +84,7 @@ pub(super) async fn compensate(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
     headers: HeaderMap,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Response, Problem> {
     let run = super::invocations::own(&desk, &id, &actor).await?;
     let mut call = desk.runtime.compensation(&run.invocation_id, &actor).await?;

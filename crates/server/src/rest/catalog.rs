@@ -6,18 +6,18 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use haft_catalog::{DriverStates, Entry, Outlook, Row, Shown, Viewer};
+use haft_catalog::{CatalogEntry, DriverStates, Outlook, ViewRow, Viewer, Visibility};
 use haft_model::{Actor, Call, Date, DriverId, Timestamp, ToolKey};
 use haft_runtime::{Vista, World};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::{Asked, Body, By, FlawedBody, Named};
 use super::call::flaw_of_call;
+use super::extract::{By, FlawedBody, PathParams, QueryParams, StrictJson};
 use super::invocations::tagged;
 use super::problem::Problem;
 use crate::Desk;
-use crate::desk::audience;
+use crate::app_state::audience;
 use crate::session::Session;
 
 /// How many a search finds unless said, and at most.
@@ -41,11 +41,11 @@ impl Stand {
     }
 
     /// One contract in a list.
-    async fn row(&self, row: &Row, actor: &Actor) -> Value {
+    async fn row(&self, row: &ViewRow, actor: &Actor) -> Value {
         let states = self.states(&row.entry, actor).await;
         let outlook = Outlook { states, ..Outlook::default() };
         let (state, reason) = match row.shown {
-            Shown::Loaded | Shown::Blocked(_) => {
+            Visibility::Loaded | Visibility::Blocked(_) => {
                 self.vista.snapshot.standing(&row.entry, actor, self.today, &outlook)
             }
             shown => (shown.name(), shown.reason().map(str::to_owned)),
@@ -54,7 +54,7 @@ impl Stand {
     }
 
     /// What is known of the drivers of a contract.
-    async fn states(&self, entry: &Entry, actor: &Actor) -> DriverStates {
+    async fn states(&self, entry: &CatalogEntry, actor: &Actor) -> DriverStates {
         match &self.world.lookout {
             Some(lookout) => lookout.look(entry, actor, Timestamp::now()).await,
             None => DriverStates::default(),
@@ -63,8 +63,8 @@ impl Stand {
 }
 
 /// Whether somebody may know that a tool is there.
-fn is_visible(row: &Row) -> bool {
-    !matches!(row.shown, Shown::Excluded(_) | Shown::Unknown)
+fn is_visible(row: &ViewRow) -> bool {
+    !matches!(row.shown, Visibility::Excluded(_) | Visibility::Unknown)
 }
 
 /// `GET /v1/catalog`.
@@ -95,7 +95,7 @@ pub(super) async fn search(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
     Session(session): Session,
-    Asked(words): Asked<Words>,
+    QueryParams(words): QueryParams<Words>,
 ) -> Result<Json<Value>, Problem> {
     let most = words.limit.unwrap_or(FOUND);
     if !(1..=MOST_FOUND).contains(&most) {
@@ -119,7 +119,7 @@ pub(super) async fn show(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
     Session(session): Session,
-    Named(name): Named<String>,
+    PathParams(name): PathParams<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let stand = Stand::of(&desk, &Viewer { actor: &actor, within: session.as_slice() });
@@ -146,7 +146,7 @@ pub(super) async fn surfaces(
 /// What is to be loaded.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Names {
+pub(super) struct LoadBody {
     names: Vec<String>,
 }
 
@@ -155,7 +155,7 @@ pub(super) async fn load(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
     Session(session): Session,
-    Body(Names { names }): Body<Names>,
+    StrictJson(LoadBody { names }): StrictJson<LoadBody>,
 ) -> Result<Json<Value>, Problem> {
     if !(1..=MOST_LOADED).contains(&names.len()) {
         return Err(Problem::malformed(format!("`names` has from 1 to {MOST_LOADED} names")));
@@ -173,7 +173,7 @@ pub(super) async fn load(
 /// A call that is only thought of.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Supposed {
+pub(super) struct WhyRequest {
     tool: String,
     input: Option<Value>,
     context: Option<Value>,
@@ -186,7 +186,7 @@ pub(super) struct Supposed {
 pub(super) async fn why(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
-    FlawedBody(supposed, flaw): FlawedBody<Supposed>,
+    FlawedBody(supposed, flaw): FlawedBody<WhyRequest>,
 ) -> Result<Json<Value>, Problem> {
     let mut call = Call::new(actor.as_ref().clone(), supposed.tool, Value::Null);
     call.flaw = flaw_of_call(flaw);

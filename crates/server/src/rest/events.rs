@@ -17,10 +17,10 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::ask::{Asked, By};
-use super::bulletin::{Ear, Follower, Told, Turn};
+use super::event_cursor::EventCursor;
+use super::event_fanout::{Ear, Follower, NextEvents, WireEvent};
+use super::extract::{By, QueryParams};
 use super::native::text;
-use super::place::Place;
 use super::problem::Problem;
 use crate::Desk;
 
@@ -47,7 +47,7 @@ pub(super) async fn follow(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
     headers: HeaderMap,
-    Asked(from): Asked<From>,
+    QueryParams(from): QueryParams<From>,
 ) -> Result<Response, Problem> {
     let seen = text(&headers, LAST_EVENT_ID).filter(|seen| !seen.is_empty());
     let said = seen.map(str::to_owned).or(from.after);
@@ -58,12 +58,12 @@ pub(super) async fn follow(
     let seen = match said.as_deref() {
         Some(text) => {
             let unread = || Problem::malformed(format!("`{text}` is no event's id"));
-            Some(Place::parse(text).ok_or_else(unread)?)
+            Some(EventCursor::parse(text).ok_or_else(unread)?)
         }
         // Whoever names no place wants what comes from now on.
         None => {
             let last = reader.wait_past(None, Duration::ZERO).await?;
-            last.map(|entry| Place { entry, within: None })
+            last.map(|entry| EventCursor { entry, within: None })
         }
     };
     // One event waits for a client, and it is the one that waits for all.
@@ -107,12 +107,12 @@ struct Teller {
     reader: Reader,
     ear: Ear,
     /// What the client has; none where the ledger was empty.
-    seen: Option<Place>,
+    seen: Option<EventCursor>,
     sender: mpsc::Sender<Bytes>,
 }
 
 /// The client is gone, or too slow: it comes back and goes on where it was.
-struct Gone;
+struct ClientGone;
 
 impl Teller {
     async fn tell(mut self, mut news: Follower) {
@@ -120,10 +120,10 @@ impl Teller {
         while self.catch_up().await.is_ok() {
             loop {
                 let told = match news.turn(&self.ear) {
-                    Turn::Told(told) => self.say(&told).await,
-                    Turn::Wait => self.wait(&mut news).await,
-                    Turn::Behind => break,
-                    Turn::Over => return,
+                    NextEvents::Told(told) => self.say(&told).await,
+                    NextEvents::Wait => self.wait(&mut news).await,
+                    NextEvents::Behind => break,
+                    NextEvents::Over => return,
                 };
                 if told.is_err() {
                     return;
@@ -133,21 +133,21 @@ impl Teller {
     }
 
     /// Waits for more, and says that we are there meanwhile.
-    async fn wait(&self, news: &mut Follower) -> Result<(), Gone> {
+    async fn wait(&self, news: &mut Follower) -> Result<(), ClientGone> {
         let more = tokio::select! {
             more = timeout(ALIVE, news.more()) => more,
-            () = self.sender.closed() => return Err(Gone),
+            () = self.sender.closed() => return Err(ClientGone),
         };
         match more {
             Ok(()) => Ok(()),
-            Err(_) => self.sender.send_timeout(STILL_THERE, SLOWEST).await.map_err(|_| Gone),
+            Err(_) => self.sender.send_timeout(STILL_THERE, SLOWEST).await.map_err(|_| ClientGone),
         }
     }
 
-    async fn catch_up(&mut self) -> Result<(), Gone> {
-        let after = self.seen.and_then(Place::last_whole);
+    async fn catch_up(&mut self) -> Result<(), ClientGone> {
+        let after = self.seen.and_then(EventCursor::last_whole);
         let mut pages = self.desk.bulletin.pages(self.reader.clone(), after);
-        while let Some(page) = pages.heard_by(&self.ear).await.map_err(|_| Gone)? {
+        while let Some(page) = pages.heard_by(&self.ear).await.map_err(|_| ClientGone)? {
             for told in page {
                 self.say(&told).await?;
             }
@@ -155,11 +155,11 @@ impl Teller {
         Ok(())
     }
 
-    async fn say(&mut self, told: &Told) -> Result<(), Gone> {
+    async fn say(&mut self, told: &WireEvent) -> Result<(), ClientGone> {
         if self.seen.is_some_and(|seen| !told.place.is_after(seen)) {
             return Ok(());
         }
-        self.sender.send_timeout(told.frame.clone(), SLOWEST).await.map_err(|_| Gone)?;
+        self.sender.send_timeout(told.frame.clone(), SLOWEST).await.map_err(|_| ClientGone)?;
         self.seen = Some(told.place);
         Ok(())
     }

@@ -12,10 +12,10 @@ use haft_runtime::CancelAnswer;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::{Asked, By, Named};
+use super::extract::{By, PathParams, QueryParams};
 use super::problem::Problem;
 use crate::Desk;
-use crate::desk::audience;
+use crate::app_state::audience;
 
 /// How many calls one page has unless said, and at most.
 const PAGE: usize = 50;
@@ -40,7 +40,7 @@ pub(super) struct Which {
 pub(super) async fn list(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
-    Asked(which): Asked<Which>,
+    QueryParams(which): QueryParams<Which>,
 ) -> Result<Json<Value>, Problem> {
     let most = which.limit.unwrap_or(PAGE);
     if !(1..=LARGEST_PAGE).contains(&most) {
@@ -80,7 +80,7 @@ fn status(word: &str) -> Result<Status, Problem> {
 pub(super) async fn show(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let run = own(&desk, &id, &actor).await?;
@@ -119,7 +119,7 @@ pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
 pub(super) async fn trace(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Json<Value>, Problem> {
     let run = recorded(&desk, &id, &actor).await?;
     let told = desk.runtime.tell(&run.invocation_id).await?.json();
@@ -130,7 +130,7 @@ pub(super) async fn trace(
 pub(super) async fn cancel(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Response, Problem> {
     let run = recorded(&desk, &id, &actor).await?;
     let id = run.invocation_id;

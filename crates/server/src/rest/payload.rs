@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use haft_model::Digest;
 
-use super::ask::{By, Named};
+use super::extract::{By, PathParams};
 use super::invocations::{is_known, own};
 use super::native::text;
 use super::problem::Problem;
@@ -20,7 +20,7 @@ use crate::Desk;
 pub(super) async fn show(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
-    Named((id, digest)): Named<(String, String)>,
+    PathParams((id, digest)): PathParams<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let missing = || Problem::missing("payload", &digest);
@@ -41,15 +41,15 @@ pub(super) async fn show(
         // The bytes of a digest never change.
         (header::CACHE_CONTROL, "private, immutable, max-age=31536000".to_owned()),
     ];
-    match range.map_or(Part::Whole, |range| part(range, whole)) {
-        Part::Whole => Ok((usual, bytes).into_response()),
-        Part::Some(range) => {
+    match range.map_or(ByteRange::Whole, |range| part(range, whole)) {
+        ByteRange::Whole => Ok((usual, bytes).into_response()),
+        ByteRange::Some(range) => {
             let place = format!("bytes {}-{}/{whole}", range.start, range.end.saturating_sub(1));
             let bytes = bytes.get(range).unwrap_or_default().to_vec();
             let place = [(header::CONTENT_RANGE, place)];
             Ok((StatusCode::PARTIAL_CONTENT, usual, place, bytes).into_response())
         }
-        Part::Outside => {
+        ByteRange::Outside => {
             let words = format!("there are {whole} bytes, and none of them in that range");
             let problem = Problem::of_wire(StatusCode::RANGE_NOT_SATISFIABLE, words);
             Ok(([(header::CONTENT_RANGE, format!("bytes */{whole}"))], problem).into_response())
@@ -59,35 +59,35 @@ pub(super) async fn show(
 
 /// What of some bytes is wanted.
 #[derive(Debug, PartialEq, Eq)]
-enum Part {
+enum ByteRange {
     Whole,
     Some(Range<usize>),
     Outside,
 }
 
 /// Reads one range of bytes. Several at once, and what is no range, mean the whole (RFC 9110, 14.2).
-fn part(text: &str, whole: usize) -> Part {
+fn part(text: &str, whole: usize) -> ByteRange {
     let Some((from, to)) = text.trim().strip_prefix("bytes=").and_then(|it| it.split_once('-'))
     else {
-        return Part::Whole;
+        return ByteRange::Whole;
     };
     let number = |text: &str| text.trim().parse::<usize>().ok();
     let range = match (from.trim(), to.trim()) {
         ("", last) => match number(last) {
-            Some(0) => return Part::Outside,
+            Some(0) => return ByteRange::Outside,
             Some(last) => whole.saturating_sub(last)..whole,
-            None => return Part::Whole,
+            None => return ByteRange::Whole,
         },
         (from, "") => match number(from) {
             Some(from) => from..whole,
-            None => return Part::Whole,
+            None => return ByteRange::Whole,
         },
         (from, to) => match (number(from), number(to)) {
             (Some(from), Some(to)) if from <= to => from..to.saturating_add(1).min(whole),
-            _ => return Part::Whole,
+            _ => return ByteRange::Whole,
         },
     };
-    if range.start >= whole { Part::Outside } else { Part::Some(range) }
+    if range.start >= whole { ByteRange::Outside } else { ByteRange::Some(range) }
 }
 
 #[cfg(test)]
@@ -97,21 +97,21 @@ mod tests {
     #[test]
     fn a_range_is_a_part_and_nonsense_is_the_whole() {
         let cases = [
-            ("bytes=0-3", Part::Some(0..4)),
-            ("bytes=4-", Part::Some(4..10)),
-            ("bytes=-4", Part::Some(6..10)),
-            ("bytes=-40", Part::Some(0..10)),
-            ("bytes=8-99", Part::Some(8..10)),
-            ("bytes=10-", Part::Outside),
-            ("bytes=-0", Part::Outside),
-            ("bytes=3-1", Part::Whole),
-            ("bytes=0-1,4-5", Part::Whole),
-            ("lines=0-3", Part::Whole),
-            ("bytes=a-b", Part::Whole),
+            ("bytes=0-3", ByteRange::Some(0..4)),
+            ("bytes=4-", ByteRange::Some(4..10)),
+            ("bytes=-4", ByteRange::Some(6..10)),
+            ("bytes=-40", ByteRange::Some(0..10)),
+            ("bytes=8-99", ByteRange::Some(8..10)),
+            ("bytes=10-", ByteRange::Outside),
+            ("bytes=-0", ByteRange::Outside),
+            ("bytes=3-1", ByteRange::Whole),
+            ("bytes=0-1,4-5", ByteRange::Whole),
+            ("lines=0-3", ByteRange::Whole),
+            ("bytes=a-b", ByteRange::Whole),
         ];
         for (text, expected) in cases {
             assert_eq!(part(text, 10), expected, "{text}");
         }
-        assert_eq!(part("bytes=0-", 0), Part::Outside);
+        assert_eq!(part("bytes=0-", 0), ByteRange::Outside);
     }
 }

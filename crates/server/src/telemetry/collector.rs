@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a workspace says of its spans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct TelemetrySettings {
     /// The base address of the collector.
     pub endpoint: Option<String>,
     /// What the service is called.
@@ -37,7 +37,7 @@ pub struct Collector {
 impl Collector {
     /// The collector that the environment or the workspace names; none where nobody wants spans.
     pub fn of(
-        wanted: Wanted,
+        wanted: TelemetrySettings,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Collector>, String> {
         let said = |name: &str| environment(name).filter(|value| !value.is_empty());
@@ -123,7 +123,7 @@ mod tests {
         wanted: Option<&str>,
         environment: &[(&str, &str)],
     ) -> Result<Option<Collector>, String> {
-        let wanted = Wanted {
+        let wanted = TelemetrySettings {
             endpoint: wanted.map(str::to_owned),
             service: "bakery".into(),
             content: false,

@@ -50,7 +50,7 @@ pub struct Parcel {
 }
 
 /// What a collector answered.
-pub struct Posted {
+pub struct CollectorReply {
     /// The status.
     pub status: u16,
     /// How long it wants to be left alone, in seconds.
@@ -60,11 +60,12 @@ pub struct Posted {
 }
 
 /// Posts a parcel; or says why nobody took it.
-pub type Post = Arc<dyn Fn(Parcel) -> BoxFuture<'static, Result<Posted, String>> + Send + Sync>;
+pub type Post =
+    Arc<dyn Fn(Parcel) -> BoxFuture<'static, Result<CollectorReply, String>> + Send + Sync>;
 
 /// What became of the spans of calls so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exported {
+pub struct ExportTotals {
     /// Calls whose spans were taken.
     pub sent: u64,
     /// Calls whose spans nobody has.
@@ -76,7 +77,7 @@ pub struct Exported {
 
 /// Sends spans for as long as it is there.
 pub struct Exporter {
-    exported: watch::Receiver<Exported>,
+    exported: watch::Receiver<ExportTotals>,
     closing: Cancel,
     task: JoinHandle<()>,
 }
@@ -84,7 +85,7 @@ pub struct Exporter {
 impl Exporter {
     /// Sends the spans of every call that ends from now on.
     pub fn begin(runtime: Arc<Runtime>, collector: Collector, post: Post) -> Exporter {
-        let (tell, exported) = watch::channel(Exported::default());
+        let (tell, exported) = watch::channel(ExportTotals::default());
         let closing = Cancel::new();
         let endings = runtime.endings();
         let sender = Sender { runtime, collector, post, endings, closing: closing.clone(), tell };
@@ -92,7 +93,7 @@ impl Exporter {
     }
 
     /// What became of the spans so far, and of those to come.
-    pub fn exported(&self) -> watch::Receiver<Exported> {
+    pub fn exported(&self) -> watch::Receiver<ExportTotals> {
         self.exported.clone()
     }
 
@@ -140,7 +141,7 @@ struct Sender {
     post: Post,
     endings: broadcast::Receiver<InvocationId>,
     closing: Cancel,
-    tell: watch::Sender<Exported>,
+    tell: watch::Sender<ExportTotals>,
 }
 
 impl Sender {
@@ -269,7 +270,7 @@ fn taken(body: &[u8]) -> Result<(), String> {
 }
 
 /// What was said in a call, without what is sensitive.
-fn content(told: &haft_runtime::Told) -> Content {
+fn content(told: &haft_runtime::TraceView) -> Content {
     let input = |name: &str| {
         let of = told.inputs.0.iter().find(|(of, _)| *of == name);
         of.and_then(|(_, input)| input.as_ref()).map(|(_, value)| short(&value.to_string()))

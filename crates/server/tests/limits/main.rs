@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use haft::{Definitions, Host, HostOptions, LoadOptions, StoreChoice};
 use haft_driver::Cancel;
-use haft_server::{Desk, Entrance, Limits, Server};
+use haft_server::{ClientLimits, Desk, Entrance, HttpServer};
 use haft_testkit::{ALLOW, Folder};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -22,18 +22,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a slow client is waited for.
 const SHORT: Duration = Duration::from_millis(200);
 
-async fn serving(limits: Limits) -> (Folder, SocketAddr, Cancel) {
+async fn serving(limits: ClientLimits) -> (Folder, SocketAddr, Cancel) {
     serving_with(limits, Definitions::new()).await
 }
 
-async fn serving_with(limits: Limits, definitions: Definitions) -> (Folder, SocketAddr, Cancel) {
+async fn serving_with(
+    limits: ClientLimits,
+    definitions: Definitions,
+) -> (Folder, SocketAddr, Cancel) {
     let folder = Folder::new().file("haft.toml", ALLOW);
     let load = LoadOptions { definitions, ..LoadOptions::default() };
     let options = HostOptions { store: StoreChoice::Memory, load, ..HostOptions::default() };
     let host = Host::open(folder.path(), options).unwrap();
     let desk = Arc::new(Desk::new(host.shared_runtime()).unwrap());
     let entrance = Entrance { limits, ..Entrance::default() };
-    let server = Server::open(desk, "127.0.0.1:0", entrance).await.unwrap();
+    let server = HttpServer::open(desk, "127.0.0.1:0", entrance).await.unwrap();
     let (address, stop) = (server.address(), Cancel::new());
     tokio::spawn(server.run(stop.clone()));
     (folder, address, stop)
@@ -58,7 +61,8 @@ fn post(path: &str, length: usize) -> String {
 
 #[tokio::test]
 async fn a_body_that_does_not_arrive_is_not_waited_for() {
-    let (_folder, address, _stop) = serving(Limits { body: SHORT, ..Limits::default() }).await;
+    let (_folder, address, _stop) =
+        serving(ClientLimits { body: SHORT, ..ClientLimits::default() }).await;
     for path in ["/v1/call", "/mcp", "/a2a"] {
         let answer = sent(address, &(post(path, 100) + "{\"tool\":")).await;
         assert!(answer.starts_with("HTTP/1.1 408"), "{path}: {answer}");
@@ -68,7 +72,8 @@ async fn a_body_that_does_not_arrive_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_body_that_trickles_in_is_not_waited_for() {
-    let (_folder, address, _stop) = serving(Limits { body: SHORT, ..Limits::default() }).await;
+    let (_folder, address, _stop) =
+        serving(ClientLimits { body: SHORT, ..ClientLimits::default() }).await;
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(post("/v1/call", 100_000).as_bytes()).await.unwrap();
     let (mut reading, mut writing) = stream.into_split();
@@ -85,7 +90,8 @@ async fn a_body_that_trickles_in_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_client_that_does_not_say_what_it_wants_is_left() {
-    let (_folder, address, _stop) = serving(Limits { head: SHORT, ..Limits::default() }).await;
+    let (_folder, address, _stop) =
+        serving(ClientLimits { head: SHORT, ..ClientLimits::default() }).await;
     for begun in ["", "GET /v1/health HTTP/1.1\r\nHost: loc"] {
         let answer = sent(address, begun).await;
         assert!(!answer.contains("200 OK"), "{begun}: {answer}");
@@ -94,7 +100,8 @@ async fn a_client_that_does_not_say_what_it_wants_is_left() {
 
 #[tokio::test]
 async fn a_head_that_comes_byte_by_byte_is_not_waited_for() {
-    let (_folder, address, _stop) = serving(Limits { head: SHORT, ..Limits::default() }).await;
+    let (_folder, address, _stop) =
+        serving(ClientLimits { head: SHORT, ..ClientLimits::default() }).await;
     let (mut reading, mut writing) = TcpStream::connect(address).await.unwrap().into_split();
     writing.write_all(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: ").await.unwrap();
     let trickle = tokio::spawn(async move {
@@ -110,7 +117,7 @@ async fn a_head_that_comes_byte_by_byte_is_not_waited_for() {
 
 #[tokio::test]
 async fn whoever_comes_when_all_places_are_taken_waits_for_one() {
-    let limits = Limits { connections: 1, head: SHORT, ..Limits::default() };
+    let limits = ClientLimits { connections: 1, head: SHORT, ..ClientLimits::default() };
     let (_folder, address, _stop) = serving(limits).await;
     let mut first = TcpStream::connect(address).await.unwrap();
     first.write_all(b"GET ").await.unwrap();
@@ -123,7 +130,7 @@ async fn whoever_comes_when_all_places_are_taken_waits_for_one() {
 
 #[tokio::test]
 async fn what_is_too_large_is_refused() {
-    let (_folder, address, _stop) = serving(Limits::default()).await;
+    let (_folder, address, _stop) = serving(ClientLimits::default()).await;
     let large = 4 * 1024 * 1024 + 1;
     for path in ["/v1/call", "/mcp"] {
         let whole = post(path, large) + &" ".repeat(large);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use haft::{Args, Definitions, Tool, define_driver};
 use haft_model::{ApprovalClass, Progress};
-use haft_server::Limits;
+use haft_server::ClientLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -71,7 +71,7 @@ async fn is_cut(stream: &TcpStream) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_does_not_read_events_is_left() {
-    let limits = Limits { unread: SHORT, ..Limits::default() };
+    let limits = ClientLimits { unread: SHORT, ..ClientLimits::default() };
     let (_folder, address, _stop) = serving_with(limits, walker()).await;
     let request = "GET /v1/events?after=0 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let stream = opened(address, request).await;
@@ -83,7 +83,7 @@ async fn whoever_does_not_read_events_is_left() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_does_not_read_progress_is_left_and_the_next_is_served() {
-    let limits = Limits { unread: SHORT, connections: 1, ..Limits::default() };
+    let limits = ClientLimits { unread: SHORT, connections: 1, ..ClientLimits::default() };
     let (_folder, address, _stop) = serving_with(limits, walker()).await;
     let call = json!({
         "jsonrpc": "2.0",
@@ -120,7 +120,7 @@ async fn figure(address: SocketAddr, name: &str) -> usize {
 async fn readers_that_never_read_share_what_waits() {
     const READERS: usize = 40;
     // Long enough that none is cut while it is looked at.
-    let limits = Limits { unread: PATIENCE, ..Limits::default() };
+    let limits = ClientLimits { unread: PATIENCE, ..ClientLimits::default() };
     let (_folder, address, _stop) = serving_with(limits, walker()).await;
     let mut readers = Vec::new();
     for place in ["after=0", "after=1"] {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft::StoreChoice;
 use haft_model::{ActorId, Role};
 use haft_runtime::TokenWish;
-use haft_server::{Limits, SessionLimits};
+use haft_server::{ClientLimits, SessionLimits};
 use haft_testkit::Folder;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -123,7 +123,7 @@ fn call() -> Value {
 
 async fn stage(limits: SessionLimits) -> Stage {
     let folder = Arc::new(Folder::new().file("haft.toml", ACTORS));
-    let limits = Limits { sessions: limits, ..Limits::default() };
+    let limits = ClientLimits { sessions: limits, ..ClientLimits::default() };
     Stage::over(folder, StoreChoice::Memory, limits).await
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft::{Args, Definitions, Host, HostOptions, LoadOptions, StoreChoice, Tool, define_driver};
 use haft_driver::{Cancel, Inquiry, InquiryKind, Remark};
 use haft_model::{Actor, ApprovalClass, Role};
-use haft_server::{Desk, Entrance, Limits, Server};
+use haft_server::{ClientLimits, Desk, Entrance, HttpServer};
 use haft_testkit::Folder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,23 +55,27 @@ pub(crate) fn reading(id: &str) -> haft::ToolBuilder<Said, Said> {
 
 impl Stage {
     pub(crate) async fn new() -> Stage {
-        Stage::within(Limits::default()).await
+        Stage::within(ClientLimits::default()).await
     }
 
-    pub(crate) async fn within(limits: Limits) -> Stage {
+    pub(crate) async fn within(limits: ClientLimits) -> Stage {
         Stage::over(Arc::new(Stage::folder()), StoreChoice::Memory, limits).await
     }
 
     /// The same, where what is recorded outlives it.
     pub(crate) async fn kept(folder: Arc<Folder>) -> Stage {
-        Stage::over(folder, StoreChoice::Settings, Limits::default()).await
+        Stage::over(folder, StoreChoice::Settings, ClientLimits::default()).await
     }
 
     pub(crate) fn folder() -> Folder {
         Folder::new().file("haft.toml", "[workspace]\nname = \"stage\"\n")
     }
 
-    pub(crate) async fn over(folder: Arc<Folder>, store: StoreChoice, limits: Limits) -> Stage {
+    pub(crate) async fn over(
+        folder: Arc<Folder>,
+        store: StoreChoice,
+        limits: ClientLimits,
+    ) -> Stage {
         let (began, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let curious =
             reading("curious").extra("concurrency", json!({ "safe": true })).define().unwrap();
@@ -116,7 +120,7 @@ impl Stage {
         let host = Host::open(folder.path(), options).unwrap();
         let desk = Arc::new(Desk::new(host.shared_runtime()).unwrap());
         let entrance = Entrance { limits, ..Entrance::default() };
-        let server = Server::open(desk.clone(), "127.0.0.1:0", entrance).await.unwrap();
+        let server = HttpServer::open(desk.clone(), "127.0.0.1:0", entrance).await.unwrap();
         let (address, stop) = (server.address(), Cancel::new());
         tokio::spawn(server.run(stop.clone()));
         Stage { address, desk, host, began, told, go, stop, _folder: folder }

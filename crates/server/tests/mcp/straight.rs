@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft_server::Limits;
+use haft_server::ClientLimits;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
@@ -91,7 +91,7 @@ async fn a_session_that_is_not_there_is_not_found() {
 
 #[tokio::test]
 async fn an_answer_that_takes_long_begins_as_a_stream() {
-    let limits = Limits { document: Duration::from_millis(1), ..Limits::default() };
+    let limits = ClientLimits { document: Duration::from_millis(1), ..ClientLimits::default() };
     let stage = Stage::within(limits).await;
     let params = json!({ "name": "lingers", "arguments": {} });
     let request = stage.request("tools/call", "lingers", params);

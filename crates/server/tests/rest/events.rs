@@ -139,7 +139,7 @@ async fn plain_agents_hear_of_their_own_calls_alone() {
     let mut events = Events::after(&served, None).await;
     let theirs =
         haft_model::Call::new(served.host.actor("agent:other"), "walk", serde_json::json!({}));
-    let theirs = served.host.runtime().call(theirs, haft_runtime::Manner::default()).await;
+    let theirs = served.host.runtime().call(theirs, haft_runtime::CallOptions::default()).await;
     let own: Value = serde_json::from_str(&served.call("walk").await).unwrap();
     let heard = events.until(is_end).await;
     let ids = heard.iter().map(|(_, record)| record["invocation_id"].clone());

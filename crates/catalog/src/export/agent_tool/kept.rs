@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 /// The records that a contract was imported from.
-pub(super) struct Kept<'a>(Option<&'a Json>);
+pub(super) struct SourceRecords<'a>(Option<&'a Json>);
 
 /// Schemas are ours to state: an original may show inputs that no model may see.
 const NEVER: [&str; 9] = [
@@ -21,10 +21,10 @@ const NEVER: [&str; 9] = [
 /// Objects whose own fields are kept one by one.
 const OPEN: [&str; 4] = ["annotations", "input_contract", "output_contract", "rendering"];
 
-impl Kept<'_> {
+impl SourceRecords<'_> {
     /// The originals in a contract's metadata.
-    pub(super) fn of(metadata: &Json) -> Kept<'_> {
-        Kept(metadata.get("agent-tool"))
+    pub(super) fn of(metadata: &Json) -> SourceRecords<'_> {
+        SourceRecords(metadata.get("agent-tool"))
     }
 
     /// Our record over the original: ours wins, and native ids of both are kept.

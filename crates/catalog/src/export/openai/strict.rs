@@ -21,7 +21,7 @@ const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
 /// Why a schema cannot be strict.
-pub(super) struct Refusal {
+pub(super) struct NotStrict {
     /// Where.
     pub(super) at: String,
     /// Why.
@@ -30,7 +30,7 @@ pub(super) struct Refusal {
 
 /// The schema for strict mode. What only narrows values may be lost; what a call could no longer
 /// say may not, and then there is no such schema.
-pub(super) fn narrowed(root: &Map<String, Json>, losses: &mut Losses) -> Result<Json, Refusal> {
+pub(super) fn narrowed(root: &Map<String, Json>, losses: &mut Losses) -> Result<Json, NotStrict> {
     let mut strict = Strict { losses, properties: 0, values: 0, characters: 0 };
     let schema = strict.object(root, "/inputs", 0)?;
     let over = [
@@ -44,8 +44,8 @@ pub(super) fn narrowed(root: &Map<String, Json>, losses: &mut Losses) -> Result<
     }
 }
 
-fn refused(at: &str, why: &str) -> Refusal {
-    Refusal { at: at.to_owned(), why: why.to_owned() }
+fn refused(at: &str, why: &str) -> NotStrict {
+    NotStrict { at: at.to_owned(), why: why.to_owned() }
 }
 
 struct Strict<'l> {
@@ -56,7 +56,7 @@ struct Strict<'l> {
 }
 
 impl Strict<'_> {
-    fn node(&mut self, schema: &Json, at: &str, level: usize) -> Result<Json, Refusal> {
+    fn node(&mut self, schema: &Json, at: &str, level: usize) -> Result<Json, NotStrict> {
         let Json::Object(fields) = schema else {
             return Err(refused(at, "nothing says what it is"));
         };
@@ -79,7 +79,7 @@ impl Strict<'_> {
         kind: &str,
         at: &str,
         level: usize,
-    ) -> Result<Json, Refusal> {
+    ) -> Result<Json, NotStrict> {
         let mut shown = match kind {
             "object" => self.object(fields, at, level + 1)?,
             "array" => self.array(fields, at, level + 1)?,
@@ -96,7 +96,7 @@ impl Strict<'_> {
         Ok(Json::Object(shown))
     }
 
-    fn count_values(&mut self, values: &[Json], at: &str) -> Result<(), Refusal> {
+    fn count_values(&mut self, values: &[Json], at: &str) -> Result<(), NotStrict> {
         let characters: usize =
             values.iter().filter_map(Json::as_str).map(|text| text.chars().count()).sum();
         if values.len() > LONG_LIST && characters > MOST_CHARACTERS_OF_LONG_LIST {
@@ -112,7 +112,7 @@ impl Strict<'_> {
         fields: &Map<String, Json>,
         at: &str,
         level: usize,
-    ) -> Result<Map<String, Json>, Refusal> {
+    ) -> Result<Map<String, Json>, NotStrict> {
         let closed = fields.get("additionalProperties") == Some(&json!(false));
         let open = fields.get("additionalProperties").is_some() && !closed;
         let properties = fields.get("properties").and_then(Json::as_object);
@@ -154,7 +154,7 @@ impl Strict<'_> {
         fields: &Map<String, Json>,
         at: &str,
         level: usize,
-    ) -> Result<Map<String, Json>, Refusal> {
+    ) -> Result<Map<String, Json>, NotStrict> {
         if fields.contains_key("prefixItems") {
             return Err(refused(&below(at, "prefixItems"), "each item has its own schema"));
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use haft_import::Base;
-use haft_import::cli::{self, Effects, Help, Options, Page};
+use haft_import::cli::{self, CliOptions, Help, HelpPage, ProgramEffects};
 
 use super::{Wishes, known, settle};
 use crate::Context;
@@ -34,8 +34,8 @@ pub(crate) struct Arguments {
 
 pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let Arguments { program, subcommand, read_only, help_text, wishes } = arguments;
-    let effects = if read_only { Effects::ReadOnly } else { Effects::Unknown };
-    let options = Options { id: wishes.id.clone(), effects };
+    let effects = if read_only { ProgramEffects::ReadOnly } else { ProgramEffects::Unknown };
+    let options = CliOptions { id: wishes.id.clone(), effects };
     let name = cli::name(&program, &options)?;
     let before = known(context, &name)?;
     let mut pages = match &help_text {
@@ -43,7 +43,7 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
             let shown = file.display();
             let text =
                 fs::read_to_string(file).with_context(|| format!("cannot read `{shown}`"))?;
-            vec![Page { command: subcommand, text }]
+            vec![HelpPage { command: subcommand, text }]
         }
         None => asked(context, &program, subcommand).await?,
     };
@@ -51,10 +51,11 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let fresh: BTreeSet<String> = pages.iter().map(|page| page.command.join(" ")).collect();
     let old =
         before.options.iter().filter_map(|(key, text)| Some((key.strip_prefix("help ")?, text)));
-    let old = old.filter(|(command, _)| !fresh.contains(*command)).map(|(command, text)| Page {
-        command: command.split_whitespace().map(str::to_owned).collect(),
-        text: text.clone(),
-    });
+    let old =
+        old.filter(|(command, _)| !fresh.contains(*command)).map(|(command, text)| HelpPage {
+            command: command.split_whitespace().map(str::to_owned).collect(),
+            text: text.clone(),
+        });
     pages.extend(old);
     pages.sort_by(|one, other| one.command.cmp(&other.command));
     let import = cli::import(&program, &pages, &options)?;
@@ -67,14 +68,14 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
 }
 
 /// The help of a command, or of each command below it.
-async fn asked(context: &Context, program: &str, command: Vec<String>) -> Result<Vec<Page>> {
+async fn asked(context: &Context, program: &str, command: Vec<String>) -> Result<Vec<HelpPage>> {
     let text = help(context, program, &command).await?;
     let below = Help::read(&text).subcommands;
-    let mut pages = vec![Page { command: command.clone(), text }];
+    let mut pages = vec![HelpPage { command: command.clone(), text }];
     for (name, _) in below.iter().take(MOST) {
         let whole: Vec<String> = command.iter().cloned().chain([name.clone()]).collect();
         match help(context, program, &whole).await {
-            Ok(text) => pages.push(Page { command: whole, text }),
+            Ok(text) => pages.push(HelpPage { command: whole, text }),
             Err(fault) => output::remark(format!("left out {name}: {fault:#}")),
         }
     }

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use haft_import::client::{self, CLIENTS, Listed};
-use haft_import::{Import, Outcome};
+use haft_import::client::{self, CLIENTS, ListedServer};
+use haft_import::{Import, MergePlan};
 
 use super::{Wishes, join, login, mcp, report};
 use crate::Context;
@@ -56,12 +56,12 @@ async fn one(
     context: &Context,
     wishes: &Wishes,
     lists: Option<&Path>,
-    listed: &Listed,
-) -> Result<(Import, Outcome)> {
+    listed: &ListedServer,
+) -> Result<(Import, MergePlan)> {
     let name = client::import_name(&listed.name);
     // The name is somebody else's: as a slug it cannot lead out of the folder.
     let file = lists.map(|folder| folder.join(format!("{name}.json")));
-    let options = haft_import::mcp::Options { id: Some(name), ..Default::default() };
+    let options = haft_import::mcp::McpOptions { id: Some(name), ..Default::default() };
     let named = || format!("`{}`", listed.name);
     let asked = mcp::asked(context, listed.server.clone(), file.as_deref()).await;
     let asked = asked.with_context(named)?;

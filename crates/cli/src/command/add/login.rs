@@ -6,7 +6,7 @@ use haft_import::mcp::OAuth;
 use haft_import::{Import, SecretKind};
 use haft_model::{Secret, Stop};
 
-use super::mcp::Asked;
+use super::mcp::ProbedServer;
 use crate::{Context, command, output, prompt, who};
 
 /// What somebody got.
@@ -30,7 +30,7 @@ pub(super) fn client_secret(oauth: &OAuth) -> Result<Option<Secret>> {
 }
 
 /// Keeps what somebody got: the login is their own, as `haft login` has it.
-pub(super) async fn keep(context: &Context, import: &Import, asked: Asked) -> Result<()> {
+pub(super) async fn keep(context: &Context, import: &Import, asked: ProbedServer) -> Result<()> {
     let Got { token, client_secret } = asked.got;
     if token.is_none() && client_secret.is_none() {
         return Ok(());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use haft::Stranger;
-use haft_import::mcp::{self, OAuth, Server};
+use haft_import::mcp::{self, OAuth, ServerSource};
 use haft_import::{Base, Import, read_document};
 use haft_model::Glob;
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
     #[command(flatten)]
-    client: Client,
+    client: OAuthClient,
     #[command(flatten)]
     wishes: Wishes,
     /// The server: a command with its arguments, or an address.
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
 
 /// Who we are to whoever gives out logins for a server, where somebody registered us there.
 #[derive(clap::Args)]
-struct Client {
+struct OAuthClient {
     /// What whoever gives out logins for the server knows us by.
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
@@ -73,15 +73,15 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         [url] if is_address(url) => {
             let (url, headers) = (url.clone(), BTreeMap::new());
             let login = (oauth != OAuth::default()).then_some(oauth);
-            Server::Remote { url, headers, sse: false, login }
+            ServerSource::Remote { url, headers, sse: false, login }
         }
         [url, ..] if is_address(url) => {
             bail!("options stand before the address: `haft add mcp --id NAME {url}`")
         }
-        command => Server::Program { command: command.to_vec(), env: variables(&env)? },
+        command => ServerSource::Program { command: command.to_vec(), env: variables(&env)? },
     };
     let only = only.as_deref().map(Glob::new);
-    let options = mcp::Options { id: wishes.id.clone(), only, keep_names, believe_reads };
+    let options = mcp::McpOptions { id: wishes.id.clone(), only, keep_names, believe_reads };
     let asked = asked(context, server, list.as_deref()).await?;
     let (import, base) = made(&asked, &options)?;
     let exit = settle(context, &wishes, &import, base)?;
@@ -92,22 +92,26 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
 }
 
 /// A server, what it says of its tools, and what somebody got who logged in to it meanwhile.
-pub(super) struct Asked {
-    server: Server,
+pub(super) struct ProbedServer {
+    server: ServerSource,
     answer: Value,
     pub(super) got: login::Got,
 }
 
 /// Asks a server for its tools, unless a file has them.
-pub(super) async fn asked(context: &Context, server: Server, list: Option<&Path>) -> Result<Asked> {
+pub(super) async fn asked(
+    context: &Context,
+    server: ServerSource,
+    list: Option<&Path>,
+) -> Result<ProbedServer> {
     match list {
-        Some(file) => Ok(Asked { server, answer: saved(file)?, got: login::Got::default() }),
+        Some(file) => Ok(ProbedServer { server, answer: saved(file)?, got: login::Got::default() }),
         None => tools_of(context, server).await,
     }
 }
 
 /// The import of a server that was asked.
-pub(super) fn made(asked: &Asked, options: &mcp::Options) -> Result<(Import, Base)> {
+pub(super) fn made(asked: &ProbedServer, options: &mcp::McpOptions) -> Result<(Import, Base)> {
     let import = mcp::import(&asked.answer, &asked.server, options)?;
     let base = Base::of("mcp", &import.name, asked.answer.to_string().as_bytes());
     Ok((import, base))
@@ -121,15 +125,15 @@ fn saved(file: &Path) -> Result<Value> {
 }
 
 /// Starts a server and asks it for its tools. A person at the terminal logs in where it wants that.
-async fn tools_of(context: &Context, mut server: Server) -> Result<Asked> {
+async fn tools_of(context: &Context, mut server: ServerSource) -> Result<ProbedServer> {
     let Some(manifest) = mcp::asked(&server) else {
         bail!(
             "a secret stands in the command line or the address, so the server is not asked: give the secret by a variable, or save its answer to `tools/list` and give it with `--list FILE`"
         )
     };
     let oauth = match &server {
-        Server::Remote { login, .. } => login.clone().unwrap_or_default(),
-        Server::Program { .. } => OAuth::default(),
+        ServerSource::Remote { login, .. } => login.clone().unwrap_or_default(),
+        ServerSource::Program { .. } => OAuth::default(),
     };
     let client_secret = login::client_secret(&oauth)?;
     let mut stranger =
@@ -145,10 +149,10 @@ async fn tools_of(context: &Context, mut server: Server) -> Result<Asked> {
             stop.message
         )
     })?;
-    if let (Some(_), Server::Remote { login, .. }) = (&token, &mut server) {
+    if let (Some(_), ServerSource::Remote { login, .. }) = (&token, &mut server) {
         *login = Some(oauth);
     }
-    Ok(Asked { server, answer, got: login::Got { token, client_secret } })
+    Ok(ProbedServer { server, answer, got: login::Got { token, client_secret } })
 }
 
 fn variables(given: &[String]) -> Result<BTreeMap<String, String>> {

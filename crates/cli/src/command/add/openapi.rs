@@ -40,7 +40,7 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     };
     let text = String::from_utf8(bytes).with_context(|| format!("`{source}` is not UTF-8"))?;
     let document = read_document(&source, &text).with_context(|| format!("`{source}`"))?;
-    let mut options = openapi::Options {
+    let mut options = openapi::OpenApiOptions {
         id: wishes.id.clone(),
         only: only.as_deref().map(Glob::new),
         server,

@@ -5,19 +5,19 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use haft_import::{Base, Disk, Import, Outcome};
+use haft_import::{Base, Disk, Import, MergePlan};
 use haft_model::governing::{self, GoverningKind, governing};
 
 /// The folder of a workspace.
-pub(super) struct Place {
+pub(super) struct TargetFolder {
     root: PathBuf,
 }
 
-impl Place {
-    pub(super) fn new(root: &Path) -> Result<Place> {
+impl TargetFolder {
+    pub(super) fn new(root: &Path) -> Result<TargetFolder> {
         let found = root.canonicalize();
         let root = found.with_context(|| format!("cannot find `{}`", root.display()))?;
-        Ok(Place { root })
+        Ok(TargetFolder { root })
     }
 
     /// Where it lies.
@@ -49,7 +49,7 @@ impl Place {
 
     /// Does what there is to do; what is remembered comes last, so that a run which broke off is
     /// taken up by the next.
-    pub(super) fn write(&self, import: &str, outcome: &Outcome) -> Result<()> {
+    pub(super) fn write(&self, import: &str, outcome: &MergePlan) -> Result<()> {
         for file in &outcome.writes {
             self.put(&file.path, &file.text)?;
         }

@@ -1,7 +1,7 @@
 //! What an import did, what it guessed, and how to have it otherwise.
 
 use anyhow::Result;
-use haft_import::{Conflict, Guess, Import, Outcome, SchemaLoss, SecretKind};
+use haft_import::{Conflict, Guess, Import, MergePlan, SchemaLoss, SecretKind};
 use serde_json::{Value, json};
 
 use super::Wishes;
@@ -15,7 +15,7 @@ pub(super) fn show(
     context: &Context,
     wishes: &Wishes,
     import: &Import,
-    outcome: &Outcome,
+    outcome: &MergePlan,
 ) -> Result<()> {
     match context.json {
         true => output::json(&machine(wishes, import, outcome)),
@@ -27,7 +27,7 @@ pub(super) fn show(
 pub(super) fn show_all(
     context: &Context,
     wishes: &Wishes,
-    added: &[(Import, Outcome)],
+    added: &[(Import, MergePlan)],
     left_out: &[String],
 ) -> Result<()> {
     if context.json {
@@ -41,7 +41,7 @@ pub(super) fn show_all(
     left_out.iter().try_for_each(|why| output::line(output::visible(&format!("left out {why}"))))
 }
 
-fn machine(wishes: &Wishes, import: &Import, outcome: &Outcome) -> Value {
+fn machine(wishes: &Wishes, import: &Import, outcome: &MergePlan) -> Value {
     let wrote: Vec<&str> = outcome.writes.iter().map(|file| file.path.as_str()).collect();
     json!({
         "import": import.name,
@@ -57,7 +57,7 @@ fn machine(wishes: &Wishes, import: &Import, outcome: &Outcome) -> Value {
     })
 }
 
-fn people(context: &Context, wishes: &Wishes, import: &Import, outcome: &Outcome) -> Result<()> {
+fn people(context: &Context, wishes: &Wishes, import: &Import, outcome: &MergePlan) -> Result<()> {
     let word = if wishes.dry_run { "would write" } else { "wrote" };
     list(outcome.writes.iter().map(|file| format!("{word} {}", file.path)))?;
     list(outcome.removals.iter().map(|path| format!("removed {path}")))?;

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 /// How a client is pointed at us.
-pub(super) struct Client<'a> {
+pub(super) struct ClientSnippet<'a> {
     /// Where MCP is spoken.
     pub(super) url: &'a str,
     /// Whether it has to show a token that somebody made for it.
     pub(super) token: bool,
 }
 
-impl Client<'_> {
+impl ClientSnippet<'_> {
     fn claude(&self) -> String {
         let header =
             if self.token { " --header \"Authorization: Bearer $HAFT_TOKEN\"" } else { "" };
@@ -87,7 +87,7 @@ mod tests {
     fn a_client_is_given_its_own_words() {
         let url = "http://127.0.0.1:7311/mcp";
         assert_eq!(
-            Client { url, token: false }.told(),
+            ClientSnippet { url, token: false }.told(),
             json!({
                 "claude_code": "claude mcp add --transport http haft http://127.0.0.1:7311/mcp",
                 "codex": "[mcp_servers.haft]\nurl = \"http://127.0.0.1:7311/mcp\"",
@@ -96,7 +96,7 @@ mod tests {
             })
         );
         let header = json!({"Authorization": "Bearer ${env:HAFT_TOKEN}"});
-        let told = Client { url, token: true }.told();
+        let told = ClientSnippet { url, token: true }.told();
         let line = "claude mcp add --transport http haft http://127.0.0.1:7311/mcp \
             --header \"Authorization: Bearer $HAFT_TOKEN\"";
         assert_eq!(told["claude_code"], line);

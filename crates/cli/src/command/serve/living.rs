@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft::{Host, Refreshed, Watching};
+use haft::{Host, ReloadOutcome, Watching};
 use haft_contract::rules;
 use haft_model::Notice;
 
@@ -66,12 +66,12 @@ fn refresh(host: &Host) {
         || host.runtime().world().notices.iter().any(|notice| notice.severity == "error");
     let was_wrong = is_wrong();
     match host.refresh() {
-        Ok(Refreshed::Same) if was_wrong && !is_wrong() => {
+        Ok(ReloadOutcome::Same) if was_wrong && !is_wrong() => {
             output::remark("files changed: they say what they said before, and that is right");
         }
-        Ok(Refreshed::Same) => {}
-        Ok(Refreshed::Swapped) => swapped(host),
-        Ok(Refreshed::Kept(new)) => {
+        Ok(ReloadOutcome::Same) => {}
+        Ok(ReloadOutcome::Swapped) => swapped(host),
+        Ok(ReloadOutcome::Kept(new)) => {
             shown(&new);
             let waits = new.iter().any(|notice| notice.code == rules::L008.code);
             output::remark(match waits {
@@ -81,12 +81,12 @@ fn refresh(host: &Host) {
                 false => "files changed, and what they said before holds on until that is mended",
             });
         }
-        Ok(Refreshed::Partly(new)) => {
+        Ok(ReloadOutcome::Partly(new)) => {
             shown(&new);
             swapped(host);
             output::remark("what these files said before holds on until that is mended");
         }
-        Ok(Refreshed::Without(new)) => {
+        Ok(ReloadOutcome::Without(new)) => {
             shown(&new);
             swapped(host);
             output::remark(

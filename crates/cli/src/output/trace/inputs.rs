@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use haft_model::{Kept, Mutation, Timestamp};
+use haft_model::{Mutation, PayloadRef, Timestamp};
 use haft_runtime::ShownInputs;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ const LONGEST: usize = 200;
 
 /// Prints the first in full and of the others what is different.
 pub(super) fn show(inputs: &ShownInputs, mutations: &[(Timestamp, Mutation)]) -> Result<()> {
-    let mut before: Option<&(Kept, Value)> = None;
+    let mut before: Option<&(PayloadRef, Value)> = None;
     for (name, input) in &inputs.0 {
         match (before, input) {
             (_, None) => line(format!("  {name:<11} the call did not get that far"))?,

@@ -4,9 +4,9 @@ use anyhow::Result;
 use haft_model::{IntentState, KeySource};
 
 use super::super::{clock, line, visible};
-use super::Page;
+use super::TracePage;
 
-impl Page<'_> {
+impl TracePage<'_> {
     /// By what its intent is known, how far that is, and how often it was sent again.
     pub(super) fn intent(&self) -> Result<()> {
         let story = self.story;

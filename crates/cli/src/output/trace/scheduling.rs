@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use super::super::{clock, line, visible};
-use super::{Page, between};
+use super::{TracePage, between};
 
-impl Page<'_> {
+impl TracePage<'_> {
     /// Which batch it belongs to, by which rules, and when its result was handed over.
     pub(super) fn batch(&self) -> Result<()> {
         let story = self.story;

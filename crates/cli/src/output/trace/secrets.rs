@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use super::super::line;
-use super::{Page, heading};
+use super::{TracePage, heading};
 
-impl Page<'_> {
+impl TracePage<'_> {
     /// Each secret that was opened or withheld, by its slug.
     pub(super) fn secrets(&self) -> Result<()> {
         if self.story.secrets.is_empty() {

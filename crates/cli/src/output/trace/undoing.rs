@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use super::super::{clock, effect_words, line, visible};
-use super::{Page, heading};
+use super::{TracePage, heading};
 
-impl Page<'_> {
+impl TracePage<'_> {
     /// Who settled its effect, and which calls were to undo it.
     pub(super) fn since(&self) -> Result<()> {
         let story = self.story;

@@ -4,7 +4,7 @@
 //! is not, and words may be written in kebab-case, camelCase or snake_case.
 
 use haft_model::EffectClass;
-use haft_notation::Fault;
+use haft_notation::NotationFault;
 
 use crate::foreign;
 use crate::shape::Strangers::Kept;
@@ -12,7 +12,7 @@ use crate::shape::Takes::{
     Any, Either, Flag, Formed, Integer, List, Map, Names, Number, Object, Schema,
 };
 use crate::shape::documents::haft::{CLASSES, IMPORTED};
-use crate::shape::form::{DATE, DURATION, FILLED, Form, TEMPLATE, VERSION};
+use crate::shape::form::{DATE, DURATION, FILLED, TEMPLATE, TextFormat, VERSION};
 use crate::shape::{Shape, Takes, maybe, required};
 
 /// How a repeated call is recognised, and the longer words for it.
@@ -29,33 +29,33 @@ pub const MODES: &[(&str, &str)] = &[
 pub const APPROVALS: &[(&str, &str)] =
     &[("auto", "auto"), ("on-mutate", "on-mutate"), ("always", "always")];
 
-static TOOL_NAME: Form = form("a tool id", |text| {
+static TOOL_NAME: TextFormat = form("a tool id", |text| {
     let known = foreign::fold(foreign::split_version(text).0).is_some();
     (!known).then(|| refuse(text, "a tool id", "use 2 to 80 letters, digits, dots and dashes"))
 });
 
-static CLASS: Form = form("a class of effect", |text| {
+static CLASS: TextFormat = form("a class of effect", |text| {
     let known = EffectClass::parse(text).is_some();
     (!known)
         .then(|| refuse(text, "a class of effect", &format!("use one of {}", CLASSES.join(", "))))
 });
 
-static MODE: Form = form("a mode", |text| {
+static MODE: TextFormat = form("a mode", |text| {
     let known = word(MODES, text).is_some();
     (!known).then(|| refuse(text, "a mode", "use none, natural, optional or required"))
 });
 
-static APPROVAL: Form = form("an approval class", |text| {
+static APPROVAL: TextFormat = form("an approval class", |text| {
     let known = word(APPROVALS, text).is_some();
     (!known).then(|| refuse(text, "an approval class", "use auto, on-mutate or always"))
 });
 
-const fn form(what: &'static str, also: fn(&str) -> Option<Fault>) -> Form {
-    Form { what, pattern: None, length: (1, usize::MAX), also, help: "write something" }
+const fn form(what: &'static str, also: fn(&str) -> Option<NotationFault>) -> TextFormat {
+    TextFormat { what, pattern: None, length: (1, usize::MAX), also, help: "write something" }
 }
 
-fn refuse(text: &str, what: &str, help: &str) -> Fault {
-    Fault::new(format!("`{text}` is not {what}")).help(help)
+fn refuse(text: &str, what: &str, help: &str) -> NotationFault {
+    NotationFault::new(format!("`{text}` is not {what}")).help(help)
 }
 
 /// Our word for one of theirs, in whichever of the three spellings.

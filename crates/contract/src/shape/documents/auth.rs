@@ -1,27 +1,28 @@
 //! `AUTH.md` (AIP-50): how one logs in to a service.
 
-use haft_notation::Fault;
+use haft_notation::NotationFault;
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Formed, Kinds, Map, Text};
-use crate::shape::form::{FILLED, Form, WEB_URL, pattern};
+use crate::shape::form::{FILLED, TextFormat, WEB_URL, pattern};
 use crate::shape::{Shape, optional, required};
 
-static VENDOR: Form = pattern(
+static VENDOR: TextFormat = pattern(
     "the id of a service",
     r"^[a-z0-9][a-z0-9._-]*$",
     (2, 80),
     "use 2 to 80 lowercase letters, digits, dots, dashes and underscores",
 );
 
-static API_BASE: Form = Form {
+static API_BASE: TextFormat = TextFormat {
     what: "a web address",
     pattern: None,
     length: (1, usize::MAX),
     also: |text| {
         WEB_URL.fault(text).or_else(|| {
             text.ends_with('/').then(|| {
-                Fault::new(format!("`{text}` ends in a slash")).help("leave the last slash out")
+                NotationFault::new(format!("`{text}` ends in a slash"))
+                    .help("leave the last slash out")
             })
         })
     },

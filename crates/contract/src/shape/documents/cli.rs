@@ -7,13 +7,13 @@ use crate::shape::Takes::{
     Either, Flag, Formed, Integer, Kinds, List, Map, Names, Object, Set, Text, Word,
 };
 use crate::shape::documents::driver::{AUTH_STATE, MACHINE, NETWORK, VERSION_CHECK};
-use crate::shape::form::{self, CLI_ID, FILLED, Form, SHORT_TAG, TEMPLATE, URL, VERSION};
+use crate::shape::form::{self, CLI_ID, FILLED, SHORT_TAG, TEMPLATE, TextFormat, URL, VERSION};
 use crate::shape::{Shape, optional, required};
 use haft_notation::Pattern;
 use setup::STEPS;
 
 /// A program's name or path: one token.
-static BIN: Form = Form {
+static BIN: TextFormat = TextFormat {
     what: "the name of a program",
     pattern: Some(Pattern::new(r"^[A-Za-z0-9._\-/]+$")),
     length: (1, usize::MAX),
@@ -21,7 +21,7 @@ static BIN: Form = Form {
     help: "write one word without spaces; arguments go into `bin_args`",
 };
 
-static SHA256: Form = Form {
+static SHA256: TextFormat = TextFormat {
     what: "a SHA-256",
     pattern: Some(Pattern::new(r"^[0-9a-f]{64}$")),
     length: (64, 64),
@@ -29,7 +29,7 @@ static SHA256: Form = Form {
     help: "write 64 lowercase hexadecimal digits",
 };
 
-static EXIT_CODE: Form = Form {
+static EXIT_CODE: TextFormat = TextFormat {
     what: "an exit code",
     pattern: Some(Pattern::new(r"^\d+$")),
     length: (1, 10),
@@ -37,7 +37,7 @@ static EXIT_CODE: Form = Form {
     help: "write a number",
 };
 
-static MEANING: Form = Form {
+static MEANING: TextFormat = TextFormat {
     what: "a meaning",
     pattern: Some(Pattern::new(r"^[a-z][a-z0-9_]+$")),
     length: (2, usize::MAX),
@@ -45,7 +45,7 @@ static MEANING: Form = Form {
     help: "use lowercase letters, digits and underscores, as in `auth_required`",
 };
 
-static EXPIRY_SIGN: Form = Form {
+static EXPIRY_SIGN: TextFormat = TextFormat {
     what: "a sign of expiry",
     pattern: Some(Pattern::new(r"^exit_code:\d+$")),
     length: (1, usize::MAX),
@@ -98,8 +98,8 @@ pub static CLI: Shape = Shape {
     moved: &[discouraged("shell"), discouraged("env"), discouraged("cwd")],
 };
 
-const fn discouraged(name: &'static str) -> crate::shape::Moved {
-    crate::shape::Moved {
+const fn discouraged(name: &'static str) -> crate::shape::MovedField {
+    crate::shape::MovedField {
         name,
         code: "C031",
         help: "no shell runs it; environment and folders are opened under `sandbox`",

@@ -2,11 +2,11 @@
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Flag, Formed, Integer, List, Map, Object, Set, Text, Word};
-use crate::shape::form::{APPROVAL, CURRENCY, FILLED, Form, SLUG, VERSION, pattern};
+use crate::shape::form::{APPROVAL, CURRENCY, FILLED, SLUG, TextFormat, VERSION, pattern};
 use crate::shape::{Shape, optional, required};
 
 /// A class of actions as a rule matches it.
-static MATCHED_ACTION: Form = pattern(
+static MATCHED_ACTION: TextFormat = pattern(
     "a class of actions",
     r"^[a-z][a-z0-9._*-]*$",
     (1, usize::MAX),
@@ -14,28 +14,28 @@ static MATCHED_ACTION: Form = pattern(
 );
 
 /// A class of actions without stars.
-static ACTION_CLASS: Form = pattern(
+static ACTION_CLASS: TextFormat = pattern(
     "a class of actions",
     r"^[a-z][a-z0-9._-]*[a-z0-9]$",
     (2, usize::MAX),
     "write lowercase words with dots between them, as in `tool.call`",
 );
 
-static BOUND_CLASS: Form = pattern(
+static BOUND_CLASS: TextFormat = pattern(
     "a class of actions",
     r"^([a-z][a-z0-9._-]*[a-z0-9]|\*)$",
     (1, usize::MAX),
     "write a class such as `tool.call`, or `*` for all",
 );
 
-static WORKSPACE_NAME: Form = pattern(
+static WORKSPACE_NAME: TextFormat = pattern(
     "a name",
     r"^[a-z][a-z0-9-]*[a-z0-9]$",
     (2, 96),
     "use 2 to 96 lowercase letters, digits and dashes, beginning with a letter",
 );
 
-static MERGE_ID: Form = pattern(
+static MERGE_ID: TextFormat = pattern(
     "an id",
     r"^[a-z][a-z0-9-]*$",
     (1, usize::MAX),
@@ -43,35 +43,35 @@ static MERGE_ID: Form = pattern(
 );
 
 /// The published pattern has no room for `../GOVERNANCE.md`, the nearest parent there is.
-static PARENT: Form = pattern(
+static PARENT: TextFormat = pattern(
     "a parent",
     r"^\.\.?/([^\s]+/)?GOVERNANCE\.md$",
     (1, 512),
     "write a path from this file that ends in `/GOVERNANCE.md`, as in `../GOVERNANCE.md`",
 );
 
-static CONSUMER: Form = pattern(
+static CONSUMER: TextFormat = pattern(
     "a consumer",
     r"^(ws://(operators|companies|skills)/[a-z][a-z0-9-]*|\.\./[^\s]+)$",
     (1, usize::MAX),
     "write `ws://operators/NAME`, `ws://companies/NAME`, `ws://skills/NAME` or a path that begins with `../`",
 );
 
-static OPERATOR: Form = pattern(
+static OPERATOR: TextFormat = pattern(
     "an operator",
     r"^ws://operators/[a-z][a-z0-9-]*$",
     (1, usize::MAX),
     "write `ws://operators/NAME`",
 );
 
-static QUORUM: Form = pattern(
+static QUORUM: TextFormat = pattern(
     "a quorum",
     r"^[1-9][0-9]*(-of-[1-9][0-9]*)?$",
     (1, 32),
     "write `2` or `2-of-3`, in quotes",
 );
 
-static RETENTION: Form =
+static RETENTION: TextFormat =
     pattern("a retention", r"^(forever|days:[0-9]+)$", (1, 32), "write `forever` or `days:N`");
 
 /// One rule: what is decided about a class of actions.

@@ -2,12 +2,12 @@
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Formed, Integer, Map, Names, Object, Word};
-use crate::shape::form::{FILLED, Form, JSON_PATH, TEMPLATE, WEB_URL};
+use crate::shape::form::{FILLED, JSON_PATH, TEMPLATE, TextFormat, WEB_URL};
 use crate::shape::{Shape, optional, required};
 use haft_notation::Pattern;
 
 /// A web address. A placeholder in it has a rule of its own, which says why not.
-static BASE_URL: Form = Form {
+static BASE_URL: TextFormat = TextFormat {
     pattern: Some(Pattern::new(r"^https?://[^\s/?#]+[^\s]*$")),
     what: WEB_URL.what,
     length: WEB_URL.length,

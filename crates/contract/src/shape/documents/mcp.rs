@@ -3,7 +3,7 @@
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Flag, Formed, Integer, Kinds, List, Map, Names, Object, Text, Word};
 use crate::shape::form::{FILLED, JSON_PATH, TEMPLATE, WEB_URL};
-use crate::shape::{Moved, Shape, optional, required};
+use crate::shape::{MovedField, Shape, optional, required};
 
 /// What an MCP driver adds.
 pub static MCP: Shape = Shape {
@@ -28,8 +28,8 @@ pub static MCP: Shape = Shape {
         optional("connection_options", "M006", Map(&CONNECTION), "How to keep the connection."),
     ],
     moved: &[
-        Moved { name: "server_ref", code: "M030", help: "AIP-32 calls it `server`" },
-        Moved {
+        MovedField { name: "server_ref", code: "M030", help: "AIP-32 calls it `server`" },
+        MovedField {
             name: "mcp_tools",
             code: "M030",
             help: "name each tool in `implements[].metadata.mcp.tool_name`",
@@ -143,5 +143,9 @@ pub static ENTRY: Shape = Shape {
         )
         .or("\"$\""),
     ],
-    moved: &[Moved { name: "mcp_tool_name", code: "M030", help: "AIP-32 calls it `tool_name`" }],
+    moved: &[MovedField {
+        name: "mcp_tool_name",
+        code: "M030",
+        help: "AIP-32 calls it `tool_name`",
+    }],
 };

@@ -4,11 +4,11 @@ use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{
     Either, Flag, Formed, Integer, List, Map, Names, Number, Object, Text, Word,
 };
-use crate::shape::form::{DATE_TIME, FILLED, Form, VERSION, pattern};
+use crate::shape::form::{DATE_TIME, FILLED, TextFormat, VERSION, pattern};
 use crate::shape::{Shape, Takes, optional, required};
 
 /// An address such as `@acme/marketing`; examples nest deeper than the published pattern.
-pub static ADDRESS: Form = pattern(
+pub static ADDRESS: TextFormat = pattern(
     "an address",
     r"^@[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)+$",
     (4, usize::MAX),
@@ -16,7 +16,7 @@ pub static ADDRESS: Form = pattern(
 );
 
 /// Somebody by scheme.
-static PRINCIPAL: Form = pattern(
+static PRINCIPAL: TextFormat = pattern(
     "a principal",
     r"^(\*|(operator|user|org|guild|bot|group|role)://\S+|@[^\s/]+/\S+)$",
     (1, usize::MAX),
@@ -24,7 +24,7 @@ static PRINCIPAL: Form = pattern(
 );
 
 /// An action by id, path or address; a star stands at the end only.
-static ACTION_REFERENCE: Form = pattern(
+static ACTION_REFERENCE: TextFormat = pattern(
     "an action",
     r"^[^\s*]*\*?$",
     (1, usize::MAX),

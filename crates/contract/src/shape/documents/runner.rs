@@ -3,7 +3,7 @@
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Formed, Integer, List, Map, Word};
 use crate::shape::form::FILLED;
-use crate::shape::{Moved, Shape, optional};
+use crate::shape::{MovedField, Shape, optional};
 
 /// The whole block.
 pub static RUNNER: Shape = Shape {
@@ -24,8 +24,8 @@ pub static RUNNER: Shape = Shape {
     moved: &[elsewhere("env"), elsewhere("fs"), elsewhere("network"), elsewhere("secrets")],
 };
 
-const fn elsewhere(name: &'static str) -> Moved {
-    Moved {
+const fn elsewhere(name: &'static str) -> MovedField {
+    MovedField {
         name,
         code: "R031",
         help: "a runner only says how the process runs; write it beside `runner`",

@@ -1,25 +1,25 @@
 //! The `sandbox` block and `SANDBOX.md` (AIP-36): what machine commands run on.
 
-use haft_notation::Fault;
+use haft_notation::NotationFault;
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Either, Flag, Formed, Integer, List, Map, Object, Word};
 use crate::shape::documents::policy::{ADDRESS, IDENTITIES};
 use crate::shape::documents::runner::LIMITS;
-use crate::shape::form::{FILLED, Form, VERSION};
+use crate::shape::form::{FILLED, TextFormat, VERSION};
 use crate::shape::{Shape, optional, required};
 
 /// The providers that AIP-36 names; there is no default to fall back to.
 const PROVIDERS: &[&str] =
     &["local", "mastra-e2b", "mastra-modal", "mastra-daytona", "mastra-blaxel", "node-permission"];
 
-static MOUNT_POINT: Form = Form {
+static MOUNT_POINT: TextFormat = TextFormat {
     what: "a mount point",
     pattern: None,
     length: (1, usize::MAX),
     also: |text| {
         crate::sandbox::mount_point(text).is_none().then(|| {
-            Fault::new(format!("`{text}` is not a place inside the sandbox"))
+            NotationFault::new(format!("`{text}` is not a place inside the sandbox"))
                 .help("write an absolute path without `..`")
         })
     },

@@ -3,7 +3,7 @@
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Formed, Map, Object, Text, Word};
 use crate::shape::form::{FILLED, JSON_PATH, PACKAGE_RANGE};
-use crate::shape::{Moved, Shape, optional, required};
+use crate::shape::{MovedField, Shape, optional, required};
 
 /// What an SDK driver adds.
 pub static SDK: Shape = Shape {
@@ -57,7 +57,7 @@ pub static ENTRY: Shape = Shape {
         ),
         optional("streaming", "K013", Map(&STREAMING), "How this function streams."),
     ],
-    moved: &[Moved {
+    moved: &[MovedField {
         name: "package",
         code: "K030",
         help: "AIP-33 puts `package` at the top of DRIVER.md",

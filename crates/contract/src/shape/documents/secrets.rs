@@ -2,11 +2,11 @@
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Flag, Formed, Integer, List, Map, Object, Text, Word};
-use crate::shape::form::{ENVIRONMENT_NAME, FILLED, Form, pattern};
-use crate::shape::{Moved, Shape, optional, required};
+use crate::shape::form::{ENVIRONMENT_NAME, FILLED, TextFormat, pattern};
+use crate::shape::{MovedField, Shape, optional, required};
 
 /// The name of a secret, with a service before it or without.
-static SECRET_SLUG: Form = pattern(
+static SECRET_SLUG: TextFormat = pattern(
     "the slug of a secret",
     r"^([a-z][a-z0-9-]*[a-z0-9]/)?[a-z][a-z0-9-]*[a-z0-9]$",
     (2, 80),
@@ -14,35 +14,35 @@ static SECRET_SLUG: Form = pattern(
 );
 
 /// Where a vault is.
-pub static BACKEND: Form = pattern(
+pub static BACKEND: TextFormat = pattern(
     "the address of a vault",
     r"^[a-z][a-z0-9-]*://",
     (1, usize::MAX),
     "write it with its scheme, as in `keychain://shop`",
 );
 
-static RETENTION: Form = pattern(
+static RETENTION: TextFormat = pattern(
     "a retention",
     r"^(P[0-9]+[YMWD]|[0-9]+(y|m|w|d|h))$",
     (2, usize::MAX),
     "write `P7Y` or `90d`",
 );
 
-static WORD: Form = pattern(
+static WORD: TextFormat = pattern(
     "a tag",
     r"^[a-z][a-z0-9-]*$",
     (1, usize::MAX),
     "use lowercase letters, digits and dashes, beginning with a letter",
 );
 
-static CAPABILITY: Form =
+static CAPABILITY: TextFormat =
     pattern("a capability", r"^cap://", (7, usize::MAX), "write `cap://` and its name");
 
 /// Names under which people write down values.
 pub const VALUES: &[&str] = &["value", "plaintext", "ciphertext", "secret", "data", "key", "token"];
 
-const fn value(name: &'static str) -> Moved {
-    Moved { name, code: "S040", help: NO_VALUES }
+const fn value(name: &'static str) -> MovedField {
+    MovedField { name, code: "S040", help: NO_VALUES }
 }
 
 /// What to do instead of writing a value.

@@ -7,7 +7,7 @@ use crate::shape::Takes::{
 use crate::shape::documents::action::INLINE;
 use crate::shape::documents::haft;
 use crate::shape::form::{APPROVAL, DRIVER_ID, FILLED, MUTATION, TAG, TOOL_ID, VERSION};
-use crate::shape::{Field, Moved, Shape, Strangers, optional, required};
+use crate::shape::{Field, MovedField, Shape, Strangers, optional, required};
 
 /// The kinds of driver.
 pub const KINDS: &[&str] = &["cli", "http", "mcp", "sdk", "builtin"];
@@ -131,17 +131,17 @@ pub static TOOL: Shape = Shape {
         discouraged("priority"),
         discouraged("model"),
         discouraged("temperature"),
-        Moved {
+        MovedField {
             name: "inputsFiles",
             code: "T032",
             help: "files belong to workflows (AIP-16); a tool takes and gives JSON",
         },
-        Moved {
+        MovedField {
             name: "outputsFiles",
             code: "T032",
             help: "files belong to workflows (AIP-16); a tool takes and gives JSON",
         },
-        Moved {
+        MovedField {
             name: "default_driver",
             code: "T032",
             help: "`default_driver` is called `default_implementation` now",
@@ -149,12 +149,12 @@ pub static TOOL: Shape = Shape {
     ],
 };
 
-const fn moved(name: &'static str, help: &'static str) -> Moved {
-    Moved { name, code: "T031", help }
+const fn moved(name: &'static str, help: &'static str) -> MovedField {
+    MovedField { name, code: "T031", help }
 }
 
-const fn discouraged(name: &'static str) -> Moved {
-    Moved { name, code: "T032", help: "this is a driver's concern: write it in DRIVER.md" }
+const fn discouraged(name: &'static str) -> MovedField {
+    MovedField { name, code: "T032", help: "this is a driver's concern: write it in DRIVER.md" }
 }
 
 /// `requires` of a tool or an action.

@@ -2,14 +2,14 @@
 
 use std::net::Ipv6Addr;
 
-use haft_notation::{Fault, Pattern};
+use haft_notation::{NotationFault, Pattern};
 
-use super::{ANY_LENGTH, Form, WEB_PATTERN, pattern, reader};
+use super::{ANY_LENGTH, TextFormat, WEB_PATTERN, pattern, reader};
 use crate::diagnostic::did_you_mean;
 use crate::host::{host_of, is_loopback};
 
 /// Who somebody is.
-pub static ACTOR_ID: Form = pattern(
+pub static ACTOR_ID: TextFormat = pattern(
     "an actor's id",
     r"^(user|agent):[A-Za-z0-9][A-Za-z0-9._@\-]*$",
     (1, 128),
@@ -17,7 +17,7 @@ pub static ACTOR_ID: Form = pattern(
 );
 
 /// Which actors a rule is about.
-pub static ACTOR_PATTERN: Form = pattern(
+pub static ACTOR_PATTERN: TextFormat = pattern(
     "a pattern of actors",
     r"^(\*|(user|agent|\*):\S+)$",
     (1, 128),
@@ -25,7 +25,7 @@ pub static ACTOR_PATTERN: Form = pattern(
 );
 
 /// Which tools something is about.
-pub static TOOL_PATTERN: Form = pattern(
+pub static TOOL_PATTERN: TextFormat = pattern(
     "a pattern of tool ids",
     r"^[a-z0-9.*\-]+$",
     (1, 80),
@@ -33,7 +33,7 @@ pub static TOOL_PATTERN: Form = pattern(
 );
 
 /// Where the store is.
-pub static STORE_URL: Form = pattern(
+pub static STORE_URL: TextFormat = pattern(
     "the address of a store",
     r"^(sqlite:\S.*|postgres://\S+)$",
     ANY_LENGTH,
@@ -41,7 +41,7 @@ pub static STORE_URL: Form = pattern(
 );
 
 /// Where payloads are kept.
-pub static PAYLOADS_URL: Form = pattern(
+pub static PAYLOADS_URL: TextFormat = pattern(
     "the address of a payload store",
     r"^(file:\S.*|s3://\S+)$",
     ANY_LENGTH,
@@ -49,11 +49,11 @@ pub static PAYLOADS_URL: Form = pattern(
 );
 
 /// Where the server listens.
-pub static LISTEN: Form = reader("an address to listen on", listen_fault, LISTEN_HELP);
+pub static LISTEN: TextFormat = reader("an address to listen on", listen_fault, LISTEN_HELP);
 
 const LISTEN_HELP: &str = "write `<host>:<port>`, as in `127.0.0.1:7311`";
 
-fn listen_fault(text: &str) -> Option<Fault> {
+fn listen_fault(text: &str) -> Option<NotationFault> {
     let fits = text.rsplit_once(':').is_some_and(|(host, port)| {
         let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let host_fits = match bracketed {
@@ -62,12 +62,12 @@ fn listen_fault(text: &str) -> Option<Fault> {
         };
         host_fits && port.parse::<u16>().is_ok()
     });
-    let fault = || Fault::new(format!("`{text}` is not an address to listen on"));
+    let fault = || NotationFault::new(format!("`{text}` is not an address to listen on"));
     (!fits).then(|| fault().help(LISTEN_HELP))
 }
 
 /// A name that the server goes by.
-pub static HOST_NAME: Form = pattern(
+pub static HOST_NAME: TextFormat = pattern(
     "the name of a host",
     r"^[A-Za-z0-9]([A-Za-z0-9.\-]*[A-Za-z0-9])?$",
     (1, 253),
@@ -75,14 +75,14 @@ pub static HOST_NAME: Form = pattern(
 );
 
 /// A web address that nobody on the way can read.
-pub static PRIVATE_URL: Form = Form {
+pub static PRIVATE_URL: TextFormat = TextFormat {
     what: "a web address",
     pattern: Some(Pattern::new(WEB_PATTERN)),
     length: ANY_LENGTH,
     also: |text| {
         let open = text.starts_with("http://") && !host_of(text).is_some_and(is_loopback);
         open.then(|| {
-            Fault::new(format!("`{text}` is not encrypted"))
+            NotationFault::new(format!("`{text}` is not encrypted"))
                 .help("use https; http is for this machine")
         })
     },
@@ -103,20 +103,20 @@ pub const SCOPES: &[&str] = &[
 ];
 
 /// The scope of a surface.
-pub static SCOPE: Form = reader("a scope", scope_fault, "write `<kind>` or `<kind>:<name>`");
+pub static SCOPE: TextFormat = reader("a scope", scope_fault, "write `<kind>` or `<kind>:<name>`");
 
-fn scope_fault(text: &str) -> Option<Fault> {
+fn scope_fault(text: &str) -> Option<NotationFault> {
     let (kind, name) = text.split_once(':').map_or((text, None), |(kind, name)| (kind, Some(name)));
     if !SCOPES.contains(&kind) {
         let help = match did_you_mean(kind, SCOPES.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("use one of {}", SCOPES.join(", ")),
         };
-        return Some(Fault::new(format!("`{kind}` is not a kind of scope")).help(help));
+        return Some(NotationFault::new(format!("`{kind}` is not a kind of scope")).help(help));
     }
     let nameless = name.is_some_and(|name| name.trim().is_empty());
     nameless.then(|| {
-        Fault::new(format!("`{text}` names no {kind}"))
+        NotationFault::new(format!("`{text}` names no {kind}"))
             .help(format!("write `{kind}:<name>`, or `{kind}` for any"))
     })
 }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_form_takes_its_good_texts_and_no_others() {
-        let cases: [(&Form, &[&str], &[&str]); 8] = [
+        let cases: [(&TextFormat, &[&str], &[&str]); 8] = [
             (&ACTOR_ID, &["user:ana", "agent:a.b-1"], &["ana", "bot:x", "user:", "agent:a b"]),
             (&ACTOR_PATTERN, &["*", "*:ana", "agent:*", "user:ana"], &["ana", "", "bots:*"]),
             (&TOOL_PATTERN, &["*", "git.*", "git.log"], &["Git.*", "git log", "git_log", ""]),

@@ -61,7 +61,8 @@ fn found(bent: Bent, ill: Ill) -> Vec<String> {
     let permit = permit(&plan);
     let driver = Driven { bent, left: AtomicUsize::new(0) };
     let left = || driver.left.load(Ordering::SeqCst);
-    let case = Case { name: "c", plan: &plan, permit: &permit, most_bytes: 100, effects: None };
+    let case =
+        ConformanceCase { name: "c", plan: &plan, permit: &permit, most_bytes: 100, effects: None };
     let hostile = Hostile::new(case, ill)
         .with_secrets(&[SECRET])
         .promising(&Value::is_object)
@@ -98,7 +99,8 @@ fn a_secret_that_the_backend_repeats_is_not_the_drivers_fault() {
     let plan = plan();
     let permit = permit(&plan);
     let driver = Driven { bent: Bent::Shows, left: AtomicUsize::new(0) };
-    let case = Case { name: "c", plan: &plan, permit: &permit, most_bytes: 100, effects: None };
+    let case =
+        ConformanceCase { name: "c", plan: &plan, permit: &permit, most_bytes: 100, effects: None };
     let hostile = Hostile::new(case, Ill::Lies).with_secrets(&[SECRET]).whose_backend_echoes();
     assert_eq!(runtime().block_on(hardened(&driver, &[hostile])), []);
 }

@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use serde_json::json;
 
 use super::scene::Scene;
-use super::{How, Prepared, open_existing};
-use crate::builtin::refusal::Refusal;
+use super::{How, PreparedWrite, open_existing};
+use crate::builtin::refusal::PathRefusal;
 use crate::builtin::running;
 use crate::watch::Watch;
 
@@ -39,7 +39,7 @@ enum Before {
     Absent,
 }
 
-impl Prepared {
+impl PreparedWrite {
     /// Writes, and says what is known of the effect.
     pub(super) fn carry_out(self, watch: &Watch) -> Result<Output, Failure> {
         match self.asked.how {
@@ -62,25 +62,25 @@ impl Prepared {
         Ok(self.output(self.asked.bytes.len() as u64, before))
     }
 
-    fn place(&self, scene: &mut Scene<'_>, watch: &Watch) -> Result<(), Failed> {
+    fn place(&self, scene: &mut Scene<'_>, watch: &Watch) -> Result<(), PutFailure> {
         self.between.iter().try_for_each(|name| scene.enter(name))?;
         let mut file = self.beside(scene)?;
         for piece in self.asked.bytes.chunks(PIECE) {
-            watch.check().map_err(Failed::Stopped)?;
-            file.write_all(piece).map_err(Refusal::from)?;
+            watch.check().map_err(PutFailure::Stopped)?;
+            file.write_all(piece).map_err(PathRefusal::from)?;
         }
         if let Some(existing) = &self.existing {
             let mode = rustix::fs::fstat(existing)?.st_mode & 0o777;
             rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
         }
         rustix::fs::fsync(&file)?;
-        watch.check().map_err(Failed::Stopped)?;
+        watch.check().map_err(PutFailure::Stopped)?;
         self.rename(scene)
     }
 
     /// A new file in the same folder. What replaces another is closed to everybody else until it has
     /// that one's permissions.
-    fn beside(&self, scene: &mut Scene<'_>) -> Result<File, Failed> {
+    fn beside(&self, scene: &mut Scene<'_>) -> Result<File, PutFailure> {
         let mode = if self.existing.is_some() { 0o600 } else { 0o666 };
         for _ in 0..TRIES {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +97,7 @@ impl Prepared {
         Err(Errno::EXIST.into())
     }
 
-    fn rename(&self, scene: &mut Scene<'_>) -> Result<(), Failed> {
+    fn rename(&self, scene: &mut Scene<'_>) -> Result<(), PutFailure> {
         let Some(from) = scene.file().map(str::to_owned) else { return Err(Errno::NOENT.into()) };
         let (folder, to) = (scene.folder(), &self.at.name);
         match self.asked.how {
@@ -110,7 +110,7 @@ impl Prepared {
     /// Adds to the end of the file in one write, so that others who add do not end up in between.
     fn append(&self, watch: &Watch) -> Result<Output, Failure> {
         let mut scene = Scene::new(&self.at.folder);
-        let stopped = watch.check().map_err(Failed::Stopped);
+        let stopped = watch.check().map_err(PutFailure::Stopped);
         let opened = stopped.and_then(|()| self.open_end(&mut scene));
         let (mut file, before) = opened.map_err(|failed| self.failed(failed, &mut scene))?;
         let wanted = self.asked.bytes.len();
@@ -123,7 +123,7 @@ impl Prepared {
                 let stop = running(Code::EffectPartial, why).at("/path");
                 return Err(Failure::new(stop, EffectState::PartiallyCommitted));
             }
-            Err(fault) => return Err(self.failed(Refusal::from(fault).into(), &mut scene)),
+            Err(fault) => return Err(self.failed(PathRefusal::from(fault).into(), &mut scene)),
         }
         let settled = rustix::fs::fsync(&file).and_then(|()| scene.settle(&self.settling));
         scene.keep();
@@ -133,9 +133,9 @@ impl Prepared {
     }
 
     /// The file to add to. Where there was none, it is made.
-    fn open_end(&self, scene: &mut Scene<'_>) -> Result<(File, Before), Failed> {
+    fn open_end(&self, scene: &mut Scene<'_>) -> Result<(File, Before), PutFailure> {
         if let Some(existing) = &self.existing {
-            let again = existing.try_clone().map_err(Refusal::from)?;
+            let again = existing.try_clone().map_err(PathRefusal::from)?;
             return Ok((again, Before::There));
         }
         self.between.iter().try_for_each(|name| scene.enter(name))?;
@@ -162,36 +162,36 @@ impl Prepared {
     }
 
     /// A failure before anything was in its place: what was made is taken back.
-    fn failed(&self, failed: Failed, scene: &mut Scene<'_>) -> Failure {
+    fn failed(&self, failed: PutFailure, scene: &mut Scene<'_>) -> Failure {
         let stop = match failed {
-            Failed::Stopped(stop) => stop,
-            Failed::Refused(refusal) => refusal.about(&self.asked.place),
+            PutFailure::Stopped(stop) => stop,
+            PutFailure::Refused(refusal) => refusal.about(&self.asked.place),
         };
         Failure::new(stop, scene.take_back())
     }
 
     /// It is in its place, and the disk does not promise to keep it there.
     fn unsettled(&self, errno: Errno) -> Failure {
-        let stop = Refusal::from(errno).about(&self.asked.place);
+        let stop = PathRefusal::from(errno).about(&self.asked.place);
         Failure::new(stop, EffectState::Unknown)
     }
 }
 
 /// Why a file did not get to its place.
-enum Failed {
+enum PutFailure {
     Stopped(haft_model::Stop),
-    Refused(Refusal),
+    Refused(PathRefusal),
 }
 
-impl From<Refusal> for Failed {
-    fn from(refusal: Refusal) -> Failed {
-        Failed::Refused(refusal)
+impl From<PathRefusal> for PutFailure {
+    fn from(refusal: PathRefusal) -> PutFailure {
+        PutFailure::Refused(refusal)
     }
 }
 
-impl From<Errno> for Failed {
-    fn from(errno: Errno) -> Failed {
-        Failed::Refused(errno.into())
+impl From<Errno> for PutFailure {
+    fn from(errno: Errno) -> PutFailure {
+        PutFailure::Refused(errno.into())
     }
 }
 

@@ -22,7 +22,7 @@ const BREATH: u64 = 1024;
 
 /// What a file has to offer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FileMatches {
     /// The number of each line that fits, and what it says.
     pub(super) lines: Vec<(u64, String)>,
     /// Whether there are more than were wanted.
@@ -37,13 +37,13 @@ pub(super) fn matching(
     pattern: &SearchPattern,
     most: usize,
     watch: &Watch,
-) -> Result<Option<Found>, Stop> {
+) -> Result<Option<FileMatches>, Stop> {
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     match reader.fill_buf() {
         Ok(start) if !start.iter().take(SAMPLE).any(|byte| *byte == 0) => {}
         Ok(_) | Err(_) => return Ok(None),
     }
-    let mut found = Found::default();
+    let mut found = FileMatches::default();
     let mut piece = Vec::new();
     let mut line = 1;
     let mut listed = 0;

@@ -6,7 +6,7 @@ use haft_model::{Approval, Facts, Requires, Risk, Tri};
 
 use super::*;
 
-fn check(tried: Tried, expected: &str) {
+fn check(tried: RefusedAccess, expected: &str) {
     let effects = EffectProfile {
         mutates: ["workspace:/docs/**".to_owned(), "external:shop".to_owned()].into(),
         mutates_stated: true,
@@ -26,12 +26,12 @@ fn check(tried: Tried, expected: &str) {
     assert_eq!(format!("{}: {}", stop.code, stop.message), expected);
 }
 
-fn path(path: &str) -> Tried {
-    Tried::Path { path: PathBuf::from(path), wanted: "write".to_owned() }
+fn path(path: &str) -> RefusedAccess {
+    RefusedAccess::Path { path: PathBuf::from(path), wanted: "write".to_owned() }
 }
 
-fn host(host: &str) -> Tried {
-    Tried::Host { host: host.to_owned(), port: 443, why: "not listed".to_owned() }
+fn host(host: &str) -> RefusedAccess {
+    RefusedAccess::Host { host: host.to_owned(), port: 443, why: "not listed".to_owned() }
 }
 
 #[test]

@@ -9,15 +9,15 @@ use rmcp::transport::auth::{
 };
 use serde_json::Value;
 
-use super::guarded::Guarded;
-use super::{Login, refused, taken};
+use super::guarded::AllowlistedClient;
+use super::{McpLogin, refused, taken};
 
 /// What we are called where we introduce ourselves.
 const NAME: &str = "Haft";
 
 /// What a login is asked for with.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct LoginRequest {
     /// The server.
     pub url: String,
     /// Where a person is sent back to.
@@ -27,12 +27,12 @@ pub struct Wish {
     /// What it is to reach beside that: what it reached before, and what a call lacked.
     pub kept: Vec<String>,
     /// Who we are to whoever gives out logins.
-    pub client: Registered,
+    pub client: RegisteredClient,
 }
 
 /// Who we are to whoever gives out logins, where that was settled before.
 #[derive(Clone, Debug, Default)]
-pub struct Registered {
+pub struct RegisteredClient {
     /// What we are known by, where somebody registered us.
     pub id: Option<String>,
     /// What proves it, where something does.
@@ -42,16 +42,19 @@ pub struct Registered {
 }
 
 /// A login that a person has to agree to.
-pub struct Asked {
+pub struct PendingAuthorization {
     session: AuthorizationSession,
     store: InMemoryCredentialStore,
     secret: Option<Secret>,
 }
 
-impl Asked {
+impl PendingAuthorization {
     /// Finds out who gives out logins for a server, introduces us there, and asks. The guard says
     /// which addresses may be reached; those of one's own network only where it opens them.
-    pub async fn begin(wish: Wish, guard: AddressGuard) -> Result<Asked, Stop> {
+    pub async fn begin(
+        wish: LoginRequest,
+        guard: AddressGuard,
+    ) -> Result<PendingAuthorization, Stop> {
         let store = InMemoryCredentialStore::new();
         let (mut manager, reads) = manager(&wish.url, guard, &store).await?;
         let scopes = reaching(&manager, &wish).await;
@@ -74,7 +77,7 @@ impl Asked {
         };
         let session = AuthorizationSession::new(manager, request).await;
         let session = session.map_err(|(_, fault)| refused(fault))?;
-        Ok(Asked { session, store, secret: client.secret })
+        Ok(PendingAuthorization { session, store, secret: client.secret })
     }
 
     /// The address at which a person agrees.
@@ -84,7 +87,7 @@ impl Asked {
 
     /// Takes the whole address to which the person was sent back. It has to be an answer to this very
     /// question, by whoever was asked.
-    pub async fn answered(self, sent_back_to: &str) -> Result<Login, Stop> {
+    pub async fn answered(self, sent_back_to: &str) -> Result<McpLogin, Stop> {
         self.session.handle_callback_url(sent_back_to).await.map_err(refused)?;
         taken(&self.store, self.secret.as_ref()).await
     }
@@ -96,7 +99,7 @@ pub(super) async fn manager(
     guard: AddressGuard,
     store: &InMemoryCredentialStore,
 ) -> Result<(AuthorizationManager, bool), Stop> {
-    let client = Guarded::of(url, guard);
+    let client = AllowlistedClient::of(url, guard);
     let challenge = client.knock(url).await;
     let made = AuthorizationManager::new_with_oauth_http_client(url, Arc::new(client)).await;
     let mut manager = made.map_err(refused)?;
@@ -115,7 +118,7 @@ pub(super) async fn manager(
 
 /// How far a login is to reach: as far as the driver says or the server proposes, and never less far
 /// than it did before.
-async fn reaching(manager: &AuthorizationManager, wish: &Wish) -> Vec<String> {
+async fn reaching(manager: &AuthorizationManager, wish: &LoginRequest) -> Vec<String> {
     let mut scopes = wish.scopes.clone();
     if scopes.is_empty() {
         scopes = manager.select_initial_scopes(&[]).await;
@@ -131,9 +134,9 @@ async fn reaching(manager: &AuthorizationManager, wish: &Wish) -> Vec<String> {
 /// Registers us. What we registered as is kept with the login, because it renews it too.
 async fn registered(
     manager: &mut AuthorizationManager,
-    wish: &Wish,
+    wish: &LoginRequest,
     scopes: &[String],
-) -> Result<Registered, Stop> {
+) -> Result<RegisteredClient, Stop> {
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let client = manager.register_client(NAME, &wish.redirect_uri, &scopes).await;
     let client = client.map_err(|fault| {
@@ -141,5 +144,5 @@ async fn registered(
         refused(fault).help(help)
     })?;
     let secret = client.client_secret.map(Secret::new);
-    Ok(Registered { id: Some(client.client_id), secret, document: None })
+    Ok(RegisteredClient { id: Some(client.client_id), secret, document: None })
 }

@@ -14,23 +14,25 @@ use serde_json::json;
 
 use crate::mcp::remote::challenge;
 use crate::web::form::is_this_machine;
-use crate::web::{Answer, Lookup, Outgoing, Sending, Submitted, Way, look_up};
+use crate::web::{
+    ConnectRoute, DnsLookup, HttpResponse, Outgoing, Sending, SubmissionPoint, look_up,
+};
 
 /// The largest answer of whoever gives out logins.
 const MOST_BYTES: usize = 1 << 20;
 
 /// A client for the login to one server.
-pub(super) struct Guarded {
+pub(super) struct AllowlistedClient {
     guard: AddressGuard,
-    lookup: Lookup,
+    lookup: DnsLookup,
     /// Whether the server is on this machine; then whoever gives out logins for it may be as well.
     here: bool,
 }
 
-impl Guarded {
-    pub(super) fn of(server: &str, guard: AddressGuard) -> Guarded {
+impl AllowlistedClient {
+    pub(super) fn of(server: &str, guard: AddressGuard) -> AllowlistedClient {
         let here = guard.check_url(server).is_ok_and(|url| is_this_machine(url.host()));
-        Guarded { guard, lookup: look_up, here }
+        AllowlistedClient { guard, lookup: look_up, here }
     }
 
     /// Asks a server something harmless without a login, for what it then says of logins.
@@ -68,7 +70,7 @@ impl Guarded {
         url: &str,
         headers: HeaderMap,
         body: Option<Vec<u8>>,
-    ) -> Result<Answer<'static>, OAuthHttpClientError> {
+    ) -> Result<HttpResponse<'static>, OAuthHttpClientError> {
         let guard = match AddressGuard::named(url) {
             Ok(named) if self.here && is_this_machine(named.host()) => {
                 self.guard.clone().allowing(named.host(), named.port())
@@ -81,13 +83,13 @@ impl Guarded {
         }
         let request = Outgoing { method, url, headers, body };
         let sending = Arc::new(Sending::silent());
-        let (lookup, submitted) = (self.lookup, Submitted::OnWrite);
-        let way = Way { guard: &guard, lookup, sending: &sending, submitted };
+        let (lookup, submitted) = (self.lookup, SubmissionPoint::OnWrite);
+        let way = ConnectRoute { guard: &guard, lookup, sending: &sending, submitted };
         way.send(&request).await.map_err(|_| unanswered())
     }
 }
 
-impl OAuthHttpClient for Guarded {
+impl OAuthHttpClient for AllowlistedClient {
     fn execute(&self, asked: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let (parts, body) = asked.request.into_parts();
@@ -103,7 +105,7 @@ impl OAuthHttpClient for Guarded {
 }
 
 /// What an answer says. A stream of events has no end, and nothing for a login in it.
-async fn read(answer: &mut Answer<'_>) -> Result<Vec<u8>, OAuthHttpClientError> {
+async fn read(answer: &mut HttpResponse<'_>) -> Result<Vec<u8>, OAuthHttpClientError> {
     if answer.media_type().as_deref() == Some("text/event-stream") {
         return Ok(Vec::new());
     }

@@ -31,7 +31,7 @@ fn found(folder: &Folder, runtime: Runtime, named: Option<&str>, path: &str) -> 
         style: "esm",
         interpreter: named.map(str::to_owned),
     };
-    let place = |variable| Place {
+    let place = |variable| WorkingFolder {
         root: base.join("work"),
         hidden: Vec::new(),
         programs: Vec::new(),

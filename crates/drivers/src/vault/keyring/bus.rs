@@ -19,7 +19,7 @@ const NOTHING: &str = "/";
 
 /// Why the keyring was of no use.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum KeyringFault {
     NoBus,
     NoKeyring,
     Locked,
@@ -30,7 +30,7 @@ pub(super) enum Fault {
 }
 
 /// A value on its way: the session, how it is closed in that session, the value, and what it is.
-type Carried = (OwnedObjectPath, Vec<u8>, Vec<u8>, String);
+type SecretStruct = (OwnedObjectPath, Vec<u8>, Vec<u8>, String);
 
 /// An open session with the keyring, which ends with its connection.
 pub(super) struct Bus {
@@ -41,8 +41,9 @@ pub(super) struct Bus {
 impl Bus {
     /// Values travel in the open: nobody but this person's own programs hears what this bus carries,
     /// and each of those can ask the keyring itself.
-    pub(super) async fn open(address: &str) -> Result<Bus, Fault> {
-        let connection = Builder::address(address).build().await.map_err(|_| Fault::NoBus)?;
+    pub(super) async fn open(address: &str) -> Result<Bus, KeyringFault> {
+        let connection =
+            Builder::address(address).build().await.map_err(|_| KeyringFault::NoBus)?;
         let wish = ("plain", Variant::from(""));
         let (_, session): (OwnedVariant, OwnedObjectPath) =
             call(&connection, ROOT, SERVICE, "OpenSession", &wish).await?;
@@ -54,28 +55,32 @@ impl Bus {
         &self,
         service: &str,
         user: &str,
-    ) -> Result<Option<OwnedObjectPath>, Fault> {
+    ) -> Result<Option<OwnedObjectPath>, KeyringFault> {
         let (mut open, locked): (Vec<OwnedObjectPath>, Vec<OwnedObjectPath>) =
             self.call(ROOT, SERVICE, "SearchItems", &(named(service, user),)).await?;
         match (open.len() + locked.len(), open.pop()) {
             // Some keep to themselves what they have while they are locked.
             (0, _) => match self.collection().await? {
-                Some(collection) if self.is_locked(&collection).await? => Err(Fault::Locked),
+                Some(collection) if self.is_locked(&collection).await? => Err(KeyringFault::Locked),
                 Some(_) | None => Ok(None),
             },
             (1, Some(item)) => Ok(Some(item)),
-            (1, None) => Err(Fault::Locked),
-            (_, _) => Err(Fault::Several),
+            (1, None) => Err(KeyringFault::Locked),
+            (_, _) => Err(KeyringFault::Several),
         }
     }
 
-    pub(super) async fn read(&self, item: &ObjectPath<'_>) -> Result<Secret, Fault> {
-        let (carried,): (Carried,) =
+    pub(super) async fn read(&self, item: &ObjectPath<'_>) -> Result<Secret, KeyringFault> {
+        let (carried,): (SecretStruct,) =
             self.call(item.as_str(), ITEM, "GetSecret", &(&self.session,)).await?;
-        String::from_utf8(carried.2).map(Secret::new).map_err(|_| Fault::NotText)
+        String::from_utf8(carried.2).map(Secret::new).map_err(|_| KeyringFault::NotText)
     }
 
-    pub(super) async fn replace(&self, item: &ObjectPath<'_>, value: &Secret) -> Result<(), Fault> {
+    pub(super) async fn replace(
+        &self,
+        item: &ObjectPath<'_>,
+        value: &Secret,
+    ) -> Result<(), KeyringFault> {
         self.call(item.as_str(), ITEM, "SetSecret", &(self.carried(value),)).await
     }
 
@@ -85,9 +90,9 @@ impl Bus {
         service: &str,
         user: &str,
         value: &Secret,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), KeyringFault> {
         let collection = self.collection().await?.ok_or_else(|| {
-            Fault::Other("it has no default collection to keep something in".to_owned())
+            KeyringFault::Other("it has no default collection to keep something in".to_owned())
         })?;
         let about = HashMap::from([
             ("org.freedesktop.Secret.Item.Label", Variant::from(label)),
@@ -99,19 +104,19 @@ impl Bus {
         unprompted(&prompt)
     }
 
-    pub(super) async fn delete(&self, item: &ObjectPath<'_>) -> Result<(), Fault> {
+    pub(super) async fn delete(&self, item: &ObjectPath<'_>) -> Result<(), KeyringFault> {
         let (prompt,): (OwnedObjectPath,) = self.call(item.as_str(), ITEM, "Delete", &()).await?;
         unprompted(&prompt)
     }
 
     /// Where new entries go.
-    async fn collection(&self) -> Result<Option<OwnedObjectPath>, Fault> {
+    async fn collection(&self) -> Result<Option<OwnedObjectPath>, KeyringFault> {
         let (found,): (OwnedObjectPath,) =
             self.call(ROOT, SERVICE, "ReadAlias", &("default",)).await?;
         Ok((found.as_str() != NOTHING).then_some(found))
     }
 
-    async fn is_locked(&self, collection: &ObjectPath<'_>) -> Result<bool, Fault> {
+    async fn is_locked(&self, collection: &ObjectPath<'_>) -> Result<bool, KeyringFault> {
         let wish = (COLLECTION, "Locked");
         let (locked,): (OwnedVariant,) =
             self.call(collection.as_str(), "org.freedesktop.DBus.Properties", "Get", &wish).await?;
@@ -125,7 +130,13 @@ impl Bus {
         (&self.session, &[], value.expose().as_bytes(), "text/plain")
     }
 
-    async fn call<B, A>(&self, path: &str, of: &str, method: &str, wish: &B) -> Result<A, Fault>
+    async fn call<B, A>(
+        &self,
+        path: &str,
+        of: &str,
+        method: &str,
+        wish: &B,
+    ) -> Result<A, KeyringFault>
     where
         B: Serialize + Type,
         A: DeserializeOwned + Type,
@@ -140,7 +151,7 @@ async fn call<B, A>(
     of: &str,
     method: &str,
     wish: &B,
-) -> Result<A, Fault>
+) -> Result<A, KeyringFault>
 where
     B: Serialize + Type,
     A: DeserializeOwned + Type,
@@ -155,23 +166,23 @@ fn named<'a>(service: &'a str, user: &'a str) -> HashMap<&'static str, &'a str> 
 }
 
 /// A change that waits for somebody to type a password was not made.
-fn unprompted(prompt: &ObjectPath<'_>) -> Result<(), Fault> {
-    if prompt.as_str() == NOTHING { Ok(()) } else { Err(Fault::Locked) }
+fn unprompted(prompt: &ObjectPath<'_>) -> Result<(), KeyringFault> {
+    if prompt.as_str() == NOTHING { Ok(()) } else { Err(KeyringFault::Locked) }
 }
 
-fn fault(error: zbus::Error) -> Fault {
+fn fault(error: zbus::Error) -> KeyringFault {
     match &error {
         zbus::Error::FDO(known) => match **known {
             zbus::fdo::Error::ServiceUnknown(_) | zbus::fdo::Error::NameHasNoOwner(_) => {
-                Fault::NoKeyring
+                KeyringFault::NoKeyring
             }
-            _ => Fault::Other(error.to_string()),
+            _ => KeyringFault::Other(error.to_string()),
         },
         zbus::Error::MethodError(name, ..)
             if name.as_str() == "org.freedesktop.Secret.Error.IsLocked" =>
         {
-            Fault::Locked
+            KeyringFault::Locked
         }
-        _ => Fault::Other(error.to_string()),
+        _ => KeyringFault::Other(error.to_string()),
     }
 }

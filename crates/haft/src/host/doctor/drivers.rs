@@ -4,16 +4,16 @@ use haft_catalog::{AuthState, DriverState, Health, Probe};
 use haft_model::{Actor, Timestamp};
 
 use super::super::Host;
-use super::{Degree, Examined};
+use super::{Degree, DoctorFinding};
 
 impl Host {
     /// Asks programs for their versions and backends whether they work, and says how each driver is.
-    pub(super) async fn drivers_examined(&self, actor: &Actor) -> Vec<Examined> {
+    pub(super) async fn drivers_examined(&self, actor: &Actor) -> Vec<DoctorFinding> {
         let (watch, drivers) = (self.watch(), self.workspace().drivers());
         let mut found = Vec::new();
         let unkept = |fault: &crate::Error| {
             let words = format!("what was seen cannot be put on record: {fault}");
-            Examined::new("drivers", Degree::Broken, words)
+            DoctorFinding::new("drivers", Degree::Broken, words)
         };
         for driver in &drivers {
             found.extend(watch.ask_version(driver).await.as_ref().err().map(unkept));
@@ -28,12 +28,12 @@ impl Host {
     }
 }
 
-fn examined(driver: &str, state: &DriverState) -> Examined {
+fn examined(driver: &str, state: &DriverState) -> DoctorFinding {
     let what = format!("driver {driver}");
     let Some((_, reason)) = state.objection(false) else {
-        return Examined::new(what, Degree::Fine, known(state));
+        return DoctorFinding::new(what, Degree::Fine, known(state));
     };
-    let found = Examined::new(what, Degree::Broken, reason);
+    let found = DoctorFinding::new(what, Degree::Broken, reason);
     match state.mend() {
         Some(mend) => found.mended_by(mend),
         None => found,

@@ -16,7 +16,7 @@ use haft_runtime::Reader;
 use haft_sandbox::{PROGRAMS, TotalMemory, Walls};
 
 use super::super::{Host, hooks, vault};
-use super::{Degree, Examined};
+use super::{Degree, DoctorFinding};
 use crate::workspace::SIDE_FILES;
 
 /// How many calls are looked at.
@@ -32,7 +32,7 @@ const REMOTE: [&str; 10] =
 
 impl Host {
     /// Everything of this kind.
-    pub(super) async fn hardening_examined(&self) -> Vec<Examined> {
+    pub(super) async fn hardening_examined(&self) -> Vec<DoctorFinding> {
         let runs = RunFilter { most: CALLS, ..RunFilter::default() };
         let runs = self.reader().runs(&runs).await.unwrap_or_default();
         let mut found = Vec::new();
@@ -48,7 +48,7 @@ impl Host {
     }
 
     /// Whether the processes of a program are limited together.
-    fn memory_examined(&self, memory: &TotalMemory) -> Option<Examined> {
+    fn memory_examined(&self, memory: &TotalMemory) -> Option<DoctorFinding> {
         let walls = hooks::place(&self.workspace(), &self.given).walls;
         match (walls, memory) {
             // That is told already, and worse.
@@ -59,13 +59,13 @@ impl Host {
                     "memory is limited for each process of a program, and not for all together: {why}"
                 );
                 let mend = "see docs/operate/sandbox.md#memory-of-all-processes";
-                Some(Examined::new("sandbox", Degree::Warning, words).mended_by(mend))
+                Some(DoctorFinding::new("sandbox", Degree::Warning, words).mended_by(mend))
             }
         }
     }
 
     /// Files that others may change, and those that are known by several names.
-    fn files_examined(&self) -> Vec<Examined> {
+    fn files_examined(&self) -> Vec<DoctorFinding> {
         let workspace = self.workspace();
         let root = workspace.root();
         let mut governing: BTreeSet<PathBuf> =
@@ -105,7 +105,7 @@ impl Host {
     }
 
     /// Whether other machines can reach a server that no caller can show anything to.
-    async fn listening_examined(&self) -> Option<Examined> {
+    async fn listening_examined(&self) -> Option<DoctorFinding> {
         let workspace = self.workspace();
         let server = &workspace.settings().server;
         if is_loopback(&server.listen) || server.oauth.is_some() {
@@ -118,14 +118,14 @@ impl Host {
                 let words = format!(
                     "other machines can reach `{listen}`, and there is neither a token nor `[server.oauth]`"
                 );
-                let found = Examined::new("server", Degree::Warning, words);
+                let found = DoctorFinding::new("server", Degree::Warning, words);
                 Some(found.mended_by("haft token new agent:NAME"))
             }
         }
     }
 
     /// Whether callers who show nothing are somebody whose word counts.
-    fn default_actor_examined(&self) -> Option<Examined> {
+    fn default_actor_examined(&self) -> Option<DoctorFinding> {
         let workspace = self.workspace();
         let id = &workspace.settings().workspace.default_actor;
         let actor = self.actor(id.as_str());
@@ -141,11 +141,11 @@ impl Host {
         };
         let words = format!("`{id}`, who callers without a token are, {what}");
         let mend = "write `default_actor = \"agent:local\"` under `[workspace]` in haft.toml";
-        Some(Examined::new("actor", degree, words).mended_by(mend))
+        Some(DoctorFinding::new("actor", degree, words).mended_by(mend))
     }
 
     /// Whether what is recorded lies where it can stay, and where locks hold.
-    fn store_folder_examined(&self) -> Option<Examined> {
+    fn store_folder_examined(&self) -> Option<DoctorFinding> {
         let db = self.workspace().store_files().ok()?.db;
         let existing = db.ancestors().find(|path| path.exists())?;
         let folder = fs::canonicalize(existing).ok()?;
@@ -159,24 +159,24 @@ impl Host {
         let words = format!("`{}` lies on {kind}, {why}", db.display());
         let mend =
             "write `url = \"sqlite:PATH\"` under `[store]` in haft.toml, on a disk of this machine";
-        Some(Examined::new("store", Degree::Warning, words).mended_by(mend))
+        Some(DoctorFinding::new("store", Degree::Warning, words).mended_by(mend))
     }
 
     /// The circuit breakers that are open, as far as processes of the workspace told.
-    fn circuits_examined(&self, now: Timestamp) -> Vec<Examined> {
+    fn circuits_examined(&self, now: Timestamp) -> Vec<DoctorFinding> {
         let watch = self.watch();
         let open = watch.open_circuits(now).into_iter().map(|(circuit, rest)| {
             let at = circuit.host.map(|host| format!(" at `{host}`")).unwrap_or_default();
             let words = format!("`{}`{at} is left alone: {}", circuit.tool, rest.reason());
             let mend = format!("haft call {} --driver {}", circuit.tool, circuit.driver);
             let what = format!("driver {}", circuit.driver);
-            Examined::new(what, Degree::Broken, words).mended_by(mend)
+            DoctorFinding::new(what, Degree::Broken, words).mended_by(mend)
         });
         open.collect()
     }
 
     /// Hooks that cannot be started, and calls that ended because one could not be heard.
-    fn hooks_examined(&self, runs: &[Run]) -> Vec<Examined> {
+    fn hooks_examined(&self, runs: &[Run]) -> Vec<DoctorFinding> {
         let workspace = self.workspace();
         let mut found = Vec::new();
         for hook in &workspace.settings().hooks {
@@ -186,7 +186,7 @@ impl Host {
                 continue;
             };
             let words = format!("hook `{}` cannot be heard: {why}", command.join(" "));
-            found.push(Examined::new("hooks", Degree::Broken, words).mended_by("haft check"));
+            found.push(DoctorFinding::new("hooks", Degree::Broken, words).mended_by("haft check"));
         }
         let unheard =
             |run: &&Run| matches!(run.error_code, Some(Code::HookFailed | Code::HookPostFailed));
@@ -197,14 +197,14 @@ impl Host {
                 runs.len()
             );
             let found_in = format!("haft trace {}", last.invocation_id);
-            found.push(Examined::new("hooks", Degree::Warning, words).mended_by(found_in));
+            found.push(DoctorFinding::new("hooks", Degree::Warning, words).mended_by(found_in));
         }
         found
     }
 }
 
 /// Whether others than this user may change a file.
-fn changeable(file: &Path, about: &Metadata, own: Option<u32>) -> Vec<Examined> {
+fn changeable(file: &Path, about: &Metadata, own: Option<u32>) -> Vec<DoctorFinding> {
     // The rights of a link are those of what it leads to.
     if about.is_symlink() {
         return Vec::new();
@@ -215,7 +215,7 @@ fn changeable(file: &Path, about: &Metadata, own: Option<u32>) -> Vec<Examined> 
     let sticky = about.is_dir() && about.mode() & 0o1000 != 0;
     if about.mode() & 0o002 != 0 && !sticky {
         let words = format!("`{shown}` can be changed by every user of this machine");
-        let seen = Examined::new("files", Degree::Broken, words);
+        let seen = DoctorFinding::new("files", Degree::Broken, words);
         found.push(seen.mended_by(format!("chmod o-w {shown}")));
     }
     if own.is_some_and(|own| about.uid() != own && about.uid() != 0) {
@@ -224,14 +224,14 @@ fn changeable(file: &Path, about: &Metadata, own: Option<u32>) -> Vec<Examined> 
             about.uid(),
             own.unwrap_or_default()
         );
-        let seen = Examined::new("files", Degree::Warning, words);
+        let seen = DoctorFinding::new("files", Degree::Warning, words);
         found.push(seen.mended_by(format!("chown {} {shown}", own.unwrap_or_default())));
     }
     found
 }
 
 /// Whether a file can be changed by another name.
-fn linked(file: &Path, about: &Metadata) -> Option<Examined> {
+fn linked(file: &Path, about: &Metadata) -> Option<DoctorFinding> {
     let names = about.nlink();
     if !about.is_file() || names < 2 {
         return None;
@@ -239,7 +239,7 @@ fn linked(file: &Path, about: &Metadata) -> Option<Examined> {
     let shown = file.display();
     let words = format!("`{shown}` has {names} names, and can be changed by each of them");
     let mend = format!("cp -p {shown} {shown}.own && mv {shown}.own {shown}");
-    Some(Examined::new("files", Degree::Warning, words).mended_by(mend))
+    Some(DoctorFinding::new("files", Degree::Warning, words).mended_by(mend))
 }
 
 /// Why the program of a hook cannot be started, as far as files tell.
@@ -270,7 +270,7 @@ fn file_system<'m>(mounts: &'m str, folder: &Path) -> Option<&'m str> {
 }
 
 /// Whether the clock went back while a call was under way.
-async fn steps(reader: &Reader, runs: &[Run]) -> Option<Examined> {
+async fn steps(reader: &Reader, runs: &[Run]) -> Option<DoctorFinding> {
     for run in runs {
         let Ok(story) = reader.story(&run.invocation_id).await else { continue };
         let facts = story.iter().filter_map(|entry| Reader::facts(entry).ok()).flatten();
@@ -282,7 +282,7 @@ async fn steps(reader: &Reader, runs: &[Run]) -> Option<Examined> {
         if let Some((before, after)) = back {
             let id = &run.invocation_id;
             let words = format!("it went back from {before} to {after} during the call `{id}`");
-            let seen = Examined::new("clock", Degree::Warning, words);
+            let seen = DoctorFinding::new("clock", Degree::Warning, words);
             return Some(seen.mended_by("timedatectl set-ntp true"));
         }
     }

@@ -9,10 +9,10 @@ use std::{fs, io};
 use haft_contract::settings::HookTarget;
 use haft_ledger::RunFilter;
 use haft_model::{DriverKind, Timestamp};
-use haft_sandbox::{Confined, End, Walls};
+use haft_sandbox::{ConfinedProgram, ExitKind, Walls};
 
 use super::super::{Host, hooks, vault};
-use super::{Degree, Examined};
+use super::{Degree, DoctorFinding};
 
 /// How long a program that does nothing may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -25,7 +25,7 @@ const SLACK: Duration = Duration::from_secs(5);
 
 impl Host {
     /// Whether a program that does nothing can be confined, and by what.
-    pub(super) async fn sandbox_examined(&self) -> Examined {
+    pub(super) async fn sandbox_examined(&self) -> DoctorFinding {
         let place = hooks::place(&self.workspace(), &self.given);
         let by = match &place.walls {
             Walls::Off => {
@@ -33,30 +33,34 @@ impl Host {
                     "`sandbox = \"off\"`: NOTHING IS CONFINED; with the rights of Haft run {}",
                     self.programs()
                 );
-                return Examined::new("sandbox", Degree::Warning, words)
+                return DoctorFinding::new("sandbox", Degree::Warning, words)
                     .mended_by("take `sandbox = \"off\"` out of haft.toml");
             }
             Walls::Missing => {
                 let words = "nothing can be confined here, so no program is run";
-                return Examined::new("sandbox", Degree::Broken, words)
+                return DoctorFinding::new("sandbox", Degree::Broken, words)
                     .mended_by("see docs/operate/sandbox.md");
             }
             Walls::By(_) => "by Haft itself",
             Walls::Bubblewrap(..) => "by bubblewrap",
         };
-        let program = Confined { program: "true".into(), cwd: "/".into(), ..Confined::default() };
+        let program = ConfinedProgram {
+            program: "true".into(),
+            cwd: "/".into(),
+            ..ConfinedProgram::default()
+        };
         let ran = program.run(&place.walls, Instant::now() + PATIENCE, pending()).await;
         match ran {
-            Ok(ended) if ended.end == End::Exited(0) => {
+            Ok(ended) if ended.end == ExitKind::Exited(0) => {
                 let words = format!("programs are confined {by}: {}", ended.layers.join(", "));
-                Examined::new("sandbox", Degree::Fine, words)
+                DoctorFinding::new("sandbox", Degree::Fine, words)
             }
             Ok(ended) => {
                 let words = format!("a confined program that does nothing failed: {:?}", ended.end);
-                Examined::new("sandbox", Degree::Broken, words)
+                DoctorFinding::new("sandbox", Degree::Broken, words)
                     .mended_by("see docs/operate/sandbox.md")
             }
-            Err(refused) => Examined::new("sandbox", Degree::Broken, refused.to_string())
+            Err(refused) => DoctorFinding::new("sandbox", Degree::Broken, refused.to_string())
                 .mended_by("see docs/operate/sandbox.md"),
         }
     }
@@ -77,7 +81,7 @@ impl Host {
     }
 
     /// Whether somebody else may read keys, or what they open.
-    pub(super) fn keys_examined(&self) -> Vec<Examined> {
+    pub(super) fn keys_examined(&self) -> Vec<DoctorFinding> {
         let mut files: Vec<PathBuf> = Vec::new();
         if let Ok(store) = self.workspace().store_files()
             && let Some(folder) = store.db.parent()
@@ -85,18 +89,19 @@ impl Host {
             files.extend(["seal.key", "audit.key"].map(|name| folder.join(name)));
         }
         files.extend(vault::key_place(&self.given).file);
-        let open: Vec<Examined> = files.iter().filter_map(|file| open_to_others(file)).collect();
+        let open: Vec<DoctorFinding> =
+            files.iter().filter_map(|file| open_to_others(file)).collect();
         match open.is_empty() {
-            true => vec![Examined::new("keys", Degree::Fine, "nobody else may read them")],
+            true => vec![DoctorFinding::new("keys", Degree::Fine, "nobody else may read them")],
             false => open,
         }
     }
 
     /// Whether the clock can be right: it is not before what is on record.
-    pub(super) async fn clock_examined(&self) -> Examined {
+    pub(super) async fn clock_examined(&self) -> DoctorFinding {
         let now = Timestamp::now();
         let broken = |words: String| {
-            Examined::new("clock", Degree::Broken, words).mended_by("timedatectl set-ntp true")
+            DoctorFinding::new("clock", Degree::Broken, words).mended_by("timedatectl set-ntp true")
         };
         if haft_model::parse_timestamp(TOO_EARLY).is_some_and(|early| now < early) {
             return broken(format!("it says {now}, which was long ago"));
@@ -105,25 +110,25 @@ impl Host {
         let last = self.reader().runs(&last).await.ok().and_then(|runs| runs.into_iter().next());
         match last.map(|run| run.created_at).filter(|last| *last > now + SLACK) {
             Some(last) => broken(format!("it says {now}, and a call is on record from {last}")),
-            None => Examined::new("clock", Degree::Fine, now.to_string()),
+            None => DoctorFinding::new("clock", Degree::Fine, now.to_string()),
         }
     }
 }
 
-fn open_to_others(file: &Path) -> Option<Examined> {
+fn open_to_others(file: &Path) -> Option<DoctorFinding> {
     let shown = file.display();
     match fs::metadata(file) {
         Ok(about) if about.permissions().mode() & 0o077 != 0 => {
             let mode = about.permissions().mode() & 0o777;
             let words = format!("`{shown}` can be read by others: its mode is {mode:o}");
             Some(
-                Examined::new("keys", Degree::Broken, words)
+                DoctorFinding::new("keys", Degree::Broken, words)
                     .mended_by(format!("chmod 600 {shown}")),
             )
         }
         Err(fault) if fault.kind() != io::ErrorKind::NotFound => {
             let words = format!("`{shown}` cannot be looked at: {fault}");
-            Some(Examined::new("keys", Degree::Warning, words))
+            Some(DoctorFinding::new("keys", Degree::Warning, words))
         }
         Ok(_) | Err(_) => None,
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use haft_model::{ActorId, Needs, Role, Signer, is_role, is_same_person, is_user};
 
 use super::super::{Host, vault};
-use super::{Degree, Examined};
+use super::{Degree, DoctorFinding};
 use crate::Rulebook;
 
 /// A rule that asks persons, by its name.
@@ -23,7 +23,7 @@ struct Person {
 
 impl Host {
     /// Everything about persons and their roles.
-    pub(super) fn people_examined(&self) -> Vec<Examined> {
+    pub(super) fn people_examined(&self) -> Vec<DoctorFinding> {
         let mut found = self.auditors_examined();
         // Who shows a token of an authorization server is known only when they come.
         if self.workspace().settings().server.oauth.is_none() {
@@ -33,7 +33,7 @@ impl Host {
     }
 
     /// Actors who are auditors and something else: an auditor changes nothing, whatever else they are.
-    fn auditors_examined(&self) -> Vec<Examined> {
+    fn auditors_examined(&self) -> Vec<DoctorFinding> {
         let workspace = self.workspace();
         let actors = workspace.settings().actors.iter();
         let mixed =
@@ -47,13 +47,13 @@ impl Host {
                 others.join("` and `")
             );
             let mend = format!("give `{}` one of them under `[[actor]]` in haft.toml", actor.id);
-            Examined::new("actor", Degree::Warning, words).mended_by(mend)
+            DoctorFinding::new("actor", Degree::Warning, words).mended_by(mend)
         });
         told.collect()
     }
 
     /// Rules that need more persons than could answer, or as many: then none of them may call.
-    fn quorums_examined(&self) -> Vec<Examined> {
+    fn quorums_examined(&self) -> Vec<DoctorFinding> {
         let workspace = self.workspace();
         let rulebook = workspace.rulebook();
         let persons = self.persons(rulebook);
@@ -64,14 +64,14 @@ impl Host {
             let seen = match needs.count {
                 count if able < count => {
                     let words = format!("{rule} needs {count} persons, and {able} can answer");
-                    Examined::new("approvals", Degree::Broken, words)
+                    DoctorFinding::new("approvals", Degree::Broken, words)
                 }
                 count if able == count && needs.not_the_caller => {
                     let words = format!(
                         "{rule} needs {count}, never the caller, and only {able} can answer: \
                          no call of theirs is ever approved"
                     );
-                    Examined::new("approvals", Degree::Warning, words)
+                    DoctorFinding::new("approvals", Degree::Warning, words)
                 }
                 _ => continue,
             };

@@ -4,48 +4,52 @@ use haft_ledger::{QuestionFilter, RunFilter};
 use haft_model::Timestamp;
 
 use super::super::Host;
-use super::{Degree, Examined};
+use super::{Degree, DoctorFinding};
 
 /// How many calls are counted.
 const MOST: usize = 1000;
 
 impl Host {
     /// Where facts are kept, and whether they can be.
-    pub(super) async fn store_examined(&self) -> Option<Examined> {
+    pub(super) async fn store_examined(&self) -> Option<DoctorFinding> {
         let files = self.workspace().store_files();
         let shown = match &files {
             Ok(files) => files.db.display().to_string(),
-            Err(fault) => return Some(Examined::new("store", Degree::Broken, fault.to_string())),
+            Err(fault) => {
+                return Some(DoctorFinding::new("store", Degree::Broken, fault.to_string()));
+            }
         };
         let there = files.is_ok_and(|files| files.db.is_file());
         Some(match self.store.probe().await {
             Err(fault) => {
                 let words = format!("`{shown}` cannot be written: {fault}");
-                Examined::new("store", Degree::Broken, words).mended_by("haft audit verify")
+                DoctorFinding::new("store", Degree::Broken, words).mended_by("haft audit verify")
             }
-            Ok(()) if !there => {
-                Examined::new("store", Degree::Note, "nothing was recorded yet, so there is none")
-            }
+            Ok(()) if !there => DoctorFinding::new(
+                "store",
+                Degree::Note,
+                "nothing was recorded yet, so there is none",
+            ),
             Ok(()) => {
                 let words = format!("`{shown}`; what may change something waits for the disk");
-                Examined::new("store", Degree::Fine, words)
+                DoctorFinding::new("store", Degree::Fine, words)
             }
         })
     }
 
     /// Whether a missing store would be noticed.
-    pub(super) fn remembered_store_examined(&self) -> Option<Examined> {
+    pub(super) fn remembered_store_examined(&self) -> Option<DoctorFinding> {
         let why = self.unremembered.as_ref()?;
         let words =
             format!("nothing remembers it, so a deleted store is taken for a new one: {why}");
-        let found = Examined::new("store", Degree::Warning, words);
+        let found = DoctorFinding::new("store", Degree::Warning, words);
         Some(found.mended_by("set `XDG_STATE_HOME`, or `[store] identity_file` in haft.toml"))
     }
 
     /// Calls and questions that wait for people, and secrets that nobody gave a value.
-    pub(super) async fn calls_examined(&self) -> Vec<Examined> {
+    pub(super) async fn calls_examined(&self) -> Vec<DoctorFinding> {
         let mut found = Vec::new();
-        let broken = |what: &str, says: String| Examined::new(what, Degree::Broken, says);
+        let broken = |what: &str, says: String| DoctorFinding::new(what, Degree::Broken, says);
         let unknown = RunFilter { unknown: true, most: MOST, ..RunFilter::default() };
         match self.reader().runs(&unknown).await {
             Err(stop) => found.push(broken("calls", stop.message)),
@@ -55,7 +59,7 @@ impl Host {
                     1 => "of one nobody knows whether it took effect".to_owned(),
                     many => format!("of {many} nobody knows whether they took effect"),
                 };
-                let seen = Examined::new("calls", Degree::Warning, words);
+                let seen = DoctorFinding::new("calls", Degree::Warning, words);
                 found.push(seen.mended_by("haft runs --unknown"));
             }
         }
@@ -69,7 +73,7 @@ impl Host {
                     1 => "one question waits for an answer".to_owned(),
                     many => format!("{many} questions wait for an answer"),
                 };
-                let seen = Examined::new("approvals", Degree::Note, words);
+                let seen = DoctorFinding::new("approvals", Degree::Note, words);
                 found.extend((waiting > 0).then(|| seen.mended_by("haft approvals")));
             }
         }
@@ -77,13 +81,13 @@ impl Host {
         found
     }
 
-    fn secrets_examined(&self) -> Vec<Examined> {
+    fn secrets_examined(&self) -> Vec<DoctorFinding> {
         let listed = match self.secrets() {
             Ok(listed) => listed,
             Err(stop) => {
-                let found = Examined::new("secrets", Degree::Broken, stop.message);
+                let found = DoctorFinding::new("secrets", Degree::Broken, stop.message);
                 let help = stop.help.filter(|help| !help.is_empty());
-                return vec![Examined { mend: help, ..found }];
+                return vec![DoctorFinding { mend: help, ..found }];
             }
         };
         let lacks = |one: &&super::super::SecretState| {
@@ -93,7 +97,7 @@ impl Host {
         let missing = used.filter(lacks).map(|one| {
             let by = if one.drivers.is_empty() { &one.tools } else { &one.drivers };
             let words = format!("`{}` has no value, and {} uses it", one.slug, by.join(", "));
-            let found = Examined::new("secrets", Degree::Warning, words);
+            let found = DoctorFinding::new("secrets", Degree::Warning, words);
             found.mended_by(format!("haft secrets set {}", one.slug))
         });
         missing.collect()

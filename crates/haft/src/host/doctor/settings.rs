@@ -3,18 +3,18 @@
 use std::fs;
 
 use super::super::Host;
-use super::{Degree, Examined};
+use super::{Degree, DoctorFinding};
 use crate::GoverningStanding;
 
 impl Host {
     /// Everything of this kind.
-    pub(super) fn settings_examined(&self) -> Vec<Examined> {
+    pub(super) fn settings_examined(&self) -> Vec<DoctorFinding> {
         let all = [self.acceptance_examined(), self.quarantine_examined(), self.memo_examined()];
         all.into_iter().flatten().collect()
     }
 
     /// Whether what governs is what people accepted.
-    fn acceptance_examined(&self) -> Option<Examined> {
+    fn acceptance_examined(&self) -> Option<DoctorFinding> {
         let (degree, words) = match self.workspace().governing_standing() {
             GoverningStanding::Accepted => return None,
             GoverningStanding::Unrecorded => {
@@ -31,23 +31,23 @@ impl Host {
                 (Degree::Broken, words)
             }
         };
-        Some(Examined::new("settings", degree, words).mended_by("haft accept --settings"))
+        Some(DoctorFinding::new("settings", degree, words).mended_by("haft accept --settings"))
     }
 
     /// Whether something lies in quarantine that a confined program made.
-    fn quarantine_examined(&self) -> Option<Examined> {
+    fn quarantine_examined(&self) -> Option<DoctorFinding> {
         let folder = self.workspace().root().join(".haft/quarantine");
         let kept = fs::read_dir(&folder).into_iter().flatten().flatten().count();
         let shown = folder.display();
         let runs = if kept == 1 { "one run" } else { "several runs" };
         let words = format!("`{shown}` holds what {runs} made and should not have");
-        let seen = Examined::new("quarantine", Degree::Warning, words);
+        let seen = DoctorFinding::new("quarantine", Degree::Warning, words);
         let mend = format!("read {shown}/*/NOTE.txt, then rm -r {shown}/*");
         (kept > 0).then(|| seen.mended_by(mend))
     }
 
     /// Whether the memo of which store this is goes together with the workspace's other files.
-    fn memo_examined(&self) -> Option<Examined> {
+    fn memo_examined(&self) -> Option<DoctorFinding> {
         let workspace = self.workspace();
         let file = workspace.settings().store.identity_file.as_ref()?;
         let root = workspace.root();
@@ -58,7 +58,7 @@ impl Host {
             "`identity_file` is `{file}` inside of the workspace: what deletes the store, such as \
              `git clean -fdx`, deletes the memory of it too"
         );
-        let seen = Examined::new("store", Degree::Warning, words);
+        let seen = DoctorFinding::new("store", Degree::Warning, words);
         let mend =
             "name a file outside of the workspace under `[store]`, or take `identity_file` out";
         existing.starts_with(&root).then(|| seen.mended_by(mend))

@@ -6,16 +6,16 @@ use haft_notation::keywords::below;
 use serde_json::{Map, Value, json};
 
 use crate::import::Margin;
-use crate::openapi::body::{self, Body, Form};
+use crate::openapi::body::{self, BodyEncoding, OperationBody};
 use crate::openapi::document::Document;
-use crate::openapi::parameter::{Parameter, Place, is_several};
+use crate::openapi::parameter::{Parameter, ParameterLocation, is_several};
 use crate::schema::{Shaper, Side};
-use crate::text::{self, Taken};
+use crate::text::{self, UniqueNames};
 
 /// What is collected.
 pub(super) struct Inputs<'a, 'd> {
     shaper: Shaper<'a, 'd>,
-    taken: Taken,
+    taken: UniqueNames,
     properties: Map<String, Value>,
     required: Vec<String>,
     /// Parameters whose several values are given as one text.
@@ -28,13 +28,13 @@ impl<'a, 'd> Inputs<'a, 'd> {
     pub(super) fn new(
         document: &'a Document<'d>,
         parameters: &[Parameter<'d>],
-        body: Option<&Body<'d>>,
+        body: Option<&OperationBody<'d>>,
     ) -> Inputs<'a, 'd> {
         let raws = parameters.iter().filter_map(|parameter| parameter.raw);
         let raws: Vec<&'d Value> = raws.chain(body.and_then(|body| body.raw)).collect();
         Inputs {
             shaper: Shaper::new(document, Side::Input, &raws),
-            taken: Taken::default(),
+            taken: UniqueNames::default(),
             properties: Map::new(),
             required: Vec::new(),
             joined: BTreeSet::new(),
@@ -77,7 +77,9 @@ impl<'a, 'd> Inputs<'a, 'd> {
             _ => json!({ "type": "string" }),
         };
         let mut schema = described(schema, parameter.description);
-        if parameter.place == Place::Path && schema.get("type") == Some(&json!("string")) {
+        if parameter.place == ParameterLocation::Path
+            && schema.get("type") == Some(&json!("string"))
+        {
             // What is empty is no segment of a path.
             schema.as_object_mut().map(|fields| fields.entry("minLength").or_insert(json!(1)));
         }
@@ -98,17 +100,17 @@ impl<'a, 'd> Inputs<'a, 'd> {
     }
 
     /// The inputs of a body: their names, or the name of the one that is all of it.
-    pub(super) fn add_body(&mut self, body: &Body<'d>, margin: &mut Margin) -> Value {
+    pub(super) fn add_body(&mut self, body: &OperationBody<'d>, margin: &mut Margin) -> Value {
         let schema = match body.raw {
             Some(raw) => self.shaper.at("/requestBody").outermost(raw),
-            None if body.form == Form::Text => json!({ "type": "string" }),
+            None if body.form == BodyEncoding::Text => json!({ "type": "string" }),
             None => json!({}),
         };
         let fields = body::fields(&schema, self.shaper.define());
         let free = |(fields, _): &(Map<String, Value>, Vec<String>)| {
             fields.keys().all(|name| !self.properties.contains_key(name))
         };
-        match fields.filter(|fields| body.form != Form::Text && free(fields)) {
+        match fields.filter(|fields| body.form != BodyEncoding::Text && free(fields)) {
             Some((fields, required)) => self.add_fields(body, fields, required, margin),
             None => {
                 let name = self.taken.first_free(&["body".to_owned(), "request_body".to_owned()]);
@@ -124,7 +126,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
 
     fn add_fields(
         &mut self,
-        body: &Body<'_>,
+        body: &OperationBody<'_>,
         fields: Map<String, Value>,
         required: Vec<String>,
         margin: &mut Margin,

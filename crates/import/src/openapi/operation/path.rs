@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::inputs::Inputs;
 use crate::import::Margin;
-use crate::openapi::parameter::{Parameter, Place};
+use crate::openapi::parameter::{Parameter, ParameterLocation};
 
 /// The path as an endpoint of a driver.
 pub(super) fn endpoint<'d>(
@@ -19,8 +19,9 @@ pub(super) fn endpoint<'d>(
         rest.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
     {
         endpoint.push_str(&literal(before));
-        let declared =
-            |parameter: &&Parameter<'_>| parameter.place == Place::Path && parameter.wire == name;
+        let declared = |parameter: &&Parameter<'_>| {
+            parameter.place == ParameterLocation::Path && parameter.wire == name
+        };
         match parameters.iter().find(declared) {
             Some(parameter) => {
                 if inputs.is_several(parameter) {

@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params_from_iter};
 
 use super::{effect, time, word};
-use crate::derived::{bare, most};
+use crate::projections::{bare, most};
 use crate::{Run, RunFilter};
 
 const COLUMNS: &str =

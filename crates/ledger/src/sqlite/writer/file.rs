@@ -10,14 +10,14 @@ type Inode = (u64, u64);
 /// The database that this process writes to, and its log of changes.
 #[derive(Debug)]
 pub(super) struct StoreFile {
-    database: Named,
+    database: NamedFile,
     /// SQLite makes it with the first transaction, so it is known only after that.
-    log: Named,
+    log: NamedFile,
 }
 
 /// A path, and what it named when that was first seen.
 #[derive(Debug)]
-struct Named {
+struct NamedFile {
     path: PathBuf,
     inode: Option<Inode>,
 }
@@ -28,8 +28,8 @@ impl StoreFile {
         let mut log = path.as_os_str().to_owned();
         log.push("-wal");
         let mut opened = StoreFile {
-            database: Named { path: path.to_owned(), inode: None },
-            log: Named { path: log.into(), inode: None },
+            database: NamedFile { path: path.to_owned(), inode: None },
+            log: NamedFile { path: log.into(), inode: None },
         };
         opened.check()?;
         Ok(opened)
@@ -43,7 +43,7 @@ impl StoreFile {
     }
 }
 
-impl Named {
+impl NamedFile {
     fn check(&mut self) -> Result<(), String> {
         let now = inode(&self.path).map_err(|fault| self.says(&fault.to_string()))?;
         match (self.inode, now) {

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::line::Line;
+use crate::line::EntryLine;
 use crate::sqlite::lists;
 use crate::{LogHead, StoreMemo};
 
@@ -53,6 +53,6 @@ fn holds(db: &Connection, head: &LogHead) -> bool {
     let text = "SELECT line FROM entries WHERE seq = ?1";
     let seq = i64::try_from(head.seq).unwrap_or(i64::MAX);
     let line = db.query_row(text, [seq], |row| row.get::<_, String>(0)).optional();
-    let line = line.ok().flatten().and_then(|line| Line::parse(&line).ok());
+    let line = line.ok().flatten().and_then(|line| EntryLine::parse(&line).ok());
     line.is_some_and(|line| line.hash == head.hash)
 }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 
 use crate::sqlite::busy::Busy;
 use crate::sqlite::lists::GONE;
-use crate::sqlite::payloads::{Files, fault};
+use crate::sqlite::payloads::{PayloadFolder, fault};
 
 const MARK: &str = "forgetting";
 
@@ -19,7 +19,7 @@ pub(super) fn doom(db: &Connection, digest: &Digest, sealed: bool) -> rusqlite::
 
 /// Takes the files away that have to go, if there are any. Nothing can begin to need one of them
 /// meanwhile, because that takes a transaction too.
-pub(super) fn sweep(db: &Connection, files: &Files, busy: &Busy) -> rusqlite::Result<()> {
+pub(super) fn sweep(db: &Connection, files: &PayloadFolder, busy: &Busy) -> rusqlite::Result<()> {
     if !db.prepare_cached("SELECT 1 FROM marks WHERE name = ?1")?.exists([MARK])? {
         return Ok(());
     }
@@ -32,7 +32,7 @@ pub(super) fn sweep(db: &Connection, files: &Files, busy: &Busy) -> rusqlite::Re
     swept
 }
 
-fn swept(db: &Connection, files: &Files) -> rusqlite::Result<()> {
+fn swept(db: &Connection, files: &PayloadFolder) -> rusqlite::Result<()> {
     let mut statement = db.prepare(
         "SELECT digest, sealed, EXISTS(SELECT 1 FROM files AS other WHERE other.digest = files.digest
              AND other.sealed = files.sealed AND other.invocation <> ?1)

@@ -5,59 +5,59 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::sweep;
 use crate::chain::{Head, Loose};
-use crate::line::Line;
-use crate::sqlite::payloads::{Files, fault, pack, unpack};
-use crate::sqlite::task::{Done, Ready, Task};
+use crate::line::EntryLine;
+use crate::sqlite::payloads::{PayloadFolder, fault, pack, unpack};
+use crate::sqlite::task::{Ready, Task, TaskOutcome};
 use crate::sqlite::{apply, identity, lists};
-use crate::{Claim, Disclosure, Error, Fence, Guard, Receipt};
+use crate::{Disclosure, Error, Fence, Guard, LeaseClaim, Receipt};
 
 /// The end of the chain as the table has it.
 pub(super) fn last_link(db: &Connection) -> rusqlite::Result<Option<Head>> {
     let text = "SELECT line FROM entries ORDER BY seq DESC LIMIT 1";
     let line: Option<String> = db.prepare_cached(text)?.query_row([], |r| r.get(0)).optional()?;
     let Some(line) = line else { return Ok(None) };
-    let line = Line::parse(&line).map_err(|cause| fault(cause.to_string()))?;
+    let line = EntryLine::parse(&line).map_err(|cause| fault(cause.to_string()))?;
     Ok(Some(Head { seq: line.seq, hash: line.hash, ts: line.ts }))
 }
 
 /// One transaction under way.
-pub(super) struct Turn<'a> {
+pub(super) struct Transaction<'a> {
     pub(super) db: &'a Connection,
-    pub(super) files: &'a Files,
+    pub(super) files: &'a PayloadFolder,
     pub(super) head: Option<Head>,
     pub(super) bytes: usize,
     /// The key that the next entry names, because the log does not name it yet.
     pub(super) names: Option<&'a str>,
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Does one task.
-    pub(super) fn perform(&mut self, task: &Task) -> rusqlite::Result<Done> {
+    pub(super) fn perform(&mut self, task: &Task) -> rusqlite::Result<TaskOutcome> {
         match task {
-            Task::Append(ready, _) if !ready.begins() => Ok(Done::Nothing),
-            Task::Append(ready, _) => self.append(ready).map(Done::Appended),
+            Task::Append(ready, _) if !ready.begins() => Ok(TaskOutcome::Nothing),
+            Task::Append(ready, _) => self.append(ready).map(TaskOutcome::Appended),
             // Made ready before the transaction began.
-            Task::Queued(_) => Ok(Done::Nothing),
+            Task::Queued(_) => Ok(TaskOutcome::Nothing),
             // A lease that is given up waiting for would keep a call from everyone for nothing.
-            Task::Lease { answer, .. } if answer.is_closed() => Ok(Done::Nothing),
+            Task::Lease { answer, .. } if answer.is_closed() => Ok(TaskOutcome::Nothing),
             Task::Lease { id, owner, times: [now, until], .. } => {
                 let token = apply::lease(self.db, id.as_str(), owner, now, until)?;
-                Ok(Done::Leased(token.map(Fence)))
+                Ok(TaskOutcome::Leased(token.map(Fence)))
             }
             Task::Renew { id, fence, until, .. } => {
-                apply::renew(self.db, id.as_str(), fence.0, until).map(Done::Renewed)
+                apply::renew(self.db, id.as_str(), fence.0, until).map(TaskOutcome::Renewed)
             }
             Task::Release { leases, .. } => {
                 let mut each = leases.iter();
                 each.try_for_each(|(id, fence, disclosure)| {
                     apply::release(self.db, id.as_str(), fence.0, *disclosure)
                 })?;
-                Ok(Done::Nothing)
+                Ok(TaskOutcome::Nothing)
             }
             Task::Forget { id, digest, loose, .. } => {
-                self.forget(id, digest, loose).map(Done::Forgot)
+                self.forget(id, digest, loose).map(TaskOutcome::Forgot)
             }
-            Task::Flush(_) | Task::Probe(_) => Ok(Done::Nothing),
+            Task::Flush(_) | Task::Probe(_) => Ok(TaskOutcome::Nothing),
         }
     }
 
@@ -77,7 +77,7 @@ impl Turn<'_> {
         }
         let fence = match (&ready.claim, id) {
             (Some(claim), Some(id)) => {
-                let Claim { owner, now, until } = claim;
+                let LeaseClaim { owner, now, until } = claim;
                 match apply::lease(self.db, id.as_str(), owner, now, until)? {
                     Some(token) => Some(Fence(token)),
                     None => return Ok(Err(Error::Forbidden(Guard::Free))),

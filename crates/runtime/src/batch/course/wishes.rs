@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use haft_driver::Cancel;
 use haft_model::{Event, InterruptBehavior, Reported};
 
-use super::{Course, Member, Stage};
-use crate::batch::seat::Deferred;
+use super::{CallStage, Course, Member};
+use crate::batch::seat::DeferredModifiers;
 
 /// Where a call was when nobody wanted it any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Course {
     pub(in crate::batch) fn interrupted(&self) {
         let members = self.members();
         self.interrupted.store(true, Ordering::Relaxed);
-        for member in members.iter().filter(|member| member.stage != Stage::Over) {
+        for member in members.iter().filter(|member| member.stage != CallStage::Over) {
             match self.interrupt {
                 InterruptBehavior::Block if member.started || member.cleared => {}
                 InterruptBehavior::Block | InterruptBehavior::Cancel => member.caller.cancel(),
@@ -58,8 +58,8 @@ impl Course {
         let mut members = self.members();
         let member = members.get_mut(index)?;
         let caught = match member {
-            Member { stage: Stage::Over, asks: true, .. } => Caught::Asking,
-            Member { stage: Stage::Over, .. } => Caught::Over,
+            Member { stage: CallStage::Over, asks: true, .. } => Caught::Asking,
+            Member { stage: CallStage::Over, .. } => Caught::Over,
             Member { submitted: true, .. } => Caught::Submitted,
             Member { started: true, .. } | Member { cleared: true, .. } => Caught::Running,
             Member { .. } => Caught::Waiting,
@@ -98,14 +98,14 @@ impl Course {
     }
 
     /// Keeps context modifiers until the batch is over.
-    pub(in crate::batch) fn defer(&self, index: usize, deferred: Deferred) {
+    pub(in crate::batch) fn defer(&self, index: usize, deferred: DeferredModifiers) {
         if let Some(member) = self.members().get_mut(index) {
             member.deferred = Some(deferred);
         }
     }
 
     /// What was kept, in the order of the request.
-    pub(in crate::batch) fn take_deferred(&self) -> Vec<(usize, Deferred)> {
+    pub(in crate::batch) fn take_deferred(&self) -> Vec<(usize, DeferredModifiers)> {
         let mut members = self.members();
         let taken = members.iter_mut().map(|member| member.deferred.take()).enumerate();
         taken.filter_map(|(index, deferred)| Some((index, deferred?))).collect()

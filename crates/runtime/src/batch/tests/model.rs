@@ -9,7 +9,7 @@ use haft_driver::Cancel;
 use haft_model::{Actor, Digest, DriverId, Event, InterruptBehavior, OnFailure, Started};
 
 use crate::batch::course::{Caught, Course, Fate, Lane, Rules};
-use crate::queue::{Dice, Queue, Wanted, overlap};
+use crate::queue::{Dice, Queue, SlotRequest, overlap};
 
 /// What happened to the calls of a random batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Runner {
         self.naps().await;
         let safe = self.batch.safe[self.index];
         let turn = self.course.clone().enter(self.index, safe).await;
-        let wanted = Wanted {
+        let wanted = SlotRequest {
             locks: &self.batch.locks[self.index],
             shared: safe,
             actor: self.batch.who[self.index].clone(),

@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_server::{SessionId, SessionManager as _};
 use serde::Deserialize;
 use tokio::sync::OwnedMutexGuard;
 
-use super::presence::Opening;
+use super::presence::SessionReservation;
 use super::{CALLER, Caller, Full, Owner, Presence, Sessions, locked};
 use crate::rest::Problem;
 
@@ -22,19 +22,19 @@ const RETRY_AFTER: &str = "30";
 
 /// As much of a request as says what it wants.
 #[derive(Deserialize)]
-struct Wish {
+struct RequestHead {
     #[serde(default)]
     method: String,
 }
 
 /// A request on its way to the library.
-pub(in crate::mcp) struct Entered {
+pub(in crate::mcp) struct AdmittedRequest {
     caller: Caller,
     /// The session that it is a part of, where that is one of its sender.
     session: Option<(SessionId, Presence)>,
     /// Held by the first that comes back to a session that sleeps; others wait for it.
     waking: Option<OwnedMutexGuard<()>>,
-    _opening: Option<Opening>,
+    _opening: Option<SessionReservation>,
 }
 
 impl Sessions {
@@ -43,7 +43,7 @@ impl Sessions {
         &self,
         head: &Parts,
         body: &[u8],
-    ) -> Result<Entered, Box<Response>> {
+    ) -> Result<AdmittedRequest, Box<Response>> {
         let actor = head.extensions.get::<Arc<Actor>>();
         let unknown = || Problem::of_wire(StatusCode::UNAUTHORIZED, "no actor is known to call");
         let owner = actor
@@ -56,7 +56,7 @@ impl Sessions {
                 false => None,
             };
             let caller = Caller { owner, may_open: opening.is_some() };
-            return Ok(Entered { caller, session: None, waking: None, _opening: opening });
+            return Ok(AdmittedRequest { caller, session: None, waking: None, _opening: opening });
         };
         let caller = Caller { owner, may_open: false };
         let owned = locked(&self.lives).is_of(&id, &caller.owner);
@@ -66,7 +66,7 @@ impl Sessions {
             None => None,
         };
         let session = presence.map(|presence| (id, presence));
-        Ok(Entered { caller, session, waking, _opening: None })
+        Ok(AdmittedRequest { caller, session, waking, _opening: None })
     }
 
     /// The right to wake a session that sleeps; none where it is awake.
@@ -81,8 +81,8 @@ impl Sessions {
     }
 
     /// Room for one more session: the oldest idle one makes it, where there is one.
-    async fn room_for(&self, owner: &Owner) -> Result<Opening, Box<Response>> {
-        let admitted = Opening::new(&self.lives, owner, &self.limits);
+    async fn room_for(&self, owner: &Owner) -> Result<SessionReservation, Box<Response>> {
+        let admitted = SessionReservation::new(&self.lives, owner, &self.limits);
         let (opening, left) = admitted.map_err(|full| Box::new(refused(&full)))?;
         for id in left {
             let _ = self.library.close_session(&id).await;
@@ -91,7 +91,7 @@ impl Sessions {
     }
 }
 
-impl Entered {
+impl AdmittedRequest {
     /// Hands the request on. A session that is being woken is woken, whether or not its client waits for
     /// that: half of a session would answer no one.
     pub(in crate::mcp) async fn go_on(
@@ -135,7 +135,7 @@ impl Entered {
 /// Whether a request opens a session.
 fn opens(head: &Parts, body: &[u8]) -> bool {
     head.method == Method::POST
-        && serde_json::from_slice::<Wish>(body).is_ok_and(|wish| wish.method == "initialize")
+        && serde_json::from_slice::<RequestHead>(body).is_ok_and(|wish| wish.method == "initialize")
 }
 
 /// What the library says of a session that it does not know.

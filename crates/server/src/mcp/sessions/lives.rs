@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_server::SessionId;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::listen::SessionLimits;
-use crate::mcp::news::Watched;
+use crate::mcp::change_feed::WatchedResources;
 use crate::mcp::remarks::Level;
 
 /// Whose a session is.
@@ -84,7 +84,7 @@ pub(super) struct Life {
 /// What the library's worker of a session learned from its client, and the next one has to know.
 pub(in crate::mcp) struct Memory {
     pub(in crate::mcp) level: Level,
-    pub(in crate::mcp) watched: Watched,
+    pub(in crate::mcp) watched: WatchedResources,
     /// Fires when the worker ends.
     pub(in crate::mcp) over: Cancel,
 }

@@ -26,24 +26,24 @@ impl Drop for Presence {
 }
 
 /// A place that is kept for a session which is about to be opened.
-pub(super) struct Opening {
+pub(super) struct SessionReservation {
     owner: Owner,
     lives: SharedLives,
 }
 
-impl Opening {
+impl SessionReservation {
     /// A place, and the sessions that ended for it.
     pub(super) fn new(
         lives: &SharedLives,
         owner: &Owner,
         limits: &SessionLimits,
-    ) -> Result<(Opening, Vec<SessionId>), Full> {
+    ) -> Result<(SessionReservation, Vec<SessionId>), Full> {
         let left = locked(lives).admit(owner, limits)?;
-        Ok((Opening { owner: owner.clone(), lives: lives.clone() }, left))
+        Ok((SessionReservation { owner: owner.clone(), lives: lives.clone() }, left))
     }
 }
 
-impl Drop for Opening {
+impl Drop for SessionReservation {
     fn drop(&mut self) {
         locked(&self.lives).place_given_back(&self.owner);
     }

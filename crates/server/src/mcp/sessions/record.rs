@@ -21,11 +21,11 @@ fn kept(opening: &InitializeRequestParams) -> Option<Box<[u8]>> {
     (bytes.len() <= LARGEST_OPENING).then(|| bytes.into_boxed_slice())
 }
 
-type Given<'a, T> =
+type SessionFields<'a, T> =
     std::pin::Pin<Box<dyn Future<Output = Result<T, SessionStoreError>> + Send + 'a>>;
 
 impl SessionStore for Records {
-    fn load<'s, 'i, 'a>(&'s self, id: &'i str) -> Given<'a, Option<SessionState>>
+    fn load<'s, 'i, 'a>(&'s self, id: &'i str) -> SessionFields<'a, Option<SessionState>>
     where
         's: 'a,
         'i: 'a,
@@ -39,7 +39,11 @@ impl SessionStore for Records {
         })
     }
 
-    fn store<'s, 'i, 'p, 'a>(&'s self, id: &'i str, state: &'p SessionState) -> Given<'a, ()>
+    fn store<'s, 'i, 'p, 'a>(
+        &'s self,
+        id: &'i str,
+        state: &'p SessionState,
+    ) -> SessionFields<'a, ()>
     where
         's: 'a,
         'i: 'a,
@@ -49,7 +53,7 @@ impl SessionStore for Records {
         Box::pin(async { Ok(()) })
     }
 
-    fn delete<'s, 'i, 'a>(&'s self, _id: &'i str) -> Given<'a, ()>
+    fn delete<'s, 'i, 'a>(&'s self, _id: &'i str) -> SessionFields<'a, ()>
     where
         's: 'a,
         'i: 'a,

@@ -2,7 +2,7 @@
 
 use haft::{Host, HostOptions};
 use haft_model::{Call, Envelope, Role};
-use haft_runtime::{Manner, Patience};
+use haft_runtime::{CallOptions, Patience};
 use haft_testkit::Folder;
 
 use super::*;
@@ -25,7 +25,7 @@ impl Stage {
 
     async fn asked(&self) -> Envelope {
         let call = Call::new(self.host.actor("agent:coder"), "time.now", json!({}));
-        let manner = Manner { patience: Patience::Leave, ..Manner::default() };
+        let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
         self.desk.runtime.call(call, manner).await
     }
 
@@ -33,7 +33,7 @@ impl Stage {
         let said = serde_json::from_value(said).unwrap();
         let by = By(Arc::new(by));
         let answer =
-            answer(State(self.desk.clone()), by, Named(id.to_owned()), FlawedBody(said, None))
+            answer(State(self.desk.clone()), by, PathParams(id.to_owned()), FlawedBody(said, None))
                 .await;
         answer.map(|Json(answer)| answer)
     }

@@ -2,7 +2,7 @@
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Any, Either, Flag, Formed, Integer, List, Map, Text, Word};
-use crate::shape::form::{FILLED, Form, URL};
+use crate::shape::form::{FILLED, TextFormat, URL};
 use crate::shape::{Shape, optional, required};
 use haft_notation::Pattern;
 
@@ -14,7 +14,7 @@ pub(super) const STEPS: &[(&str, &Shape)] = &[
     ("external", &STEP_EXTERNAL),
 ];
 
-static STEP_ID: Form = Form {
+static STEP_ID: TextFormat = TextFormat {
     what: "a step id",
     pattern: Some(Pattern::new(r"^[a-z0-9][a-z0-9\-]{0,63}$")),
     length: (1, 64),

@@ -8,7 +8,7 @@ use haft_testkit::SeededRandom;
 use serde_json::json;
 
 use super::*;
-use crate::mcp::sessions::presence::{Opening, Presence};
+use crate::mcp::sessions::presence::{Presence, SessionReservation};
 use crate::mcp::sessions::{KEPT, SharedLives, locked};
 
 fn owner(name: &str) -> Owner {
@@ -83,7 +83,7 @@ fn oldest_idle_session_makes_room() {
     let (ana, bo) = (owner("agent:ana"), owner("agent:bo"));
     let limits = limits(4, 2);
     let open = |owner: &Owner, name: &str| {
-        let (opening, left) = Opening::new(&shared, owner, &limits)?;
+        let (opening, left) = SessionReservation::new(&shared, owner, &limits)?;
         locked(&shared).opened(&id(name), owner.clone());
         drop(opening);
         Ok::<_, Full>(left.iter().map(ToString::to_string).collect::<Vec<_>>())
@@ -101,7 +101,7 @@ fn oldest_idle_session_makes_room() {
     assert_eq!(open(&owner("agent:dan"), "d1"), Err(Full::All(4)));
     drop((busy, busier, last));
     // A place that no session came of is free again.
-    drop(Opening::new(&shared, &bo, &limits).unwrap());
+    drop(SessionReservation::new(&shared, &bo, &limits).unwrap());
     let lives = locked(&shared);
     assert_eq!((lives.opening, lives.owned.values().sum::<usize>()), (0, lives.lives.len()));
 }
@@ -117,7 +117,7 @@ fn random_openings_never_pass_a_cap() {
         let owner = owner(&format!("agent:{}", names[below(4)]));
         match below(6) {
             0 | 1 => {
-                if let Ok((opening, _)) = Opening::new(&shared, &owner, &limits) {
+                if let Ok((opening, _)) = SessionReservation::new(&shared, &owner, &limits) {
                     places.push((opening, owner));
                 }
             }

@@ -1,0 +1,181 @@
+//! Things that are kept between calls, such as a process that many calls talk with.
+//!
+//! There is one for each key, made when it is first wanted. One that broke is made again, after a
+//! pause that grows while it goes on breaking. One that nobody wants for a while is let go.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::Duration;
+
+use haft_model::{Blame, Code, Stop};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// The first pause after something broke; it doubles with each time up to the longest.
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// How long something has to hold for what was before to be forgotten.
+const HOLDS: Duration = Duration::from_secs(60);
+
+/// What is kept.
+pub(crate) struct KeyedPool<T> {
+    places: Arc<Places<T>>,
+    idle: Duration,
+    /// How many are being made.
+    making: AtomicUsize,
+}
+
+/// One that is being made, however that ends.
+struct Making<'k>(&'k AtomicUsize);
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The place of each key.
+type Places<T> = StdMutex<HashMap<String, Arc<Mutex<PoolSlot<T>>>>>;
+
+/// Where one of them is, or was.
+struct PoolSlot<T> {
+    there: Option<Arc<T>>,
+    made: Instant,
+    wanted: Instant,
+    /// How often it broke in a row, and until when it is left alone.
+    broke: u32,
+    not_before: Instant,
+}
+
+impl<T: Send + Sync + 'static> KeyedPool<T> {
+    /// Nothing yet; what is there is let go when nobody wanted it for so long.
+    pub(crate) fn new(idle: Duration) -> KeyedPool<T> {
+        KeyedPool { places: Arc::default(), idle, making: AtomicUsize::new(0) }
+    }
+
+    /// The one for a key, made if it is not there. Callers who want it while it is made wait for it.
+    pub(crate) async fn get<F>(
+        &self,
+        key: &str,
+        make: impl FnOnce() -> F + Send,
+    ) -> Result<Arc<T>, Stop>
+    where
+        F: Future<Output = Result<T, Stop>> + Send,
+    {
+        let place = self.place(key);
+        let mut place = place.lock().await;
+        place.wanted = Instant::now();
+        if let Some(there) = &place.there {
+            return Ok(there.clone());
+        }
+        place.ready()?;
+        self.making.fetch_add(1, Ordering::Relaxed);
+        let making = Making(&self.making);
+        let made = make().await;
+        drop(making);
+        match made {
+            Ok(made) => {
+                let made = Arc::new(made);
+                (place.there, place.made) = (Some(made.clone()), Instant::now());
+                self.let_go_when_idle(key);
+                Ok(made)
+            }
+            Err(stop) => {
+                place.broken();
+                Err(stop)
+            }
+        }
+    }
+
+    /// Whether one is being made and none is there. It waits for nobody.
+    pub(crate) fn is_only_making(&self) -> bool {
+        let there = |place: &Arc<Mutex<PoolSlot<T>>>| {
+            place.try_lock().is_ok_and(|place| place.there.is_some())
+        };
+        self.making.load(Ordering::Relaxed) > 0
+            && !self.places.lock().unwrap_or_else(PoisonError::into_inner).values().any(there)
+    }
+
+    /// Says that one of them is of no more use. Whoever else noticed it before is not heard again.
+    pub(crate) async fn broke(&self, key: &str, broken: &Arc<T>) {
+        let place = self.place(key);
+        let mut place = place.lock().await;
+        if place.there.as_ref().is_some_and(|there| Arc::ptr_eq(there, broken)) {
+            place.broken();
+        }
+    }
+
+    /// Lets one of them go that is of no more use, and does not hold it against the next.
+    pub(crate) async fn let_go(&self, key: &str, done: &Arc<T>) {
+        let place = self.place(key);
+        let mut place = place.lock().await;
+        if place.there.as_ref().is_some_and(|there| Arc::ptr_eq(there, done)) {
+            place.there = None;
+        }
+    }
+
+    fn place(&self, key: &str) -> Arc<Mutex<PoolSlot<T>>> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = places.get(key) {
+            return place.clone();
+        }
+        places
+            .entry(key.to_owned())
+            .or_insert_with(|| Arc::new(Mutex::new(PoolSlot::new())))
+            .clone()
+    }
+
+    fn let_go_when_idle(&self, key: &str) {
+        let (places, key, idle) = (Arc::downgrade(&self.places), key.to_owned(), self.idle);
+        tokio::spawn(async move {
+            let mut until = Instant::now() + idle;
+            loop {
+                tokio::time::sleep_until(until).await;
+                let Some(places) = places.upgrade() else { return };
+                let found =
+                    places.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+                let Some(place) = found else { return };
+                let mut place = place.lock().await;
+                until = place.wanted + idle;
+                // A caller who works with it holds it as well.
+                let in_use = place.there.as_ref().is_some_and(|there| Arc::strong_count(there) > 1);
+                if in_use {
+                    until = Instant::now() + idle;
+                } else if until <= Instant::now() {
+                    place.there = None;
+                    return;
+                }
+            }
+        });
+    }
+}
+
+impl<T> PoolSlot<T> {
+    fn new() -> PoolSlot<T> {
+        let now = Instant::now();
+        PoolSlot { there: None, made: now, wanted: now, broke: 0, not_before: now }
+    }
+
+    fn ready(&self) -> Result<(), Stop> {
+        let pause = self.not_before.saturating_duration_since(Instant::now());
+        if pause.is_zero() {
+            return Ok(());
+        }
+        let words = format!("it broke {} times in a row and is left alone for a while", self.broke);
+        let stop = Stop::new(Code::DependencyUnavailable, words).blaming(Blame::Backoff);
+        Err(stop.help(format!("try again in {} ms", pause.as_millis() + 1)))
+    }
+
+    fn broken(&mut self) {
+        let held = self.there.take().is_some() && self.made.elapsed() >= HOLDS;
+        self.broke = if held { 1 } else { self.broke + 1 };
+        let pause = FIRST_PAUSE.saturating_mul(1 << (self.broke - 1).min(16)).min(LONGEST_PAUSE);
+        self.not_before = Instant::now() + pause;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! What is opened for which declarations.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use haft_model::{FactRule, Facts, Requires, Risk, Tri};
+use haft_sandbox::{AddressGuard, Walls};
+use haft_testkit::Folder;
+use serde_json::json;
+
+use super::*;
+
+fn effects(mutates: Option<&[&str]>, network: &[&str]) -> EffectProfile {
+    let owned = |list: &[&str]| list.iter().map(|&each| each.to_owned()).collect();
+    EffectProfile {
+        mutates: mutates.map(owned).unwrap_or_default(),
+        mutates_stated: mutates.is_some(),
+        classes: Default::default(),
+        risk: Risk::READ,
+        requires: Requires { network: owned(network), ..Requires::default() },
+        approval: Default::default(),
+        facts: Facts {
+            read_only: if mutates == Some(&[]) { Tri::Yes } else { Tri::No },
+            destructive: Tri::Unknown,
+            open_world: Tri::Unknown,
+            concurrency_safe: FactRule::Unstated,
+        },
+        inferred: Vec::new(),
+    }
+}
+
+/// What is opened, one line each, with the workspace as `.`.
+fn opened(folder: &Folder, manifest: &Value, effects: &EffectProfile) -> Vec<String> {
+    let place = WorkingFolder {
+        root: folder.path().to_owned(),
+        hidden: vec![".haft".into()],
+        programs: Vec::new(),
+        walls: Walls::Missing,
+        guard: AddressGuard::public(),
+        variable: |name| matches!(name, "TERM" | "TOKEN").then(|| "dumb".to_owned()),
+        secrets: ["TOKEN".to_owned()].into(),
+    };
+    let opening = match SandboxOpening::within(manifest, effects, &place) {
+        Ok(opening) => opening,
+        Err(stop) => return vec![format!("{}: {}", stop.code, stop.message)],
+    };
+    let root = opening.root.clone();
+    let short = |path: &Path| match path.strip_prefix(&root) {
+        Ok(inner) => format!("./{}", inner.display()),
+        Err(_) => path.display().to_string(),
+    };
+    let shown = opening.shown.iter().map(|shown| {
+        let access = if shown.access == Access::Write { "write" } else { "read" };
+        format!("{access} {}", short(&shown.path))
+    });
+    let hidden = opening.hidden.iter().map(|path| format!("hide {}", short(path)));
+    let hosts = opening.hosts.iter().map(|host| format!("reach {host}"));
+    let env = opening.env.iter().map(|(name, value)| format!("{name}={value}"));
+    shown.chain(hidden).chain(hosts).chain(env).collect()
+}
+
+#[test]
+fn a_read_only_contract_opens_nothing_to_write_whatever_its_driver_says() {
+    let folder = Folder::new().file("docs/a.md", "");
+    let manifest = json!({"id": "d", "sandbox": {"fs": {"read": ["docs/**"], "write": ["**"]}}});
+    assert_eq!(
+        opened(&folder, &manifest, &effects(Some(&[]), &[])),
+        ["read ./docs", "hide ./.haft"]
+    );
+}
+
+#[test]
+fn what_both_sides_may_write_is_open() {
+    let folder = Folder::new().file("docs/en/a.md", "").file("src/b.rs", "");
+    let manifest = json!({"id": "d", "sandbox": {"fs": {"write": ["docs/en/*.md", "src/**"]}}});
+    let contract = effects(Some(&["workspace:/docs/**", "external:payments"]), &[]);
+    assert_eq!(
+        opened(&folder, &manifest, &contract),
+        ["read ./", "write ./docs/en", "hide ./.haft"]
+    );
+}
+
+#[test]
+fn a_contract_that_says_nothing_may_change_what_its_driver_says() {
+    let folder = Folder::new().file("docs/a.md", "");
+    let manifest = json!({"id": "d", "sandbox": {"fs": {"write": ["docs"], "deny": ["docs/key"]}}});
+    assert_eq!(
+        opened(&folder, &manifest, &effects(None, &[])),
+        ["read ./", "write ./docs", "hide ./.haft", "hide ./docs/key"]
+    );
+}
+
+#[test]
+fn a_place_that_leads_out_or_up_or_is_not_there_is_refused() {
+    let folder = Folder::new();
+    symlink("/usr", folder.path().join("out")).unwrap();
+    fs::create_dir(folder.path().join("in")).unwrap();
+    let manifest = json!({"id": "d"});
+    for (scope, expected) in [
+        (
+            "workspace:out/**",
+            "sandbox.violation: driver `d` would write `/usr`, which is not in the workspace",
+        ),
+        (
+            "workspace:in/../../etc",
+            "sandbox.violation: driver `d` cannot open `in/../../etc`: it leads up",
+        ),
+        (
+            "workspace:new.md",
+            "setup.required: driver `d` would write `new.md`, and there is no such file or folder",
+        ),
+    ] {
+        assert_eq!(opened(&folder, &manifest, &effects(Some(&[scope]), &[])), [expected]);
+    }
+}
+
+#[test]
+fn a_host_is_open_where_both_sides_list_it() {
+    let folder = Folder::new();
+    let manifest = json!({
+        "id": "d",
+        "network": {"egress": ["api.example:443", "*.cdn.example", "other.example"]},
+    });
+    let contract = effects(Some(&[]), &["API.example", "a.cdn.example", "b.example"]);
+    assert_eq!(
+        opened(&folder, &manifest, &contract),
+        ["read ./", "hide ./.haft", "reach a.cdn.example", "reach api.example:443"]
+    );
+}
+
+#[test]
+fn a_secret_of_the_workspace_is_never_passed_on() {
+    let folder = Folder::new();
+    let passing = |auth: Value| {
+        let env = json!({"pass": ["TERM", "TOKEN"]});
+        let manifest =
+            json!({"id": "d", "sandbox": {"fs": {"read": []}, "env": env}, "auth": auth});
+        opened(&folder, &manifest, &effects(Some(&[]), &[]))
+    };
+    let refused = "sandbox.violation: `TOKEN` is a secret of this workspace, and is not passed on";
+    assert_eq!(passing(json!({})), [refused]);
+    // As a login it comes from the vault.
+    assert_eq!(passing(json!({"state": {"env": ["TOKEN"]}})), ["hide ./.haft", "TERM=dumb"]);
+}
+
+#[test]
+fn only_what_is_passed_or_set_is_in_the_environment() {
+    let folder = Folder::new();
+    let manifest = json!({
+        "id": "d",
+        "sandbox": {"fs": {"read": []}, "env": {"pass": ["TERM", "MISSING"], "set": {"A": "b"}}},
+    });
+    assert_eq!(
+        opened(&folder, &manifest, &effects(Some(&[]), &[])),
+        ["hide ./.haft", "A=b", "TERM=dumb"]
+    );
+}

@@ -1,0 +1,61 @@
+//! What a driver declares about itself, as far as its state depends on it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use haft_contract::Driver;
+use haft_drivers::{AuthBlock, Provision, WorkingFolder, mcp};
+use haft_model::DriverKind;
+use serde_json::Value;
+
+use super::super::uses;
+
+/// What one driver declares. Its manifest is read once.
+pub(super) struct Declares {
+    pub(super) auth: Option<AuthBlock>,
+    /// Whether there is a login that somebody can go through.
+    pub(super) has_way: bool,
+    /// Its program, where it has one.
+    pub(super) program: Option<Provision>,
+    /// Whether it says how its program is asked for its version.
+    pub(super) asks_version: bool,
+    /// Whether it says how its backend is looked at.
+    pub(super) is_looked_at: bool,
+    /// The steps of its set-up.
+    pub(super) steps: Vec<String>,
+    /// The secrets that each of its entries uses.
+    used: Vec<Vec<String>>,
+    /// Those of all of them.
+    all: Vec<String>,
+}
+
+impl Declares {
+    pub(super) fn of(driver: &Driver, root: &Path, place: &WorkingFolder) -> Declares {
+        let mut manifest = driver.raw();
+        let all = uses::named(&manifest).into_iter().collect();
+        let elsewhere = mcp::is_elsewhere(&manifest) && manifest.pointer("/server/auth").is_some();
+        let auth = AuthBlock::of(&manifest).or_else(|| elsewhere.then(AuthBlock::default));
+        let folder = root.join(&*driver.file);
+        let folder = folder.parent().unwrap_or(root).to_owned();
+        let provision = || Provision::new(manifest.clone(), folder, place.clone());
+        let program = (driver.kind == DriverKind::Cli).then(provision);
+        let asks_version = manifest.get("version_check").is_some();
+        let is_looked_at = manifest.get("health_check").is_some();
+        let steps = manifest.get("setup").and_then(Value::as_array).into_iter().flatten();
+        let steps = steps.filter_map(|step| Some(step.get("id")?.as_str()?.to_owned())).collect();
+        let entries = manifest.get_mut("implements").map(Value::take).unwrap_or_default();
+        let shared = uses::named(&manifest);
+        let of_entry = |entry: &Value| {
+            let own: BTreeSet<String> = uses::named(entry);
+            own.union(&shared).cloned().collect()
+        };
+        let used = entries.as_array().into_iter().flatten().map(of_entry).collect();
+        let has_way = elsewhere || auth.as_ref().is_some_and(AuthBlock::has_way);
+        Declares { auth, has_way, program, asks_version, is_looked_at, steps, used, all }
+    }
+
+    /// The secrets that one entry uses, or all of them.
+    pub(super) fn used(&self, entry: Option<usize>) -> &[String] {
+        entry.and_then(|entry| self.used.get(entry)).unwrap_or(&self.all)
+    }
+}

@@ -1,0 +1,149 @@
+//! Questions that people answered: what the answers amount to for what would run now.
+
+use haft_ledger::QuestionRecord;
+use haft_model::{
+    ApprovalAnswer, Call, Code, Decision, Layer, Mutation, MutationSource, Opinion, Question,
+    QuestionState, Says, Stop, Verdict, utc_day,
+};
+use haft_policy::{Permit, Settlement, settle};
+use serde_json::Value;
+
+use super::{Ending, PeoplesAnswer, PermittedCall};
+use crate::pipeline::{CallPipeline, Halt};
+use crate::plan::BoundPlan;
+use crate::recorder::unrecorded;
+
+impl CallPipeline<'_> {
+    /// What the answers so far amount to; none while the question is open.
+    pub(crate) async fn ended(
+        &mut self,
+        call: &Call,
+        understood: &BoundPlan,
+        question: &Question,
+        record: &QuestionRecord,
+    ) -> Result<Option<Ending>, Halt> {
+        let now = self.journal.now();
+        if record.answers.is_empty() && now <= question.expires_at {
+            return Ok(None);
+        }
+        // The world may have changed while people thought about it.
+        self.world = self.runtime.world();
+        let (current, mutation) = match self.as_of_now(call, understood, record).await {
+            Ok(current) => current,
+            Err(stop) => {
+                self.close(question, QuestionState::Withdrawn, "what it was about cannot run now");
+                return Err(stop.into());
+            }
+        };
+        let bound = self.bound(&current);
+        let rulebook = self.world.rulebook.clone();
+        match settle(&rulebook, question, &record.answers, &current.plan, &bound, now) {
+            Settlement::Open(_) => Ok(None),
+            Settlement::Refused(stop) => {
+                if stop.code == Code::ApprovalExpired {
+                    self.close(question, QuestionState::Expired, "nobody answered in time");
+                }
+                Err(stop.into())
+            }
+            Settlement::Changed(why) => {
+                self.close(question, QuestionState::Withdrawn, &why);
+                Ok(Some(Ending::AskAgain(Box::new(current))))
+            }
+            Settlement::Permitted(permit) => {
+                if let Err(stop) = self.still_in_time().await {
+                    self.close(question, QuestionState::Withdrawn, "it cannot be undone any more");
+                    return Err(stop.into());
+                }
+                self.still_lawful(&current, question).await?;
+                let answer = PeoplesAnswer {
+                    question: question.id.clone(),
+                    asked_about: &understood.plan.input,
+                    mutations: mutation.into_iter().collect(),
+                };
+                let decision = self.agreed(question, &record.answers);
+                let cleared = self.permitted(current, permit, decision, answer).await?;
+                Ok(Some(Ending::Cleared(Box::new(cleared))))
+            }
+        }
+    }
+
+    /// The call as it would run now, with the input that an approver put in place.
+    async fn as_of_now(
+        &mut self,
+        call: &Call,
+        understood: &BoundPlan,
+        record: &QuestionRecord,
+    ) -> Result<(BoundPlan, Option<Mutation>), Stop> {
+        let today = utc_day(self.journal.now());
+        let tool = understood.plan.tool.to_string();
+        let entry = self.world.snapshot.select(&tool, today)?.clone();
+        let Some(answer) = edited(&record.answers) else {
+            return Ok((self.rebind(call, &entry, understood.plan.input.clone())?, None));
+        };
+        let input = self.edited_input(answer).await?;
+        let by = answer.by.to_string();
+        self.changed(call, &entry, understood, input, |_| {
+            (MutationSource::PermissionPrompt, by, "whoever approved it edited it".into())
+        })
+    }
+
+    /// What was approved is judged again: people cannot approve what a rule denies, neither an input
+    /// that they edited nor a rule that came while they thought.
+    async fn still_lawful(
+        &mut self,
+        understood: &BoundPlan,
+        question: &Question,
+    ) -> Result<(), Halt> {
+        let world = self.world.clone();
+        let decision = self.judged(&world, understood, &[]).await?;
+        match decision.verdict {
+            Verdict::Deny => {
+                self.close(question, QuestionState::Withdrawn, "a rule denies it");
+                Err(self.denied(understood, decision).await.into())
+            }
+            Verdict::Allow | Verdict::Ask => Ok(()),
+        }
+    }
+
+    /// The decision that people's answers make of the one that they were asked about.
+    fn agreed(&self, question: &Question, answers: &[ApprovalAnswer]) -> Decision {
+        let mut opinions = question.decision.opinions.clone();
+        for answer in answers.iter().filter(|answer| answer.approves) {
+            let reason = answer.reason.clone().unwrap_or_else(|| format!("{} agrees", answer.by));
+            opinions.push(Opinion::new(Layer::Person, Says::Allow, reason).by(answer.by.as_str()));
+        }
+        Decision {
+            verdict: Verdict::Allow,
+            deciding: opinions.len().checked_sub(1),
+            opinions,
+            needs: Vec::new(),
+            code: None,
+            suggested_updates: Vec::new(),
+            decided_at: self.journal.now(),
+        }
+    }
+
+    async fn permitted(
+        &mut self,
+        understood: BoundPlan,
+        permit: Permit,
+        decision: Decision,
+        answer: PeoplesAnswer<'_>,
+    ) -> Result<PermittedCall, Halt> {
+        let call_input = self.keep(&understood.plan.input);
+        self.decided(&understood, decision, Some(call_input.clone()), Some(answer)).await?;
+        Ok(PermittedCall { understood, permit, call_input, heard: None, let_through: Vec::new() })
+    }
+
+    async fn edited_input(&self, answer: &ApprovalAnswer) -> Result<Value, Stop> {
+        let gone = || Stop::new(Code::InputMutation, "the edited input is gone");
+        let digest = answer.edited_input.as_ref().ok_or_else(gone)?;
+        let bytes = self.runtime.store.payload(self.journal.id(), digest).await;
+        let bytes = bytes.map_err(unrecorded)?.ok_or_else(gone)?;
+        serde_json::from_slice(&bytes).map_err(|_| gone())
+    }
+}
+
+fn edited(answers: &[ApprovalAnswer]) -> Option<&ApprovalAnswer> {
+    answers.iter().rev().find(|answer| answer.approves && answer.edited_input.is_some())
+}

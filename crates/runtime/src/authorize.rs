@@ -1,0 +1,230 @@
+//! Phase 7, the pure half: fetching what judges need to know, and asking them.
+
+use haft_catalog::{CatalogEntry, Explanation, Outlook, Viewer};
+use haft_model::{
+    Actor, Call, CostClass, Decision, Layer, Opinion, Plan, StandingAnswer, Stop, Timestamp,
+    Verdict, utc_day,
+};
+use haft_policy::{Circumstances, Matter, TargetGuard, Targets, Usage, decide};
+use serde_json::{Value, json};
+
+use crate::plan::BoundPlan;
+use crate::recorder::unrecorded;
+use crate::redact::Redactor;
+use crate::validate;
+use crate::{Runtime, World};
+
+/// What would become of a call.
+pub struct Why {
+    /// The contract, the input and the route.
+    pub explained: Explanation,
+    /// The decision, where the call gets that far.
+    pub decision: Option<Decision>,
+    /// What would stop the call between its route and its decision, such as a driver that cannot run
+    /// here, or a limit without room.
+    pub unready: Option<Stop>,
+}
+
+impl Why {
+    /// For machines.
+    pub fn told(&self) -> Value {
+        let explained = &self.explained;
+        let contract = &explained.entry.contract;
+        let route = match &explained.route {
+            Ok((route, limits)) => json!({
+                "driver": route.driver, "reason": route.reason, "rejected": route.rejected,
+                "limits": limits,
+            }),
+            Err(stop) => json!({ "driver": null, "error": stop.told() }),
+        };
+        json!({
+            "tool": contract.key(),
+            "version": contract.tool.version,
+            "driver": explained.route.as_ref().ok().map(|(route, _)| &route.driver),
+            "route": route,
+            "input": match &explained.input {
+                None => json!({ "given": false }),
+                Some(Ok(input)) => json!({ "given": true, "fits": true, "value": input }),
+                Some(Err(stop)) => json!({ "given": true, "fits": false, "error": stop.told() }),
+            },
+            "blocked": explained.block.as_ref().map(Stop::told),
+            "grant": contract.grant_key(),
+            "effects": &*contract.effects,
+            "fingerprint": explained.entry.fingerprint,
+            "unready": self.unready.as_ref().map(Stop::told),
+            "decision": self.decision.as_ref().map(judged),
+        })
+    }
+
+    fn without(mut self, redactor: &Redactor) -> Why {
+        let stop = |stop: Stop| redactor.stop(stop);
+        let shown = |mut input: Value| {
+            redactor.value(&mut input);
+            input
+        };
+        self.explained.input = self.explained.input.map(|input| input.map(shown).map_err(stop));
+        self.explained.route = self.explained.route.map_err(stop);
+        self.explained.block = self.explained.block.map(stop);
+        self.unready = self.unready.map(stop);
+        self
+    }
+}
+
+/// A decision for machines, with what people read first.
+fn judged(decision: &Decision) -> Value {
+    let mut value = json!(decision);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("reason".into(), json!(decision.reason()));
+    }
+    value
+}
+
+impl Runtime {
+    /// What would become of a call, with every reason and without what is sensitive in its input.
+    /// Nothing is written and no hook is heard.
+    pub async fn why(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
+        let given = input.clone();
+        let why = self.foreseen(call, input).await?;
+        let mut redactor = Redactor::new(&why.explained.entry.contract.tool.extras.sensitive);
+        given.iter().for_each(|input| redactor.learn(input));
+        Ok(why.without(&redactor))
+    }
+
+    async fn foreseen(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
+        let world = self.world();
+        let now = self.clock.now();
+        let ground = self.ground(&world, &Viewer { actor: &call.actor, within: &[] });
+        let entry = ground.surface.find(&call.tool, &world.snapshot)?.clone();
+        let outlook = Outlook {
+            states: world.states(&entry, &call.actor, now).await,
+            avoid: self.resting(&world, call, &entry, &input.clone().unwrap_or_default(), now),
+        };
+        // A preview is made for a person, who does not notice a change of threads.
+        let today = utc_day(now);
+        let explained = validate::beside(|| world.snapshot.explain(call, input, today, &outlook))?;
+        let input = match &explained.input {
+            Some(Ok(input)) => input.clone(),
+            None => json!({}),
+            Some(Err(_)) => return Ok(Why { explained, decision: None, unready: None }),
+        };
+        let bind = |outlook| validate::bind(&world.snapshot, &entry, call, input.clone(), outlook);
+        let plan = match bind(&outlook) {
+            Ok((plan, _)) => plan,
+            // Whether a driver is ready is another question than whether it may.
+            Err(stop) => match bind(&Outlook::default()) {
+                Ok((plan, _)) => {
+                    let none = &Targets::default();
+                    let decision = Some(self.judge(&world, &entry, &plan, none, &[]).await?);
+                    return Ok(Why { explained, decision, unready: None });
+                }
+                Err(_) => return Ok(Why { explained, decision: None, unready: Some(stop) }),
+            },
+        };
+        let (unready, targets) = match BoundPlan::of(&world, call, &entry, input, &outlook) {
+            Ok(understood) => {
+                (self.limits.room(&world, &entry, &plan, now).await.err(), understood.targets)
+            }
+            Err(stop) => (Some(stop), Targets::default()),
+        };
+        let decision = self.judge(&world, &entry, &plan, &targets, &[]).await?;
+        Ok(Why { explained, decision: Some(decision), unready })
+    }
+
+    /// What becomes of a call about which everybody was heard.
+    pub(crate) async fn judge(
+        &self,
+        world: &World,
+        entry: &CatalogEntry,
+        plan: &Plan,
+        targets: &Targets,
+        opinions: &[Opinion],
+    ) -> Result<Decision, Stop> {
+        let now = self.clock.now();
+        let usage = self.limits.usage(world, entry, plan, now).await?;
+        let weigh = |standing: &[StandingAnswer]| {
+            let grant = entry.contract.grant_key();
+            let circumstances = Circumstances::default();
+            let matter = matter(entry, plan, targets, &grant, &usage, &circumstances);
+            decide(&world.rulebook, &Matter { opinions, standing, ..matter }, now)
+        };
+        let decision = weigh(&[]);
+        if decision.verdict != Verdict::Ask {
+            return Ok(decision);
+        }
+        // Only an ask can be answered by what stands, so only an ask pays for looking.
+        match self.standing(&plan.actor).await? {
+            standing if standing.is_empty() => Ok(decision),
+            standing => Ok(weigh(&standing)),
+        }
+    }
+
+    /// Answers that stand for this caller.
+    async fn standing(&self, actor: &Actor) -> Result<Vec<StandingAnswer>, Stop> {
+        let all = self.store.standing(Some(&actor.tenant)).await.map_err(unrecorded)?;
+        Ok(all.into_iter().filter(|answer| answer.actor == actor.id).collect())
+    }
+}
+
+/// What holds a call while it runs. Nothing where no rule compares what the call may meet.
+pub(crate) fn guard(world: &World, understood: &BoundPlan, now: Timestamp) -> TargetGuard {
+    let plan = &understood.plan;
+    if world.rulebook.target_kinds(plan.tool.id.as_str()).is_empty() {
+        return TargetGuard::default();
+    }
+    let entry = &understood.entry;
+    let (usage, circumstances) = (Usage::default(), Circumstances::default());
+    let grant = entry.contract.grant_key();
+    let matter = matter(entry, plan, &understood.targets, &grant, &usage, &circumstances);
+    TargetGuard::of(&world.rulebook, &matter, now)
+}
+
+/// A call about which nobody was heard yet.
+fn matter<'m>(
+    entry: &'m CatalogEntry,
+    plan: &'m Plan,
+    targets: &'m Targets,
+    grant: &'m str,
+    usage: &'m Usage,
+    circumstances: &'m Circumstances,
+) -> Matter<'m> {
+    let contract = &entry.contract;
+    Matter {
+        plan,
+        targets,
+        grant,
+        action: contract.action.as_ref().map(|action| action.id.as_str()),
+        cost: cost(entry, plan),
+        trusted: contract.trusted(),
+        opinions: &[],
+        standing: &[],
+        usage,
+        circumstances,
+    }
+}
+
+/// What a call by its driver costs in kind.
+fn cost(entry: &CatalogEntry, plan: &Plan) -> CostClass {
+    let chosen = entry.bindings.iter().find(|binding| binding.driver.id == plan.route.driver);
+    chosen.map(|binding| binding.cost_class).unwrap_or_default()
+}
+
+/// The policies, grants and rules that had a say, by their names.
+pub(crate) fn spoke(decision: &Decision) -> Vec<String> {
+    let governs = |opinion: &&Opinion| match opinion.layer {
+        Layer::Grant
+        | Layer::Limit
+        | Layer::Requirement
+        | Layer::Policy
+        | Layer::Governance
+        | Layer::Rule => true,
+        Layer::Fault
+        | Layer::Contract
+        | Layer::Classifier
+        | Layer::Hook
+        | Layer::Autonomy
+        | Layer::Standing
+        | Layer::Person => false,
+    };
+    let names = decision.opinions.iter().filter(governs).filter_map(|opinion| opinion.rule.clone());
+    names.collect()
+}

@@ -1,0 +1,233 @@
+//! Undoing a call by another: at most one at a time, and never without being judged itself.
+
+mod ended;
+mod input;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use haft_ledger::Story;
+use haft_model::{
+    Actor, Approval, ApprovalClass, Call, Code, Compensating, EffectProfile, EffectState, Envelope,
+    Event, InvocationId, Plan, Span, Stop, after,
+};
+
+use crate::people::may_change;
+use crate::pipeline::{CallPipeline, Halt};
+use crate::{CallOptions, Runtime, World};
+
+/// What a walk that undoes another call knows of that.
+pub(crate) struct CompensatedCall {
+    /// The call that is undone.
+    original: InvocationId,
+    /// Who undoes it.
+    actor: Arc<Actor>,
+    /// What the contract of the original asks for beside that of the tool that undoes.
+    floor: Approval,
+}
+
+/// How a call of this contract is undone.
+struct CompensationPlan {
+    tool: String,
+    input: serde_json::Value,
+    floor: Approval,
+}
+
+impl Runtime {
+    /// Undoes a call by another, which goes through every room. Where it cannot even begin, nothing
+    /// is put on record.
+    pub async fn compensate(
+        &self,
+        id: &InvocationId,
+        actor: &Actor,
+        manner: CallOptions<'_>,
+    ) -> Result<Envelope, Stop> {
+        let call = self.compensation(id, actor).await?;
+        Ok(self.call(call, manner).await)
+    }
+
+    /// The call that would undo another, as `compensate` makes it.
+    pub async fn compensation(&self, id: &InvocationId, actor: &Actor) -> Result<Call, Stop> {
+        let story = self.caught_up(id, actor).await?;
+        self.undoing_call(&self.world(), &story, actor).await.map(|(call, _)| call)
+    }
+
+    /// The call that undoes another, and the least that it asks of people.
+    async fn undoing_call(
+        &self,
+        world: &World,
+        story: &Story,
+        actor: &Actor,
+    ) -> Result<(Call, Approval), Stop> {
+        allowed(story, actor)?;
+        self.can_be_undone(story).await?;
+        let way = self.way(world, story)?;
+        let input = self.undoing_input(story, &way.input).await?;
+        let mut call = Call::new(actor.clone(), way.tool, input);
+        call.compensates = Some(story.invocation_id.clone());
+        Ok((call, way.floor))
+    }
+
+    /// Refuses what was undone, is being undone, or has nothing to undo.
+    async fn can_be_undone(&self, story: &Story) -> Result<(), Stop> {
+        let id = &story.invocation_id;
+        let refused = |words: String| Err(Stop::new(Code::Conflict, words));
+        if let Some(by) = story.open_undoing() {
+            return refused(format!("`{id}` is being undone by `{by}`"));
+        }
+        match story.effect_state {
+            EffectState::Committed | EffectState::PartiallyCommitted => Ok(()),
+            EffectState::CompensationFailed => self.known_to_have_failed(story).await,
+            EffectState::Compensated => refused(format!("`{id}` was undone already")),
+            EffectState::Unknown => {
+                Err(Stop::new(Code::Conflict, format!("nobody knows whether `{id}` took effect"))
+                    .help(format!("find out, and tell with `haft settle {id}`")))
+            }
+            EffectState::None
+            | EffectState::NotSubmitted
+            | EffectState::Submitted
+            | EffectState::NotCommitted => {
+                refused(format!("`{id}` has nothing to undo: its effect is {}", story.effect_state))
+            }
+        }
+    }
+
+    /// What may have been undone is not undone again.
+    async fn known_to_have_failed(&self, story: &Story) -> Result<(), Stop> {
+        let Some(last) = story.undoings.last() else { return Ok(()) };
+        let tenant = story.actor.as_ref().map(|actor| actor.tenant.to_string()).unwrap_or_default();
+        let before = self.told(&last.by, &tenant).await?;
+        if before.effect_state != EffectState::Unknown {
+            return Ok(());
+        }
+        let by = &last.by;
+        Err(Stop::new(Code::Conflict, format!("nobody knows whether `{by}` undid it"))
+            .help(format!("find out, and tell with `haft settle {by}`")))
+    }
+
+    /// What the contract says about undoing, as it is today.
+    fn way(&self, world: &World, story: &Story) -> Result<CompensationPlan, Stop> {
+        let tool = &story.tool_id;
+        let unable = |words: String| Stop::new(Code::Conflict, words);
+        let entry = world.snapshot.find(tool).ok_or_else(|| world.snapshot.unknown(tool))?;
+        let way = entry.contract.tool.extras.compensation.as_ref().ok_or_else(|| {
+            unable(format!("`{tool}` does not say how a call of it is undone"))
+                .help("add `metadata.haft.compensation` to its contract")
+        })?;
+        self.in_time(way.window, story)?;
+        let floor = way.approval.clone().unwrap_or_default();
+        Ok(CompensationPlan { tool: way.tool.clone(), input: way.input.clone(), floor })
+    }
+
+    /// Refuses what could be undone only until a moment that is over.
+    fn in_time(&self, window: Option<Span>, story: &Story) -> Result<(), Stop> {
+        let until = story.ended_at.zip(window).and_then(|(end, window)| after(end, window));
+        match until.filter(|until| self.clock.now() > *until) {
+            Some(until) => {
+                let words = format!("`{}` could be undone until {until}", story.invocation_id);
+                Err(Stop::new(Code::Conflict, words))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What a walk that is taken up again undoes; none where it never got so far.
+    fn undoing_again(
+        &self,
+        world: &World,
+        own: &InvocationId,
+        actor: &Actor,
+        story: &Story,
+    ) -> Option<CompensatedCall> {
+        if story.open_undoing() != Some(own) {
+            return None;
+        }
+        // A contract that does not say any more how it is undone has lost its own say, so a person
+        // has one.
+        let strictest = Approval { class: ApprovalClass::Always, ..Approval::default() };
+        let floor = self.way(world, story).map_or(strictest, |way| way.floor);
+        let actor = Arc::new(actor.clone());
+        Some(CompensatedCall { original: story.invocation_id.clone(), actor, floor })
+    }
+}
+
+impl CallPipeline<'_> {
+    /// Takes the right to undo another call. From here on nobody else has it until this call is over,
+    /// so this call has to be on record first: somebody will find it even if the process dies.
+    pub(crate) async fn begin_undoing(&mut self, call: &Call) -> Result<(), Halt> {
+        let Some(original) = &call.compensates else { return Ok(()) };
+        let runtime = self.runtime;
+        let story = runtime.caught_up(original, &call.actor).await?;
+        let world = self.world.clone();
+        let (meant, floor) = runtime.undoing_call(&world, &story, &call.actor).await?;
+        let sent = call.sent.as_ref().map(|text| serde_json::from_str(text).unwrap_or_default());
+        if meant.tool != call.tool || meant.input != sent.unwrap_or_else(|| call.input.clone()) {
+            let words = format!("the contract of `{original}` says something else about undoing");
+            return Err(Stop::new(Code::Conflict, words)
+                .help("leave it to `compensate` to make the call")
+                .into());
+        }
+        self.journal.claim(&runtime.options);
+        self.journal.save().await?;
+        let by = self.journal.id().clone();
+        runtime.add(&story, &call.actor, Event::Compensating(Compensating { by })).await?;
+        let (original, actor) = (original.clone(), call.actor.clone());
+        self.undoing = Some(CompensatedCall { original, actor, floor });
+        self.keep_secrets_of(&story).await;
+        Ok(())
+    }
+
+    /// Goes on undoing where the process before this one ended, if it had got so far.
+    pub(crate) async fn undo_on(
+        &mut self,
+        actor: &Actor,
+        original: &InvocationId,
+    ) -> Result<(), Stop> {
+        let story = self.runtime.told(original, &actor.tenant).await?;
+        let own = self.journal.id();
+        self.undoing = self.runtime.undoing_again(&self.world, own, actor, &story);
+        self.keep_secrets_of(&story).await;
+        Ok(())
+    }
+
+    /// Refuses to undo what could be undone when this call began and cannot any more, since it waited
+    /// for people or for another process.
+    pub(crate) async fn still_in_time(&self) -> Result<(), Stop> {
+        let Some(undoing) = &self.undoing else { return Ok(()) };
+        let story = self.runtime.told(&undoing.original, &undoing.actor.tenant).await?;
+        // A contract that is gone, or does not say any more how it is undone, names no time.
+        let entry = self.world.snapshot.find(&story.tool_id);
+        match entry.and_then(|entry| entry.contract.tool.extras.compensation.as_ref()) {
+            Some(way) => self.runtime.in_time(way.window, &story),
+            None => Ok(()),
+        }
+    }
+
+    /// What was sensitive in the call that is undone is so here too, whatever the contract of the
+    /// tool that undoes says.
+    async fn keep_secrets_of(&mut self, story: &Story) {
+        if let Some((places, input)) = self.runtime.secrets_of(&self.world, story).await {
+            self.redactor.learn_of_another(&places, &input);
+        }
+    }
+
+    /// The plan as it is judged: undoing asks for at least what the contract of the original says.
+    pub(crate) fn judged_as<'p>(&self, plan: &'p Plan) -> Cow<'p, Plan> {
+        let Some(undoing) = &self.undoing else { return Cow::Borrowed(plan) };
+        let approval = plan.effects.approval.and(&undoing.floor);
+        let effects = EffectProfile { approval, ..EffectProfile::clone(&plan.effects) };
+        Cow::Owned(Plan { effects: Arc::new(effects), ..plan.clone() })
+    }
+}
+
+/// Whoever made a call may undo it, and so may people.
+fn allowed(story: &Story, by: &Actor) -> Result<(), Stop> {
+    may_change(by)?;
+    let own = story.actor.as_ref().is_some_and(|actor| actor.id == by.id);
+    if own || by.is_person() {
+        return Ok(());
+    }
+    let whose = story.actor.as_ref().map(|actor| actor.id.to_string()).unwrap_or_default();
+    let words = format!("`{}` may not undo what `{whose}` called", by.id);
+    Err(Stop::new(Code::PermissionDenied, words))
+}

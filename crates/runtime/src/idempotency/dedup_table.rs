@@ -1,0 +1,202 @@
+//! What a call is to the one that carries out the same intent. A table, and nothing else.
+
+use haft_ledger::IntentRecord;
+use haft_model::{Code, EffectState, Intent, InvocationId, KeySource, Stop, Timestamp};
+use serde_json::json;
+
+/// What a call is, given what is on record of its intent.
+#[derive(Debug, PartialEq)]
+pub(super) enum DedupVerdict {
+    /// It carries the intent out itself, after this call that does not count any more.
+    New(Option<InvocationId>),
+    /// It is the same intent, and has the answer of the call on record.
+    Same,
+    /// Nobody knows what became of the call on record, and it can be found out.
+    Unknown,
+    /// The key means something else.
+    Conflict,
+}
+
+/// Judges a call by the record of its intent. `heard` tells whether the answer of the call on record
+/// was handed over, and `askable` whether the backend can be asked what became of it.
+pub(super) fn standing(
+    meant: &Intent,
+    record: Option<&IntentRecord>,
+    now: Timestamp,
+    heard: bool,
+    askable: bool,
+) -> DedupVerdict {
+    let Some(record) = record else { return DedupVerdict::New(None) };
+    let open = record.run.ended_at.is_none();
+    let remembered = now < remembered_until(record);
+    let unknown = matches!(record.run.effect_state, EffectState::Unknown | EffectState::Submitted);
+    let by_key = meant.source != KeySource::Intent;
+    let holds = match (open, record.run.effect_state.may_have_happened()) {
+        // Never while it is open, nor for as long as a key's outcome is unknown.
+        (true, _) => true,
+        // Nothing happened, so there is nothing to keep from happening twice.
+        (false, false) => false,
+        (false, true) if by_key => remembered || unknown,
+        (false, true) => remembered && (unknown || !heard),
+    };
+    if !holds {
+        return DedupVerdict::New(Some(record.run.invocation_id.clone()));
+    }
+    match record.intent.binding == meant.binding {
+        false => DedupVerdict::Conflict,
+        true if !open && unknown && askable => DedupVerdict::Unknown,
+        true => DedupVerdict::Same,
+    }
+}
+
+/// Until when a call is remembered: for as long as its contract says, from its end on. One that waited
+/// for people, or ran for hours, has an answer that nobody could have had before.
+fn remembered_until(record: &IntentRecord) -> Timestamp {
+    let run = &record.run;
+    let open = run.ended_at.unwrap_or(run.created_at).duration_since(run.created_at);
+    record.intent.until.checked_add(open).unwrap_or(Timestamp::MAX)
+}
+
+/// The refusal of a call whose key is bound to something else.
+pub(super) fn key_reused(holder: &InvocationId) -> Stop {
+    let words = format!(
+        "the idempotency key belongs to `{holder}`, which means something else: \
+         another tool, resource or input"
+    );
+    Stop::new(Code::Conflict, words)
+        .because(json!({ "key_reused": holder }))
+        .help(format!("use a new key, or look at `haft trace {holder}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_ledger::Run;
+    use haft_model::{Digest, Status};
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn intent(source: KeySource, binding: &str) -> Intent {
+        Intent {
+            intent: Digest::from("sha256:1"),
+            binding: Digest::from(binding),
+            key: "k".to_owned(),
+            source,
+            until: at(100),
+        }
+    }
+
+    fn record(source: KeySource, ended: bool, effect_state: EffectState) -> IntentRecord {
+        let run = Run {
+            invocation_id: InvocationId::from("inv_1"),
+            tool_id: "pay@1".to_owned(),
+            actor: "agent:a".to_owned(),
+            tenant: "t".to_owned(),
+            status: Status::Running,
+            effect_state,
+            error_code: None,
+            approval_id: None,
+            created_at: at(0),
+            ended_at: ended.then(|| at(1)),
+        };
+        IntentRecord { intent: intent(source, "sha256:b"), run, lease: None }
+    }
+
+    /// Every combination, as one line each: source, open or ended, effect, heard, before or after the
+    /// time that it is remembered, and what follows for an equal and for another binding.
+    fn table() -> String {
+        let mut lines = String::new();
+        for source in [KeySource::Caller, KeySource::Intent] {
+            for ended in [false, true] {
+                for effect in EffectState::ALL {
+                    for heard in [false, true] {
+                        let record = record(source, ended, *effect);
+                        let cell = |binding: &str, now| {
+                            let meant = intent(source, binding);
+                            match standing(&meant, Some(&record), now, heard, true) {
+                                DedupVerdict::New(_) => "new",
+                                DedupVerdict::Same => "same",
+                                DedupVerdict::Unknown => "ask",
+                                DedupVerdict::Conflict => "conflict",
+                            }
+                        };
+                        let cells = [("sha256:b", 50), ("sha256:b", 101), ("sha256:c", 50)];
+                        let cells = cells.map(|(binding, now)| cell(binding, at(now)));
+                        let stands = if ended { "ended" } else { "open" };
+                        let heard = if heard { "heard" } else { "unheard" };
+                        lines += &format!("{source} {stands} {effect} {heard}: {cells:?}\n");
+                    }
+                }
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn every_combination_stands_in_the_reviewed_table() {
+        let open = table()
+            .lines()
+            .filter(|line| line.contains(" open "))
+            .map(|line| line.ends_with(r#"["same", "same", "conflict"]"#))
+            .filter(|same| !same)
+            .count();
+        assert_eq!(open, 0, "whatever is open is the same, for ever, and holds its key");
+        let ended: Vec<_> =
+            table().lines().filter(|line| line.contains(" ended ")).map(str::to_owned).collect();
+        let cells = |source: &str, effect: &str, heard: &str| {
+            let begins = format!("{source} ended {effect} {heard}: ");
+            let line = ended.iter().find(|line| line.starts_with(&begins)).unwrap();
+            line.trim_start_matches(&begins).to_owned()
+        };
+        for heard in ["heard", "unheard"] {
+            for effect in ["none", "not_submitted", "not_committed"] {
+                for source in ["caller", "intent"] {
+                    assert_eq!(
+                        cells(source, effect, heard),
+                        r#"["new", "new", "new"]"#,
+                        "{effect}"
+                    );
+                }
+            }
+            for effect in ["committed", "partially_committed", "compensated", "compensation_failed"]
+            {
+                assert_eq!(
+                    cells("caller", effect, heard),
+                    r#"["same", "new", "conflict"]"#,
+                    "{effect}"
+                );
+            }
+            assert_eq!(cells("caller", "unknown", heard), r#"["ask", "ask", "conflict"]"#);
+            assert_eq!(cells("intent", "unknown", heard), r#"["ask", "new", "conflict"]"#);
+        }
+        // Two equal calls that were each answered are two intents.
+        assert_eq!(cells("intent", "committed", "heard"), r#"["new", "new", "new"]"#);
+        assert_eq!(cells("intent", "committed", "unheard"), r#"["same", "new", "conflict"]"#);
+    }
+
+    #[test]
+    fn what_nobody_can_be_asked_about_stays_unknown() {
+        let record = record(KeySource::Caller, true, EffectState::Unknown);
+        let meant = intent(KeySource::Caller, "sha256:b");
+        assert_eq!(standing(&meant, Some(&record), at(50), true, false), DedupVerdict::Same);
+    }
+
+    #[test]
+    fn the_time_that_a_call_is_remembered_begins_with_its_end() {
+        let mut record = record(KeySource::Intent, true, EffectState::Committed);
+        record.run.ended_at = Some(at(5000));
+        let meant = intent(KeySource::Intent, "sha256:b");
+        let stands = |now| standing(&meant, Some(&record), at(now), false, false);
+        assert_eq!(stands(5099), DedupVerdict::Same);
+        assert_eq!(stands(5100), DedupVerdict::New(Some(InvocationId::from("inv_1"))));
+    }
+
+    #[test]
+    fn an_intent_that_nobody_had_is_new() {
+        let meant = intent(KeySource::Intent, "sha256:b");
+        assert_eq!(standing(&meant, None, at(0), false, true), DedupVerdict::New(None));
+    }
+}

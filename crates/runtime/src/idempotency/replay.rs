@@ -1,0 +1,159 @@
+//! The answer of the call that carries an intent out, for one that was sent again.
+
+use haft_ledger::{Draft, IntentRecord, QuestionFilter, RunFilter, Wait};
+use haft_model::{
+    Actor, Call, Code, Content, Envelope, Event, Fact, InvocationId, QuestionState, ResultStatus,
+    SentAgain, Status, Stop, ToolError,
+};
+
+use super::no_longer_wanted;
+use crate::pipeline::{CallPipeline, Halt};
+use crate::recorder::unrecorded;
+use crate::recovery::Attendance;
+use crate::{CallOptions, Patience, RecoveryOutcome};
+
+impl CallPipeline<'_> {
+    /// The end of a call that was sent again: the answer of the one on record.
+    pub(super) async fn first_answer(
+        &mut self,
+        call: &Call,
+        record: Option<IntentRecord>,
+        manner: &CallOptions<'_>,
+    ) -> Halt {
+        let Some(record) = record else { return super::lost() };
+        match self.answer_to(record, manner).await {
+            Ok(envelope) => self.sent_again(call, envelope).await,
+            Err(halt) => halt,
+        }
+    }
+
+    /// Waits until the call on record is over, and takes its answer. A call whose process is gone is
+    /// taken up first.
+    async fn answer_to(
+        &mut self,
+        mut record: IntentRecord,
+        manner: &CallOptions<'_>,
+    ) -> Result<Envelope, Halt> {
+        self.stand_aside(true);
+        let id = record.run.invocation_id.clone();
+        let (intent, source) = (record.intent.intent.clone(), record.intent.source);
+        loop {
+            if record.run.ended_at.is_some() {
+                self.runtime.delivery.learn(&record);
+                return Ok(self.answer_on_record(&id, &record).await?);
+            }
+            if let Some(envelope) = self.finished_now(&id, &record).await? {
+                return Ok(envelope);
+            }
+            if manner.patience == Patience::Leave && record.run.status.waits_for_people() {
+                return Ok(self.still_waits(&record));
+            }
+            let look = tokio::time::sleep(self.runtime.options.look);
+            self.unless_called_off(manner, look).await.ok_or_else(|| no_longer_wanted(&id))?;
+            let again = self.runtime.store.intent(&intent, source).await.map_err(unrecorded)?;
+            record = match again.filter(|again| again.run.invocation_id == id) {
+                Some(again) => again,
+                None => self.without_its_intent(record).await?,
+            };
+        }
+    }
+
+    /// A call that somebody was waiting for when the next one with the same intent began: it is over,
+    /// and its answer is still the one to give.
+    async fn without_its_intent(&self, record: IntentRecord) -> Result<IntentRecord, Halt> {
+        let filter = RunFilter { id: Some(record.run.invocation_id), ..RunFilter::default() };
+        let runs = self.runtime.store.runs(&filter).await.map_err(unrecorded)?;
+        let run = runs.into_iter().next().ok_or_else(super::lost)?;
+        Ok(IntentRecord { run, lease: None, ..record })
+    }
+
+    /// Takes up a call that nobody has, if it can go on.
+    async fn finished_now(
+        &self,
+        id: &InvocationId,
+        record: &IntentRecord,
+    ) -> Result<Option<Envelope>, Stop> {
+        // A question in the middle of an attempt is over with the process that asked it.
+        let before = record.run.status != Status::NeedsInput;
+        if let Some(question) = record.run.approval_id.as_ref().filter(|_| before) {
+            let filter = QuestionFilter { id: Some(question.clone()), ..QuestionFilter::default() };
+            let asked = self.runtime.questions(&filter).await?;
+            if asked.iter().any(|asked| asked.state == QuestionState::Open) {
+                return Ok(None);
+            }
+        }
+        let Some(grabbed) = self.runtime.grab(id).await? else { return Ok(None) };
+        match Box::pin(self.runtime.resume(id, grabbed, Attendance::No)).await? {
+            RecoveryOutcome::Finished(envelope) => Ok(Some(*envelope)),
+            RecoveryOutcome::StillWaiting | RecoveryOutcome::Elsewhere => Ok(None),
+        }
+    }
+
+    /// The answer that a call was given, with what is known of its effect now.
+    async fn answer_on_record(
+        &self,
+        id: &InvocationId,
+        record: &IntentRecord,
+    ) -> Result<Envelope, Stop> {
+        let gone = || {
+            let effect = record.run.effect_state;
+            let words =
+                format!("`{id}` did the same before (its effect: {effect}), and its answer");
+            Stop::new(Code::Conflict, format!("{words} is not kept any more"))
+                .help(format!("`haft trace {id}` tells what is known"))
+        };
+        let mut envelope = self.runtime.reader().result(id).await?.ok_or_else(gone)?;
+        let known = record.run.effect_state;
+        if !envelope.effect_state.is_done() && known.is_done() {
+            let words = format!("`{id}` took effect, as was found out later; its answer is lost");
+            let help = format!("do not call it again for the answer; `haft trace {id}` tells more");
+            let stop = Stop::new(Code::OutputInvalid, words.clone()).help(help);
+            let stop = stop.told_to(self.audience);
+            envelope.error = Some(ToolError::new(stop, known));
+            envelope.model_facing_content = vec![Content::Text { text: words.clone() }];
+            envelope.ui_facing_summary = words.clone();
+            envelope.summary = words;
+        }
+        envelope.effect_state = known;
+        Ok(envelope)
+    }
+
+    /// The answer while a person has to answer first.
+    fn still_waits(&self, record: &IntentRecord) -> Envelope {
+        let id = &record.run.invocation_id;
+        let question = record.run.approval_id.clone();
+        let words = match &question {
+            Some(question) => self.waits_for("it waits", question, "approve it"),
+            None => "it waits for a person".to_owned(),
+        };
+        self.answer_of(id, self.waiting(question, words, record.run.status))
+    }
+
+    /// An envelope of this call, as that of another.
+    pub(super) fn answer_of(&self, id: &InvocationId, envelope: Envelope) -> Envelope {
+        Envelope {
+            invocation_id: id.clone(),
+            result_id: id.part("res"),
+            evidence_refs: vec![format!("haft://invocations/{id}")],
+            ..envelope
+        }
+    }
+
+    /// Puts on record that the same intent was sent once more, and gives it the answer.
+    pub(super) async fn sent_again(&self, call: &Call, mut envelope: Envelope) -> Halt {
+        envelope.replayed = envelope.status != ResultStatus::Pending;
+        let again = SentAgain { channel: call.channel.to_owned(), native: call.native.clone() };
+        let fact =
+            Fact { at: self.journal.now(), phases: Vec::new(), event: Event::SentAgain(again) };
+        let draft = Draft {
+            invocation: Some(envelope.invocation_id.clone()),
+            actor: Some(Actor::clone(&call.actor)),
+            subject: self.journal.subject(),
+            facts: vec![fact],
+            ..Draft::default()
+        };
+        // The answer does not depend on it.
+        let _ = self.runtime.store.append(draft, Wait::Queue).await;
+        Halt::Answered(Box::new(envelope))
+    }
+}

@@ -1,0 +1,84 @@
+//! The intents that are carried out in this process right now.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haft_model::{Digest, Envelope, Intent, InvocationId};
+use tokio::sync::watch;
+
+type SharedEnvelope = Option<Arc<Envelope>>;
+
+/// Who carries out which intent here.
+#[derive(Default)]
+pub(crate) struct SingleFlight(Mutex<HashMap<Digest, FlightFollower>>);
+
+/// A call of this process that carries an intent out.
+#[derive(Clone)]
+pub(crate) struct FlightFollower {
+    pub(super) id: InvocationId,
+    pub(super) binding: Digest,
+    answer: watch::Receiver<SharedEnvelope>,
+}
+
+/// The right of one call to carry an intent out in this process; it ends when this is dropped.
+pub(crate) struct FlightOwner {
+    under_way: Arc<SingleFlight>,
+    /// Which; none once it was answered.
+    intent: Option<Digest>,
+    answer: watch::Sender<SharedEnvelope>,
+}
+
+impl SingleFlight {
+    fn all(&self) -> MutexGuard<'_, HashMap<Digest, FlightFollower>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the right, or tells who has it.
+    pub(crate) fn take(
+        self: &Arc<SingleFlight>,
+        meant: &Intent,
+        id: &InvocationId,
+    ) -> Result<FlightOwner, FlightFollower> {
+        match self.all().entry(meant.intent.clone()) {
+            Entry::Occupied(other) => Err(other.get().clone()),
+            Entry::Vacant(place) => {
+                let (tell, answer) = watch::channel(None);
+                place.insert(FlightFollower {
+                    id: id.clone(),
+                    binding: meant.binding.clone(),
+                    answer,
+                });
+                let intent = Some(meant.intent.clone());
+                Ok(FlightOwner { under_way: self.clone(), intent, answer: tell })
+            }
+        }
+    }
+}
+
+impl FlightFollower {
+    /// Waits for its answer; none where it went away without one.
+    pub(super) async fn answer(mut self) -> SharedEnvelope {
+        let answered = self.answer.wait_for(Option::is_some).await;
+        answered.ok().and_then(|answer| answer.clone())
+    }
+}
+
+impl FlightOwner {
+    /// Gives its answer to all who wait for it. Whoever asks from here on finds it on record.
+    pub(crate) fn answered(mut self, envelope: &Envelope) {
+        let listed = self.intent.take().and_then(|intent| self.under_way.all().remove(&intent));
+        // Out of the list, nobody begins to wait any more; one end is that of the list.
+        if listed.is_some() && self.answer.receiver_count() > 1 {
+            self.answer.send_replace(Some(Arc::new(envelope.clone())));
+        }
+    }
+}
+
+impl Drop for FlightOwner {
+    fn drop(&mut self) {
+        if let Some(intent) = &self.intent {
+            self.under_way.all().remove(intent);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Finding out what became of a call of which nobody knew, before the same is sent once more.
+
+use std::time::Duration;
+
+use haft_catalog::CatalogEntry;
+use haft_driver::Output;
+use haft_ledger::IntentRecord;
+use haft_model::{
+    Call, Code, DualTime, EffectSettled, EffectState, Envelope, Event, InvocationId, Stop,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::no_longer_wanted;
+use crate::execute::Became;
+use crate::pipeline::{CallPipeline, Halt};
+use crate::{CallOptions, Runtime};
+
+/// How often what was found out is written while others write about the same call.
+const TRIES: usize = 8;
+
+/// What a lookup came to.
+struct StatusLookup {
+    became: Became,
+    /// How much time a call has.
+    time: Duration,
+    /// Whether what is certain now is on record.
+    recorded: Result<(), Stop>,
+}
+
+impl CallPipeline<'_> {
+    /// Asks the backend. Goes on only where the call before did not happen.
+    pub(super) async fn find_out(
+        &mut self,
+        call: &Call,
+        entry: &CatalogEntry,
+        input: &Value,
+        record: &IntentRecord,
+        manner: &CallOptions<'_>,
+    ) -> Result<(), Halt> {
+        let began = Instant::now();
+        loop {
+            let Some(asked) = self.asked(call, entry, input, record).await else {
+                return Err(self.first_answer(call, Some(record.clone()), manner).await);
+            };
+            let until = match asked.became {
+                // What is not on record as absent could be told from nothing that follows.
+                Became::Absent => return Ok(asked.recorded?),
+                Became::Committed(output) => {
+                    self.runtime.delivery.learn(record);
+                    let mut envelope = self.adopted(record, output);
+                    envelope.unrecorded = asked.recorded.err().map(|stop| stop.message);
+                    return Err(self.sent_again(call, envelope).await);
+                }
+                Became::Possible(until) if self.in_time(&until, began + asked.time) => until,
+                Became::Possible(until) => {
+                    return Err(self.told_possible(call, record, &until, manner).await);
+                }
+            };
+            // Nothing that would be done now could be told from what may still happen.
+            let left = until.remaining(&self.runtime.clock.time());
+            let wait = tokio::time::sleep(left.max(self.runtime.options.look));
+            let id = &record.run.invocation_id;
+            self.unless_called_off(manner, wait).await.ok_or_else(|| no_longer_wanted(id))?;
+        }
+    }
+
+    /// Whether something is over before the call's own time is.
+    fn in_time(&self, until: &DualTime, deadline: Instant) -> bool {
+        Instant::now() + until.remaining(&self.runtime.clock.time()) < deadline
+    }
+
+    /// The answer of a call that may still happen, and until when.
+    async fn told_possible(
+        &mut self,
+        call: &Call,
+        record: &IntentRecord,
+        until: &DualTime,
+        manner: &CallOptions<'_>,
+    ) -> Halt {
+        match self.first_answer(call, Some(record.clone()), manner).await {
+            Halt::Answered(mut envelope) => {
+                if let Some(error) = &mut envelope.error {
+                    error.until = Some(until.at);
+                }
+                Halt::Answered(envelope)
+            }
+            halt => halt,
+        }
+    }
+
+    /// What the backend says, which is put on record for the call before, and how much time a call has.
+    async fn asked(
+        &self,
+        call: &Call,
+        entry: &CatalogEntry,
+        input: &Value,
+        record: &IntentRecord,
+    ) -> Option<StatusLookup> {
+        let entry = self.world.snapshot.find(&entry.contract.key().to_string())?;
+        let understood = self.bind(call, entry, input.clone()).ok()?;
+        let id = &record.run.invocation_id;
+        let past = self.runtime.past(id).await.ok()?;
+        let until = past.until_or_after(self.runtime.possible_for(&understood));
+        let time = Duration::from_millis(understood.plan.limits.timeout_ms);
+        let key = &record.intent.key;
+        let (became, answer) = self.runtime.became(id, key, &understood, until.as_ref()).await?;
+        let effect = match &became {
+            Became::Committed(_) => EffectState::Committed,
+            Became::Absent => EffectState::NotCommitted,
+            Became::Possible(_) => return Some(StatusLookup { became, time, recorded: Ok(()) }),
+        };
+        let recorded = self.runtime.learned(id, call, effect, &answer.invocation_id).await;
+        Some(StatusLookup { became, time, recorded })
+    }
+
+    /// The answer of a call that turned out to have happened.
+    fn adopted(&self, record: &IntentRecord, output: Output) -> Envelope {
+        self.answer_of(&record.run.invocation_id, self.came_to(output))
+    }
+}
+
+impl Runtime {
+    /// Puts on record what was found out about a call that is over.
+    pub(crate) async fn learned(
+        &self,
+        id: &InvocationId,
+        call: &Call,
+        effect: EffectState,
+        asked_by: &InvocationId,
+    ) -> Result<(), Stop> {
+        let mut tries = 0;
+        loop {
+            let story = self.told(id, &call.actor.tenant).await?;
+            if story.effect_state != EffectState::Unknown {
+                return Ok(());
+            }
+            let reason = format!("the backend said so when `{asked_by}` asked");
+            let settled = EffectSettled { effect, by: call.actor.id.clone(), reason };
+            match self.add(&story, &call.actor, Event::EffectSettled(settled)).await {
+                // Somebody else wrote about the call at the same moment, perhaps the same.
+                Err(stop) if stop.code == Code::Conflict && tries < TRIES => tries += 1,
+                ended => return ended,
+            }
+        }
+    }
+}

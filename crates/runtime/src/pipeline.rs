@@ -1,0 +1,355 @@
+//! The way of one call through the rooms.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_catalog::{CatalogEntry, DriverStates, Sender, Viewer};
+use haft_driver::{Failure, Output};
+use haft_ledger::Blob;
+use haft_model::{
+    Audience, Call, CallPhase, Code, Digest, DualTime, EffectState, Envelope, Event, Intent,
+    InvocationId, PayloadRef, Plan, Planned, Question, SchedulerPolicy, Selected, Stop, Tier,
+    ToolKey, Trace, settle_numbers, utc_day,
+};
+use serde_json::{Value, json};
+
+use crate::background;
+use crate::batch::Seat;
+use crate::compensation::CompensatedCall;
+use crate::idempotency::FlightOwner;
+use crate::in_flight::InFlightCall;
+use crate::inputs::Discretion;
+use crate::quota::QuotaReservation;
+use crate::recorder::{Recorder, RecorderStart};
+use crate::redact::Redactor;
+use crate::surface_state::Ground;
+use crate::validate;
+use crate::{CallOptions, Receipt, Runtime, World};
+
+/// Why a walk ended before the last room.
+pub(crate) enum Halt {
+    /// It was refused, or it failed.
+    Stopped(Box<Failure>),
+    /// A person has to answer first, and the caller does not wait.
+    Pending(Box<Question>),
+    /// It means what another call meant, and this is the answer of that.
+    Answered(Box<Envelope>),
+}
+
+impl From<Stop> for Halt {
+    /// A refusal before anything was sent.
+    fn from(stop: Stop) -> Halt {
+        Halt::Stopped(Box::new(Failure::new(stop, EffectState::None)))
+    }
+}
+
+/// One call on its way.
+pub(crate) struct CallPipeline<'r> {
+    pub(crate) runtime: &'r Runtime,
+    pub(crate) world: Arc<World>,
+    pub(crate) journal: Recorder,
+    pub(crate) discretion: Discretion,
+    pub(crate) redactor: Redactor,
+    /// The contract, once it is known.
+    pub(crate) entry: Option<Arc<CatalogEntry>>,
+    /// What is known of the drivers of the contract, for whoever calls.
+    pub(crate) states: DriverStates,
+    /// The plan that was judged last.
+    pub(crate) plan: Option<Plan>,
+    /// The policies and rules that had a say.
+    pub(crate) policies: Vec<String>,
+    /// Whether a driver was reached.
+    pub(crate) executed: bool,
+    /// Which attempt comes next, from 1.
+    pub(crate) attempt: u32,
+    /// How long what was sent may still take effect.
+    pub(crate) possible_until: Option<DualTime>,
+    pub(crate) requested: String,
+    /// Who reads its answer.
+    pub(crate) audience: Audience,
+    /// What the caller sent, as a value, and the digest of its bytes.
+    pub(crate) sent: Option<(Value, Digest)>,
+    /// Whether it is made for another call that is under way here.
+    pub(crate) nested: bool,
+    /// Whether it is carried on beside other work, so that it must not wait for people.
+    pub(crate) unattended: bool,
+    /// Whether the caller was told that the call goes on without them.
+    pub(crate) left: bool,
+    /// How many questions were asked before.
+    pub(crate) asked: usize,
+    /// The call that this one undoes, once it has the right to.
+    pub(crate) undoing: Option<CompensatedCall>,
+    /// What it means, where equal calls must not be carried out twice.
+    pub(crate) intent: Option<Intent>,
+    /// Keeps equal calls of this process waiting for its answer.
+    pub(crate) carrying: Option<FlightOwner>,
+    /// Keeps others off the call while it is under way.
+    pub(crate) enlisted: InFlightCall<'r>,
+    /// Its place in a batch.
+    pub(crate) seat: Option<Seat>,
+    /// Its part of every limit, until its driver is reached.
+    pub(crate) reserved: Option<QuotaReservation<'r>>,
+    /// The rules of its batch.
+    pub(crate) policy: Option<Arc<SchedulerPolicy>>,
+    /// The trace that it is a part of, or begins.
+    pub(crate) trace: Option<Trace>,
+}
+
+impl Runtime {
+    /// Takes one call through the rooms. Whatever happens, exactly one envelope comes out.
+    pub async fn call(&self, call: Call, manner: CallOptions<'_>) -> Envelope {
+        self.call_under(self.new_id(), call, manner).await
+    }
+
+    /// An id that no call had before, for a caller who has to know it beforehand.
+    pub fn new_id(&self) -> InvocationId {
+        new_id()
+    }
+
+    /// The same as `call`, under an id of [`Runtime::new_id`]. A call that means what another meant is
+    /// answered with the envelope of that, and the id stands for nothing.
+    pub async fn call_under(
+        &self,
+        id: InvocationId,
+        call: Call,
+        manner: CallOptions<'_>,
+    ) -> Envelope {
+        let mut walk = CallPipeline::begin(self, &call, id);
+        walk.nested = call.parent.is_some();
+        let outcome = walk.through(&call, &manner).await;
+        let envelope = walk.finish(outcome).await;
+        if manner.receipt == Receipt::Given {
+            self.hand_over(&envelope.invocation_id);
+        }
+        envelope
+    }
+}
+
+impl<'r> CallPipeline<'r> {
+    pub(crate) fn begin(runtime: &'r Runtime, call: &Call, id: InvocationId) -> CallPipeline<'r> {
+        let enlisted = runtime.enlist_new(&id);
+        let trace = Trace::of_call(&id, &call.native);
+        let opening = RecorderStart { id, actor: call.actor.clone(), taken_up: None };
+        let journal = Recorder::open(runtime.clock.clone(), runtime.store.clone(), opening);
+        let mut walk = CallPipeline::with(runtime, journal, enlisted, &call.tool);
+        // Whatever was sensitive in another call may stand in the input of one that undoes it.
+        walk.discretion.unknown |= call.compensates.is_some();
+        walk.trace = trace;
+        walk.audience = Audience::of_call(call.channel, &call.actor);
+        walk
+    }
+
+    pub(crate) fn with(
+        runtime: &'r Runtime,
+        journal: Recorder,
+        enlisted: InFlightCall<'r>,
+        requested: &str,
+    ) -> CallPipeline<'r> {
+        let world = runtime.world();
+        let known = world.snapshot.find(requested);
+        let discretion = match known {
+            Some(entry) => discretion(entry),
+            None => Discretion::of_a_stranger(),
+        };
+        let redactor = Redactor::new(&discretion.sensitive);
+        CallPipeline {
+            runtime,
+            journal,
+            discretion,
+            redactor,
+            entry: None,
+            states: DriverStates::default(),
+            plan: None,
+            policies: Vec::new(),
+            executed: false,
+            attempt: 1,
+            possible_until: None,
+            nested: false,
+            unattended: false,
+            left: false,
+            requested: requested.to_owned(),
+            audience: Audience::default(),
+            sent: None,
+            asked: 0,
+            undoing: None,
+            intent: None,
+            carrying: None,
+            enlisted,
+            seat: None,
+            reserved: None,
+            policy: None,
+            trace: None,
+            world,
+        }
+    }
+
+    /// The story of a call, unless another one turns out to be the same.
+    pub(crate) async fn through(
+        &mut self,
+        call: &Call,
+        manner: &CallOptions<'_>,
+    ) -> Result<Output, Halt> {
+        let outcome = self.rooms(call, manner).await;
+        match self.journal.is_beaten() {
+            true => Err(self.beaten(call, manner).await),
+            false => outcome,
+        }
+    }
+
+    async fn rooms(&mut self, call: &Call, manner: &CallOptions<'_>) -> Result<Output, Halt> {
+        if let Err(stop) = self.runtime.is_recordable() {
+            // INVARIANT: no call, not even a read, begins that nothing could be recorded of.
+            self.journal.refuse(stop.clone());
+            return Err(stop.into());
+        }
+        let workload = validate::Workload::of_call(call);
+        let entry = workload.run(|| self.resolve(call, manner))?;
+        if !self.nested {
+            self.runtime.is_open()?;
+        }
+        self.runtime.declare(&entry).await;
+        let input = workload.run(|| self.parse(call, &entry))?;
+        self.wait_for_siblings(manner).await?;
+        self.look(call, &entry).await;
+        self.recognise(call, &entry, &input, manner).await?;
+        let understood = workload.run(|| self.understand(call, entry, input))?;
+        self.journal.may_take(Duration::from_millis(understood.plan.limits.timeout_ms));
+        self.begin_undoing(call).await?;
+        let heard = self.hear(call, understood).await?;
+        let cleared = self.clear(call, heard, manner).await?;
+        self.carry_out(call, cleared, manner).await
+    }
+
+    /// Learns how the drivers of the contract are, so that routing need not ask.
+    pub(crate) async fn look(&mut self, call: &Call, entry: &CatalogEntry) {
+        self.states = self.world.states_for_use(entry, &call.actor, self.journal.now()).await;
+    }
+
+    /// Phases 1 and 3: the tool, on the surface, its schema loaded.
+    fn resolve(
+        &mut self,
+        call: &Call,
+        manner: &CallOptions<'_>,
+    ) -> Result<Arc<CatalogEntry>, Halt> {
+        let today = utc_day(self.journal.now());
+        let world = self.world.clone();
+        let viewer = Viewer { actor: &call.actor, within: manner.surface.as_slice() };
+        let ground = self.runtime.ground(&world, &viewer);
+        self.plan_noted(call, &ground);
+        let found = ground.surface.find(&call.tool, &world.snapshot);
+        let found = found.and_then(|_| world.snapshot.select(&call.tool, today)).cloned();
+        let admitted = found.as_ref().ok().map(|entry| ground.admit(entry, today));
+        let found = found.and_then(|entry| match &admitted {
+            Some(Err(stop)) if stop.code == Code::ToolBlocked => Err(stop.clone()),
+            _ => Ok(entry),
+        });
+        let entry = self.journal.phase_of(CallPhase::ResolveTool, found)?;
+        let key = entry.contract.key().clone();
+        self.journal.about(format!("{}@{}", key.id, entry.contract.tool.version));
+        self.journal.note(Event::Selected(selected(&entry, &key, &call.tool)));
+        self.entry = Some(entry.clone());
+        // Whoever asks about a call, or undoes it, has its schema from us and not from the surface.
+        let of_ours = self.nested || call.compensates.is_some();
+        let loaded = admitted.filter(|_| !of_ours).unwrap_or(Ok(()));
+        let loaded = loaded.and_then(|()| within_reach(&entry, manner.tier));
+        let loaded = loaded.and_then(|()| background::is_for(&entry, manner));
+        self.journal.phase_of(CallPhase::SchemaGate, loaded)?;
+        Ok(entry)
+    }
+
+    /// The first fact of all: a call came in.
+    fn plan_noted(&mut self, call: &Call, ground: &Ground) {
+        let (mut value, bytes) = match &call.sent {
+            Some(text) => {
+                (serde_json::from_str(text).unwrap_or_default(), text.clone().into_bytes())
+            }
+            None => (call.input.clone(), serde_json::to_vec(&call.input).unwrap_or_default()),
+        };
+        // A number that has no exact form stays as it is: the call is refused for it.
+        let _ = settle_numbers(&mut value);
+        self.redactor.learn(&value);
+        let model_input = self.keep_bytes(self.discretion.keep(&value, bytes));
+        self.sent = Some((value, model_input.digest.clone()));
+        let has_context = call.context.as_object().is_none_or(|fields| !fields.is_empty());
+        let context = has_context.then(|| {
+            let kept = Discretion::of_a_stranger().keep_value(&call.context);
+            self.journal.keep(kept)
+        });
+        self.journal.note(Event::Planned(Box::new(Planned {
+            requested: call.tool.clone(),
+            actor: haft_model::Actor::clone(&call.actor),
+            surface: ground.surface.id.clone(),
+            revision: ground.revision,
+            model_input,
+            context,
+            pinned: call.pinned.clone(),
+            region: call.region.clone(),
+            native: call.native.clone(),
+            channel: call.channel.to_owned(),
+            key: call.key.clone(),
+            parent: call.parent.clone(),
+            compensates: call.compensates.clone(),
+            batch: call.batch.clone(),
+        })));
+    }
+
+    /// Phase 2: the input, held against the schema.
+    fn parse(&mut self, call: &Call, entry: &CatalogEntry) -> Result<Value, Halt> {
+        let input = match (call.flaw(), &call.sent) {
+            (Some(flaw), _) => Err(flaw.stop()),
+            (None, None) => Ok(call.input.clone()),
+            (None, Some(text)) => serde_json::from_str(text).map_err(|fault| {
+                Stop::new(Code::InputSchema, format!("the input is not JSON: {fault}"))
+                    .help("send one JSON object")
+            }),
+        };
+        let parsed = input.and_then(|input| validate::parse(entry, input, Sender::Caller));
+        Ok(self.journal.phase_of(CallPhase::ParseSchema, parsed)?)
+    }
+
+    /// Bytes of a value, kept beside the log.
+    pub(crate) fn keep(&mut self, value: &Value) -> PayloadRef {
+        self.keep_bytes(self.discretion.keep_value(value))
+    }
+
+    /// The same with bytes that are there already. A sensitive value may stand elsewhere too.
+    fn keep_bytes(&mut self, (mut kept, blob): (PayloadRef, Blob)) -> PayloadRef {
+        for shown in kept.shown.values_mut() {
+            self.redactor.everywhere(shown);
+        }
+        self.journal.keep((kept, blob))
+    }
+}
+
+/// An id that no call had before.
+pub(crate) fn new_id() -> InvocationId {
+    InvocationId::from(format!("inv_{}", uuid::Uuid::now_v7().simple()).as_str())
+}
+
+fn selected(entry: &CatalogEntry, key: &ToolKey, requested: &str) -> Selected {
+    let (name, _) = ToolKey::split(requested);
+    Selected {
+        tool: key.to_string(),
+        version: entry.contract.tool.version.to_string(),
+        matched_by: if name == key.id.as_str() { "id" } else { "alias" }.to_owned(),
+        grant: entry.contract.grant_key(),
+    }
+}
+
+/// Refuses a tool that may do more than the way it is called by allows.
+fn within_reach(entry: &CatalogEntry, most: Option<Tier>) -> Result<(), Stop> {
+    let (key, needs) = (entry.contract.key(), Tier::of(&entry.contract.effects));
+    match most {
+        Some(most) if needs > most => {
+            let words = format!("`{key}` is {}, and this way of calling takes less", needs.about());
+            let stop = Stop::new(Code::InputValue, words).help(format!("use `{}`", needs.way()));
+            Err(stop.because(json!({ "reason": "wrong_tier", "tier": needs })))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn discretion(entry: &CatalogEntry) -> Discretion {
+    let extras = &entry.contract.tool.extras;
+    Discretion { sensitive: extras.sensitive.clone(), audit: extras.audit.clone(), unknown: false }
+}

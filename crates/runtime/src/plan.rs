@@ -1,0 +1,177 @@
+//! Phases 4 and 5: values, driver and preflight, and the copy of the input that others may see.
+
+use std::sync::Arc;
+
+use haft_catalog::{AvoidedDriver, CatalogEntry, Outlook, Sender, StatusQuery};
+use haft_driver::{Driver, Targets};
+use haft_model::{
+    ArgumentsReady, Call, CallPhase, Code, Digest, Event, FactRule, MutationSource, Plan,
+    ResolvedFacts, Stop, Tri,
+};
+use haft_notation::Condition;
+use serde_json::{Value, json};
+
+use crate::World;
+use crate::catch_panic::caught;
+use crate::inputs;
+use crate::pipeline::{CallPipeline, Halt};
+use crate::validate;
+
+/// A call that was understood: contract, plan and the code behind the driver.
+pub(crate) struct BoundPlan {
+    pub(crate) entry: Arc<CatalogEntry>,
+    pub(crate) plan: Plan,
+    pub(crate) driver: Arc<dyn Driver>,
+    pub(crate) driver_version: Arc<str>,
+    /// Tells the driver from itself after a change.
+    pub(crate) driver_digest: Digest,
+    pub(crate) facts: ResolvedFacts,
+    /// What the driver will touch, as far as rules compare it.
+    pub(crate) targets: Targets,
+    /// How to learn what became of a call whose answer was lost.
+    pub(crate) status: Option<StatusQuery>,
+    /// Whether the backend itself carries out a key at most once.
+    pub(crate) enforces_key: bool,
+}
+
+impl CallPipeline<'_> {
+    pub(crate) fn understand(
+        &mut self,
+        call: &Call,
+        entry: Arc<CatalogEntry>,
+        input: Value,
+    ) -> Result<BoundPlan, Halt> {
+        let understood = self.bind(call, &entry, input.clone());
+        let kept = self.keep(&input);
+        let mutation = self.sent.take().and_then(|(sent, digest)| {
+            let reason = "defaults of the contract were filled in";
+            let (before, after) = ((&sent, &digest), (&input, &kept));
+            inputs::mutation(MutationSource::Runtime, "haft", reason, before, after)
+        });
+        let known = understood.as_ref().ok();
+        self.journal.note(Event::ArgumentsReady(Box::new(ArgumentsReady {
+            plan: known.map(|known| known.plan.digest.clone()),
+            driver: known.map(|known| known.plan.route.driver.clone()),
+            driver_version: known.map(|known| known.driver_version.to_string()),
+            effects: entry.fingerprint.clone(),
+            schema: entry.schema_digest().clone(),
+            observable_input: kept,
+            mutations: mutation.into_iter().collect(),
+            facts: known.map_or_else(|| facts(&entry, &input), |known| known.facts),
+        })));
+        let understood = self.journal.phase_of(CallPhase::ValidateValues, understood)?;
+        self.journal.phase(CallPhase::PrepareObservableInput, haft_model::PhaseOutcome::Ok);
+        self.plan = Some(understood.plan.clone());
+        Ok(understood)
+    }
+
+    /// The plan for an input that fits, and what would carry it out. Nothing happens here.
+    pub(crate) fn bind(
+        &self,
+        call: &Call,
+        entry: &Arc<CatalogEntry>,
+        input: Value,
+    ) -> Result<BoundPlan, Stop> {
+        let outlook = self.outlook(call, entry, &input, Vec::new());
+        BoundPlan::of(&self.world, call, entry, input, &outlook)
+    }
+
+    /// What routing has to know: how drivers are, and which are not to be taken.
+    pub(crate) fn outlook(
+        &self,
+        call: &Call,
+        entry: &CatalogEntry,
+        input: &Value,
+        mut avoid: Vec<AvoidedDriver>,
+    ) -> Outlook {
+        let now = self.journal.now();
+        avoid.extend(self.runtime.resting(&self.world, call, entry, input, now));
+        Outlook { states: self.states.clone(), avoid }
+    }
+
+    /// The same call with an input that the host changed.
+    pub(crate) fn rebind(
+        &self,
+        call: &Call,
+        entry: &Arc<CatalogEntry>,
+        input: Value,
+    ) -> Result<BoundPlan, Stop> {
+        let input = validate::parse(entry, input, Sender::Host)?;
+        self.bind(call, entry, input)
+    }
+}
+
+impl BoundPlan {
+    /// The plan for an input that fits, its driver's code, and the word of that code about the
+    /// values.
+    pub(crate) fn of(
+        world: &World,
+        call: &Call,
+        entry: &Arc<CatalogEntry>,
+        input: Value,
+        outlook: &Outlook,
+    ) -> Result<BoundPlan, Stop> {
+        let (mut plan, binding) = validate::bind(&world.snapshot, entry, call, input, outlook)?;
+        let driver = world.drivers.get(&plan.route.driver).cloned().ok_or_else(|| {
+            let kind = binding.driver.kind.name();
+            Stop::new(
+                Code::SetupRequired,
+                format!("nothing here can run driver `{}` of kind {kind}", plan.route.driver),
+            )
+            .help("code behind a driver of kind builtin is handed in by the program that runs Haft")
+        })?;
+        caught(|| driver.preflight(&plan)).unwrap_or_else(|fault| {
+            let id = &plan.route.driver;
+            let words = format!("driver `{id}` broke while it looked at the input: {fault}");
+            Err(Stop::new(Code::Internal, words).help("whoever wrote the driver has to mend it"))
+        })?;
+        let targets = targets(world, &plan, driver.as_ref())?;
+        if let Some(told) = targets.digest() {
+            // INVARIANT: a permit is for what was judged, so that another target is another plan.
+            plan.digest = Digest::of(&(&plan.digest, told));
+        }
+        Ok(BoundPlan {
+            facts: facts(entry, &plan.input),
+            targets,
+            entry: entry.clone(),
+            driver_version: binding.driver.version.clone(),
+            driver_digest: binding.driver.digest().clone(),
+            status: binding.status(entry),
+            enforces_key: binding.enforces_key(),
+            driver,
+            plan,
+        })
+    }
+}
+
+/// What a driver will touch. Where no rule compares it, nothing is looked up.
+fn targets(world: &World, plan: &Plan, driver: &dyn Driver) -> Result<Targets, Stop> {
+    let kinds = world.rulebook.target_kinds(plan.tool.id.as_str());
+    if kinds.is_empty() {
+        return Ok(Targets::default());
+    }
+    caught(|| driver.targets(plan, kinds)).map_err(|fault| {
+        let id = &plan.route.driver;
+        let words = format!("driver `{id}` broke while it told what it will touch: {fault}");
+        Stop::new(Code::Internal, words).help("the author of the driver has to mend it")
+    })
+}
+
+/// The safety facts of this very input; what cannot be settled takes the unsafe value.
+pub(crate) fn facts(entry: &CatalogEntry, input: &Value) -> ResolvedFacts {
+    let effects = &entry.contract.effects;
+    let safe = match &effects.facts.concurrency_safe {
+        FactRule::Stated(safe) => *safe,
+        FactRule::Expression(text) => Condition::parse(text, &["input"])
+            .and_then(|condition| condition.holds(&json!({ "input": input })))
+            .unwrap_or(false),
+        FactRule::SameAs(field) if field == "is_read_only" => effects.facts.read_only == Tri::Yes,
+        FactRule::SameAs(_) | FactRule::Classifier(_) | FactRule::Unstated => false,
+    };
+    ResolvedFacts {
+        is_read_only: effects.facts.read_only,
+        is_destructive: effects.facts.destructive,
+        is_open_world: effects.facts.open_world,
+        is_concurrency_safe: safe,
+    }
+}

@@ -1,0 +1,315 @@
+//! Phase 6: hooks are heard about a call, within a time. One that cannot be heard says no.
+
+use std::sync::Arc;
+
+use haft_catalog::CatalogEntry;
+use haft_driver::{Hook, HookAnswer, HookInput};
+use haft_model::{
+    Call, CallPhase, Code, Decision, Digest, Event, HookPoint, HookRun, HookStarted, Layer,
+    Mutation, MutationSource, Opinion, PhaseOutcome, Plan, Reported, Says, Stop, Timestamp,
+};
+use serde_json::Value;
+
+use crate::catch_panic::{CatchPanic, caught};
+use crate::inputs;
+use crate::pipeline::{CallPipeline, Halt};
+use crate::plan::BoundPlan;
+use crate::redact::put_back;
+
+/// What came of telling hooks about a decision.
+#[derive(Default)]
+pub(crate) struct HookOpinions {
+    /// What they think.
+    pub(crate) opinions: Vec<Opinion>,
+    /// Why the call cannot go on as decided.
+    pub(crate) no: Option<Stop>,
+}
+
+/// A call about which everybody was heard.
+pub(crate) struct HookedPlan {
+    pub(crate) understood: BoundPlan,
+    pub(crate) opinions: Vec<Opinion>,
+}
+
+impl CallPipeline<'_> {
+    pub(crate) async fn hear(
+        &mut self,
+        call: &Call,
+        understood: BoundPlan,
+    ) -> Result<HookedPlan, Halt> {
+        let world = self.world.clone();
+        let hooks = concerned(&world.hooks, HookPoint::PreToolUse, &understood);
+        if hooks.is_empty() {
+            self.journal.phase(CallPhase::PreHooks, PhaseOutcome::Skipped);
+            return Ok(HookedPlan { understood, opinions: Vec::new() });
+        }
+        let mut heard = HookedPlan { understood, opinions: Vec::new() };
+        for hook in hooks {
+            let outcome = self.hear_one(call, hook, &mut heard).await;
+            if outcome.is_err() {
+                self.journal.phase(CallPhase::PreHooks, PhaseOutcome::Failed);
+            }
+            outcome?;
+        }
+        self.journal.phase(CallPhase::PreHooks, PhaseOutcome::Ok);
+        self.plan = Some(heard.understood.plan.clone());
+        Ok(heard)
+    }
+
+    async fn hear_one(
+        &mut self,
+        call: &Call,
+        hook: &Arc<dyn Hook>,
+        heard: &mut HookedPlan,
+    ) -> Result<(), Halt> {
+        let name = hook.name().to_owned();
+        let started_at = self.journal.now();
+        let point = hook.point();
+        self.journal.note(Event::PreHookStarted(HookStarted { hook: name.clone(), point }));
+        let shown = self.shown_plan(&heard.understood.plan);
+        let about = HookInput {
+            actor: &call.actor,
+            plan: &shown,
+            observable_input: &shown.input,
+            decision: None,
+            result: None,
+        };
+        let answer = ask(hook.as_ref(), about).await;
+        self.hook_progress(started_at, &answer);
+        let mut run = self.record(&name, point, started_at, &answer);
+        let outcome = match answer {
+            Err(fault) => Err(Stop::new(
+                Code::HookFailed,
+                format!("hook `{name}` could not be heard: {fault}"),
+            )),
+            Ok(answer) => self.weigh(call, hook.as_ref(), answer, heard, &mut run),
+        };
+        self.journal.note(Event::PreHookCompleted(Box::new(run)));
+        Ok(outcome?)
+    }
+
+    /// What a hook's answer does: an opinion, another input, or an end.
+    fn weigh(
+        &mut self,
+        call: &Call,
+        hook: &dyn Hook,
+        answer: HookAnswer,
+        heard: &mut HookedPlan,
+        run: &mut HookRun,
+    ) -> Result<(), Stop> {
+        if let Some((says, reason)) = answer.opinion {
+            let opinion = self.opinion(hook, says, &reason);
+            run.opinion = Some(opinion.clone());
+            heard.opinions.push(opinion);
+        }
+        if let Some(reason) = answer.stop {
+            return Err(Stop::new(
+                Code::HookBlocked,
+                format!("hook `{}` stopped the call: {reason}", hook.name()),
+            ));
+        }
+        if let Some(input) = answer.updated_input {
+            let entry = heard.understood.entry.clone();
+            let reason = answer.message.as_deref().unwrap_or("the hook changed the input");
+            let mut input = input;
+            let shown = self.shown(&heard.understood.plan);
+            let (understood, mutation) = put_back(&mut input, &shown, &heard.understood.plan.input)
+                .and_then(|()| {
+                    self.changed(call, &entry, &heard.understood, input, |_| {
+                        (MutationSource::Hook, hook.name().to_owned(), reason.to_owned())
+                    })
+                })
+                .map_err(|stop| {
+                    Stop::new(
+                        Code::InputMutation,
+                        format!(
+                            "hook `{}` changed the input so that it cannot run: {}",
+                            hook.name(),
+                            stop.message
+                        ),
+                    )
+                })?;
+            run.mutation = mutation;
+            heard.understood = understood;
+        }
+        Ok(())
+    }
+
+    /// The call with another input, and the change on record.
+    pub(crate) fn changed(
+        &mut self,
+        call: &Call,
+        entry: &Arc<CatalogEntry>,
+        before: &BoundPlan,
+        input: Value,
+        source: impl FnOnce(&BoundPlan) -> (MutationSource, String, String),
+    ) -> Result<(BoundPlan, Option<Mutation>), Stop> {
+        self.redactor.learn(&input);
+        let after = self.rebind(call, entry, input)?;
+        let (kind, by, reason) = source(&after);
+        let reason = self.redactor.text(&reason).0;
+        let kept = self.keep(&after.plan.input);
+        let earlier = Digest::of_bytes(&haft_model::canonical(&before.plan.input));
+        let mutation = inputs::mutation(
+            kind,
+            &by,
+            &reason,
+            (&before.plan.input, &earlier),
+            (&after.plan.input, &kept),
+        );
+        Ok((after, mutation))
+    }
+
+    /// Hears hooks around a decision. One that cannot be heard, or says no, says no. The first no of
+    /// somebody who is told what was decided is why the call does not run.
+    pub(crate) async fn hear_about(
+        &mut self,
+        point: HookPoint,
+        understood: &BoundPlan,
+        decision: &Decision,
+    ) -> HookOpinions {
+        let world = self.world.clone();
+        let mut told = HookOpinions::default();
+        for hook in concerned(&world.hooks, point, understood) {
+            let started_at = self.journal.now();
+            let started = HookStarted { hook: hook.name().to_owned(), point };
+            self.journal.note(Event::PreHookStarted(started));
+            let shown = self.shown_plan(&understood.plan);
+            let about = HookInput {
+                actor: &understood.plan.actor,
+                plan: &shown,
+                observable_input: &shown.input,
+                decision: Some(decision),
+                result: None,
+            };
+            let answer = ask(hook.as_ref(), about).await;
+            self.hook_progress(started_at, &answer);
+            let mut run = self.record(hook.name(), point, started_at, &answer);
+            let (code, said) = match answer {
+                Err(fault) => (
+                    Code::HookFailed,
+                    Some((Says::Deny, format!("it could not be heard: {fault}"))),
+                ),
+                Ok(answer) => match answer.stop {
+                    Some(reason) => (Code::HookBlocked, Some((Says::Deny, reason))),
+                    None => (Code::HookBlocked, answer.opinion),
+                },
+            };
+            if let Some((says, reason)) = said {
+                let opinion = self.opinion(hook.as_ref(), says, &reason);
+                if says == Says::Deny {
+                    let words = format!("hook `{}`: {}", hook.name(), opinion.reason);
+                    told.no.get_or_insert(Stop::new(code, words));
+                }
+                run.opinion = Some(opinion.clone());
+                told.opinions.push(opinion);
+            }
+            self.journal.note(Event::PreHookCompleted(Box::new(run)));
+        }
+        told
+    }
+
+    /// A hook's word as an opinion; one that the workspace trusts is marked.
+    fn opinion(&self, hook: &dyn Hook, says: Says, reason: &str) -> Opinion {
+        let layer = match hook.layer() {
+            Layer::Classifier => Layer::Classifier,
+            _ => Layer::Hook,
+        };
+        let rule = match hook.trusted() {
+            true => format!("trusted:{}", hook.name()),
+            false => hook.name().to_owned(),
+        };
+        Opinion::new(layer, says, self.redactor.text(reason).0).by(rule)
+    }
+
+    /// What is on record of a hook's run: it may repeat what it saw, so nothing sensitive of it.
+    pub(crate) fn record(
+        &self,
+        name: &str,
+        point: HookPoint,
+        started_at: Timestamp,
+        answer: &Result<HookAnswer, String>,
+    ) -> HookRun {
+        let clean = |text: &String| self.redactor.text(text).0;
+        let said = answer.as_ref().ok();
+        let mut context = said.map(|said| said.additional_context.clone()).unwrap_or_default();
+        for added in &mut context {
+            self.redactor.everywhere(added);
+        }
+        HookRun {
+            hook: name.to_owned(),
+            point,
+            started_at,
+            outputs: said.map(outputs).unwrap_or_default(),
+            message: said.and_then(|said| said.message.as_ref()).map(clean),
+            opinion: None,
+            mutation: None,
+            context,
+            stopped: said.and_then(|said| said.stop.as_ref()).map(clean),
+            failed: answer.as_ref().err().map(clean),
+        }
+    }
+
+    /// What a hook says of how far the call is, between those of the driver.
+    pub(crate) fn hook_progress(&mut self, since: Timestamp, answer: &Result<HookAnswer, String>) {
+        let Some(progress) = answer.as_ref().ok().and_then(|said| said.progress.clone()) else {
+            return;
+        };
+        let elapsed = self.journal.now().duration_since(since).as_millis();
+        let reported = self.journal.report(|sequence| Reported {
+            sequence,
+            status: "running".to_owned(),
+            elapsed_ms: u64::try_from(elapsed).unwrap_or_default(),
+            progress: self.redactor.progress(progress),
+            cancel: None,
+        });
+        self.journal.note(Event::Progressed(Box::new(reported)));
+    }
+
+    /// The input as hooks and people may see it.
+    pub(crate) fn shown(&self, plan: &Plan) -> Value {
+        let mut shown = plan.input.clone();
+        self.redactor.value(&mut shown);
+        shown
+    }
+
+    /// The plan as hooks may see it.
+    pub(crate) fn shown_plan(&self, plan: &Plan) -> Plan {
+        Plan { input: self.shown(plan), ..plan.clone() }
+    }
+}
+
+/// The hooks of a point that this call concerns.
+pub(crate) fn concerned<'h>(
+    hooks: &'h [Arc<dyn Hook>],
+    point: HookPoint,
+    understood: &BoundPlan,
+) -> Vec<&'h Arc<dyn Hook>> {
+    let plan = &understood.plan;
+    // One that cannot say whether it is concerned is heard, and what cannot be heard is a no.
+    let concerns = |hook: &Arc<dyn Hook>| caught(|| hook.concerns(plan)).unwrap_or(true);
+    hooks.iter().filter(|hook| hook.point() == point && concerns(hook)).collect()
+}
+
+/// Asks a hook, within its time.
+pub(crate) async fn ask(hook: &dyn Hook, about: HookInput<'_>) -> Result<HookAnswer, String> {
+    let patience = hook.patience();
+    let hearing = caught(|| hook.hear(about))?;
+    match tokio::time::timeout(patience, CatchPanic(hearing)).await {
+        Ok(answer) => answer.and_then(|answer| answer),
+        Err(_) => Err(format!("it took longer than {} ms", patience.as_millis())),
+    }
+}
+
+fn outputs(answer: &HookAnswer) -> Vec<String> {
+    let given = [
+        ("message", answer.message.is_some()),
+        ("progress", answer.progress.is_some()),
+        ("updated_input", answer.updated_input.is_some()),
+        ("permission_result", answer.opinion.is_some()),
+        ("additional_context", !answer.additional_context.is_empty()),
+        ("stop", answer.stop.is_some()),
+        ("updated_output", answer.updated_output.is_some()),
+    ];
+    given.iter().filter(|(_, given)| *given).map(|(name, _)| (*name).to_owned()).collect()
+}

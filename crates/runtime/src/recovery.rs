@@ -1,0 +1,381 @@
+//! Taking up calls whose own process is gone: still waiting, never sent, or nobody knows.
+
+mod asked;
+mod effect;
+mod past;
+mod untold;
+
+use std::sync::Arc;
+
+use haft_catalog::Sender;
+use haft_driver::BoxFuture;
+use haft_ledger::{Disclosure, Fence, QuestionRecord, RunFilter};
+use haft_model::{
+    Audience, Call, Code, Digest, DualTime, Envelope, Event, InvocationId, Opinion, PhaseLine,
+    QuestionState, Status, Stop, TakenOver, Trace, Verdict, utc_day,
+};
+use haft_policy::Permit;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::approval::{Ending, PermittedCall};
+use crate::batch::Crew;
+use crate::in_flight::InFlightCall;
+use crate::pipeline::{CallPipeline, Halt};
+use crate::plan::BoundPlan;
+use crate::quota;
+use crate::recorder::{Recorder, RecorderStart, TakenUp, unrecorded};
+use crate::runtime::{called_off, later};
+use crate::validate;
+use crate::{CallOptions, Patience, Runtime, Unsent};
+pub(crate) use past::Past;
+
+/// How many open calls are looked up at once, and how many are settled side by side.
+const PAGE: usize = 1000;
+const AT_ONCE: usize = 64;
+
+/// What came of taking a call up again.
+#[derive(Debug)]
+pub enum RecoveryOutcome {
+    /// It is over now.
+    Finished(Box<Envelope>),
+    /// People have to answer first.
+    StillWaiting,
+    /// Another process has it.
+    Elsewhere,
+}
+
+/// Whether somebody waits for a call that is taken up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attendance {
+    Yes,
+    No,
+}
+
+/// A call that this process took, and nobody else has.
+pub(crate) struct ClaimedCall<'r> {
+    fence: Fence,
+    leased: DualTime,
+    enlisted: InFlightCall<'r>,
+}
+
+impl Runtime {
+    /// Takes up a call unless another process that is alive has it. Waits for as long as a dead
+    /// process keeps its lease.
+    pub async fn take_over(&self, id: &InvocationId) -> Result<RecoveryOutcome, Stop> {
+        let patience = Instant::now() + self.options.lease + self.options.look * 2;
+        loop {
+            if let Some(grabbed) = self.grab(id).await? {
+                return self.resume(id, grabbed, Attendance::Yes).await;
+            }
+            let moved = !self.status_of(id).await?.is_some_and(Status::waits_for_people);
+            if moved || Instant::now() > patience {
+                return Ok(RecoveryOutcome::Elsewhere);
+            }
+            tokio::time::sleep(self.options.look).await;
+        }
+    }
+
+    /// Settles every open call that no live process has, and tells calls that were undone of it.
+    /// Calls that wait for people go on waiting.
+    pub async fn recover(&self) -> Result<Vec<Envelope>, Stop> {
+        let mut filter = RunFilter { open: true, most: PAGE, ..RunFilter::default() };
+        let (mut settled, mut failed) = (Vec::new(), None);
+        loop {
+            let page = self.store.runs(&filter).await.map_err(unrecorded)?;
+            for some in page.chunks(AT_ONCE) {
+                let works = some.iter().map(|run| -> BoxFuture<'_, _> {
+                    Box::pin(self.recovered(&run.invocation_id))
+                });
+                for finished in Crew::new(works).all().await {
+                    match finished {
+                        Ok(finished) => settled.extend(finished),
+                        // One that cannot be settled keeps nobody from settling the others.
+                        Err(stop) => failed = failed.or(Some(stop)),
+                    }
+                }
+            }
+            match page.last().filter(|_| page.len() == PAGE) {
+                Some(last) => filter.before = Some(last.invocation_id.clone()),
+                None => break,
+            }
+        }
+        self.look_again().await?;
+        self.tell_originals().await?;
+        failed.map_or(Ok(settled), Err)
+    }
+
+    /// Settles one open call, if nobody has it and it does not wait for people.
+    async fn recovered(&self, id: &InvocationId) -> Result<Option<Envelope>, Stop> {
+        let Some(grabbed) = self.grab(id).await? else { return Ok(None) };
+        match self.resume(id, grabbed, Attendance::No).await? {
+            RecoveryOutcome::Finished(envelope) => Ok(Some(*envelope)),
+            RecoveryOutcome::StillWaiting | RecoveryOutcome::Elsewhere => Ok(None),
+        }
+    }
+
+    /// Ends a call that waits for people and that nobody else has.
+    pub(crate) async fn end_waiting(&self, id: &InvocationId) -> Result<bool, Stop> {
+        self.end_waiting_with(id, |_| None).await
+    }
+
+    /// The same for a reason of its own.
+    pub(crate) async fn end_waiting_with(
+        &self,
+        id: &InvocationId,
+        reason: impl FnOnce(&mut CallPipeline<'_>) -> Option<Stop>,
+    ) -> Result<bool, Stop> {
+        let Some(grabbed) = self.grab(id).await? else { return Ok(false) };
+        let past = self.past(id).await?;
+        let mut walk = self.walk_again(id, grabbed, &past).await?;
+        let stop = match walk.last_question(id).await? {
+            Some(record) => walk.withdrawn(&record.question),
+            None => called_off("while a person was asked"),
+        };
+        let stop = reason(&mut walk).unwrap_or(stop);
+        walk.finish(Err(Halt::from(stop))).await;
+        Ok(true)
+    }
+
+    /// Takes a call that nobody has: no process that is alive, and nobody in this one.
+    pub(crate) async fn grab(&self, id: &InvocationId) -> Result<Option<ClaimedCall<'_>>, Stop> {
+        let Some(enlisted) = self.enlist(id) else { return Ok(None) };
+        let node = &self.options.node;
+        let leased = self.clock.time();
+        let until = leased.later(self.options.lease);
+        let fence = self.store.lease(id, node, leased.clone(), until).await;
+        let fence = fence.map_err(unrecorded)?;
+        // The lease may have been free because the call had just ended.
+        match (fence, self.status_of(id).await?) {
+            (Some(fence), Some(status)) if !status.is_terminal() => {
+                Ok(Some(ClaimedCall { fence, leased, enlisted }))
+            }
+            (Some(fence), _) => {
+                self.store.release(id, fence, Disclosure::Outcome).await.map_err(unrecorded)?;
+                Ok(None)
+            }
+            (None, _) => Ok(None),
+        }
+    }
+
+    async fn status_of(&self, id: &InvocationId) -> Result<Option<Status>, Stop> {
+        let filter = RunFilter { id: Some(id.clone()), ..RunFilter::default() };
+        let runs = self.store.runs(&filter).await.map_err(unrecorded)?;
+        Ok(runs.first().map(|run| run.status))
+    }
+
+    pub(crate) async fn resume(
+        &self,
+        id: &InvocationId,
+        grabbed: ClaimedCall<'_>,
+        attended: Attendance,
+    ) -> Result<RecoveryOutcome, Stop> {
+        let past = self.past(id).await?;
+        let mut walk = self.walk_again(id, grabbed, &past).await?;
+        walk.unattended = attended == Attendance::No;
+        let outcome = match past.submitted() {
+            true => walk.found_out(&past, id).await,
+            false => match walk.go_on(&past, id).await {
+                Ok(Some(output)) => output,
+                Ok(None) => {
+                    walk.journal.release().await;
+                    return Ok(RecoveryOutcome::StillWaiting);
+                }
+                Err(stop) => Err(Halt::from(stop)),
+            },
+        };
+        if let Err(Halt::Pending(_)) = &outcome {
+            walk.finish(outcome).await;
+            return Ok(RecoveryOutcome::StillWaiting);
+        }
+        Ok(RecoveryOutcome::Finished(Box::new(walk.finish(outcome).await)))
+    }
+
+    /// A walk that stands where the one before it ended.
+    async fn walk_again<'r>(
+        &'r self,
+        id: &InvocationId,
+        grabbed: ClaimedCall<'r>,
+        past: &Past,
+    ) -> Result<CallPipeline<'r>, Stop> {
+        let ClaimedCall { fence, leased, enlisted } = grabbed;
+        let began = past.facts.first().map_or_else(|| self.clock.now(), |fact| fact.at);
+        let age = self.clock.now().as_microsecond().saturating_sub(began.as_microsecond());
+        let phases = past.facts.iter().flat_map(|fact| &fact.phases);
+        let opening = RecorderStart {
+            id: id.clone(),
+            actor: Arc::new(past.planned.actor.clone()),
+            taken_up: Some(TakenUp {
+                subject: past.subject(),
+                fence,
+                leased,
+                status: past.status(),
+                progress: past.progress(),
+                age: u64::try_from(age).unwrap_or_default(),
+                phases: phases.map(|line: &PhaseLine| line.phase).collect(),
+            }),
+        };
+        let journal = Recorder::open(self.clock.clone(), self.store.clone(), opening);
+        let mut walk = CallPipeline::with(self, journal, enlisted, &past.planned.requested);
+        walk.trace = Trace::of_call(id, &past.planned.native);
+        walk.audience = Audience::of_call(&past.planned.channel, &past.planned.actor);
+        walk.executed = past.submitted();
+        walk.attempt = past.attempts() + 1;
+        walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();
+        walk.intent = past.intent();
+        let carrying = walk.intent.as_ref().map(|intent| self.under_way.take(intent, id));
+        walk.carrying = carrying.and_then(Result::ok);
+        walk.policy = past.planned.batch.as_ref().and_then(|place| place.policy.clone());
+        if let Some(original) = &past.planned.compensates {
+            walk.discretion.unknown = true;
+            walk.undo_on(&past.planned.actor, original).await?;
+        }
+        let sent = self.value(id, &past.planned.model_input.digest).await?;
+        walk.redactor.learn(&sent);
+        walk.journal.note(Event::TakenOver(TakenOver {
+            fence: fence.0,
+            reason: "nobody held its lease".to_owned(),
+        }));
+        walk.close_forms(id).await?;
+        Ok(walk)
+    }
+
+    /// Bytes of this call that the ledger keeps, as JSON.
+    async fn value(&self, id: &InvocationId, digest: &Digest) -> Result<Value, Stop> {
+        let gone = || {
+            Stop::new(Code::Internal, format!("`{digest}` of `{id}` is gone, so it cannot go on"))
+        };
+        let bytes = self.store.payload(id, digest).await.map_err(unrecorded)?.ok_or_else(gone)?;
+        Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+}
+
+type RecoveryResult = Result<haft_driver::Output, Halt>;
+
+impl CallPipeline<'_> {
+    /// Goes on from the question that the call waits for; none while it is open.
+    async fn go_on(
+        &mut self,
+        past: &Past,
+        id: &InvocationId,
+    ) -> Result<Option<RecoveryResult>, Stop> {
+        let died = || {
+            Stop::new(Code::Internal, "the process died before anything was sent")
+                .help("call it again")
+        };
+        let Some(record) = self.last_question(id).await? else {
+            return match self.still_allowed(past, id).await? {
+                Some((call, cleared)) => {
+                    Ok(Some(self.told_and_run(past.untold(), &call, cleared).await))
+                }
+                None => Err(died()),
+            };
+        };
+        match self.as_it_was(past, id, past.judged()).await {
+            Ok((call, understood)) => self.answered_since(past, call, understood, record).await,
+            Err(stop) => {
+                self.close(&record.question, QuestionState::Withdrawn, "it cannot run any more");
+                Err(stop)
+            }
+        }
+    }
+
+    /// A call that the rules had allowed when its process died, if it may run now: the workspace wants
+    /// that, it is the same call by the same driver, and the rules still say yes.
+    async fn still_allowed(
+        &mut self,
+        past: &Past,
+        id: &InvocationId,
+    ) -> Result<Option<(Call, PermittedCall)>, Stop> {
+        let (Unsent::Run, Some(decided)) = (self.runtime.options.unsent, past.allowed()) else {
+            return Ok(None);
+        };
+        self.still_in_time().await?;
+        let (call, understood) = self.as_it_was(past, id, past.ran()).await?;
+        let call_input = self.keep(&understood.plan.input);
+        let frozen = decided.call_input.as_ref().map(|kept| &kept.digest);
+        let same = frozen == Some(&call_input.digest) && past.by(&understood);
+        let world = self.world.clone();
+        let heard: Vec<Opinion> =
+            decided.decision.opinions.iter().filter(|said| said.is_heard()).cloned().collect();
+        let decision = self.judged(&world, &understood, &heard).await?;
+        if !same || decision.verdict != Verdict::Allow {
+            return Ok(None);
+        }
+        let until = later(self.journal.now(), self.runtime.options.permit);
+        let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until);
+        let let_through = quota::let_through(&world, &decision);
+        let heard = Some(heard);
+        self.plan = Some(understood.plan.clone());
+        Ok(permit.map(|permit| {
+            (call, PermittedCall { understood, permit, call_input, heard, let_through })
+        }))
+    }
+
+    /// The call and the plan with the input that was judged, or that ran, as far as they can be had
+    /// today.
+    async fn as_it_was(
+        &mut self,
+        past: &Past,
+        id: &InvocationId,
+        input: Option<Digest>,
+    ) -> Result<(Call, BoundPlan), Stop> {
+        let call = self.call_again(past, id).await?;
+        let input = input.ok_or_else(|| Stop::new(Code::Internal, "nothing was judged"))?;
+        let input = self.runtime.value(id, &input).await?;
+        self.redactor.learn(&input);
+        let today = utc_day(self.journal.now());
+        let entry = self.world.snapshot.select(&past.planned.requested, today)?.clone();
+        let input = validate::parse(&entry, input, Sender::Host)?;
+        self.look(&call, &entry).await;
+        let understood = self.bind(&call, &entry, input)?;
+        Ok((call, understood))
+    }
+
+    /// What the answers amount to that came since.
+    async fn answered_since(
+        &mut self,
+        past: &Past,
+        call: Call,
+        understood: BoundPlan,
+        record: QuestionRecord,
+    ) -> Result<Option<RecoveryResult>, Stop> {
+        let untold = past.untold_by(self);
+        let question = record.question.clone();
+        match self.ended(&call, &understood, &question, &record).await {
+            Ok(None) => Ok(None),
+            Ok(Some(Ending::Cleared(cleared))) => {
+                self.plan = Some(cleared.understood.plan.clone());
+                let phase = haft_model::CallPhase::Permission;
+                self.journal.phase(phase, haft_model::PhaseOutcome::Ok);
+                Ok(Some(self.told_and_run(untold, &call, *cleared).await))
+            }
+            Ok(Some(Ending::AskAgain(understood))) => {
+                let heard =
+                    crate::pre_hooks::HookedPlan { understood: *understood, opinions: Vec::new() };
+                let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
+                match self.clear(&call, heard, &manner).await {
+                    Ok(cleared) => Ok(Some(self.carry_out(&call, cleared, &manner).await)),
+                    Err(halt) => Ok(Some(Err(halt))),
+                }
+            }
+            Err(halt) => Ok(Some(Err(halt))),
+        }
+    }
+
+    async fn call_again(&self, past: &Past, id: &InvocationId) -> Result<Call, Stop> {
+        let planned = &past.planned;
+        let mut call = Call::new(planned.actor.clone(), planned.requested.clone(), Value::Null);
+        if let Some(context) = &planned.context {
+            call.context = self.runtime.value(id, &context.digest).await?;
+        }
+        call.pinned = planned.pinned.clone();
+        call.region = planned.region.clone();
+        call.native = planned.native.clone();
+        call.key = planned.key.clone();
+        call.parent = planned.parent.clone();
+        call.batch = planned.batch.clone();
+        call.compensates = planned.compensates.clone();
+        Ok(call)
+    }
+}

@@ -1,0 +1,134 @@
+//! Settling what nobody knew: a person looked, and says what became of an effect.
+
+use haft_ledger::{Draft, Guard, Story, Wait};
+use haft_model::{
+    Actor, Code, CompensationEnded, EffectSettled, EffectState, Event, Fact, InvocationId, Stop,
+};
+
+use serde_json::json;
+
+use crate::Runtime;
+use crate::recorder::unrecorded;
+
+/// What a person found out about an effect that nobody knew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ManualResolution {
+    /// It took place.
+    Committed,
+    /// It did not.
+    Absent,
+}
+
+impl ManualResolution {
+    fn effect(self) -> EffectState {
+        match self {
+            ManualResolution::Committed => EffectState::Committed,
+            ManualResolution::Absent => EffectState::NotCommitted,
+        }
+    }
+}
+
+impl Runtime {
+    /// Puts on record what became of a call of which nobody knew whether it took effect. That can be
+    /// said once, by a person who may answer questions, and with a reason.
+    pub async fn settle(
+        &self,
+        id: &InvocationId,
+        what: ManualResolution,
+        by: &Actor,
+        reason: &str,
+    ) -> Result<(), Stop> {
+        let story = self.told(id, &by.tenant).await?;
+        if !by.may_answer() {
+            let words = format!("`{}` may not say what became of a call", by.id);
+            return Err(Stop::new(Code::PermissionDenied, words).help("a person who approves may"));
+        }
+        if reason.trim().is_empty() {
+            let stop = Stop::new(Code::InputValue, "settling a call needs a reason");
+            return Err(stop.help("say how you know"));
+        }
+        if story.effect_state != EffectState::Unknown {
+            let words = format!("the effect of `{id}` is known: {}", story.effect_state);
+            return Err(Stop::new(Code::Conflict, words)
+                .help("`haft runs --unknown` lists those that have to be settled"));
+        }
+        if what == ManualResolution::Absent {
+            self.too_late(id).await?;
+        }
+        let settled = EffectSettled {
+            effect: what.effect(),
+            by: by.id.clone(),
+            reason: reason.trim().to_owned(),
+        };
+        self.add(&story, by, Event::EffectSettled(settled)).await?;
+        match (&story.compensates, what) {
+            (Some(original), ManualResolution::Committed) => {
+                self.undone_after_all(original, id, by).await
+            }
+            (Some(_) | None, _) => Ok(()),
+        }
+    }
+
+    /// Refuses to say that a call did not take effect while it still may.
+    async fn too_late(&self, id: &InvocationId) -> Result<(), Stop> {
+        match self.past(id).await?.until() {
+            Some(until) if !until.is_past(&self.clock.time()) => {
+                let words = format!("`{id}` may still take effect until {}", until.at);
+                let help = "look at the backend after that, and tell then";
+                let stop = Stop::new(Code::Conflict, words).help(help);
+                Err(stop.because(json!({ "until": until.at })))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// A call that was to undo another, and of which nobody knew whether it had, did.
+    async fn undone_after_all(
+        &self,
+        original: &InvocationId,
+        by: &InvocationId,
+        actor: &Actor,
+    ) -> Result<(), Stop> {
+        let story = self.told(original, &actor.tenant).await?;
+        let ours = story.undoings.last().is_some_and(|last| last.by == *by);
+        if !ours || !story.effect_state.may_become(EffectState::Compensated) {
+            return Ok(());
+        }
+        let ended = CompensationEnded { by: by.clone(), effect: EffectState::Compensated };
+        self.add(&story, actor, Event::CompensationEnded(ended)).await
+    }
+
+    /// What the ledger tells of a call; one of another tenant does not exist.
+    pub(crate) async fn told(&self, id: &InvocationId, tenant: &str) -> Result<Story, Stop> {
+        let unknown = || {
+            Stop::new(Code::ResourceNotFound, format!("there is no call `{id}`"))
+                .help("`haft runs` lists those that there are")
+        };
+        let entries = self.store.story(id).await.map_err(unrecorded)?;
+        if entries.is_empty() {
+            return Err(unknown());
+        }
+        let story = Story::fold(&entries).map_err(unrecorded)?;
+        let theirs = story.actor.as_ref().is_some_and(|actor| *actor.tenant == *tenant);
+        if theirs { Ok(story) } else { Err(unknown()) }
+    }
+
+    /// Adds a fact to a call that is over, if nothing was added since its story was told.
+    pub(crate) async fn add(&self, story: &Story, by: &Actor, event: Event) -> Result<(), Stop> {
+        let key = story.tool_id.split('@').next().unwrap_or_default();
+        let version = story.tool_version.as_ref();
+        let draft = Draft {
+            invocation: Some(story.invocation_id.clone()),
+            actor: Some(by.clone()),
+            subject: version.map(|version| format!("{key}@{version}")),
+            facts: vec![Fact { at: self.clock.now(), phases: Vec::new(), event }],
+            guards: story.entries.last().map(|last| Guard::Unchanged(*last)).into_iter().collect(),
+            ..Draft::default()
+        };
+        self.store.append(draft, Wait::Disk).await.map(|_| ()).map_err(|fault| match fault {
+            haft_ledger::Error::Forbidden(guard) => Stop::new(Code::Conflict, guard.objection())
+                .help(format!("`haft trace {}` tells it all", story.invocation_id)),
+            fault => unrecorded(fault),
+        })
+    }
+}
