@@ -145,6 +145,7 @@ impl Call {
             guard: AddressGuard::public(),
             variable: |name| std::env::var(name).ok(),
             secrets: BTreeSet::new(),
+            programs: Default::default(),
         };
         let serves = vec![(ToolKey::new("demo.run", 1), 0)];
         Call {

@@ -21,6 +21,6 @@ pub use auth::{Fetch, OAuth};
 pub use desk::Desk;
 pub use listen::{Entrance, Error, Limits, Server, SessionLimits};
 #[doc(hidden)]
-pub use mcp::{argument_flaw, checked_lines, tool_call};
+pub use mcp::{checked_lines, input_flaw, tool_call};
 pub use mcp::{lines, stdio};
 pub use telemetry::{Collector, Exported, Exporter, Parcel, Post, Posted, Wanted};

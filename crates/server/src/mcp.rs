@@ -45,7 +45,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::{Desk, Limits};
 use flaws::{FlawedMessage, Flaws, Lines};
 #[doc(hidden)]
-pub use flaws::{argument_flaw, checked_lines};
+pub use flaws::{checked_lines, input_flaw};
 use handler::Wire;
 pub(crate) use inquiries::Inquiries;
 pub(crate) use listing::Listings;

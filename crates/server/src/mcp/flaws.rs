@@ -67,9 +67,9 @@ impl FlawedMessage {
     }
 }
 
-/// The flaw of a call's arguments. For fuzzing.
-pub fn argument_flaw(message: &[u8]) -> Option<JsonFlaw> {
-    of_arguments(message)
+/// The flaw of what a message puts into an input. For fuzzing.
+pub fn input_flaw(message: &[u8]) -> Option<JsonFlaw> {
+    of_inputs(message)
 }
 
 /// An input of the stdio transport as the library gets it: whole lines, each looked at. For fuzzing.
