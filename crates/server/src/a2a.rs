@@ -59,6 +59,30 @@ struct Request {
     params: Value,
 }
 
+impl Request {
+    fn read(value: Value) -> Result<Request, Fault> {
+        match serde_json::from_value::<Request>(value) {
+            Ok(request) if request.jsonrpc == "2.0" => Ok(request),
+            Ok(_) | Err(_) => {
+                Err(Fault(Fault::INVALID, "this is no request of JSON-RPC 2.0".to_owned()))
+            }
+        }
+    }
+}
+
+/// The skill and the input of a call that A2A reads from a body, and the flaw that the call carries; none
+/// where the body is refused. For fuzzing.
+pub fn a2a_call(body: &[u8]) -> Option<(String, Value, Option<JsonFlaw>)> {
+    let flaw = flaw_within(body);
+    let request = Request::read(serde_json::from_slice(body).ok()?).ok()?;
+    let (skill, input) = wanted(request.params.get("message")?).ok()?;
+    Some((skill, input, flaw.map(flaw_of_input).transpose().ok()?))
+}
+
+fn flaw_within(body: &[u8]) -> Option<JsonFlaw> {
+    JsonFlaw::within(body, JsonScope::Below(&[&["params", "message"]]))
+}
+
 async fn answer(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
@@ -71,7 +95,7 @@ async fn answer(
     };
     // A page in a browser can send other types without asking.
     let value = is_json(&headers).then(|| serde_json::from_slice::<Value>(&body).ok()).flatten();
-    let flaw = JsonFlaw::within(&body, JsonScope::Below(&[&["params", "message"]]));
+    let flaw = flaw_within(&body);
     let Some(value) = value else {
         let words = match flaw {
             Some(flaw) => flaw.to_string(),
@@ -79,12 +103,9 @@ async fn answer(
         };
         return Json(told(Value::Null, Fault(Fault::UNREADABLE, words)));
     };
-    let request = match serde_json::from_value::<Request>(value) {
-        Ok(request) if request.jsonrpc == "2.0" => request,
-        Ok(_) | Err(_) => {
-            let fault = Fault(Fault::INVALID, "this is no request of JSON-RPC 2.0".to_owned());
-            return Json(told(Value::Null, fault));
-        }
+    let request = match Request::read(value) {
+        Ok(request) => request,
+        Err(fault) => return Json(told(Value::Null, fault)),
     };
     let wire = Wire { desk, actor, headers };
     let params = request.params;

@@ -15,10 +15,12 @@ mod rest;
 mod session;
 mod telemetry;
 
+#[doc(hidden)]
+pub use a2a::a2a_call;
 pub use auth::{Fetch, OAuth};
 pub use desk::Desk;
 pub use listen::{Entrance, Error, Limits, Server, SessionLimits};
 #[doc(hidden)]
-pub use mcp::tool_call;
+pub use mcp::{checked_lines, input_flaw, tool_call};
 pub use mcp::{lines, stdio};
 pub use telemetry::{Collector, Exported, Exporter, Parcel, Post, Posted, Wanted};

@@ -44,13 +44,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{Desk, Limits};
 use flaws::{FlawedMessage, Flaws, Lines};
+#[doc(hidden)]
+pub use flaws::{checked_lines, input_flaw};
 use handler::Wire;
 pub(crate) use inquiries::Inquiries;
 pub(crate) use listing::Listings;
 use sessions::{Records, Sessions};
 pub(crate) use sessions::{SessionCounts, SharedLives};
 pub(crate) use straight::Straight;
-#[doc(hidden)]
 pub use straight::tool_call;
 pub(crate) use suspended::Suspended;
 
