@@ -1,13 +1,96 @@
-//! JSON-RPC frames: the fast path of MCP reads what a plain parser reads, or leaves the frame to the library.
+//! JSON-RPC frames of MCP and A2A: every reader of a frame reads what a plain parser reads, or refuses it.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use haft_model::{JsonFlaw, settle_numbers};
 use serde_json::Value;
+use tokio::io::{AsyncRead, ReadBuf};
 
-/// Reads the bytes as a call of a tool, and holds what was read against the same text as a plain value.
+/// Reads the bytes by the fast path of MCP, by A2A and as lines of the stdio transport, and compares each with
+/// the same text as a plain value.
 pub fn json_rpc(data: &[u8]) {
+    fast_path(data);
+    a2a(data);
+    lines(data);
+}
+
+fn fast_path(data: &[u8]) {
     let Some((name, arguments)) = haft_server::tool_call(data) else { return };
     let whole: Value = serde_json::from_slice(data).unwrap_or_default();
     assert_eq!(whole.get("method").and_then(Value::as_str), Some("tools/call"));
     assert_eq!(whole.pointer("/params/name").and_then(Value::as_str), Some(name.as_str()));
     let plain = whole.pointer("/params/arguments").cloned().unwrap_or_default();
-    assert_eq!(arguments.map_or(Value::Null, Value::Object), plain);
+    let arguments = arguments.map_or(Value::Null, Value::Object);
+    assert_eq!(arguments, plain);
+    exact(arguments, haft_server::input_flaw(data));
+}
+
+fn a2a(data: &[u8]) {
+    let Some((skill, input, flaw)) = haft_server::a2a_call(data) else { return };
+    let whole: Value = serde_json::from_slice(data).unwrap_or_default();
+    assert_eq!(whole.get("jsonrpc").and_then(Value::as_str), Some("2.0"));
+    let message = whole.pointer("/params/message").cloned().unwrap_or_default();
+    let holds =
+        |value: &Value| value.to_string().contains(&Value::from(skill.as_str()).to_string());
+    assert!(holds(&message), "{skill} is no part of {message}");
+    exact(input, flaw);
+}
+
+/// An input without a flaw keeps every number that its text has.
+fn exact(mut input: Value, flaw: Option<JsonFlaw>) {
+    if flaw.is_none() {
+        let text = input.to_string();
+        assert_eq!(settle_numbers(&mut input), Ok(()), "{text} has no flaw");
+    }
+}
+
+/// Lines pass as they are or are replaced for a flaw, in one way however the bytes are cut.
+fn lines(data: &[u8]) {
+    // More requests with flaws than wait for their answers are held back.
+    if data.len() > 1 << 14 {
+        return;
+    }
+    let passed = [1, 7, data.len().max(1)].map(|size| passed(data, size));
+    assert!(passed.iter().all(|other| *other == passed[0]), "the cut decides what passes");
+    let flawed =
+        data.split(|byte| *byte == b'\n').any(|line| haft_server::input_flaw(line).is_some());
+    if !flawed {
+        assert_eq!(passed[0], data, "lines without a flaw pass");
+    }
+}
+
+/// What the stdio transport hands on of the bytes, which come in pieces of this size.
+fn passed(data: &[u8], size: usize) -> Vec<u8> {
+    let mut lines = haft_server::checked_lines(Pieces { rest: data, size });
+    let (mut passed, mut piece) = (Vec::new(), [0; 32]);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        let mut read = ReadBuf::new(&mut piece);
+        let polled = Pin::new(&mut lines).poll_read(&mut context, &mut read);
+        if !matches!(polled, Poll::Ready(Ok(()))) || read.filled().is_empty() {
+            return passed;
+        }
+        passed.extend_from_slice(read.filled());
+    }
+}
+
+/// An input that gives so many bytes at a time.
+struct Pieces<'d> {
+    rest: &'d [u8],
+    size: usize,
+}
+
+impl AsyncRead for Pieces<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let most = self.size.min(out.remaining()).min(self.rest.len());
+        let (piece, rest) = self.rest.split_at(most);
+        out.put_slice(piece);
+        self.rest = rest;
+        Poll::Ready(Ok(()))
+    }
 }

@@ -8,6 +8,7 @@ mod ledger;
 mod manifest;
 mod notation;
 mod numbers;
+mod plan;
 mod rules;
 mod sandbox_profile;
 

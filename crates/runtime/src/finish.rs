@@ -55,11 +55,14 @@ impl CallPipeline<'_> {
 
     /// The end of a call that means what another one meant. Where others know of it already, they
     /// hear that it came to nothing by itself.
-    async fn superseded(mut self, answer: Envelope) -> Envelope {
+    async fn superseded(mut self, mut answer: Envelope) -> Envelope {
         if self.journal.is_on_record() {
             let words = format!("it is `{}` sent again, and has its answer", answer.invocation_id);
             let stop = Stop::new(Code::CanceledDiscarded, words);
             self.conclude(Err(Failure::new(stop, EffectState::None))).await;
+        }
+        if answer.unrecorded.is_none() {
+            answer.unrecorded = self.runtime.is_recordable().err().map(|stop| stop.message);
         }
         answer.told_to(self.audience)
     }
@@ -276,14 +279,14 @@ impl CallPipeline<'_> {
             self.journal.unbind();
         }
         #[cfg(feature = "sabotage")]
-        let keeps = keeps && !haft_ledger::sabotage::Mechanism::DeliveryLease.is_off();
-        #[cfg(feature = "sabotage")]
         if haft_ledger::sabotage::Mechanism::RecordFirst.is_off() {
             // A lease that nobody carries on runs out, and the next process finds what was left.
             return envelope;
         }
         let mut closed = self.journal.close(keeps).await;
-        if closed.is_err() && self.journal.is_shut_out() && envelope.effect_state.is_done() {
+        // What the status operation said may be the effect of another call with the same key.
+        let witnessed = envelope.effect_state.is_done() && !self.looked_up;
+        if closed.is_err() && self.journal.is_shut_out() && witnessed {
             closed = self.observed(&envelope).await;
         }
         if self.journal.is_shut_out() && !envelope.effect_state.may_have_happened() {
@@ -295,12 +298,21 @@ impl CallPipeline<'_> {
         if !self.journal.is_shut_out() && !self.journal.is_refused() {
             self.runtime.ended(self.journal.id());
         }
-        envelope.unrecorded = closed.err().map(|stop| stop.message);
+        // A queued record of a store that is down may never be written, so the answer says so.
+        let kept = closed.and_then(|()| match self.journal.is_durable() {
+            true => Ok(()),
+            false => self.runtime.is_recordable(),
+        });
+        envelope.unrecorded = kept.err().map(|stop| stop.message);
         // An end that could not be written may be there all the same, so the answer is waited for too.
         match keeps.then(|| self.journal.leave_fence()).flatten() {
             Some(fence) => {
                 let told = envelope.effect_state;
                 self.runtime.delivery.expect(self.journal.id(), fence, told);
+                #[cfg(feature = "sabotage")]
+                if haft_ledger::sabotage::Mechanism::DeliveryLease.is_off() {
+                    self.runtime.handed_over(self.journal.id()).await;
+                }
             }
             None => self.journal.release().await,
         }

@@ -60,6 +60,8 @@ pub(crate) struct CallPipeline<'r> {
     pub(crate) policies: Vec<String>,
     /// Whether a driver was reached.
     pub(crate) executed: bool,
+    /// Whether the effect is known from the status operation, which cannot tell calls with one key apart.
+    pub(crate) looked_up: bool,
     /// Which attempt comes next, from 1.
     pub(crate) attempt: u32,
     /// How long what was sent may still take effect.
@@ -162,6 +164,7 @@ impl<'r> CallPipeline<'r> {
             plan: None,
             policies: Vec::new(),
             executed: false,
+            looked_up: false,
             attempt: 1,
             possible_until: None,
             nested: false,

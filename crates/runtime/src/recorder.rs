@@ -170,6 +170,11 @@ impl Recorder {
         self.refused.is_some()
     }
 
+    /// Whether the end of the call waits for the disk. That of a read is queued.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.durable
+    }
+
     /// Says how long the call may take: the ledger must not take longer.
     pub(crate) fn may_take(&mut self, time: Duration) {
         self.patience = Patience::of(time);

@@ -59,7 +59,11 @@ impl UndeliveredResults {
     fn hand_over(&self, id: &InvocationId) -> bool {
         let mut answers = self.answers();
         let Some((fence, disclosure)) = answers.unheard.remove(id) else { return false };
-        answers.heard.insert(id.clone());
+        // A caller that heard `unknown` did not hear the outcome: an equal call is the same one until then,
+        // also where the store could not be told.
+        if disclosure == Disclosure::Outcome {
+            answers.heard.insert(id.clone());
+        }
         answers.untold.push((id.clone(), fence, disclosure));
         !std::mem::replace(&mut answers.telling, true)
     }
@@ -103,6 +107,24 @@ impl Runtime {
         if self.delivery.hand_over(id) {
             let (store, delivery) = (self.store.clone(), self.delivery.clone());
             tokio::spawn(async move { delivery.tell(&*store).await });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delivered_unknown_is_no_heard_outcome() {
+        let delivery = UndeliveredResults::default();
+        for (id, told, heard) in
+            [("inv_1", EffectState::Committed, true), ("inv_2", EffectState::Unknown, false)]
+        {
+            let id = InvocationId::from(id);
+            delivery.expect(&id, Fence(1), told);
+            delivery.hand_over(&id);
+            assert_eq!(delivery.answers().heard.contains(&id), heard, "{told}");
         }
     }
 }

@@ -59,6 +59,30 @@ struct A2aRequest {
     params: Value,
 }
 
+impl A2aRequest {
+    fn read(value: Value) -> Result<A2aRequest, A2aFault> {
+        match serde_json::from_value::<A2aRequest>(value) {
+            Ok(request) if request.jsonrpc == "2.0" => Ok(request),
+            Ok(_) | Err(_) => {
+                Err(A2aFault(A2aFault::INVALID, "this is no request of JSON-RPC 2.0".to_owned()))
+            }
+        }
+    }
+}
+
+/// The skill and the input of a call that A2A reads from a body, and the flaw that the call carries; none
+/// where the body is refused. For fuzzing.
+pub fn a2a_call(body: &[u8]) -> Option<(String, Value, Option<JsonFlaw>)> {
+    let flaw = flaw_within(body);
+    let request = A2aRequest::read(serde_json::from_slice(body).ok()?).ok()?;
+    let (skill, input) = wanted(request.params.get("message")?).ok()?;
+    Some((skill, input, flaw.map(flaw_of_input).transpose().ok()?))
+}
+
+fn flaw_within(body: &[u8]) -> Option<JsonFlaw> {
+    JsonFlaw::within(body, JsonScope::Below(&[&["params", "message"]]))
+}
+
 async fn answer(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
@@ -71,7 +95,7 @@ async fn answer(
     };
     // A page in a browser can send other types without asking.
     let value = is_json(&headers).then(|| serde_json::from_slice::<Value>(&body).ok()).flatten();
-    let flaw = JsonFlaw::within(&body, JsonScope::Below(&[&["params", "message"]]));
+    let flaw = flaw_within(&body);
     let Some(value) = value else {
         let words = match flaw {
             Some(flaw) => flaw.to_string(),
@@ -79,13 +103,9 @@ async fn answer(
         };
         return Json(told(Value::Null, A2aFault(A2aFault::UNREADABLE, words)));
     };
-    let request = match serde_json::from_value::<A2aRequest>(value) {
-        Ok(request) if request.jsonrpc == "2.0" => request,
-        Ok(_) | Err(_) => {
-            let fault =
-                A2aFault(A2aFault::INVALID, "this is no request of JSON-RPC 2.0".to_owned());
-            return Json(told(Value::Null, fault));
-        }
+    let request = match A2aRequest::read(value) {
+        Ok(request) => request,
+        Err(fault) => return Json(told(Value::Null, fault)),
     };
     let wire = A2aResponse { desk, actor, headers };
     let params = request.params;

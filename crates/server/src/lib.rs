@@ -15,11 +15,13 @@ mod rest;
 mod session;
 mod telemetry;
 
+#[doc(hidden)]
+pub use a2a::a2a_call;
 pub use app_state::Desk;
 pub use auth::{Fetch, OAuth};
 pub use listen::{ClientLimits, Entrance, Error, HttpServer, SessionLimits};
 #[doc(hidden)]
-pub use mcp::tool_call;
+pub use mcp::{checked_lines, input_flaw, tool_call};
 pub use mcp::{lines, stdio};
 pub use telemetry::{
     Collector, CollectorReply, ExportTotals, Exporter, Parcel, Post, TelemetrySettings,

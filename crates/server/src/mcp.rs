@@ -47,6 +47,8 @@ pub(crate) use fast_path::Straight;
 #[doc(hidden)]
 pub use fast_path::tool_call;
 use flaws::{FlawedMessage, Flaws, Lines};
+#[doc(hidden)]
+pub use flaws::{checked_lines, input_flaw};
 use handler::McpHandler;
 pub(crate) use inquiries::Inquiries;
 pub(crate) use listing::Listings;

@@ -10,6 +10,7 @@ mod eventually;
 mod filter;
 mod folder;
 pub mod installed;
+pub mod judged;
 mod keyring;
 mod ordinary;
 mod processor;

@@ -7,9 +7,14 @@ use haft_driver::{Attempt, Failure, Output};
 use haft_model::{Code, EffectState, InvocationId, Stop};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
-use crate::history::Scene;
+use crate::scene::Scene;
 use crate::workspace::{TIMEOUT, Tool};
+
+/// How late an effect may be after its attempt is over, in milliseconds: a backend that is later breaks
+/// what its contract says by `status.final_after`.
+const MARGIN: u64 = 4900;
 
 /// One effect that took place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +39,12 @@ pub(crate) struct Backend {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Done,
-    /// It takes long, perhaps longer than anybody waits.
+    /// Effect and answer are late, perhaps later than the caller waits.
     Slow,
+    /// The effect takes place at once, and the answer comes late or after the attempt is over.
+    AnswerDelayed,
+    /// The effect takes place after the attempt is over, and there is no answer.
+    EffectLate,
     /// It is done, and the answer is lost.
     AnswerLost,
     /// It never arrives.
@@ -45,8 +54,26 @@ enum Fate {
     Declined,
 }
 
+impl Fate {
+    /// The fault that it is.
+    fn fault(self) -> Option<&'static str> {
+        match self {
+            Fate::Done => None,
+            Fate::Declined => Some("refusal"),
+            Fate::Slow => Some("slow backend"),
+            Fate::AnswerDelayed => Some("delayed answer"),
+            Fate::EffectLate => Some("late effect"),
+            Fate::AnswerLost => Some("lost answer"),
+            Fate::RequestLost => Some("lost request"),
+            Fate::Broken => Some("delayed request"),
+        }
+    }
+}
+
 /// A request on its way.
 struct Request {
+    /// When its attempt is over.
+    deadline: Instant,
     effect: Effect,
     fate: Fate,
     holds_keys: bool,
@@ -111,7 +138,8 @@ impl Backend {
         let usual = [Fate::Done, Fate::Done, Fate::Done, Fate::Done];
         let unusual = [
             Fate::Slow,
-            Fate::Slow,
+            Fate::AnswerDelayed,
+            Fate::EffectLate,
             Fate::AnswerLost,
             Fate::RequestLost,
             Fate::Broken,
@@ -130,7 +158,8 @@ impl Backend {
                 .any(|tool| tool.name() == attempt.plan.tool.id.as_str()),
             sent: self.scene.machine.millis(),
         };
-        Request { effect, fate, holds_keys: attempt.plan.tool.id.as_str() == Tool::Put.name() }
+        let holds_keys = attempt.plan.tool.id.as_str() == Tool::Put.name();
+        Request { deadline: attempt.deadline.into(), effect, fate, holds_keys }
     }
 
     /// What happens at the other end, whatever became of the process that sent it.
@@ -140,23 +169,22 @@ impl Backend {
         answer: oneshot::Sender<Result<Output, Failure>>,
     ) {
         let scene = &self.scene;
-        let Request { effect, fate, holds_keys } = request;
-        let takes = match fate {
-            Fate::Slow | Fate::Broken | Fate::AnswerLost => scene.below(TIMEOUT),
-            Fate::Done | Fate::Declined | Fate::RequestLost => scene.below(60),
-        };
-        if fate != Fate::Done {
-            scene.strike(
-                match fate {
-                    Fate::Slow => "delayed answer",
-                    Fate::AnswerLost | Fate::RequestLost => "lost answer",
-                    Fate::Broken => "delayed request",
-                    Fate::Done | Fate::Declined => "refusal",
-                },
-                "",
-            );
+        let Request { deadline, effect, fate, holds_keys } = request;
+        if let Some(fault) = fate.fault() {
+            scene.strike(fault, effect.id.as_str());
         }
-        tokio::time::sleep(Duration::from_millis(takes)).await;
+        match fate {
+            Fate::Slow | Fate::Broken | Fate::AnswerLost => {
+                tokio::time::sleep(Duration::from_millis(scene.below(TIMEOUT))).await;
+            }
+            Fate::EffectLate => {
+                let late = Duration::from_millis(scene.below(MARGIN));
+                tokio::time::sleep_until(deadline + late).await;
+            }
+            Fate::Done | Fate::Declined | Fate::RequestLost | Fate::AnswerDelayed => {
+                tokio::time::sleep(Duration::from_millis(scene.below(60))).await;
+            }
+        }
         match fate {
             Fate::RequestLost => return,
             Fate::Declined => {
@@ -164,16 +192,24 @@ impl Backend {
                 let _ = answer.send(Err(Failure::new(stop, EffectState::NotCommitted)));
                 return;
             }
-            Fate::Done | Fate::Slow | Fate::AnswerLost | Fate::Broken => {}
+            Fate::Done
+            | Fate::Slow
+            | Fate::AnswerDelayed
+            | Fate::EffectLate
+            | Fate::AnswerLost
+            | Fate::Broken => {}
         }
         if !holds_keys || !self.is_done(&effect.key) {
             scene.note(&format!("{}: takes effect", effect.id));
             self.book.lock().unwrap().push(effect);
         }
-        if matches!(fate, Fate::Done | Fate::Slow) {
-            tokio::time::sleep(Duration::from_millis(scene.below(20))).await;
-            let _ = answer.send(Ok(Output::committed(json!({ "id": "receipt" }))));
-        }
+        let after = match fate {
+            Fate::Done | Fate::Slow => scene.below(20),
+            Fate::AnswerDelayed => scene.below(2 * TIMEOUT),
+            _ => return,
+        };
+        tokio::time::sleep(Duration::from_millis(after)).await;
+        let _ = answer.send(Ok(Output::committed(json!({ "id": "receipt" }))));
     }
 
     async fn look(&self, input: &Value) -> Result<Output, Failure> {

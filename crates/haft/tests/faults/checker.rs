@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use haft_model::EffectState;
 
 use crate::backend::Effect;
-use crate::history::{History, Told};
+use crate::history::History;
+use crate::scene::Told;
 use crate::workspace::Tool;
 
 /// A promise that a history breaks.
@@ -20,6 +21,7 @@ pub(crate) struct Violation {
 const ONCE: &str = "each intent at most one effect";
 const COMMITTED: &str = "told committed: it is in the book";
 const NONE: &str = "told none: it is never in the book, also later";
+const REFUSED: &str = "a store that is down: calls are refused, and no answer hides it";
 const RECORDED: &str = "every accepted call is answered and recorded";
 
 /// The first promise that a history breaks.
@@ -28,6 +30,7 @@ pub(crate) fn violation(history: &History) -> Option<Violation> {
     broken(ONCE, twice(history))
         .or_else(|| broken(COMMITTED, told_in_vain(history)))
         .or_else(|| broken(NONE, told_none(history)))
+        .or_else(|| broken(REFUSED, taken_while_down(history)))
         .or_else(|| broken(RECORDED, unrecorded(history)))
 }
 
@@ -69,12 +72,36 @@ fn told_none(history: &History) -> Option<String> {
     wrong.next().map(|told| format!("{} was told as {}, and took effect", told.id, told.effect))
 }
 
+/// Nothing begins while the store is down, and what was under way says that it is not on record.
+fn taken_while_down(history: &History) -> Option<String> {
+    history.told.iter().find_map(|told| {
+        let taken = told.began_down && !(told.refused && is_none(told.effect));
+        let hidden = told.ended_down && !told.unrecorded;
+        match (taken, hidden) {
+            (true, _) => {
+                Some(format!("{} was not refused, and was told as {}", told.id, told.effect))
+            }
+            (false, true) => Some(format!("{} does not say that it is not on record", told.id)),
+            (false, false) => None,
+        }
+    })
+}
+
 fn unrecorded(history: &History) -> Option<String> {
     if let Some(id) = history.unanswered.iter().next() {
         return Some(format!("{id} was never answered, and its process lives"));
     }
+    if let Some(name) = history.down.first() {
+        return Some(format!("the store of {name} is down, and nothing is wrong with the disk"));
+    }
+    if let Some((id, _)) = history.pending.iter().find(|(_, killed)| !**killed) {
+        return Some(format!("the end of {id} was accepted and never written"));
+    }
+    // A read is answered when its record is queued, and a kill takes the queue along.
     let unwritten = history.told.iter().find(|told| {
-        !told.unrecorded && !history.records.get(&told.id).is_some_and(|record| record.over)
+        !told.unrecorded
+            && !history.pending.contains_key(&told.id)
+            && !history.records.get(&told.id).is_some_and(|record| record.over)
     });
     if let Some(told) = unwritten {
         return Some(format!(

@@ -1,13 +1,13 @@
 //! One history: processes, callers and faults, until everything has come to rest.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft_driver::Cancel;
 use haft_ledger::{MemoryStore, RunFilter, Store};
-use haft_model::{Call, EffectState, Envelope, InvocationId};
+use haft_model::{Call, Code, InvocationId};
 use haft_runtime::{BreakerOptions, CallOptions, Options, Receipt, Runtime, Unsent};
 use haft_testkit::SeededRandom;
 use serde_json::json;
@@ -15,61 +15,11 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::backend::{Backend, Effect};
-use crate::machine::Machine;
 use crate::process::Process;
-use crate::store::{FaultyStore, STOPS};
+use crate::scene::{Recorded, Scene, Told};
+use crate::store::FaultyStore;
 use crate::workspace::{Tool, Workspace};
-
-/// Every kind of fault that there is.
-pub(crate) const FAULTS: [&str; 11] = [
-    "kill",
-    "pause",
-    "clock ahead",
-    "clock behind",
-    "failed write",
-    "short write",
-    "failed fsync",
-    "full disk",
-    "slow disk",
-    "lost answer",
-    "delayed request",
-];
-
-/// What all of a history share.
-pub(crate) struct Scene {
-    pub(crate) machine: Machine,
-    /// Whether the disk is full.
-    pub(crate) full: AtomicBool,
-    /// About how many milliseconds a write takes, where that is long.
-    pub(crate) slow: AtomicU64,
-    calm: AtomicBool,
-    random: Mutex<SeededRandom>,
-    story: Mutex<Vec<String>>,
-    struck: Mutex<BTreeMap<&'static str, usize>>,
-    told: Mutex<Vec<Told>>,
-    /// The calls that began and did not end, with their processes.
-    open: Mutex<BTreeMap<InvocationId, Arc<Process>>>,
-}
-
-/// What a caller was told.
-#[derive(Clone, Debug)]
-pub(crate) struct Told {
-    pub(crate) intent: u64,
-    pub(crate) id: InvocationId,
-    pub(crate) effect: EffectState,
-    /// When, in milliseconds.
-    pub(crate) at: u64,
-    /// Whether the answer says of itself that it is not on record.
-    pub(crate) unrecorded: bool,
-}
-
-/// What is on record of one call in the end.
-#[derive(Clone, Debug)]
-pub(crate) struct Recorded {
-    pub(crate) effect: EffectState,
-    pub(crate) over: bool,
-    pub(crate) tool: String,
-}
+use crate::writer::STOPS;
 
 /// All that happened.
 pub(crate) struct History {
@@ -79,41 +29,12 @@ pub(crate) struct History {
     pub(crate) book: Vec<Effect>,
     pub(crate) told: Vec<Told>,
     pub(crate) records: BTreeMap<InvocationId, Recorded>,
-    /// Calls of processes that live, which nobody answered.
+    /// Calls of living processes without an answer.
     pub(crate) unanswered: BTreeSet<InvocationId>,
-}
-
-impl Scene {
-    pub(crate) fn below(&self, bound: u64) -> u64 {
-        self.random.lock().unwrap().below(bound as usize) as u64
-    }
-
-    pub(crate) fn chance(&self, per_mille: u64) -> bool {
-        self.below(1000) < per_mille
-    }
-
-    pub(crate) fn of<T: Clone>(&self, several: &[T]) -> T {
-        self.random.lock().unwrap().choose(several)
-    }
-
-    /// Whether faults strike.
-    pub(crate) fn faults(&self) -> bool {
-        !self.calm.load(Ordering::SeqCst)
-    }
-
-    pub(crate) fn note(&self, what: &str) {
-        self.story.lock().unwrap().push(format!("{:>7} {what}", self.machine.millis()));
-    }
-
-    pub(crate) fn strike(&self, kind: &'static str, what: &str) {
-        *self.struck.lock().unwrap().entry(kind).or_default() += 1;
-        self.note(&format!("[{kind}] {what}"));
-    }
-
-    async fn rest(&self, least: u64, most: u64) {
-        let millis = least + self.below(most - least + 1);
-        tokio::time::sleep(Duration::from_millis(millis)).await;
-    }
+    /// Calls whose end was accepted and never written, and whether their process was killed before.
+    pub(crate) pending: BTreeMap<InvocationId, bool>,
+    /// Living processes whose store is still down.
+    pub(crate) down: Vec<String>,
 }
 
 /// A history under way.
@@ -137,17 +58,7 @@ async fn played(workspace: &Workspace, seed: u64) -> History {
     let mut random = SeededRandom::new(seed);
     let (slots, intents) = (2 + random.below(2), 3 + random.below(4) as u64);
     let unsent = random.choose(&[Unsent::Refuse, Unsent::Run]);
-    let scene = Arc::new(Scene {
-        machine: Machine::boot(),
-        full: AtomicBool::new(false),
-        slow: AtomicU64::new(0),
-        calm: AtomicBool::new(false),
-        random: Mutex::new(random),
-        story: Mutex::default(),
-        struck: Mutex::default(),
-        told: Mutex::default(),
-        open: Mutex::default(),
-    });
+    let scene = Scene::new(random);
     let backend = Backend::new(&scene);
     workspace.exchange.connect(backend.clone());
     let play = Play {
@@ -169,25 +80,27 @@ async fn played(workspace: &Workspace, seed: u64) -> History {
     }
     chaos.await.unwrap();
     play.come_to_rest().await;
-    let open = scene.open.lock().unwrap().clone();
-    let unanswered = open.into_iter().filter(|(_, process)| !process.is_killed());
-    let records = play.records().await;
-    History {
-        struck: scene.struck.lock().unwrap().clone(),
+    let unanswered = scene.unanswered().into_iter().filter(|(_, killed)| !killed);
+    let history = History {
+        struck: scene.struck(),
         intents: intents as usize,
         book: backend.book(),
-        told: scene.told.lock().unwrap().clone(),
-        records,
+        told: scene.told(),
+        records: play.records().await,
         unanswered: unanswered.map(|(id, _)| id).collect(),
-        story: scene.story.lock().unwrap().clone(),
-    }
+        pending: scene.pending(),
+        down: play.down(),
+        story: scene.story(),
+    };
+    scene.dissolve();
+    history
 }
 
 impl Play {
     /// A process over the store, which looks for what others left.
     fn started(&self, name: &str) -> Arc<Process> {
         let process = Process::new(name.to_owned(), &self.scene);
-        let store = FaultyStore { disk: self.disk.clone(), process: process.clone() };
+        let store = FaultyStore::new(&self.disk, &process);
         let options = Options {
             node: name.to_owned(),
             look: Duration::from_millis(400),
@@ -245,8 +158,8 @@ impl Play {
                     scene.note("the disk has room again");
                 }
                 _ => {
-                    scene.strike("slow disk", "");
-                    scene.slow.store(scene.of(&[300, 2000, 8000]), Ordering::SeqCst);
+                    scene.strike("slow fsync", "");
+                    scene.slow.store(scene.of(&[300, 2000, 8000, 24_000]), Ordering::SeqCst);
                     scene.rest(2000, 15_000).await;
                     scene.slow.store(0, Ordering::SeqCst);
                     scene.note("the disk is fast again");
@@ -268,62 +181,81 @@ impl Play {
     /// Wants one thing, and calls until it hears that it took place, or loses patience.
     async fn caller(self, intent: u64) {
         let scene = &self.scene;
-        let read = scene.chance(100);
+        let read = scene.chance(200);
         let tool = if read { Tool::Look } else { scene.of(&Tool::WRITES) };
         scene.rest(0, 5000).await;
         for round in 0..6 {
-            let process = self.any_process();
-            let envelope = self.called(&process, intent, round, tool).await;
+            let told = self.sent(intent, round, tool).await;
             let slots = self.slots.lock().unwrap().len();
             (0..slots).for_each(|slot| self.restarted(slot));
-            match envelope {
-                Some(envelope) => {
-                    let told = Told {
-                        intent,
-                        id: envelope.invocation_id.clone(),
-                        effect: envelope.effect_state,
-                        at: scene.machine.millis(),
-                        unrecorded: envelope.unrecorded.is_some(),
-                    };
-                    let flag = if told.unrecorded { ", unrecorded" } else { "" };
-                    scene.note(&format!("{} is told as {}{flag}", told.id, told.effect));
-                    let over = told.effect.is_done() || (read && !envelope.is_error);
-                    scene.told.lock().unwrap().push(told);
+            match told {
+                Some(told) => {
+                    let over = told.effect.is_done() || (read && !told.is_error);
                     if over {
                         return;
                     }
                 }
-                None => scene.note(&format!("whoever called inv_{intent}_{round} hears nothing")),
+                None => scene.note(&format!("the caller of inv_{intent}_{round} hears nothing")),
             }
             scene.rest(10, 20_000).await;
         }
     }
 
-    /// One call; none where nobody answers while its caller waits.
+    /// Sends a call, sometimes to two processes at the same time, as a proxy or an impatient client does.
+    async fn sent(&self, intent: u64, round: u64, tool: Tool) -> Option<Told> {
+        let id = format!("inv_{intent}_{round}");
+        let first = self.any_process();
+        if !self.scene.faults() || !self.scene.chance(150) {
+            return self.called(&first, intent, &id, tool).await;
+        }
+        let (second, twin) = (self.any_process(), format!("{id}_twin"));
+        self.scene.strike("duplicate request", &id);
+        let (told, also_told) = tokio::join!(
+            self.called(&first, intent, &id, tool),
+            self.called(&second, intent, &twin, tool)
+        );
+        also_told.filter(|told| told.effect.is_done()).or(told)
+    }
+
+    /// One call; none where its caller gives up before the answer, or the process dies.
     async fn called(
         &self,
         process: &Arc<Process>,
         intent: u64,
-        round: u64,
+        id: &str,
         tool: Tool,
-    ) -> Option<Envelope> {
+    ) -> Option<Told> {
         let scene = &self.scene;
-        let id = InvocationId::from(format!("inv_{intent}_{round}").as_str());
+        let id = InvocationId::from(id);
         scene.note(&format!("{id} calls {} of {}", tool.name(), process.name));
         let mut call = Call::new(self.workspace.1.clone(), tool.name(), json!({ "n": intent }));
         call.key = matches!(tool, Tool::Pay | Tool::Put).then(|| format!("k{intent}"));
         let (answer, answered) = oneshot::channel();
-        scene.open.lock().unwrap().insert(id.clone(), process.clone());
-        let (runtime, shared) = (process.runtime(), scene.clone());
+        scene.begins(&id, process);
+        let (runtime, play, server) = (process.runtime(), self.clone(), process.clone());
         let cancel = Cancel::new();
         let gives_up = cancel.clone();
         process.spawn(async move {
             let manner =
                 CallOptions { receipt: Receipt::Acknowledged, cancel, ..CallOptions::default() };
+            let began_down = !server.health.is_up();
             let envelope = runtime.call_under(id.clone(), call, manner).await;
-            let answer_of = envelope.invocation_id.clone();
-            shared.open.lock().unwrap().remove(&id);
-            if answer.send(envelope).is_ok() {
+            let ended_down = !server.health.is_up() && !play.is_over(&envelope.invocation_id).await;
+            let told = Told {
+                intent,
+                id: envelope.invocation_id.clone(),
+                effect: envelope.effect_state,
+                at: 0,
+                is_error: envelope.is_error,
+                unrecorded: envelope.unrecorded.is_some(),
+                began_down,
+                ended_down,
+                refused: envelope.error.as_ref().map(|error| error.error_code)
+                    == Some(Code::StoreUnavailable),
+            };
+            play.scene.ends(&id);
+            let answer_of = told.id.clone();
+            if answer.send(told).is_ok() {
                 runtime.handed_over(&answer_of).await;
             }
         });
@@ -333,13 +265,29 @@ impl Play {
             // A client that leaves calls its call off, where that can still be.
             gives_up.cancel();
         }
-        told.ok()?.ok()
+        let told = Told { at: scene.machine.millis(), ..told.ok()?.ok()? };
+        let flag = if told.unrecorded { ", unrecorded" } else { "" };
+        let down = if told.ended_down { ", store down" } else { "" };
+        scene.note(&format!("{} is told as {}{flag}{down}", told.id, told.effect));
+        scene.tell(told.clone());
+        Some(told)
+    }
+
+    /// Whether the end of a call is on the disk.
+    async fn is_over(&self, id: &InvocationId) -> bool {
+        self.records().await.get(id).is_some_and(|record| record.over)
+    }
+
+    /// The living processes whose store is down.
+    fn down(&self) -> Vec<String> {
+        let slots = self.slots.lock().unwrap();
+        let down = slots.iter().filter(|process| !process.is_killed() && !process.health.is_up());
+        down.map(|process| process.name.clone()).collect()
     }
 
     /// No fault strikes any more, and everybody has the time to find out what is left.
     async fn come_to_rest(&self) {
-        self.scene.note("no more faults");
-        self.scene.calm.store(true, Ordering::SeqCst);
+        self.scene.calm();
         tokio::time::sleep(Duration::from_secs(120)).await;
         let last = self.started("last");
         for _ in 0..4 {

@@ -12,10 +12,12 @@ mod checker;
 mod history;
 mod machine;
 mod process;
+mod scene;
 mod store;
 #[cfg(feature = "sabotage")]
 mod switches;
 mod workspace;
+mod writer;
 
 use checker::Violation;
 use history::{History, play};
@@ -97,7 +99,7 @@ fn every_kind_of_fault_strikes_and_most_calls_take_effect() {
         }
         (done, intents) = (done + history.book.len(), intents + history.intents);
     }
-    for kind in history::FAULTS {
+    for kind in scene::FAULTS {
         assert!(seen.get(kind).is_some_and(|count| *count > 5), "{kind}: {seen:?}");
     }
     assert!(done * 2 > intents, "{done} of {intents}");

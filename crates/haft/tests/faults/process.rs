@@ -8,17 +8,20 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use haft_ledger::StoreHealth;
 use haft_runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use crate::history::Scene;
 use crate::machine::Machine;
+use crate::scene::Scene;
 
 /// One incarnation of a process.
 pub(crate) struct Process {
     pub(crate) name: String,
     pub(crate) clock: Machine,
     pub(crate) scene: Arc<Scene>,
+    /// Whether its store can be written, as far as it knows.
+    pub(crate) health: Arc<StoreHealth>,
     runtime: OnceLock<Arc<Runtime>>,
     killed: AtomicBool,
     /// How many stops are not over yet.
@@ -34,6 +37,7 @@ impl Process {
             name,
             clock: scene.machine.apart(),
             scene: scene.clone(),
+            health: Arc::default(),
             runtime: OnceLock::new(),
             killed: AtomicBool::new(false),
             stops: AtomicU64::new(0),

@@ -1,7 +1,7 @@
-//! The store as one process reaches it: slow, full, failing, or the last thing that the process sees.
+//! Fault-injecting store port of one process: every write goes through its writer, and each caller waits
+//! as long as the real store lets it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use haft_ledger::{
@@ -10,23 +10,26 @@ use haft_ledger::{
     UseFilter, Wait,
 };
 use haft_model::{Digest, DualTime, Event, InvocationId, KeySource, StandingAnswer, Token};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
 
-use crate::process::{Process, give_way};
+use crate::process::Process;
+use crate::writer::{Deadline, Job, Queue, Task, broken};
 
-/// A store between which and a process faults strike.
+/// How long a caller waits for the writer, however busy the store is.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The same while the store is down.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// The shared store as one process reaches it, through its own writer.
 pub(crate) struct FaultyStore {
-    pub(crate) disk: Arc<MemoryStore>,
-    pub(crate) process: Arc<Process>,
+    disk: Arc<MemoryStore>,
+    process: Arc<Process>,
+    queue: Queue,
 }
 
-/// How long a process may stand still: within its lease, and beyond it and every deadline.
-pub(crate) const STOPS: [u64; 7] = [500, 1500, 3000, 9000, 11_000, 30_000, 90_000];
-
-fn broken(cause: &str) -> Error {
-    Error::Unwritable { cause: cause.to_owned() }
-}
-
-/// What is written, in a word, for the story and for where faults strike most.
+/// What an entry is, in a word, for the story and for where faults strike most.
 fn kind(draft: &Draft) -> &'static str {
     let any = |wanted: fn(&Event) -> bool| draft.facts.iter().any(|fact| wanted(&fact.event));
     match () {
@@ -38,90 +41,103 @@ fn kind(draft: &Draft) -> &'static str {
 }
 
 impl FaultyStore {
-    async fn takes_a_while(&self) {
-        let scene = &self.process.scene;
-        let millis = match scene.slow.load(Ordering::SeqCst) {
-            0 => scene.below(8),
-            slow => slow / 2 + scene.below(slow),
-        };
-        tokio::time::sleep(Duration::from_millis(millis)).await;
+    pub(crate) fn new(disk: &Arc<MemoryStore>, process: &Arc<Process>) -> FaultyStore {
+        let queue = Queue::start(process, disk.clone());
+        FaultyStore { disk: disk.clone(), process: process.clone(), queue }
     }
 
-    /// A process may stop or die at any write: before it, or after it and before it knows.
-    async fn strikes(&self, kind: &str, when: &str) {
-        let scene = &self.process.scene;
-        let matters = matches!(kind, "submission" | "end");
-        if !scene.faults() || !scene.chance(if matters { 60 } else { 8 }) {
-            return;
-        }
-        let why = format!("{when} its {kind} is written");
-        match scene.below(3) {
-            0 => self.process.kill(&why),
-            _ => self.process.stop(scene.of(&STOPS), &why),
-        }
-        give_way().await;
+    fn patience(&self) -> Duration {
+        if self.process.health.is_up() { PATIENCE } else { SHORT }
     }
 
-    /// Any write but an entry.
-    async fn written<T>(&self, write: BoxFuture<'_, Result<T, Error>>) -> Result<T, Error> {
-        self.takes_a_while().await;
-        if self.process.scene.full.load(Ordering::SeqCst) {
-            return Err(broken("the disk is full"));
+    fn late(&self) -> Error {
+        let outage = self.process.health.outage().map(|outage| outage.cause);
+        broken(&outage.unwrap_or_else(|| "it does not answer in time".to_owned()))
+    }
+
+    /// Hands a write to the writer and waits. A caller that gives up does not take it back.
+    async fn ask<T: Send + 'static>(
+        &self,
+        kind: &'static str,
+        work: impl FnOnce(Arc<MemoryStore>) -> BoxFuture<'static, Result<T, Error>> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (answer, answered) = oneshot::channel();
+        let write = Job::boxed(Some(answer), work);
+        self.queue.push(Task { kind, accepted: None, heard: true, deadline: None, write })?;
+        match tokio::time::timeout(self.patience(), answered).await {
+            Ok(answered) => answered.unwrap_or(Err(Error::Closed)),
+            Err(_) => Err(self.late()),
         }
-        if self.process.scene.faults() && self.process.scene.chance(10) {
-            self.process
-                .scene
-                .strike("failed write", &format!("{}: a lease is not written", self.process.name));
-            return Err(broken("an input/output error"));
+    }
+
+    /// Waits for an entry that is written by then, or never.
+    async fn by_then(
+        &self,
+        deadline: &Deadline,
+        until: Instant,
+        mut answered: oneshot::Receiver<Result<Receipt, Error>>,
+    ) -> Result<Receipt, Error> {
+        let until = until.min(Instant::now() + self.patience());
+        match tokio::time::timeout_at(until, &mut answered).await {
+            Ok(answered) => answered.unwrap_or(Err(Error::Closed)),
+            Err(_) if deadline.withdraw() => {
+                let name = &self.process.name;
+                self.process.scene.strike("withdrawn entry", &format!("{name}: it came too late"));
+                Err(self.late())
+            }
+            // The writer has begun, so only the disk is in the way.
+            Err(_) => match tokio::time::timeout(PATIENCE, answered).await {
+                Ok(answered) => answered.unwrap_or(Err(Error::Closed)),
+                Err(_) => Err(self.late()),
+            },
         }
-        write.await
     }
 }
 
 impl Store for FaultyStore {
     fn health(&self) -> &StoreHealth {
-        self.disk.health()
+        &self.process.health
     }
 
     fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>> {
         Box::pin(async move {
-            let (kind, scene) = (kind(&draft), &self.process.scene);
-            let name = &self.process.name;
-            self.takes_a_while().await;
-            self.strikes(kind, "before").await;
-            if scene.full.load(Ordering::SeqCst) && draft.invocation.is_some() {
-                return Err(broken("the disk is full"));
+            let (scene, name, kind) =
+                (self.process.scene.clone(), self.process.name.clone(), kind(&draft));
+            let accepted =
+                draft.invocation.clone().filter(|_| kind == "end" && wait == Wait::Queue);
+            let (answer, answered) = oneshot::channel();
+            let heard = wait != Wait::Queue;
+            let deadline = matches!(wait, Wait::Until(_)).then(|| Arc::new(Deadline::default()));
+            let write = Job::boxed(heard.then_some(answer), move |disk: Arc<MemoryStore>| {
+                Box::pin(async move {
+                    let written = disk.append(draft, Wait::Disk).await;
+                    let word = if written.is_ok() { "written" } else { "refused" };
+                    scene.note(&format!("{name}: {kind} {word}"));
+                    written
+                })
+            });
+            if let Some(id) = &accepted {
+                self.process.scene.accepted(id, &self.process);
             }
-            let fault = scene.faults() && draft.invocation.is_some() && scene.chance(25);
-            match if fault { scene.below(3) } else { 3 } {
-                0 => {
-                    scene.strike("failed write", &format!("{name}: the {kind} is not written"));
-                    return Err(broken("an input/output error"));
+            let task = Task { kind, accepted, heard, deadline: deadline.clone(), write };
+            self.queue.push(task)?;
+            match (wait, deadline) {
+                (Wait::Until(until), Some(deadline)) => {
+                    self.by_then(&deadline, until.into(), answered).await
                 }
-                1 => {
-                    scene.strike("short write", &format!("{name}: half of the {kind} is written"));
-                    return Err(broken("a short write"));
+                (Wait::Queue, _) => Ok(Receipt { seq: None, fence: None }),
+                (Wait::Disk | Wait::Until(_), _) => {
+                    match tokio::time::timeout(self.patience(), answered).await {
+                        Ok(answered) => answered.unwrap_or(Err(Error::Closed)),
+                        Err(_) => Err(self.late()),
+                    }
                 }
-                2 => {
-                    let applied = self.disk.append(draft, wait).await.is_ok();
-                    scene.strike("failed fsync", &format!("{name}: the {kind} is written ({applied}), and it is told that it is not"));
-                    return Err(broken("fsync failed"));
-                }
-                _ => {}
             }
-            let written = self.disk.append(draft, wait).await;
-            scene.note(&format!(
-                "{name}: {kind} {}",
-                if written.is_ok() { "written" } else { "refused" }
-            ));
-            self.takes_a_while().await;
-            self.strikes(kind, "after").await;
-            written
         })
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), Error>> {
-        self.disk.flush()
+        Box::pin(self.ask("flush", |_| Box::pin(async { Ok(()) })))
     }
 
     fn entries(
@@ -198,7 +214,7 @@ impl Store for FaultyStore {
         Box::pin(async move {
             let found = self.disk.intent(intent, source).await;
             // What was read may be old by the time it is used.
-            self.takes_a_while().await;
+            self.process.scene.disk_time().await;
             found
         })
     }
@@ -214,9 +230,10 @@ impl Store for FaultyStore {
         now: DualTime,
         until: DualTime,
     ) -> BoxFuture<'a, Result<Option<Fence>, Error>> {
-        Box::pin(
-            self.written(Box::pin(async move { self.disk.lease(id, owner, now, until).await })),
-        )
+        let (id, owner) = (id.clone(), owner.to_owned());
+        Box::pin(self.ask("lease", move |disk| {
+            Box::pin(async move { disk.lease(&id, &owner, now, until).await })
+        }))
     }
 
     fn renew<'a>(
@@ -225,7 +242,12 @@ impl Store for FaultyStore {
         fence: Fence,
         until: DualTime,
     ) -> BoxFuture<'a, Result<bool, Error>> {
-        Box::pin(self.written(Box::pin(async move { self.disk.renew(id, fence, until).await })))
+        let id = id.clone();
+        Box::pin(
+            self.ask("lease", move |disk| {
+                Box::pin(async move { disk.renew(&id, fence, until).await })
+            }),
+        )
     }
 
     fn release<'a>(
@@ -234,8 +256,9 @@ impl Store for FaultyStore {
         fence: Fence,
         disclosure: Disclosure,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(
-            self.written(Box::pin(async move { self.disk.release(id, fence, disclosure).await })),
-        )
+        let id = id.clone();
+        Box::pin(self.ask("release", move |disk| {
+            Box::pin(async move { disk.release(&id, fence, disclosure).await })
+        }))
     }
 }

@@ -5,6 +5,7 @@
 
 use haft::Host;
 use haft_model::Code;
+use haft_testkit::judged::{FOLDERS, PROGRAMS, requested_path};
 use haft_testkit::{SeededRandom, spellings};
 use serde_json::{Value, json};
 
@@ -33,29 +34,6 @@ async fn denied(host: &Host, tool: &str, input: &Value, seed: u64) {
     );
 }
 
-/// The path that a lenient server means by what it was asked for.
-fn meant(asked: &str) -> String {
-    let mut path = asked.split(['?', '#']).next().unwrap_or_default().to_owned();
-    for _ in 0..3 {
-        for letter in "abcdefghijklmnopqrstuvwxyz./%".chars() {
-            let code = u32::from(letter);
-            path = path.replace(&format!("%{code:02x}"), &letter.to_string());
-            path = path.replace(&format!("%{code:02X}"), &letter.to_string());
-        }
-    }
-    let mut names: Vec<&str> = Vec::new();
-    for name in path.split(['/', '\\']) {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-    }
-    names.join("/")
-}
-
 #[tokio::test]
 async fn any_address_that_the_client_reaches_was_judged() {
     let server = Server::new();
@@ -68,7 +46,7 @@ async fn any_address_that_the_client_reaches_was_judged() {
         let url = spellings::url(&mut SeededRandom::new(seed), "localhost", port, &["keys", "a"]);
         let input = json!({ "url": url });
         call(&free, "http.fetch", input.clone()).await;
-        let reached = server.asked().iter().any(|asked| meant(asked).starts_with("keys/"));
+        let reached = server.asked().iter().any(|asked| requested_path(asked).starts_with("keys/"));
         if reached {
             tally.reached += 1;
             denied(&ruled, "http.fetch", &input, seed).await;
@@ -76,7 +54,7 @@ async fn any_address_that_the_client_reaches_was_judged() {
             call(&ruled, "http.fetch", input.clone()).await;
         }
         let leaked = server.asked();
-        let leaked = leaked.iter().any(|asked| meant(asked).starts_with("keys/"));
+        let leaked = leaked.iter().any(|asked| requested_path(asked).starts_with("keys/"));
         assert!(!leaked, "seed {seed}: {url:?} was asked for although it is denied");
     }
     tally.check(100);
@@ -87,14 +65,13 @@ async fn any_file_that_is_opened_was_judged() {
     let rule = "[[rule]]\nverdict = \"deny\"\npath = \"keys/*\"\n";
     let (free, ruled) = (workspace(""), workspace(rule));
     let (open_host, ruled_host) = (open(&free, 1), open(&ruled, 1));
-    let aliases = ["keys", "link", "docs/up", "chain", "docs/sub/../up"];
     let mut tally = Tally { reached: 0, tried: 300 };
     for seed in 0..300 {
         let mut random = SeededRandom::new(seed);
         let rest = random.choose(&["a", "deep/b", "deep/../a", "none"]);
         let path = match random.one_in(8) {
             true => "direct".to_owned(),
-            false => spellings::path(&mut random, &aliases, rest, "docs/sub/.."),
+            false => spellings::path(&mut random, &FOLDERS, rest, "docs/sub/.."),
         };
         let (tool, input) = match random.below(4) {
             0 => ("fs.read", json!({ "path": path })),
@@ -123,14 +100,13 @@ async fn any_program_that_is_started_was_judged() {
     let rule = "[[rule]]\nverdict = \"deny\"\ncommand = \"danger *\"\n";
     let (free, ruled) = (workspace(""), workspace(rule));
     let (free, ruled) = (open(&free, 1), open(&ruled, 1));
-    let programs = ["./danger", "./harmless", "./docs/../danger", "././/danger"];
     let mut tally = Tally { reached: 0, tried: 160 };
     for seed in 0..160 {
         let mut random = SeededRandom::new(seed);
         let (tool, input) = match random.one_in(2) {
-            true => words(&spellings::words(&mut random, &programs, "x")),
+            true => words(&spellings::words(&mut random, &PROGRAMS, "x")),
             false => {
-                let command = spellings::line(&mut random, &programs, "x");
+                let command = spellings::line(&mut random, &PROGRAMS, "x");
                 ("run.line".to_owned(), json!({ "command": command }))
             }
         };

@@ -2,21 +2,16 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::sync::{Arc, Mutex};
 
 use haft::{Host, HostOptions, Launcher, StoreChoice};
 use haft_model::{Call, Code, Envelope};
 use haft_runtime::{CallOptions, Patience};
 use haft_sandbox::AddressGuard;
-use haft_testkit::Folder;
+use haft_testkit::{Folder, judged};
 use serde_json::Value;
 
-/// What a denied program prints.
-pub(crate) const REACHED: &str = "REACHED";
-
-/// What a denied file holds.
-pub(crate) const SECRET: &str = "the-vault-combination";
+pub(crate) use haft_testkit::judged::{REACHED, SECRET};
 
 const TOOL: &str = "version: 1.0.0\nmutates: []\nrisk_level: 0\napproval: auto\nrequires: {}\n\
     timeout_ms: 20000\n\
@@ -71,17 +66,8 @@ pub(crate) fn workspace(rules: &str) -> Folder {
     let settings = format!(
         "[workspace]\nname = \"judged\"\nautonomy = 3\n[limits]\nrest = {{ failures = 0 }}\n[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n{rules}"
     );
-    let mut folder = Folder::new()
+    let mut folder = judged::lay_out(Folder::new())
         .file("haft.toml", settings)
-        .file("keys/a", SECRET)
-        .file("keys/deep/b", SECRET)
-        .file("docs/open", "open to all")
-        .file("docs/sub/c", "open too")
-        // What it prints does not stand in it, so that reading it is not running it.
-        .file("danger", "#!/bin/sh\nprintf 'REA%s\\n' CHED\n")
-        .file("indirect", "#!/bin/sh\nname=dan\n./${name}ger x\n")
-        .file("system", "#!/bin/sh\n$(printf i)d && printf 'REA%s\\n' CHED\n")
-        .file("fine", "#!/bin/sh\necho fine\n")
         .file(".tools/run.line/TOOL.md", contract("run.line", "command: { type: string }"))
         .file(".tools/run.cat/TOOL.md", contract("run.cat", "path: { type: string }"))
         .file(
@@ -103,22 +89,7 @@ pub(crate) fn workspace(rules: &str) -> Folder {
             folder.file(&format!(".tools/{tool}/TOOL.md"), contract(&tool, &inputs.join(", ")));
         entries.push((tool, argv.join(", ")));
     }
-    let folder = folder.file(".drivers/words/DRIVER.md", driver("words", "env", &entries));
-    for program in ["danger", "fine", "indirect", "system"] {
-        let path = folder.path().join(program);
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    for (target, link) in [
-        ("keys", "link"),
-        ("../keys", "docs/up"),
-        ("link", "chain"),
-        ("keys/a", "direct"),
-        ("danger", "harmless"),
-        ("/dev/stdin", "given"),
-    ] {
-        symlink(target, folder.path().join(link)).unwrap();
-    }
-    folder
+    folder.file(".drivers/words/DRIVER.md", driver("words", "env", &entries))
 }
 
 /// A host over a workspace, which may reach one address of this machine by two names.

@@ -328,5 +328,5 @@ async fn a_read_that_takes_its_time_is_not_taken_for_dead() {
 fn questions_of_an_ordinary_user_are_answered_alike() {
     let Some(user) = haft_testkit::OrdinaryUser::new() else { return };
     let user = user.with(LAUNCHER, env!("CARGO_BIN_EXE_haft-test-launcher"));
-    user.run(&["approval::a", "permits::", "weighing::"]);
+    user.run(&["approval::", "permits::", "weighing::"]);
 }

@@ -101,3 +101,20 @@ async fn stalled_store_keeps_no_call_beyond_its_time() {
         }
     }
 }
+
+#[tokio::test]
+async fn read_that_ends_during_an_outage_says_so() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let down = store.clone();
+    let setting = Setting::default().tool("note.show", READ).settings(ALLOW).store(store.clone());
+    let setting = setting.act("note.show", move |_| {
+        down.health().fail("the disk is full");
+        Box::pin(async { Ok(Output::read(json!({"done": true}))) })
+    });
+    let stage = setting.open();
+    let envelope = stage.call("note.show", json!({"a": 1})).await;
+    let told = envelope.unrecorded.unwrap_or_default();
+    assert!(told.contains("the disk is full"), "{told}");
+    store.health().recover();
+    assert_eq!(stage.call("note.show", json!({"a": 2})).await.error, None);
+}

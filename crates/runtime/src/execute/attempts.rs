@@ -117,6 +117,7 @@ impl CallPipeline<'_> {
         let until = self.possible_until.clone();
         let asked = runtime.became(&id, &key, understood, until.as_ref());
         let (became, answer) = self.holding_on(asked).await?;
+        self.looked_up |= matches!(became, Became::Committed(_));
         self.told(&became, &answer);
         Some(became)
     }

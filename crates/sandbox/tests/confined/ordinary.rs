@@ -16,7 +16,8 @@ fn confined_programs_of_an_ordinary_user_are_held_alike() {
     if user.run(&["ordinary::walls_stand_or_the_refusal_names_why"]).contains(CLOSED) {
         return;
     }
-    user.run(&["bounds::", "ends::", "escapes::", "governing::", "replaced::", "standby::"]);
+    // Every module, so that one that is added later runs here too.
+    user.run(&["::"]);
 }
 
 #[tokio::test]

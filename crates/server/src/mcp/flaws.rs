@@ -67,6 +67,16 @@ impl FlawedMessage {
     }
 }
 
+/// The flaw of what a message puts into an input. For fuzzing.
+pub fn input_flaw(message: &[u8]) -> Option<JsonFlaw> {
+    of_inputs(message)
+}
+
+/// An input of the stdio transport as the library gets it: whole lines, each looked at. For fuzzing.
+pub fn checked_lines<I: AsyncRead + Unpin>(input: I) -> impl AsyncRead + Unpin {
+    Lines::new(input, Flaws::default())
+}
+
 /// The flaws of requests that came line by line, by the ids of the requests.
 #[derive(Clone, Default)]
 pub(super) struct Flaws(Arc<Mutex<HashMap<RequestId, JsonFlaw>>>);
