@@ -10,6 +10,7 @@ mod invariants;
 mod links;
 mod repository;
 mod sources;
+mod vocabulary;
 mod words;
 
 /// Fails with every breach at once, since mending them one test run at a time is tedious.
