@@ -10,6 +10,7 @@ mod invariants;
 mod links;
 mod repository;
 mod sources;
+mod terms;
 mod vocabulary;
 mod words;
 
