@@ -10,6 +10,8 @@ mod invariants;
 mod links;
 mod repository;
 mod sources;
+mod terms;
+mod vocabulary;
 mod words;
 
 /// Fails with every breach at once, since mending them one test run at a time is tedious.

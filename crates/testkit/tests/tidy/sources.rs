@@ -12,11 +12,13 @@ const VAGUE: [&str; 4] = ["Manager", "Helper", "Util", "Processor"];
 /// Lines that a file outside of tests may have.
 const LONGEST: usize = 400;
 
-fn sources() -> Vec<File> {
+/// Every Rust file of the crates.
+pub(crate) fn sources() -> Vec<File> {
     files("crates").into_iter().filter(File::is_rust).collect()
 }
 
-fn is_test(file: &File) -> bool {
+/// Whether a file holds tests only.
+pub(crate) fn is_test(file: &File) -> bool {
     file.name() == "tests.rs" || file.path.contains("/tests/")
 }
 

@@ -9,6 +9,20 @@ const HOMES: [&str; 3] = [concat!("/ho", "me/"), concat!("/Us", "ers/"), concat!
 /// What people write where they stopped.
 const PUT_OFF: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
+/// Words for people that leave open who acts. In pieces for the same reason.
+const VAGUE_PEOPLE: [&str; 4] = [
+    concat!("who", "ever"),
+    concat!("no", "body"),
+    concat!("some", "body"),
+    concat!("any", "body"),
+];
+
+/// The first word of a text that names no one who exists, such as the caller or the approver.
+pub(crate) fn vague_person(text: &str) -> Option<&str> {
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    words.find(|word| VAGUE_PEOPLE.iter().any(|vague| word.eq_ignore_ascii_case(vague)))
+}
+
 /// The places where a line is wrong, as `file:line: line`.
 fn found(files: &[File], wrong: impl Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
