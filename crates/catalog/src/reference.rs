@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_tried_as_it_is_beside_its_holder_and_in_the_dotted_folder() {
+    fn path_resolves_as_is_beside_manifest_and_dotted_folder() {
         assert_eq!(
             paths("./tools/x/TOOL.md", ".drivers/d/DRIVER.md", "TOOL.md"),
             ["tools/x/TOOL.md", ".drivers/d/tools/x/TOOL.md", ".tools/x/TOOL.md"]

@@ -80,7 +80,7 @@ fn plan(input: Value) -> Result<Plan, Stop> {
 }
 
 #[test]
-fn a_plan_holds_the_input_with_defaults_and_the_backends_names_for_it() {
+fn plan_holds_input_with_defaults_and_backend_names() {
     let plan = plan(json!({"to": "ana", "text": "hello"})).unwrap();
     assert_eq!(plan.input, json!({"to": "ana", "text": "hello", "colour": "blue"}));
     assert_eq!(*plan.mapped(), json!({"recipient": "ana", "body": "hello", "colour": "blue"}));
@@ -111,7 +111,7 @@ fn whatever_decides_what_runs_changes_the_digest() {
 }
 
 #[test]
-fn an_input_that_does_not_fit_names_pointer_rule_and_value() {
+fn schema_violation_names_pointer_rule_and_value() {
     let stop = plan(json!({"to": 7, "text": "hello"})).unwrap_err();
     assert_eq!((stop.code, stop.field.as_deref()), (Code::InputSchema, Some("/to")));
     assert_eq!(
@@ -129,14 +129,14 @@ fn an_internal_field_is_refused_at_any_depth() {
 }
 
 #[test]
-fn a_context_that_does_not_fit_is_the_hosts_fault() {
+fn invalid_context_is_reported_as_input_context_error() {
     let input = json!({"to": "ana", "text": "hello"});
     let stop = plan_with(&snapshot(TOOL, DRIVER), input, json!({})).unwrap_err();
     assert_eq!((stop.code, stop.field.as_deref()), (Code::InputContext, Some("context")));
 }
 
 #[test]
-fn a_standard_action_is_found_under_each_of_its_names() {
+fn standard_action_resolves_under_each_of_its_names() {
     for name in [
         "storage:push",
         "storage-push",

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_any_id_of_a_call_finds_it() {
+    fn id_prefix_of_call_or_approval_matches() {
         for given in ["apr_0198ab", "inv_0198ab", "0198ab", "apr_0198abcd_2"] {
             assert!(begins("apr_0198abcd_2", given), "{given}");
         }

@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_begins_at_the_file_that_holds_it_and_ends_inside_the_workspace() {
+    fn path_resolves_from_its_manifest_and_stays_inside_workspace() {
         let holder = ".drivers/d/DRIVER.md";
         for (path, expected) in [
             ("./SECRETS.md", Some(".drivers/d/SECRETS.md")),

@@ -192,7 +192,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_name_becomes_an_id_and_an_id_stays_as_it_is() {
+    fn foreign_name_folds_to_id_and_ids_stay_unchanged() {
         for (name, id) in [
             ("payment.charge", Some("payment.charge")),
             ("read_file", Some("read-file")),

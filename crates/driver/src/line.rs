@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_says_more_than_there_is_room_for_waits_until_it_is_heard() {
+    async fn full_report_channel_blocks_sender_until_listener_reads() {
         let (line, mut listener) = SharedChannel::new();
         for _ in 0..MOST {
             line.say(DriverMessage::CancelHeard).await.unwrap();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_nobody_listens_any_more_nobody_waits() {
+    async fn closed_report_channel_fails_senders_at_once() {
         let (line, listener) = SharedChannel::new();
         let (reply, answered) = tokio::sync::oneshot::channel();
         line.say(DriverMessage::Submit(reply)).await.unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_word_wakes_the_listener_and_the_end_of_the_line_does_not() {
+    async fn report_wakes_listener_and_closing_does_not() {
         let (line, mut listener) = SharedChannel::new();
         let count = Arc::new(Bell::default());
         let waker = Waker::from(count.clone());

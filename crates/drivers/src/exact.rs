@@ -84,14 +84,14 @@ fn settle(value: &mut Value, pointer: &mut String, found: &mut Vec<ExactNumber>)
 
 /// Where in a JSON text something stands.
 #[derive(Default)]
-struct Place<'t> {
+struct JsonPosition<'t> {
     /// The containers around it: for an object its current key, for an array nothing.
     around: Vec<Option<&'t [u8]>>,
     /// Whether the next string of the innermost object is a key.
     key_next: bool,
 }
 
-impl<'t> Place<'t> {
+impl<'t> JsonPosition<'t> {
     fn pass(&mut self, byte: u8) {
         match byte {
             b'{' => {
@@ -126,7 +126,7 @@ impl<'t> Place<'t> {
 
 fn with_marks(text: &[u8], below: &[&str]) -> Vec<u8> {
     let mut marked = Vec::with_capacity(text.len());
-    let (mut rest, mut place) = (text, Place::default());
+    let (mut rest, mut place) = (text, JsonPosition::default());
     while let Some(&byte) = rest.first() {
         let length = match byte {
             b'"' => string_length(rest),

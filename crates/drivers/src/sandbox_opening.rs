@@ -1,4 +1,4 @@
-//! What one call opens of this machine: what its contract and its driver both declare, and no more.
+//! Sandbox profile of one call: opens what its contract and its driver both declare, and no more.
 //!
 //! Paths are opened as folders and files, because that is what the kernel knows: `docs/*.md` opens
 //! `docs`. Outside the workspace a driver sees what it declares to read, and changes nothing but its

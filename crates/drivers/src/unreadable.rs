@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_known_by_their_ids_whatever_is_in_them() {
+    fn unreadable_responses_are_matched_by_id() {
         let deep =
             format!("{{\"id\":7,\"result\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
         let cut = format!("{{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{}", "{\"a\":".repeat(1000));

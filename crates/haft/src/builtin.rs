@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_builtin_driver_serves_every_builtin_contract_and_nothing_else() {
+    fn builtin_driver_implements_exactly_the_builtin_contracts() {
         let driver = driver().unwrap();
         assert_eq!((driver.id.as_str(), driver.host_id.as_deref()), (BUILTIN_DRIVER, Some("haft")));
         let mut served: Vec<&str> =

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn small_things_stand_on_one_line_and_large_ones_do_not() {
+    fn yaml_writes_small_values_inline_and_large_as_block() {
         let value = json!({
             "requires": { "network": ["a.example"] },
             "inputs": { "type": "object", "properties": {

@@ -64,20 +64,20 @@ fn open(name: &str, options: openapi::OpenApiOptions) -> Import {
 }
 
 #[test]
-fn an_openapi_document_of_3_0_becomes_contracts_and_drivers() {
+fn openapi_3_0_document_imports_contracts_and_drivers() {
     let options = openapi::OpenApiOptions { source: "library.yaml".into(), ..Default::default() };
     check("openapi/library.expected", &open("openapi/library.yaml", options));
 }
 
 #[test]
-fn an_openapi_document_of_3_1_becomes_contracts_and_drivers() {
+fn openapi_3_1_document_imports_contracts_and_drivers() {
     let source = "https://ferries.example/docs/openapi.json".to_owned();
     let options = openapi::OpenApiOptions { source, ..Default::default() };
     check("openapi/ferries.expected", &open("openapi/ferries.json", options));
 }
 
 #[test]
-fn only_what_is_wanted_and_what_was_there_before_is_imported() {
+fn import_is_limited_to_filtered_and_known_tools() {
     let only = |glob: &str, known: &[&str]| {
         let options = openapi::OpenApiOptions {
             only: Some(haft_model::Glob::new(glob)),
@@ -118,7 +118,7 @@ fn a_server_that_is_named_wins_over_the_document() {
 }
 
 #[test]
-fn what_is_no_openapi_document_is_refused_with_its_reason() {
+fn invalid_openapi_document_is_refused_with_reason() {
     let refused = |text: &str| {
         let document = read_document("x", text);
         let ended = document.and_then(|document| openapi::import(&document, &Default::default()));
@@ -140,7 +140,7 @@ fn what_is_no_openapi_document_is_refused_with_its_reason() {
 }
 
 #[test]
-fn tools_of_a_server_become_contracts_that_nobody_vouches_for() {
+fn mcp_tools_are_imported_as_untrusted_contracts() {
     let list = read_document("x", &text("mcp/notes.json")).unwrap();
     let command =
         ["npx", "-y", "@notes/server@1.2.0", "--folder", "notes", "--api-key", "not-a-real-one"];
@@ -155,7 +155,7 @@ fn tools_of_a_server_become_contracts_that_nobody_vouches_for() {
 }
 
 #[test]
-fn a_server_elsewhere_is_reached_at_its_address_and_its_key_is_not_written_down() {
+fn remote_mcp_import_keeps_address_and_omits_key() {
     let list = read_document("x", r#"{"result":{"tools":[{"name":"go"}]}}"#).unwrap();
     let server = ServerSource::Remote {
         url: "https://mcp.example/v1?key=not-a-real-one".into(),
@@ -170,7 +170,7 @@ fn a_server_elsewhere_is_reached_at_its_address_and_its_key_is_not_written_down(
 }
 
 #[test]
-fn a_server_with_a_login_names_the_secrets_that_hold_it() {
+fn mcp_import_with_oauth_names_its_secrets() {
     let list = read_document("x", r#"{"result":{"tools":[{"name":"go"}]}}"#).unwrap();
     let server = ServerSource::Remote {
         url: "https://mcp.example/v1".into(),

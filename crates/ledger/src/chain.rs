@@ -1,4 +1,4 @@
-//! One link of the chain: an AIP-7 audit event in canonical JSON, written once and never through a tree.
+//! Hash chain: each entry is an AIP-7 audit event in canonical JSON that names the hash before it.
 //!
 //! Everything that needs no knowledge of the link before is made by whoever appends; only the small
 //! rest (`hash`, `prevHash`, `seq`, `ts`) is left for the one who holds the end of the chain.

@@ -1,4 +1,4 @@
-//! What follows from the facts of one entry for the lists that every store keeps beside the log.
+//! Projection of the log: derives from each entry the changes to the lists that every store keeps.
 //!
 //! A store applies the [`Changes`] when an entry is written; whoever doubts the lists applies all of
 //! them again to an empty [`State`] and compares.

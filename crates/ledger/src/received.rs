@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_survives_and_today_s_records_are_given_back_as_they_are() {
+    fn unknown_fields_survive_and_current_records_roundtrip() {
         let ours = json!([
             { "schema_version": "0.2.0", "event_id": "e", "event_type": "tool.declared", "x": 1 },
             { "kind": "invocation", "record": {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_the_first_version_are_read_under_the_names_of_today() {
+    fn version_0_1_records_are_read_under_current_names() {
         let old = "{\"schema_version\":\"0.1.1\",\"event_id\":\"a\",\"event_type\":\"tool.invocation.approval_requested\",\"y\":2}\n\n{\"schema_version\":\"0.1.1\",\"invocation_id\":\"i\",\"tool_id\":\"t\",\"status\":\"approved\"}\n";
         let read = receive(old).unwrap();
         assert_eq!(
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_is_told_and_what_is_no_record_is_refused() {
+    fn irregular_record_gets_remark_and_non_record_is_refused() {
         let odd =
             read(&json!({ "schema_version": "0.2.0", "invocation_id": "i", "status": "denied",
             "status_transitions": [{ "status": "succeeded" }, { "status": "running" }] }));

@@ -1,4 +1,4 @@
-//! Signed ends of the chain: what shows that nothing was cut off behind them.
+//! Checkpoint of the hash chain: an Ed25519 signature over its last entry, so that a cut tail shows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signed_end_is_vouched_for_by_its_own_keys_and_no_others() {
+    fn signed_checkpoint_verifies_only_with_its_own_keys() {
         let [ours, theirs] = [Folder::new(), Folder::new()];
         let signer = Signer::load_or_make(ours.path()).unwrap();
         Signer::load_or_make(theirs.path()).unwrap();
@@ -220,7 +220,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nobody_else_may_read_the_secret_key() {
+    fn signing_key_file_is_owner_only() {
         use std::os::unix::fs::PermissionsExt;
         let folder = Folder::new();
         Signer::load_or_make(folder.path()).unwrap();

@@ -1,4 +1,4 @@
-//! The port: what every store can do.
+//! Fencing tokens, leases and append-only entries: the port that every store implements.
 
 use std::future::Future;
 use std::pin::Pin;

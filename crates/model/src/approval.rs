@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_is_looser_than_on_mutate_and_on_mutate_than_always() {
+    fn approval_strictness_orders_auto_on_mutate_always() {
         assert!(meets("always", "on-mutate") && meets("on-mutate", "auto"));
         assert!(!meets("auto", "on-mutate") && !meets("on-mutate", "always"));
     }

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn key_order_and_number_spelling_do_not_change_a_digest() {
+    fn digest_ignores_key_order_and_number_spelling() {
         assert_eq!(
             Digest::of(&json!({"b": 1.0, "a": [true, null]})),
             Digest::of(&json!({"a": [true, null], "b": 1}))
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_the_published_sha_256_of_the_canonical_text() {
+    fn digest_is_sha_256_of_canonical_text() {
         // `printf '{}' | sha256sum`
         assert_eq!(
             Digest::of(&json!({})).as_str(),

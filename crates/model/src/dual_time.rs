@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calendar_that_is_set_moves_nothing_within_one_boot() {
+    fn wall_clock_change_moves_no_deadline_within_boot() {
         let end = moment(100, Some(("a", 10)));
         for wall in [0, 99, 100, 10_000] {
             assert!(!end.is_past(&moment(wall, Some(("a", 9)))), "{wall}");

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_is_any_run_and_the_rest_is_literal() {
+    fn glob_star_matches_any_run_and_rest_is_literal() {
         let cases = [
             ("git.log", "git.log", true),
             ("git.log", "git.logs", false),

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listed_host_covers_its_ports_and_a_star_one_label() {
+    fn allowlisted_host_covers_ports_and_star_one_label() {
         for (listed, host, expected) in [
             ("*", "a.example:443", true),
             ("a.example", "a.example:443", true),

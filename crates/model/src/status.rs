@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_that_is_not_an_end_can_be_called_off_and_can_fail() {
+    fn every_live_status_may_become_canceled_or_failed() {
         for live in Status::ALL.iter().filter(|status| !status.is_terminal()) {
             assert!(live.may_become(Status::Canceled), "{live}");
             assert!(live.may_become(Status::Failed), "{live}");

@@ -133,7 +133,7 @@ mod tests {
     const GOOD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn a_trace_is_read_as_it_is_written_and_nothing_else_is() {
+    fn traceparent_roundtrips_and_malformed_is_refused() {
         let trace = Trace::parse(GOOD).unwrap();
         assert_eq!((trace.to_string(), trace.is_sampled()), (GOOD.to_owned(), true));
         assert!(Trace::parse(&GOOD.replacen("00-", "01-", 1)).is_some());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_continues_the_trace_of_its_caller_or_begins_its_own() {
+    fn call_continues_caller_trace_or_starts_own() {
         let call = InvocationId::from("inv_0198aaaabbbbccccddddeeeeffff0001");
         let known = [Trace::parse(GOOD).unwrap().with_state(Some("a=b")).reference()];
         let continued = Trace::of_call(&call, &known).unwrap();

@@ -53,7 +53,7 @@ fn every_code_is_called_what_the_reviewed_table_says() {
 }
 
 #[test]
-fn what_may_have_happened_is_never_safe_to_send_again() {
+fn possible_effect_is_never_safe_to_retry() {
     for code in Code::ALL.iter().copied() {
         for effect in EffectState::ALL.iter().copied() {
             let error = ToolError::new(Stop::new(code, "x"), effect);

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_name_is_a_fault_and_not_a_no() {
+    fn condition_on_missing_name_is_error_not_false() {
         let condition = Condition::parse("output.state.deep == 'x'", &["output"]).unwrap();
         assert!(condition.holds(&json!({"output": {}})).is_err());
     }

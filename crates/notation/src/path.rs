@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leads_nowhere_is_told_from_one_that_finds_an_empty_list() {
+    fn missing_path_differs_from_empty_list() {
         let value = json!({"rows": [{"n": 1}, {"n": 2}], "none": []});
         let extract = |path: &str| Path::parse(path).unwrap().extract(&value);
         assert_eq!(extract("$.rows[1].n"), Some(json!(2)));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_value_that_a_path_leads_to_has_a_place() {
+    fn path_to_single_value_has_json_pointer() {
         let value = json!({"a/b": 1, "rows": [{"n": 1}, {"n": 2}]});
         let place = |path: &str| Path::parse(path).unwrap().place(&value);
         for (path, expected) in [

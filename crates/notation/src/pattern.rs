@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_group_of_a_pattern_is_what_it_finds() {
+    fn pattern_match_returns_first_group() {
         let found = |pattern: &str| ecma_group(pattern, "git version 2.43.0 (linux)").unwrap();
         assert_eq!(found(r"git version (\d+\.\d+\.\d+)").as_deref(), Some("2.43.0"));
         assert_eq!(found(r"(?<=version )(\S+)").as_deref(), Some("2.43.0"));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_pattern_is_linear_or_refused_in_one_line() {
+    fn search_pattern_is_linear_or_refused_in_one_line() {
         assert!(SearchPattern::parse("(a+)+$").unwrap().finds("xaaa"));
         let message = |source: &str| SearchPattern::parse(source).unwrap_err().message;
         assert_eq!(message("a("), "the pattern does not compile: unclosed group");

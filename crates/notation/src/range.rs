@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_python_packages_are_read_as_pip_reads_them() {
+    fn python_version_ranges_follow_pip() {
         check(parse_python, ">=1,<2", &["1", "1.9.9", "1.0.post1"], &["2.0", "0.9", "1.5rc1"]);
         check(parse_python, "==1.*", &["1.0", "1.22.3"], &["10.0", "2"]);
         check(parse_python, "~=1.4", &["1.4", "1.10.2"], &["1.3.9", "2.0"]);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_python_packages_may_be_written_as_npm_writes_them() {
+    fn python_version_ranges_accept_npm_syntax() {
         check(parse_python, "^4.9", &["4.9", "4.12.1"], &["5.0"]);
         check(parse_python, ">=2.40 <3", &["2.40.0"], &["3.0"]);
         assert!(parse_python("~=1").is_err());

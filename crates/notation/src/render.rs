@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_placeholder_keeps_its_type_and_others_become_text() {
+    fn lone_placeholder_keeps_type_and_others_become_text() {
         check("${input.n}", Ok(json!(3)));
         check("${input.list}", Ok(json!([1])));
         check("order:${input.n}/${input.name}", Ok(json!("order:3/ana")));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_one_argument_and_a_lone_option_is_none_to_two() {
+    fn template_is_one_argument_and_option_up_to_two() {
         let scope = json!({"input": {
             "n": 3, "list": ["a b", 1], "text": "; rm -rf /", "on": true, "off": false, "no": null,
         }});
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_value_is_a_fault_unless_a_default_stands_in() {
+    fn missing_value_is_error_without_default() {
         check("${input.none | default('x')}", Ok(json!("x")));
         check("a${input.gone}", Err("`input.gone` has no value"));
     }

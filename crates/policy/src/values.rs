@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_known_by_the_last_word_of_their_names() {
+    fn path_and_url_fields_are_recognized_by_last_word() {
         let input = json!({
             "path": "a", "sourcePath": "b/../c", "output_dirs": ["d", "./e//f"], "profile": "no",
             "more": [{ "file": "/x/../../y" }], "directories": ["g"], "pathology": "no",
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_a_text_a_list_or_a_program_with_its_arguments() {
+    fn command_is_read_from_text_list_or_program_arguments() {
         for (input, pattern, expected) in [
             (json!({ "command": "ls; rm -r x" }), "rm *", true),
             (json!({ "cmd": "ls -l" }), "rm *", false),

@@ -1,4 +1,4 @@
-//! Calling calls off: a wish is a fact even when it fails.
+//! Cancellation of a call: records the request first, then signals the process that runs the call.
 
 use haft_ledger::{Draft, Guard, RunFilter, Wait};
 use haft_model::{

@@ -1,4 +1,5 @@
-//! Circuit breakers: what fails again and again is left alone for a while, then tried with one call.
+//! Circuit breaker per driver, tool and host: opens after `failures` failures in a row, half-open
+//! after `pause` with one call.
 //!
 //! Each tool of a driver has its own, and each host that callers choose. Only failures of the backend
 //! count: that it does not answer, or not in time. What the caller got wrong and what was refused

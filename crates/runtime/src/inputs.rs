@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sensitive_value_is_not_shown_even_if_the_contract_allows_it_into_the_log() {
+    fn sensitive_value_stays_redacted_despite_audit_allowlist() {
         let discretion = Discretion {
             sensitive: vec!["/card".into()],
             audit: vec!["/amount".into(), "/card".into(), "/card/number".into()],

@@ -1,5 +1,5 @@
-//! Limits: how often, how many at once and for how much. A call reserves its part of each before
-//! anything runs, and what did not run is given back.
+//! Quota on calls, concurrency and cost: a call reserves its share before it runs and returns what
+//! it did not use.
 //!
 //! What counts is an attempt that reached its driver, which is a fact of the ledger; so a crash leaks
 //! nothing, and another process counts the same. The counters live here: the ledger is asked when

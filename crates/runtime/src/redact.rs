@@ -1,4 +1,4 @@
-//! Taking out what nobody may see: values at sensitive places, wherever they turn up again.
+//! Redaction: removes sensitive values from results, wherever they recur, in plain text or encoded.
 
 use std::borrow::Cow;
 
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sensitive_value_is_taken_out_wherever_it_turns_up() {
+    fn sensitive_value_is_redacted_wherever_it_appears() {
         let mut value = json!({"card": 1, "pin": 12, "note": "paid with 4111-canary", "n": [5]});
         let count = redactor().value(&mut value);
         assert_eq!(
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_about_a_sensitive_place_says_nothing_of_its_value() {
+    fn error_at_sensitive_pointer_omits_its_value() {
         let stop = Stop::new(Code::InputSchema, "the input does not fit at `/pin`: 12 is odd")
             .at("/pin")
             .because(

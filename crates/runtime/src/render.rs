@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn value_is_written_with_the_digits_it_does_not_keep() {
+    fn rendered_value_keeps_digits_that_a_double_loses() {
         let value = json!({"a/b": [1, 0.1], "n": 0.5, "s": "x\"", "gone": "***", "changed": 7.5});
         let exact = |pointer: &str, digits: &str| ExactNumber {
             pointer: pointer.to_owned(),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_at_a_character_and_says_so() {
+    fn text_is_truncated_at_character_boundary_and_flagged() {
         assert_eq!(capped("aä€b", 3), ("aä€", true));
         assert_eq!(capped("aä€b", 4), ("aä€b", false));
         assert_eq!(line("two\nlines "), "two lines");

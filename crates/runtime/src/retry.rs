@@ -1,4 +1,5 @@
-//! Whether a failed attempt may be followed by another, and when. The effect decides, not hope.
+//! Retry and backoff: the effect state of a failed attempt decides whether another follows, the
+//! contract's policy decides when.
 
 use std::time::Duration;
 
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cell_of_the_table_holds_for_a_failure_that_passes_by_itself() {
+    fn retry_table_holds_for_transient_failure_in_every_cell() {
         for (effect, cells) in TABLE {
             for (kind, expected) in
                 [RetryKind::Read, RetryKind::Idempotent, RetryKind::Write].iter().zip(cells)
@@ -127,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_tools_own_is_tried_again_only_where_the_contract_says_so() {
+    fn tool_error_is_retried_only_if_contract_says_so() {
         let failure = failed(Code::ExecutionFailed, EffectState::NotCommitted);
         assert_eq!(next(&failure, RetryKind::Write, true), Next::Again);
         assert_eq!(next(&failure, RetryKind::Write, false), Next::Stop);
     }
 
     #[test]
-    fn waits_double_are_spread_and_never_shorter_than_the_backend_wishes() {
+    fn backoff_doubles_with_jitter_and_honors_retry_after() {
         let policy =
             RetryPolicy { max_attempts: 5, backoff: Backoff::Exponential, initial_ms: 100 };
         let plain = failed(Code::RateLimited, EffectState::NotSubmitted);

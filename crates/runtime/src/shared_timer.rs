@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_waits_is_woken_after_their_time_and_the_heart_rests_when_nobody_does() {
+    async fn shared_timer_wakes_waiters_and_stops_when_idle() {
         let second = Duration::from_secs(1);
         let pulse = SharedTimer::new(second);
         for round in 0..3 {

@@ -1,5 +1,5 @@
-//! Stopping without losing anything: no new calls, time for those under way, and what is left over
-//! is for recovery.
+//! Graceful shutdown: refuses new calls, drains running ones, cancels the rest and leaves the
+//! remainder to recovery.
 
 use std::time::Duration;
 

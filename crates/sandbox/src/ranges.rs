@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_the_last_address_of_each_closed_range_are_closed() {
+    fn closed_ranges_include_first_and_last_address() {
         for (first, bits, about) in CLOSED_V4 {
             let rest = u32::MAX.checked_shr(*bits).unwrap_or(0);
             let last = Ipv4Addr::from_bits(first.to_bits() | rest);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_closed_address_is_called_by_its_name() {
+    fn each_closed_address_is_described_by_kind() {
         let cases = [
             ("0.0.0.0", "this machine"),
             ("10.1.2.3", "a private address"),

@@ -102,7 +102,7 @@ async fn settled(what: &str, is_right: impl Fn((usize, usize)) -> bool) {
 }
 
 #[test]
-fn a_hundred_runs_leave_no_process_no_file_and_nothing_open() {
+fn hundred_runs_leave_no_process_file_or_descriptor() {
     let folder = Folder::new();
     let ended = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "many", "--nocapture"])

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_key_about_the_same_opens_what_nobody_changed() {
+    fn sealed_text_opens_only_unaltered_with_key_and_context() {
         let (key, other) = ([7; 32], [8; 32]);
         let closed = close(&key, b"notes", b"text").unwrap();
         assert_eq!(open(&key, b"notes", &closed).as_deref(), Some(b"text".as_slice()));

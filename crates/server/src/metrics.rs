@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_counted_once_with_its_tool_its_status_and_its_time() {
+    fn call_is_counted_once_by_tool_status_and_duration() {
         let mut counts = Counts::default();
         let record = |class: &str, time: &str, data: Value| json!({ "invocation_id": "inv_1", "event_type": class, "time": time, "data": data });
         let end = record(

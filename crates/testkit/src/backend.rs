@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-pub use wire::Heard;
+pub use wire::ReceivedRequest;
 
 /// Longer than any test waits, so that one that waits in vain fails and does not hang.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -77,7 +77,7 @@ struct State {
     status_script: VecDeque<Act>,
     /// What is done with the next request to a path, whatever else is asked for meanwhile.
     by_path: Vec<(String, Act)>,
-    heard: Vec<Heard>,
+    heard: Vec<ReceivedRequest>,
     /// The keys of the effects that took place, in order; an effect's id is its place.
     effects: Vec<Option<String>>,
     connections: usize,
@@ -196,7 +196,7 @@ impl Backend {
     }
 
     /// Every request, in order.
-    pub fn heard(&self) -> Vec<Heard> {
+    pub fn heard(&self) -> Vec<ReceivedRequest> {
         self.shared.state().heard.clone()
     }
 
@@ -258,7 +258,7 @@ impl Shared {
 
 impl State {
     /// Does what a request asks for, and says what its caller hears.
-    fn act(&mut self, heard: Heard) -> (Act, String) {
+    fn act(&mut self, heard: ReceivedRequest) -> (Act, String) {
         let status = heard.path.strip_prefix("/status/").map(str::to_owned);
         let key = heard.header("idempotency-key").map(str::to_owned);
         let usual = if heard.method == "GET" { Act::refuses } else { Act::commits };

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_laid_out_with_the_folders_on_their_way() {
+    fn temp_folder_creates_files_with_parent_folders() {
         let folder = Folder::new().file(".tools/a.b/TOOL.md", "text").file("haft.toml", "");
         assert_eq!(folder.read(".tools/a.b/TOOL.md"), "text");
         assert!(folder.path().join("haft.toml").is_file());

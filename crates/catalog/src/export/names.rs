@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_a_good_name_keeps_it_and_the_other_is_marked() {
+    fn colliding_names_keep_valid_id_and_suffix_the_other() {
         assert_eq!(names(&[("a.b", 1), ("a_b", 1)]), ["a_b_b59b8491", "a_b"]);
     }
 
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_named_like_anothers_digest_does_not_take_its_name() {
+    fn digest_suffix_never_takes_name_of_existing_tool() {
         let marked = names(&[("a.b", 1), ("a_b", 1)]).remove(0);
         let found = names(&[("a.b", 1), ("a_b", 1), (&marked, 1)]);
         assert_eq!(BTreeSet::from_iter(&found).len(), 3, "{found:?}");

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_taken_apart_where_it_turns_to_something_else() {
+    fn query_splits_into_clauses_at_punctuation_and_conjunctions() {
         let question = "Find a.txt in Rome, then book a table! \"Yes.\" And\npay";
         let clauses: Vec<Vec<String>> = clauses(question)
             .into_iter()

@@ -1,4 +1,4 @@
-//! Putting the schemas of names on a surface.
+//! Deferred loading: adds the schemas of named tools to a surface, and reports what it cannot load.
 
 use haft_model::ToolKey;
 use serde_json::{Value as Json, json};

@@ -102,7 +102,7 @@ fn a_declaration_says_who_what_and_where() {
 }
 
 #[test]
-fn what_an_imported_record_said_beyond_ours_is_kept_under_ours() {
+fn export_keeps_extra_imported_fields_and_ours_win() {
     let declaration = &records(&payment(), &http())["declarations"][0];
     assert_eq!(declaration["vendor_field"], "kept");
     assert_eq!(declaration["name"], "charge");
@@ -149,7 +149,7 @@ fn profiles_state_the_facts_of_contract_and_driver() {
 }
 
 #[test]
-fn an_unstated_fact_is_exported_as_the_standard_asks_and_said_to_be_inferred() {
+fn unstated_facts_export_standard_defaults_and_are_marked_inferred() {
     let silent = contract("silent", "1.0.0", &json!({"type": "object"}), "");
     let all = exported(Format::AgentTool, &[silent]).document;
     let interface = &all["interfaces"][0];

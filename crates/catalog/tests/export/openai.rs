@@ -12,7 +12,7 @@ fn function<'e>(export: &'e Export, id: &str) -> &'e Value {
 }
 
 #[test]
-fn strict_schemas_close_and_require_everything_and_use_known_keywords() {
+fn strict_schemas_close_objects_require_all_use_known_keywords() {
     const KNOWN: [&str; 16] = [
         "type",
         "title",
@@ -141,7 +141,7 @@ fn a_long_description_is_cut_and_said_to_be() {
 }
 
 #[test]
-fn lists_that_are_too_long_for_strict_mode_turn_it_off() {
+fn strict_mode_is_off_for_too_long_enums() {
     let many: Vec<String> = (0..1001).map(|number| format!("v{number}")).collect();
     let inputs = json!({"type": "object", "properties": {"v": {"enum": many}}, "required": ["v"]});
     let export = exported(Format::OpenAi, &[contract("listing", "1.0.0", &inputs, "")]);

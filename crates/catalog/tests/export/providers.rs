@@ -85,7 +85,7 @@ fn names_fit_every_provider_and_are_unique() {
 }
 
 #[test]
-fn the_lower_of_two_majors_says_so_in_its_name() {
+fn lower_major_gets_version_suffix_in_exported_name() {
     let name = |format, id| {
         let names = exported(format, &nasty()).names;
         names.into_iter().find(|(_, key)| key.to_string() == id).unwrap().0
@@ -146,7 +146,7 @@ fn no_reference_leads_out_of_a_schema() {
 }
 
 #[test]
-fn anthropic_takes_no_alternatives_at_the_top_and_only_plain_names() {
+fn anthropic_export_has_no_top_level_combinators_plain_names() {
     let export = exported(Format::Anthropic, &nasty());
     for (name, schema) in tools(Format::Anthropic, &export) {
         for key in ["anyOf", "oneOf", "allOf"] {
@@ -184,7 +184,7 @@ fn alternatives_at_the_top_become_one_set_of_inputs() {
 }
 
 #[test]
-fn a_tool_that_needs_an_input_with_a_refused_name_is_left_out() {
+fn tool_requiring_input_with_refused_name_is_left_out() {
     let inputs = json!({"type": "object", "properties": {"filter[id]": {"type": "string"}}, "required": ["filter[id]"]});
     let contracts = [contract("odd.needed", "1.0.0", &inputs, "")];
     for (format, shown) in

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::contracts::contract;
 
 #[test]
-fn only_tools_that_a_model_may_newly_select_are_offered() {
+fn export_offers_only_tools_in_selectable_lifecycle_states() {
     let inputs = json!({"type": "object"});
     let contracts: Vec<_> = Lifecycle::ALL
         .iter()

@@ -71,7 +71,7 @@ fn a_wrong_version_is_out() {
 }
 
 #[test]
-fn nobody_logged_in_is_out() {
+fn logged_out_driver_is_rejected() {
     out("http; !logged-out", "auth", "nobody is logged in");
 }
 
@@ -93,7 +93,7 @@ fn the_first_obstacle_is_the_one_that_is_named() {
 }
 
 #[test]
-fn a_driver_that_nobody_looked_at_is_in() {
+fn driver_with_unknown_state_stays_candidate() {
     stays("http");
 }
 
@@ -103,7 +103,7 @@ fn a_driver_that_passed_everything_is_in() {
 }
 
 #[test]
-fn when_only_logins_are_missing_the_best_driver_names_its_own() {
+fn missing_login_error_names_login_of_best_driver() {
     check(
         "",
         "aa cli; !logged-out\n\
@@ -117,7 +117,7 @@ fn when_only_logins_are_missing_the_best_driver_names_its_own() {
 }
 
 #[test]
-fn a_login_would_not_help_where_something_else_is_missing_too() {
+fn missing_login_with_other_obstacle_reports_no_route() {
     check(
         "",
         "aa http; !logged-out\n\
@@ -132,7 +132,7 @@ fn a_login_would_not_help_where_something_else_is_missing_too() {
 }
 
 #[test]
-fn where_only_set_up_is_missing_the_command_is_named() {
+fn missing_setup_error_names_setup_command() {
     check(
         "",
         "aa cli; !not-installed\nbb mcp; !wrong-version",
@@ -145,7 +145,7 @@ fn where_only_set_up_is_missing_the_command_is_named() {
 }
 
 #[test]
-fn where_only_a_login_is_missing_the_command_is_named() {
+fn missing_login_error_names_login_command() {
     check(
         "",
         "aa http; !logged-out; !by-login",
@@ -158,14 +158,14 @@ fn where_only_a_login_is_missing_the_command_is_named() {
 }
 
 #[test]
-fn a_driver_that_rests_is_out_unless_the_call_insists_on_it() {
+fn open_circuit_breaker_rejects_driver_unless_pinned() {
     let reason = "it failed 5 times in a row and rests until 2026-01-01T00:00:30Z";
     out("http; !rests", "rest", reason);
     check("", "aa http; !rests", "pin=aa", "aa: the call insists on it");
 }
 
 #[test]
-fn where_nobody_answers_that_is_said() {
+fn failed_health_check_is_reported_as_dependency_unavailable() {
     check(
         "",
         "aa http; !sick",

@@ -69,7 +69,7 @@ fn forbidding_a_kind_outweighs_requiring_it() {
 }
 
 #[test]
-fn a_driver_that_drops_an_input_serves_calls_without_it() {
+fn driver_dropping_input_serves_calls_without_that_input() {
     check(
         "",
         "aa builtin; > schema_narrowing: { drop_inputs: [note] }\n\
@@ -81,7 +81,7 @@ fn a_driver_that_drops_an_input_serves_calls_without_it() {
 }
 
 #[test]
-fn a_driver_that_drops_an_input_is_no_candidate_for_calls_with_it() {
+fn driver_dropping_input_is_rejected_for_calls_with_it() {
     check(
         "",
         "aa builtin; > schema_narrowing: { drop_inputs: [note] }\n\
@@ -108,7 +108,7 @@ fn an_input_that_every_driver_drops_is_unsupported() {
 }
 
 #[test]
-fn an_input_that_some_drivers_drop_is_no_reason_for_the_others() {
+fn input_dropped_by_one_driver_does_not_reject_others() {
     check(
         "",
         "aa http; > schema_narrowing: { drop_inputs: [note] }\n\

@@ -18,7 +18,7 @@ mod stage;
 use stage::check;
 
 #[test]
-fn a_tool_that_nobody_claims_has_no_route() {
+fn tool_without_claiming_driver_has_no_route() {
     check(
         "",
         "",
@@ -30,7 +30,7 @@ fn a_tool_that_nobody_claims_has_no_route() {
 }
 
 #[test]
-fn drivers_that_fall_out_in_different_phases_are_all_named() {
+fn no_route_error_names_rejections_of_every_phase() {
     check(
         "driver_constraints: { forbid: [mcp] }",
         "aa mcp\n\
@@ -47,7 +47,7 @@ fn drivers_that_fall_out_in_different_phases_are_all_named() {
 }
 
 #[test]
-fn the_survivor_is_chosen_and_each_of_the_others_is_named_with_its_phase() {
+fn routing_picks_survivor_and_names_phase_of_each_rejection() {
     check(
         "driver_constraints: { forbid: [mcp] }",
         "aa mcp\n\

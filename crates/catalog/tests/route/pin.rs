@@ -43,7 +43,7 @@ fn a_pinned_driver_serves_the_call_whatever_its_rank() {
 }
 
 #[test]
-fn a_pinned_driver_outside_the_policy_is_a_matter_of_policy() {
+fn pinned_driver_outside_policy_fails_with_route_policy() {
     let rejection = "policy, tags: it has none of the tags vetted";
     refused("http", "allow=vetted", "route.policy", rejection);
     let rejection = "policy, tags: the workspace forbids drivers tagged `beta`";
@@ -51,7 +51,7 @@ fn a_pinned_driver_outside_the_policy_is_a_matter_of_policy() {
 }
 
 #[test]
-fn a_pinned_driver_of_another_region_is_a_matter_of_region() {
+fn pinned_driver_of_other_region_fails_with_route_region() {
     let rejection = "policy, region: it serves us, and the call must stay in eu";
     refused("http; region: [us]", "region=eu", "route.region", rejection);
 }
@@ -65,14 +65,14 @@ fn a_pinned_driver_without_a_login_misses_a_credential() {
 }
 
 #[test]
-fn a_pinned_driver_that_does_not_take_an_input_does_not_support_it() {
+fn pinned_driver_dropping_input_fails_with_input_unsupported() {
     let driver = "http; > schema_narrowing: { drop_inputs: [note] }";
     let rejection = "candidates, narrowing: the driver does not take `note`";
     refused(driver, "note=soon", "input.unsupported", rejection);
 }
 
 #[test]
-fn a_pinned_driver_that_is_not_set_up_is_to_be_set_up() {
+fn pinned_driver_not_installed_fails_with_setup_required() {
     let rejection = "capability, install: `shop` is not installed";
     refused("http; !not-installed", "", "setup.required", rejection);
 }

@@ -72,7 +72,7 @@ fn the_region_of_the_workspace_holds_for_every_call() {
 }
 
 #[test]
-fn a_driver_serves_the_region_of_the_workspace_and_that_of_the_call() {
+fn driver_must_serve_both_workspace_and_call_region() {
     check(
         "",
         "aa http; region: [us]\n\
@@ -86,7 +86,7 @@ fn a_driver_serves_the_region_of_the_workspace_and_that_of_the_call() {
 }
 
 #[test]
-fn a_driver_that_names_no_region_is_global_and_serves_every_region() {
+fn driver_without_region_is_global_and_serves_every_region() {
     check("", "aa http", "region=eu stay=us", "aa: it is the only one left");
 }
 
@@ -103,7 +103,7 @@ fn a_workspace_can_say_that_global_serves_no_region() {
 }
 
 #[test]
-fn global_needs_no_match_where_no_region_is_asked_for() {
+fn global_driver_needs_no_match_without_requested_region() {
     check("", "aa http", "no-global", "aa: it is the only one left");
 }
 

@@ -57,7 +57,7 @@ fn stated_units_outweigh_unstated_ones() {
 }
 
 #[test]
-fn the_units_of_an_entry_outweigh_those_of_its_driver() {
+fn cost_units_of_entry_override_those_of_driver() {
     second_wins(
         "http; cost_override: { cost_units_per_call: 1 }; > cost_override: { cost_units_per_call: 5 }",
         "http; cost_override: { cost_units_per_call: 3 }",
@@ -84,7 +84,7 @@ fn units_of_different_currencies_do_not_compare() {
 }
 
 #[test]
-fn the_cost_in_kind_decides_where_nobody_states_units() {
+fn cost_class_decides_rank_without_cost_units() {
     second_wins(
         "http; cost_override: { cost_class: expensive }",
         "cli; cost_override: { cost_class: metered }",
@@ -93,7 +93,7 @@ fn the_cost_in_kind_decides_where_nobody_states_units() {
 }
 
 #[test]
-fn a_driver_that_states_no_cost_has_that_of_the_contract() {
+fn driver_without_cost_inherits_cost_of_contract() {
     check(
         "cost_class: expensive",
         "aa http\n\
@@ -134,7 +134,7 @@ fn the_driver_that_was_seen_to_work_last_wins() {
 }
 
 #[test]
-fn a_driver_that_was_seen_to_work_beats_one_that_nobody_looked_at() {
+fn recently_healthy_driver_outranks_one_never_probed() {
     let seen = "http; !2020-01-01T00:00:00Z";
     second_wins("http", seen, "another was seen to work more recently");
 }

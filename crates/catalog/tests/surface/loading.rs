@@ -6,7 +6,7 @@ use haft_model::{Code, ToolKey};
 use crate::catalog::{shop, surface, today, view};
 
 #[test]
-fn names_that_can_be_are_loaded_and_the_others_are_told_apart() {
+fn load_takes_loadable_names_and_tells_refusals_apart() {
     let snapshot = shop();
     let own = surface("session:s-1", &["mail.*", "order.*", "stock.*"], 2);
     let own = own.holding([ToolKey::new("order.cancel", 1)].into());

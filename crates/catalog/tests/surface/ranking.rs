@@ -5,7 +5,7 @@ use haft_catalog::{Index, Text, WordIndex};
 use crate::catalog::{found, shop};
 
 #[test]
-fn a_contract_is_found_by_everything_that_is_said_of_it() {
+fn search_finds_contract_by_every_text_field() {
     let snapshot = shop();
     let first = |question: &str| found(&snapshot, question).into_iter().next().unwrap_or_default();
     for (question, id) in [
@@ -43,7 +43,7 @@ fn only_what_may_be_shown_is_found() {
 }
 
 #[test]
-fn equal_texts_are_in_the_order_in_which_they_came() {
+fn equal_scores_keep_insertion_order() {
     let text = Text { name: "send_mail", ..Text::default() };
     let index = WordIndex::new([text; 4]);
     let places =
@@ -54,7 +54,7 @@ fn equal_texts_are_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn what_a_tool_is_given_counts_less_than_what_it_does() {
+fn quoted_argument_words_weigh_less_than_action_words() {
     let names = ["walnut_count", "mail_send"];
     let index = WordIndex::new(names.map(|name| Text { name, ..Text::default() }));
     let first = |question| index.rank(question, 1, |_| true)[0].found;
@@ -63,7 +63,7 @@ fn what_a_tool_is_given_counts_less_than_what_it_does() {
 }
 
 #[test]
-fn a_longer_list_begins_as_a_shorter_one_and_never_rises() {
+fn longer_result_list_extends_shorter_with_descending_scores() {
     let names: Vec<String> = (0..60).map(|at| format!("send_mail_{}", at % 7)).collect();
     let index = WordIndex::new(names.iter().map(|name| Text { name, ..Text::default() }));
     let rank = |most| index.rank("send a mail. Then 3 of them, and 5.", most, |_| true);

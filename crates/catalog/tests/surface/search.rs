@@ -29,7 +29,7 @@ fn get(words: Value) -> Value {
 }
 
 #[test]
-fn names_are_selected_exactly_and_those_that_nobody_has_are_told() {
+fn select_matches_exact_names_and_reports_missing_ones() {
     assert_eq!(
         asked("select:order.get, order.gte,order.get@1"),
         json!({
@@ -46,7 +46,7 @@ fn names_are_selected_exactly_and_those_that_nobody_has_are_told() {
 }
 
 #[test]
-fn words_find_tools_by_hints_and_never_show_a_schema() {
+fn keyword_search_matches_hints_without_showing_schemas() {
     let mut answer = asked("look up the purchase");
     let score = answer["match_details"][0]["score"].take();
     assert!(score.as_f64().is_some_and(|score| score >= 1.0), "{score}");
@@ -87,7 +87,7 @@ fn nothing_found_says_why() {
 }
 
 #[test]
-fn a_provider_that_is_not_there_is_told_with_its_tools() {
+fn search_reports_pending_provider_with_its_tools() {
     let missing = [("mail-send-http", Provider::Connecting)];
     let answer = asked_on(&session(), "send a letter", &missing);
     assert_eq!(
@@ -104,7 +104,7 @@ fn a_provider_that_is_not_there_is_told_with_its_tools() {
 }
 
 #[test]
-fn what_is_hidden_is_told_only_to_those_who_name_it() {
+fn hidden_tools_appear_only_in_exact_name_search() {
     let states = |query: &str| {
         let answer = asked(query);
         let details = answer["match_details"].as_array().unwrap().iter();

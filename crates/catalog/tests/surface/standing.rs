@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::catalog::{SHOP, shop, snapshot_of, standings, surface, today, view};
 
 #[test]
-fn each_tool_is_loaded_deferred_pending_blocked_or_excluded_with_its_reason() {
+fn each_tool_has_loading_state_with_reason() {
     let mend = Mend { why: "it is not there".to_owned(), run: "haft install".to_owned() };
     let states = HashMap::from([
         (
@@ -55,7 +55,7 @@ fn what_the_rules_keep_from_a_caller_is_blocked() {
 }
 
 #[test]
-fn a_model_and_a_role_take_tools_off_and_never_add_one() {
+fn model_and_role_constraints_only_narrow_the_surface() {
     let mut tools = SHOP;
     tools[0].3 = "kind: peer_agent_tool";
     let snapshot = snapshot_of(&tools);
@@ -93,7 +93,7 @@ fn a_model_and_a_role_take_tools_off_and_never_add_one() {
 }
 
 #[test]
-fn schemas_are_deferred_above_a_number_of_tools_or_of_bytes() {
+fn schemas_are_deferred_above_tool_count_or_bytes() {
     let snapshot = shop();
     let counts = |surface: &Surface| {
         let seen = view(surface, &snapshot, &[]).counts();
@@ -108,7 +108,7 @@ fn schemas_are_deferred_above_a_number_of_tools_or_of_bytes() {
 }
 
 #[test]
-fn a_revision_is_another_if_and_only_if_something_else_is_seen() {
+fn surface_revision_increments_only_when_visible_content_changes() {
     let snapshot = shop();
     let own = surface("session:s-1", &["*"], 2);
     let first = view(&own, &snapshot, &[]);
@@ -132,7 +132,7 @@ fn a_revision_is_another_if_and_only_if_something_else_is_seen() {
 }
 
 #[test]
-fn the_record_holds_four_sets_that_have_nothing_in_common() {
+fn surface_record_holds_four_disjoint_tool_sets() {
     let snapshot = shop();
     let own = surface("session:s-1", &["mail.*", "order.*", "stock.*"], 2);
     let own = own.holding([ToolKey::new("order.get", 1)].into());

@@ -18,7 +18,7 @@ fn scope_of(all: &[Surface], within: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn a_caller_has_the_first_surface_whose_scope_they_are_in() {
+fn caller_gets_first_surface_whose_scope_matches() {
     let all = [
         surface("skill:refunds", &["payment.*"], 40),
         surface("peer_agent", &["mail.*"], 40),
@@ -40,7 +40,7 @@ fn a_caller_has_the_first_surface_whose_scope_they_are_in() {
 }
 
 #[test]
-fn a_tool_that_is_only_on_the_surface_of_another_tenant_is_not_there() {
+fn tool_on_other_tenants_surface_is_unknown() {
     let all = [
         surface("tenant:shop", &["order.*", "mail.*"], 40),
         surface("tenant:bank", &["payment.*", "mail.*"], 40),

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_written_as_people_do_or_as_iso_8601_does() {
+    fn token_lifetime_accepts_short_and_iso_8601_durations() {
         let now = Timestamp::UNIX_EPOCH;
         let seconds = |text: &str| until(text, now).ok().map(Timestamp::as_second);
         let good = ["90s", "5m", "12h", "30d", "2w", "P1D", "PT1H"];

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_to_be_asked_each_time_cannot_be_answered_for_always() {
+    fn single_use_approval_offers_no_always_answer() {
         assert_eq!(Choice::parse("a", false), None);
         assert!(!menu(false).contains("always"));
     }

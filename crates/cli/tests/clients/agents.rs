@@ -40,22 +40,22 @@ fn finishes(script: &'static str, python: &Python, over: Over) {
 }
 
 #[test]
-fn an_agent_of_pydantic_ai_finishes_its_task_over_http() {
+fn pydantic_ai_agent_finishes_task_over_http() {
     finishes("agent_pydantic.py", &MODERN, Over::Http);
 }
 
 #[test]
-fn an_agent_of_pydantic_ai_finishes_its_task_over_stdio() {
+fn pydantic_ai_agent_finishes_task_over_stdio() {
     finishes("agent_pydantic.py", &MODERN, Over::Stdio);
 }
 
 #[test]
-fn an_agent_of_openai_agents_finishes_its_task_over_http() {
+fn openai_agents_agent_finishes_task_over_http() {
     finishes("agent_openai.py", &OPENAI, Over::Http);
 }
 
 #[test]
-fn an_agent_of_openai_agents_finishes_its_task_over_stdio() {
+fn openai_agents_agent_finishes_task_over_stdio() {
     finishes("agent_openai.py", &OPENAI, Over::Stdio);
 }
 

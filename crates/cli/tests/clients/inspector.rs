@@ -160,7 +160,7 @@ fn inspector_finds_loads_and_adds_over_http() {
 }
 
 #[test]
-fn inspector_finds_loads_and_adds_over_http_as_in_2025() {
+fn inspector_in_legacy_era_finds_loads_and_adds() {
     finds_loads_and_adds(Era::Legacy);
 }
 
@@ -170,7 +170,7 @@ fn inspector_is_told_what_to_load_over_stdio() {
 }
 
 #[test]
-fn inspector_is_told_what_to_load_over_stdio_as_in_2025() {
+fn inspector_in_legacy_era_is_told_what_to_load() {
     is_told_what_to_load(Era::Legacy);
 }
 
@@ -185,11 +185,11 @@ fn inspector_waits_for_its_task_over_stdio() {
 }
 
 #[test]
-fn inspector_is_told_to_call_again_over_http_as_in_2025() {
+fn inspector_in_legacy_era_retries_pending_call_over_http() {
     looks_and_adds(Era::Legacy, Over::Http);
 }
 
 #[test]
-fn inspector_is_told_to_call_again_over_stdio_as_in_2025() {
+fn inspector_in_legacy_era_retries_pending_call_over_stdio() {
     looks_and_adds(Era::Legacy, Over::Stdio);
 }

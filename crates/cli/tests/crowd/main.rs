@@ -91,7 +91,7 @@ async fn until(what: &str, mut so: impl FnMut() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_hundred_calls_half_of_them_called_off_nothing_is_left() {
+async fn hundred_calls_half_cancelled_leave_nothing_behind() {
     let folder = workspace();
     let launcher = Some(Launcher::at(env!("CARGO_BIN_EXE_haft")));
     let options = HostOptions { launcher, ..HostOptions::default() };

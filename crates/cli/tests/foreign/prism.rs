@@ -112,7 +112,7 @@ fn requests_to_the_petstore_are_those_of_its_document() {
 
 /// Proves the others: a driver that sends something else is found out.
 #[test]
-fn a_request_that_the_document_does_not_allow_is_refused() {
+fn mock_rejects_request_that_violates_the_document() {
     let store = Imported::of("@readme/oas-examples/3.0/json/petstore.json", "petstore", "");
     let driver = store.folder.path().join(".drivers/petstore/DRIVER.md");
     let text = fs::read_to_string(&driver).unwrap();
@@ -137,7 +137,7 @@ fn requests_for_trains_are_those_of_their_document() {
 }
 
 #[test]
-fn parameters_of_many_styles_are_written_as_the_document_says() {
+fn parameters_are_serialized_in_styles_of_the_document() {
     let document = "@readme/oas-examples/3.0/json/parameters-style.json";
     let styles = Imported::of(document, "styles", "");
     let all = json!({"primitive": "one", "array": ["one", "two"], "object": {"name": "n"}});
@@ -182,7 +182,7 @@ fn requests_to_github_are_those_of_its_document() {
 }
 
 #[test]
-fn requests_to_github_in_the_cloud_are_those_of_its_document() {
+fn requests_to_github_enterprise_cloud_match_its_document() {
     // It refers to files that were not published with it, and the mock does not start without them.
     let folder = Folder::new();
     let missing = ["actions", "advisory-db", "packages"];

@@ -179,7 +179,7 @@ fn by<T: Into<Value>>(driver: &str, value: T) -> (String, Value) {
 }
 
 #[test]
-fn git_and_the_servers_of_files_and_repositories_work_on_the_same_pages() {
+fn git_files_and_repository_servers_share_the_same_pages() {
     let folder = set_up();
     let text = "# Walnut tray\n\nA tray of oiled walnut.\n";
     let read = "page.read page=walnut-tray.md";
@@ -225,7 +225,7 @@ fn functions_of_npm_and_pypi_serve_the_same_contract() {
 
 /// Three kinds of driver stand behind one tool, and one line says which of them serves it.
 #[test]
-fn one_line_switches_a_tool_between_three_kinds_of_driver() {
+fn default_implementation_switches_tool_between_three_driver_kinds() {
     let folder = set_up();
     let contract = folder.path().join(".tools/time.now-in/TOOL.md");
     let text = fs::read_to_string(&contract).unwrap();
@@ -259,7 +259,7 @@ fn the_services_of_the_shop_take_money_and_orders() {
 }
 
 #[test]
-fn without_its_packages_the_shop_is_sound_and_says_what_is_missing() {
+fn shop_without_packages_checks_clean_and_reports_setup_required() {
     let folder = Folder::new();
     copy(&example(), folder.path());
     let checked = String::from_utf8(run(&folder, "check").stdout).unwrap();

@@ -71,7 +71,7 @@ accepted a.b@1
 }
 
 #[test]
-fn driver_or_major_that_is_new_is_refused_until_accepted() {
+fn new_driver_or_major_is_refused_until_accepted() {
     let folder = shop();
     done(&folder, "accept --all");
     let folder = folder

@@ -53,7 +53,7 @@ fn edit(folder: &Folder, file: &str, from: &str, to: &str) {
 }
 
 #[test]
-fn an_import_tells_what_it_wrote_and_guessed_and_is_sound() {
+fn import_reports_written_files_and_guesses_and_checks_clean() {
     let folder = workspace(&service("https://notes.example"));
     check(
         &folder,
@@ -153,7 +153,7 @@ fn what_vanished_is_kept_until_it_is_to_go() {
 }
 
 #[test]
-fn a_file_that_somebody_else_wrote_is_not_replaced() {
+fn import_without_overwrite_keeps_existing_foreign_file() {
     let file = ".tools/notes.list-notes/TOOL.md";
     let folder = workspace(&service("https://notes.example")).file(file, "mine");
     let (_, told) = json(&folder, &line(&folder, "--json"));
@@ -189,7 +189,7 @@ fn a_document_is_fetched_from_an_address() {
 }
 
 #[test]
-fn tools_of_a_server_and_settings_of_a_client_are_imported_without_their_secrets() {
+fn client_settings_and_server_tools_import_without_secret_values() {
     let tools = json!({ "tools": [{ "name": "find", "annotations": { "readOnlyHint": true } }] });
     let settings = json!({ "mcpServers": {
         "Lost Things": { "command": "uvx", "args": ["lost"], "env": { "LOST_TOKEN": "not-a-real-one" } },
@@ -229,7 +229,7 @@ fn tools_of_a_server_and_settings_of_a_client_are_imported_without_their_secrets
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_program_is_asked_for_its_help_and_earlier_commands_are_kept() {
+fn cli_import_reads_help_and_keeps_earlier_commands() {
     let script = "#!/bin/sh\ncase \"$1\" in\n\
         add) echo 'usage: tally add [--twice] <what>' ;;\n\
         show) echo 'usage: tally show' ;;\n\
@@ -281,7 +281,7 @@ fn a_server_is_started_and_asked_for_its_tools() {
 
 /// Two imports of one name would take each other's files away.
 #[test]
-fn a_name_that_another_kind_of_import_has_is_refused() {
+fn import_id_taken_by_other_import_kind_is_refused() {
     let folder = workspace(&service("https://notes.example"))
         .file("tools.json", r#"{"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}"#);
     let file = |name: &str| folder.path().join(name).display().to_string();

@@ -100,7 +100,7 @@ exit 1
 }
 
 #[test]
-fn people_are_shown_no_more_than_a_screen_of_each() {
+fn check_shows_at_most_one_screen_per_error() {
     check(
         &workspace(),
         "check",

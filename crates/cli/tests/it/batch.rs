@@ -82,7 +82,7 @@ fn the_worst_end_is_the_end_of_the_batch() {
 }
 
 #[test]
-fn a_call_that_waits_is_left_in_the_inbox_and_the_others_are_made() {
+fn batch_leaves_pending_call_in_inbox_and_runs_others() {
     let folder = with(
         r#"[{"tool": "fs.write", "input": {"path": "b.txt", "content": "x"}},
             {"tool": "fs.read", "input": {"path": "a.txt"}}]"#,
@@ -95,7 +95,7 @@ fn a_call_that_waits_is_left_in_the_inbox_and_the_others_are_made() {
 }
 
 #[test]
-fn a_batch_that_makes_no_sense_is_refused_as_a_whole() {
+fn invalid_batch_is_rejected_as_a_whole() {
     let folder = with(r#"[{"tool": "fs.list", "input": {"path": "."}, "depends_on": ["x"]}]"#);
     check(
         &folder,

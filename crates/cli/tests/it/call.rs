@@ -121,7 +121,7 @@ fn what_was_sent_is_kept_byte_for_byte() {
 }
 
 #[test]
-fn a_tool_that_nobody_knows_is_told_and_recorded() {
+fn unknown_tool_is_reported_with_suggestion_and_recorded() {
     let folder = shop();
     check(
         &folder,
@@ -138,7 +138,7 @@ exit 4
 }
 
 #[test]
-fn an_input_that_does_not_fit_ends_before_anything_happens() {
+fn invalid_input_ends_call_with_input_schema_error() {
     let folder = shop();
     for (line, code) in [
         ("call fs.read", "input.schema"),
@@ -180,7 +180,7 @@ exit 3
 }
 
 #[test]
-fn whoever_types_for_another_is_on_record() {
+fn trace_records_who_called_on_behalf_of_actor() {
     let folder = shop();
     let (_, envelope) = answer(&folder, "call time.now --as agent:coder --key k1 --json");
     let id = envelope["invocation_id"].as_str().unwrap();

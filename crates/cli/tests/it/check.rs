@@ -15,7 +15,7 @@ fn flawed() -> Folder {
 }
 
 #[test]
-fn people_see_the_code_the_place_the_underlined_text_and_the_fix() {
+fn check_shows_code_location_underlined_text_and_fix() {
     check(
         &flawed(),
         "check",

@@ -78,7 +78,7 @@ fn each_obstacle_of_a_driver_names_its_command() {
 }
 
 #[test]
-fn a_sandbox_that_is_off_is_told_by_name_and_in_every_trace() {
+fn doctor_and_trace_report_sandbox_that_is_off() {
     let folder = workspace("sandbox = \"off\"\n", demo("bin: env"));
     let (exit, said) = answer(&folder, "doctor --json");
     assert_eq!(exit, 0, "it is what the workspace wants");
@@ -92,7 +92,7 @@ fn a_sandbox_that_is_off_is_told_by_name_and_in_every_trace() {
 }
 
 #[test]
-fn keys_that_others_may_read_and_a_store_that_is_none_are_broken() {
+fn doctor_reports_readable_keys_and_broken_store() {
     let folder = workspace("", demo("bin: env"));
     done(&folder, "call time.now");
     let key = folder.path().join(".haft/audit.key");
@@ -121,7 +121,7 @@ fn what_waits_for_people_is_told() {
 }
 
 #[test]
-fn a_contract_that_changed_and_a_manifest_with_errors_are_told() {
+fn doctor_reports_changed_contract_and_invalid_manifest() {
     let folder = workspace("", demo("bin: env"));
     done(&folder, "tools");
     let wider = READS.replace("risk_level: 0", "risk_level: 3");
@@ -254,7 +254,7 @@ fn auditors_who_are_something_else_are_told() {
 }
 
 #[test]
-fn identity_file_inside_the_workspace_is_told_and_not_written() {
+fn identity_file_inside_workspace_is_reported_and_not_written() {
     let settings = "[store]\nidentity_file = \"state/store.json\"\nurl = \"sqlite:state/haft.db\"\n\
         [[rule]]\nverdict = \"allow\"\ntool = \"fs.write\"\n";
     let folder = workspace(settings, demo("bin: env"));

@@ -77,7 +77,7 @@ checked 2 manifests: 1 error, 2 warnings
 }
 
 #[test]
-fn settings_that_say_something_unknown_are_reported_at_their_place() {
+fn unknown_setting_is_reported_at_its_location() {
     let folder = Folder::new().file("haft.toml", "[workspace]\nautonomi = 1\n");
     check(
         &folder,
@@ -148,7 +148,7 @@ checked 1 manifest: 1 error, no warnings
 }
 
 #[test]
-fn what_was_not_asked_for_properly_is_a_usage_error() {
+fn malformed_command_line_is_a_usage_error() {
     for line in [
         "",
         "fly",

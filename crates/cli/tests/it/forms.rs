@@ -32,7 +32,7 @@ fn came(child: Child) -> (i32, Value) {
 }
 
 #[test]
-fn a_person_fills_in_what_a_server_of_either_kind_asks() {
+fn approver_fills_in_elicitation_form_of_either_era() {
     for era in ["legacy", "modern"] {
         let folder = hotel(era, "");
         let (child, id) = waiting(&folder);
@@ -72,7 +72,7 @@ exit 4
 }
 
 #[test]
-fn a_no_and_a_silence_are_told_to_the_server_and_to_the_caller() {
+fn rejected_and_expired_forms_reach_server_and_caller() {
     for era in ["legacy", "modern"] {
         let folder = hotel(era, "");
         let (child, id) = waiting(&folder);
@@ -99,7 +99,7 @@ fn a_no_and_a_silence_are_told_to_the_server_and_to_the_caller() {
 }
 
 #[test]
-fn a_form_is_listed_in_the_words_of_its_server_with_what_each_field_takes() {
+fn approvals_list_shows_form_message_and_field_types() {
     let folder = hotel("legacy", "");
     let (mut child, id) = waiting(&folder);
     let said = String::from_utf8(run(&folder, "approvals").stdout).unwrap();
@@ -121,7 +121,7 @@ fn a_form_is_listed_in_the_words_of_its_server_with_what_each_field_takes() {
 }
 
 #[test]
-fn forms_can_be_switched_off_and_are_not_asked_by_whoever_leaves() {
+fn form_is_not_asked_when_off_or_no_wait() {
     for (settings, line) in
         [("[workspace]\nforms = \"off\"\n", BOOK), ("", &format!("{BOOK} --no-wait") as &str)]
     {
@@ -135,7 +135,7 @@ fn forms_can_be_switched_off_and_are_not_asked_by_whoever_leaves() {
 }
 
 #[test]
-fn whoever_sits_at_a_terminal_fills_it_in_right_there() {
+fn caller_at_terminal_fills_in_form_in_place() {
     let folder = hotel("legacy", "");
     done(&folder, "accept --all");
     let (exit, said) = typed(

@@ -24,7 +24,7 @@ fn with_backend(backend: &Backend, requires: &str) -> Folder {
 }
 
 #[test]
-fn a_call_reaches_the_server_of_a_driver_of_kind_http() {
+fn call_reaches_backend_through_http_driver() {
     let backend = Backend::new(Keys::Ignored);
     let requires = format!("requires: {{ network: [\"{}\"] }}", backend.host());
     let folder = with_backend(&backend, &requires);
@@ -49,7 +49,7 @@ exit 0
 }
 
 #[test]
-fn a_host_that_the_contract_does_not_list_is_not_reached() {
+fn host_missing_from_contract_is_not_reached() {
     let backend = Backend::new(Keys::Ignored);
     let folder = with_backend(&backend, "");
     let host = backend.host();

@@ -68,7 +68,7 @@ exit 1
 }
 
 #[test]
-fn the_beginning_of_an_id_or_that_of_the_call_will_do() {
+fn reply_accepts_id_prefix_of_approval_or_call() {
     let folder = shop();
     let id = asked(&folder, WRITE);
     let call = id.replace("apr_", "inv_");
@@ -160,7 +160,7 @@ fn always_stands_until_it_is_taken_back() {
 }
 
 #[test]
-fn a_caller_without_a_terminal_is_answered_from_another_process() {
+fn caller_without_terminal_is_approved_from_another_process() {
     let folder = shop();
     let (child, id) = waiting(&folder);
     check(
@@ -191,7 +191,7 @@ fn a_caller_that_waits_can_be_called_off() {
 }
 
 #[test]
-fn a_call_that_nobody_waits_for_can_be_called_off() {
+fn pending_call_left_in_inbox_can_be_cancelled() {
     let folder = shop();
     let id = asked(&folder, WRITE);
     check(&folder, &format!("cancel {id}"), "\nexit 0\ninv_[id] is over\n");
@@ -200,7 +200,7 @@ fn a_call_that_nobody_waits_for_can_be_called_off() {
 }
 
 #[test]
-fn a_yes_that_nobody_acted_on_is_acted_on_by_the_next() {
+fn recorded_approval_without_execution_resumes_on_next_approve() {
     let folder = shop();
     let id = asked(&folder, WRITE);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -134,7 +134,7 @@ fn a_folder_can_be_named_and_is_made() {
 }
 
 #[test]
-fn a_place_that_is_a_file_is_said_to_be_one() {
+fn init_at_path_of_existing_file_reports_error() {
     let folder = Folder::new().file("taken", "");
     let place = folder.path().join("taken");
     check(

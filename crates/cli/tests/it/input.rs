@@ -16,7 +16,7 @@ fn an_input_that_fits_is_shown_with_its_defaults() {
 }
 
 #[test]
-fn a_misfit_names_the_place_the_rule_and_the_value() {
+fn why_names_location_rule_and_value_of_violation() {
     let folder = prices("^1");
     check(
         &folder,
@@ -154,7 +154,7 @@ fn an_input_can_be_json_or_a_file() {
 }
 
 #[test]
-fn an_input_that_cannot_be_read_is_a_mistake_of_the_caller() {
+fn unparsable_input_is_a_usage_error() {
     let folder = prices("^1");
     check(
         &folder,

@@ -290,7 +290,7 @@ checked 2 manifests: 1 error, no warnings
 }
 
 #[test]
-fn a_damaged_lock_accepts_nothing_that_is_merely_looked_at() {
+fn damaged_lock_is_not_rewritten_by_reading_commands() {
     let folder = seen(&writes(""));
     let damaged = "[[tool]]\nid = \"note.write@1\"\n";
     let folder = folder

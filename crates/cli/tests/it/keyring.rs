@@ -34,7 +34,7 @@ fn with_bank(backend: &Backend) -> Folder {
 }
 
 #[test]
-fn a_value_of_the_keyring_reaches_the_backend_and_nothing_stands_in_for_it() {
+fn keyring_value_reaches_backend_without_fallback() {
     let (backend, packages) =
         (Backend::new(Keys::Ignored), Path::new(env!("CARGO_TARGET_TMPDIR")).join("keyring"));
     let (folder, keyring) = (with_bank(&backend), Keyring::unlocked(packages));

@@ -60,7 +60,7 @@ fn a_token_is_asked_for_kept_and_never_shown() {
 }
 
 #[test]
-fn a_code_is_typed_in_elsewhere_and_the_token_is_kept() {
+fn device_code_login_stores_token() {
     let backend = Backend::new(Keys::Ignored);
     let base = format!("http://{}", backend.host());
     let json_at = |path: &str, value: serde_json::Value| {
@@ -106,7 +106,7 @@ fn a_code_is_typed_in_elsewhere_and_the_token_is_kept() {
 }
 
 #[test]
-fn without_a_person_a_login_ends_at_once_and_says_what_to_run() {
+fn login_without_terminal_fails_and_names_command() {
     let folder = with_flow("https://bank.example", "flow: device-code");
     check(
         &folder,
@@ -139,7 +139,7 @@ exit 4
 }
 
 #[test]
-fn a_command_logs_in_and_its_end_is_looked_at() {
+fn login_command_is_verified_by_exit_and_completion_check() {
     let login = |cmd: &str, done: &str| {
         let auth =
             format!("{{ login: {{ cmd: \"{cmd}\", completes_when: {{ cmd: \"{done}\" }} }} }}");
@@ -162,7 +162,7 @@ fn a_command_logs_in_and_its_end_is_looked_at() {
 }
 
 #[test]
-fn a_command_that_wants_a_terminal_gets_one_of_its_own() {
+fn interactive_login_command_gets_its_own_terminal() {
     let auth = "{ login: { cmd: \"sh ask.sh\", interactive: true } }";
     let program = program("bank", &[("pay.list", "1.x")]);
     let program = program.replace("kind: cli\n", &format!("kind: cli\nauth: {auth}\n"));

@@ -14,7 +14,7 @@ fn two_majors(second: &str) -> Folder {
 }
 
 #[test]
-fn each_major_is_found_and_served_by_the_drivers_whose_range_fits() {
+fn each_major_is_served_by_drivers_with_matching_range() {
     let folder = two_majors("2.0.0");
     check(
         &folder,

@@ -16,7 +16,7 @@ fn every_document_has_a_sound_json_schema() {
 }
 
 #[test]
-fn a_document_that_does_not_exist_is_a_usage_error() {
+fn schema_of_unknown_kind_is_a_usage_error() {
     check(
         &Folder::new(),
         "schema recipe",

@@ -19,7 +19,7 @@ fn workspace() -> Folder {
 }
 
 #[test]
-fn each_driver_is_listed_with_what_stands_in_its_way() {
+fn tools_list_shows_obstacle_of_each_driver() {
     let folder = workspace();
     check_own(
         &folder,
@@ -67,7 +67,7 @@ demo.run  1.0.0  0  ready  absent (not set up), closed  Does what demo.run says.
 }
 
 #[test]
-fn why_names_the_obstacle_of_each_driver_and_judges_all_the_same() {
+fn why_names_obstacle_of_each_driver_and_still_judges() {
     check(
         &workspace(),
         "why demo.run",

@@ -57,7 +57,7 @@ fn runs_are_listed_newest_first_and_can_be_chosen() {
 }
 
 #[test]
-fn a_trace_tells_what_was_meant_and_how_often_it_was_sent() {
+fn trace_shows_idempotency_key_state_and_replay_count() {
     let folder = shop();
     let line = "call fs.write path=b.txt content=one --key k1 --as agent:coder --no-wait --json";
     let (_, first) = answer(&folder, line);
@@ -279,7 +279,7 @@ fn events_are_one_line_each() {
 }
 
 #[test]
-fn whoever_follows_sees_what_others_do_and_leaves_with_control_c() {
+fn event_follower_sees_other_processes_and_exits_on_interrupt() {
     let folder = shop();
     let mut follower =
         command(&folder, "events --follow --json").stdout(Stdio::piped()).spawn().unwrap();

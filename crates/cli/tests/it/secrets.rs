@@ -92,7 +92,7 @@ fn lies_open(folder: &Path, text: &str) -> bool {
 }
 
 #[test]
-fn a_value_is_kept_listed_and_removed_and_each_change_is_on_record() {
+fn secret_set_list_and_remove_are_recorded() {
     let folder = shop();
     check(
         &folder,
@@ -191,7 +191,7 @@ fn what_cannot_be_kept_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_person_may_change_their_own_and_nobody_elses() {
+fn person_may_set_own_secret_but_not_anothers() {
     let folder = shop();
     let set = |whose: &str, by: &str| {
         let line = format!("secrets set mail/login --for {whose} --as {by} --stdin");
@@ -244,7 +244,7 @@ impl Driver for Curious {
 }
 
 #[test]
-fn a_trace_tells_which_secrets_were_opened_and_which_were_withheld() {
+fn trace_shows_which_secrets_were_opened_or_withheld() {
     let folder = shop();
     let options = HostOptions {
         drivers: [(DriverId::from("bank"), Arc::new(Curious) as Arc<dyn Driver>)].into(),

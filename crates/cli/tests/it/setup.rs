@@ -43,7 +43,7 @@ fn record(folder: &Folder) -> Value {
 const GIT: &str = "bin: git\nversion_check: { cmd: git --version, parse: 'git version (\\d+\\.\\d+\\.\\d+)', range: RANGE }";
 
 #[test]
-fn a_program_that_is_there_and_new_enough_is_ready_and_on_record() {
+fn setup_of_installed_matching_version_is_ready_and_recorded() {
     let folder = workspace(&GIT.replace("RANGE", "'>=2'"));
     let (exit, out, _) = at_home(&folder, "setup demo");
     assert_eq!(exit, 0);
@@ -57,7 +57,7 @@ fn a_program_that_is_there_and_new_enough_is_ready_and_on_record() {
 }
 
 #[test]
-fn a_version_that_will_not_do_is_told_and_on_record() {
+fn setup_with_wrong_version_fails_and_is_recorded() {
     let folder = workspace(&GIT.replace("RANGE", "'>=900'"));
     let (exit, _, err) = at_home(&folder, "setup demo");
     assert_eq!(exit, 1, "{err}");
@@ -75,7 +75,7 @@ fn a_version_that_will_not_do_is_told_and_on_record() {
 }
 
 #[test]
-fn nothing_is_installed_that_nobody_agreed_to_and_what_is_runs() {
+fn setup_installs_only_with_consent_and_program_runs() {
     let folder = workspace(
         "bin: haft-demo-program\ninstall:\n  - { method: download, url: 'https://x.example/a', extract_bin: a }\n  \
          - { method: vendored, path: bin/demo }",
@@ -98,7 +98,7 @@ fn nothing_is_installed_that_nobody_agreed_to_and_what_is_runs() {
 }
 
 #[test]
-fn steps_are_done_in_order_once_and_what_a_person_has_to_do_is_left_to_them() {
+fn setup_steps_run_once_in_order_leaving_prompts_open() {
     let folder = workspace(
         "bin: sh\nsetup:\n  - { id: known, kind: cmd, cmd: 'false', skip_if: { cmd: 'true' } }\n  \
          - { id: greet, kind: cmd, cmd: sh -c 'echo x >> steps' }\n  \
@@ -120,14 +120,14 @@ fn steps_are_done_in_order_once_and_what_a_person_has_to_do_is_left_to_them() {
 }
 
 #[test]
-fn a_driver_that_nobody_has_cannot_be_set_up() {
+fn setup_of_unknown_driver_fails() {
     let (exit, _, err) = at_home(&workspace("bin: sh"), "setup nobody");
     assert_eq!(exit, 1, "{err}");
     assert!(err.contains("no contract here is served by a driver `nobody`"), "{err}");
 }
 
 #[test]
-fn a_version_that_was_found_wanting_is_told_until_another_program_lies_there() {
+fn wrong_version_is_reported_until_program_is_replaced() {
     let folder = workspace(
         "bin: ./demo.sh\nversion_check: { cmd: ./demo.sh, parse: '(\\d+)', range: '>=2' }\n\
          sandbox: { fs: { read: [./**] } }",

@@ -341,7 +341,7 @@ fn the_list_is_data_for_machines() {
 }
 
 #[test]
-fn a_search_finds_words_and_shows_as_many_as_wanted() {
+fn tools_search_ranks_by_words_and_honours_limit() {
     let folder = Folder::new()
         .file(".tools/mail.send/TOOL.md", tool("mail.send", "1.0.0", READS))
         .file(".tools/mail.read/TOOL.md", tool("mail.read", "1.0.0", READS))

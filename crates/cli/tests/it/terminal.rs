@@ -104,7 +104,7 @@ fn a_no_at_the_terminal_says_why() {
 }
 
 #[test]
-fn an_edit_at_the_terminal_that_does_not_fit_is_asked_for_again() {
+fn invalid_input_edit_at_terminal_is_asked_again() {
     let folder = shop();
     let lines = [
         (MENU, "e\n"),
@@ -129,7 +129,7 @@ fn control_c_at_the_question_calls_the_call_off() {
 }
 
 #[test]
-fn the_terminal_gives_way_to_whoever_answers_first() {
+fn terminal_prompt_yields_to_answer_from_elsewhere() {
     let folder = shop();
     let elsewhere = || {
         let (_, open) = answer(&folder, "approvals --json");

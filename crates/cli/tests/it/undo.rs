@@ -103,7 +103,7 @@ exit 1
 }
 
 #[test]
-fn undoing_a_call_asks_runs_and_is_told_from_both_sides() {
+fn compensation_asks_runs_and_links_both_traces() {
     let (folder, id) = called("note.keep");
     let (exit, asked) = answer(&folder, &format!("compensate {id} --no-wait --json"));
     assert_eq!((exit, &asked["status"]), (75, &json!("pending")), "{asked}");

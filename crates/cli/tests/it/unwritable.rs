@@ -25,7 +25,7 @@ fn limited(folder: &Folder, line: &str) -> (i32, String) {
 }
 
 #[test]
-fn unwritable_store_is_told_by_mark_exit_code_and_doctor() {
+fn unwritable_store_shows_in_mark_exit_code_and_doctor() {
     let folder = Folder::new()
         .file("haft.toml", "[workspace]\nname = \"shop\"\n")
         .file("batch.json", r#"[{"tool": "time.now"}, {"tool": "time.now"}]"#);

@@ -19,7 +19,7 @@ fn message(skill: &str) -> Value {
 }
 
 #[test]
-fn a_message_is_a_call_and_its_task_has_the_states_of_a2a() {
+fn a2a_message_is_a_call_with_a2a_task_states() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let server = Server::of(&folder);

@@ -7,7 +7,7 @@ use crate::shop;
 use crate::wire::Server;
 
 #[test]
-fn every_fault_of_a_request_is_a_problem_with_its_status() {
+fn every_request_fault_is_problem_json_with_its_status() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let server = Server::of(&folder);
@@ -54,7 +54,7 @@ fn every_fault_of_a_request_is_a_problem_with_its_status() {
 }
 
 #[test]
-fn a_body_that_is_no_message_of_mcp_is_answered_in_json_rpc() {
+fn malformed_mcp_body_is_answered_with_json_rpc_error() {
     let server = Server::of(&Folder::new().file("haft.toml", ""));
     let headers = [("Accept", "application/json, text/event-stream")];
     for (code, body) in [
@@ -72,7 +72,7 @@ fn a_body_that_is_no_message_of_mcp_is_answered_in_json_rpc() {
 }
 
 #[test]
-fn whoever_shows_a_token_that_nobody_has_is_refused() {
+fn unknown_bearer_token_is_refused() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let server = Server::of(&folder);
@@ -99,7 +99,7 @@ fn a_page_of_another_address_is_refused() {
 }
 
 #[test]
-fn it_says_that_it_is_there_and_what_is_wrong_with_the_workspace() {
+fn health_is_ok_and_ready_reports_workspace_errors() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend).file(".tools/broken/TOOL.md", "---\nname: broken\n---\n");
     let server = Server::of(&folder);

@@ -19,7 +19,7 @@ fn result(server: &Server, place: &str) -> Value {
 }
 
 #[test]
-fn a_call_is_answered_with_its_envelope_whatever_came_of_it() {
+fn call_returns_its_envelope_whatever_the_outcome() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let server = Server::of(&folder);
@@ -39,7 +39,7 @@ fn a_call_is_answered_with_its_envelope_whatever_came_of_it() {
 }
 
 #[test]
-fn a_key_and_a_trace_are_kept_and_a_call_sent_again_is_the_same() {
+fn idempotency_key_and_trace_are_kept_and_retry_replays() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let server = Server::of(&folder);
@@ -67,7 +67,7 @@ fn a_key_and_a_trace_are_kept_and_a_call_sent_again_is_the_same() {
 }
 
 #[test]
-fn whoever_does_not_wait_is_told_where_the_call_is_found() {
+fn async_call_returns_location_of_the_invocation() {
     let backend = Backend::new(Keys::Ignored);
     backend.will(Act::commits(Then::Id).held());
     let folder = shop(&backend);
@@ -122,7 +122,7 @@ fn a_client_that_leaves_calls_its_call_off() {
 }
 
 #[test]
-fn calls_are_listed_page_by_page_and_read_by_their_tags() {
+fn invocations_are_paged_and_revalidated_by_etag() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let server = Server::of(&folder);
@@ -153,7 +153,7 @@ fn calls_are_listed_page_by_page_and_read_by_their_tags() {
 }
 
 #[test]
-fn a_batch_is_answered_in_the_order_of_the_request() {
+fn batch_results_keep_the_order_of_the_request() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let server = Server::of(&folder);
@@ -173,7 +173,7 @@ fn a_batch_is_answered_in_the_order_of_the_request() {
 }
 
 #[test]
-fn what_a_call_gave_is_read_whole_and_in_parts() {
+fn result_payload_is_read_whole_and_by_range() {
     let backend = Backend::new(Keys::Ignored);
     let big = format!("{{\"text\": \"{}\"}}", "x".repeat(300_000));
     backend.will(Act::refuses(Then::json(200, &big)));

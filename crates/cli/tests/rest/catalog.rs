@@ -44,7 +44,7 @@ fn a_search_answers_in_one_record() {
 }
 
 #[test]
-fn what_would_become_of_a_call_is_told_without_making_it() {
+fn why_reports_the_outcome_without_making_the_call() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let server = Server::of(&folder);

@@ -8,7 +8,7 @@ use crate::stage;
 use crate::wire::Server;
 
 #[test]
-fn a_form_is_left_to_the_inbox_and_filled_in_by_a_person_with_a_token() {
+fn form_waits_in_inbox_until_approver_with_token_answers() {
     let people = "[[actor]]\nid = \"user:bo\"\nroles = [\"approver\"]\n";
     for era in ["legacy", "modern"] {
         let folder = hotel(era, people);

@@ -8,7 +8,7 @@ use crate::stage::{done, json as printed};
 use crate::wire::Server;
 
 #[test]
-fn a_question_is_shown_and_not_answered_by_whoever_asked() {
+fn caller_sees_own_approval_but_cannot_answer_it() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let server = Server::of(&folder);

@@ -9,7 +9,7 @@ use crate::wire::Server;
 
 /// §23, test 3: four calls by name, four invocations, each with a terminal result of its own class.
 #[test]
-fn test_03_unknown_blocked_excluded_and_anothers_are_told_apart() {
+fn test_03_unknown_blocked_excluded_differ_foreign_calls_hidden() {
     let backend = Backend::new(Keys::Ignored);
     let disabled = format!("{READ}metadata: {{ haft: {{ lifecycle: {{ state: disabled }} }} }}\n");
     let surface = "[[surface]]\nscope = \"role:agent\"\ntools = [\"look\", \"off\"]\n";

@@ -38,7 +38,7 @@ fn shop(backend: &Backend) -> Folder {
 }
 
 #[test]
-fn no_answer_to_an_agent_names_a_command_of_people() {
+fn answers_to_agents_name_no_command_line() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     // A contract that people accepted, and that says something else now, is blocked until they look.

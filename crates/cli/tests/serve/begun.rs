@@ -10,7 +10,7 @@ use crate::wire::Server;
 use crate::workspace;
 
 #[test]
-fn one_object_says_where_it_is_and_what_there_is() {
+fn serve_json_prints_one_object_with_addresses_and_counts() {
     let settings = "[workspace]\nsandbox = \"off\"\n";
     let folder =
         workspace().file("haft.toml", settings).file(".tools/a.b/TOOL.md", "---\nid: a.b\n---\n");
@@ -38,7 +38,7 @@ fn one_object_says_where_it_is_and_what_there_is() {
 }
 
 #[test]
-fn a_person_is_shown_what_is_wrong_and_what_to_paste() {
+fn serve_prints_workspace_errors_and_client_snippets() {
     let broken = "---\nid: a.b\n---\n";
     let folder = workspace().file(".tools/a.b/TOOL.md", broken);
     let server = Server::of(&folder);
@@ -70,7 +70,7 @@ fn a_hundred_tools_are_served() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_server_takes_as_many_open_files_as_it_may_have() {
+fn server_raises_open_file_limit_to_hard_limit() {
     let folder = workspace();
     let haft = command(&folder, "serve --listen 127.0.0.1:0 --json");
     let mut shell = std::process::Command::new("sh");

@@ -5,7 +5,7 @@ use crate::wire::Server;
 use crate::{token, workspace};
 
 #[test]
-fn an_address_that_others_reach_wants_tokens_before_it_opens() {
+fn public_address_requires_tokens_before_listening() {
     let folder = workspace();
     let ran = finished(started(command(&folder, "serve --listen 0.0.0.0:0")), "serve");
     let said = String::from_utf8(ran.stderr).unwrap();
@@ -29,7 +29,7 @@ fn an_address_that_others_reach_wants_tokens_before_it_opens() {
 }
 
 #[test]
-fn whoever_is_called_by_a_name_from_outside_wants_tokens_on_this_machine_too() {
+fn external_host_name_requires_tokens_on_loopback_too() {
     let folder = workspace();
     let settings = folder.read("haft.toml") + "[server]\nhosts = [\"tools.example\"]\n";
     let folder = folder.file("haft.toml", settings);
@@ -47,7 +47,7 @@ fn whoever_is_called_by_a_name_from_outside_wants_tokens_on_this_machine_too() {
 }
 
 #[test]
-fn what_a_proxy_passes_on_is_from_nobody_here() {
+fn proxied_requests_never_count_as_local_caller() {
     let folder = workspace();
     let server = Server::of(&folder);
     assert_eq!(server.get("/v1/catalog").status, 200);

@@ -137,7 +137,7 @@ fn a_bad_change_keeps_what_was_and_says_so() {
 }
 
 #[test]
-fn a_bad_change_that_is_taken_back_is_told_to_be_over() {
+fn reverted_bad_change_is_reported_as_resolved() {
     let folder = workspace();
     let server = Server::of(&folder);
     let good = folder.read("haft.toml");
@@ -148,7 +148,7 @@ fn a_bad_change_that_is_taken_back_is_told_to_be_over() {
 }
 
 #[test]
-fn settings_that_are_broken_lock_nobody_out_and_let_nobody_in() {
+fn broken_settings_keep_the_last_good_rules() {
     let folder = shop();
     let server = Server::of(&folder);
     let errors = || server.get("/v1/ready").json()["notices"]["errors"].as_u64().unwrap();
@@ -169,7 +169,7 @@ fn settings_that_are_broken_lock_nobody_out_and_let_nobody_in() {
 }
 
 #[test]
-fn a_backend_that_goes_and_comes_back_is_seen_without_anybody_asking() {
+fn health_check_notices_backend_going_and_coming_back() {
     let mut backend = Backend::closed(Keys::Ignored);
     let host = backend.host();
     let fields = format!("{READS}\nrequires: {{ network: [\"{host}\"] }}");
@@ -217,7 +217,7 @@ done
 
 #[cfg(target_os = "linux")]
 #[test]
-fn whoever_listens_hears_backends_whose_files_changed_meanwhile() {
+fn subscriber_hears_backend_whose_manifest_changed_meanwhile() {
     let radio = |words: &str| {
         format!(
             "---\nname: Radio\nid: radio\ndescription: {words}\nversion: 1.0.0\nkind: mcp\n\

@@ -145,7 +145,7 @@ fn a_client_is_told_where_to_get_a_token() {
 }
 
 #[test]
-fn a_token_that_is_made_out_for_us_says_who_calls() {
+fn valid_oauth_token_identifies_the_caller() {
     let login = Login::new();
     let folder = login.workspace();
     login.publishes(&login.keys());
@@ -163,7 +163,7 @@ fn a_token_that_is_made_out_for_us_says_who_calls() {
 }
 
 #[test]
-fn whoever_may_call_as_an_agent_answers_nothing() {
+fn agent_scoped_token_cannot_answer_approvals() {
     let login = Login::new();
     let folder = login.workspace().file("a.txt", "");
     login.publishes(&login.keys());
@@ -186,7 +186,7 @@ fn whoever_may_call_as_an_agent_answers_nothing() {
 }
 
 #[test]
-fn a_token_that_is_not_made_out_for_us_opens_nothing() {
+fn oauth_token_with_wrong_claims_is_refused() {
     let login = Login::new();
     let folder = login.workspace();
     login.publishes(&login.keys());
@@ -254,7 +254,7 @@ fn a_token_that_is_not_made_out_for_us_opens_nothing() {
 }
 
 #[test]
-fn a_token_that_no_key_of_the_issuer_signed_opens_nothing() {
+fn oauth_token_not_signed_by_issuer_is_refused() {
     let login = Login::new();
     let folder = login.workspace();
     login.publishes(&login.keys());
@@ -373,7 +373,7 @@ fn token_of_another_form_opens_nothing() {
 }
 
 #[test]
-fn keys_are_asked_for_once_a_minute_at_most_whoever_asks() {
+fn issuer_keys_are_fetched_at_most_once_per_minute() {
     let login = Login::new();
     let folder = login.workspace();
     login.publishes(&json!([]));
@@ -386,7 +386,7 @@ fn keys_are_asked_for_once_a_minute_at_most_whoever_asks() {
 }
 
 #[test]
-fn where_the_issuer_cannot_be_reached_nobody_is_let_in_and_the_reason_told() {
+fn unreachable_issuer_refuses_callers_and_tells_the_reason() {
     let login = Login::new();
     let folder = login.workspace();
     for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {

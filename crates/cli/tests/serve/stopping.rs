@@ -12,7 +12,7 @@ use crate::stage::json as told;
 use crate::wire::Server;
 
 #[test]
-fn whoever_waits_for_an_answer_gets_it_before_the_server_ends() {
+fn graceful_shutdown_delivers_results_to_waiting_callers() {
     let backend = Backend::new(Keys::Ignored);
     backend.will(Act::commits(Then::json(200, "{\"id\": \"1\"}")).held());
     let folder = Served::by(&backend).at("pay", WRITE, "POST", "/pay").with(ALLOW);

@@ -17,7 +17,7 @@ fn call(server: &Server, text: &str) -> Answer {
 }
 
 #[test]
-fn a_token_is_shown_once_and_kept_by_its_hash() {
+fn token_is_shown_once_and_stored_as_hash() {
     let folder = workspace();
     let made = run(&folder, "token new agent:coder --expires 30d --label laptop");
     let text = String::from_utf8(made.stdout).unwrap();
@@ -44,7 +44,7 @@ fn a_token_is_shown_once_and_kept_by_its_hash() {
 }
 
 #[test]
-fn whoever_shows_a_token_is_its_actor_until_it_is_taken_back() {
+fn bearer_token_identifies_its_actor_until_revoked() {
     let folder = workspace();
     let (text, id) = token(&folder, "agent:coder");
     let server = Server::of(&folder);
@@ -109,7 +109,7 @@ fn a_token_that_ran_out_opens_nothing() {
 }
 
 #[test]
-fn what_is_no_token_is_refused_and_never_taken_for_nobody() {
+fn malformed_token_is_refused_and_never_counts_as_anonymous() {
     let folder = workspace();
     let server = Server::of(&folder);
     let (text, _) = token(&folder, "agent:coder");
@@ -138,7 +138,7 @@ fn what_is_no_token_is_refused_and_never_taken_for_nobody() {
 }
 
 #[test]
-fn a_person_with_a_token_answers_as_haft_toml_lets_them() {
+fn approver_with_token_answers_as_settings_permit() {
     let folder = workspace().file("notes/a.txt", "");
     let server = Server::of(&folder);
     let (coder, _) = token(&folder, "agent:coder");
@@ -162,7 +162,7 @@ fn a_person_with_a_token_answers_as_haft_toml_lets_them() {
 }
 
 #[test]
-fn only_a_person_who_runs_the_workspace_deals_with_tokens() {
+fn only_workspace_owner_manages_tokens() {
     let folder = workspace();
     for who in ["agent:coder", "user:bo"] {
         let expected = format!(

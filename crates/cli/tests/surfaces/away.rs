@@ -62,7 +62,7 @@ fn pending(why: &str) -> Value {
 }
 
 #[test]
-fn test_01_a_provider_that_connects_is_told_and_delays_no_list() {
+fn test_01_connecting_provider_is_reported_without_delaying_lists() {
     let backend = Backend::new(Keys::Ignored);
     // It takes whatever it hears and never answers.
     let folder = radio(&backend, "cat >/dev/null\n", "");
@@ -85,7 +85,7 @@ fn test_01_a_provider_that_connects_is_told_and_delays_no_list() {
 }
 
 #[test]
-fn a_provider_that_dies_again_and_again_is_gone_for_a_while() {
+fn provider_with_open_circuit_breaker_is_reported_gone() {
     let backend = Backend::new(Keys::Ignored);
     let folder = radio(&backend, "exit 7\n", "[limits]\nrest = { failures = 1 }\n");
     let server = Server::of(&folder);

@@ -19,7 +19,7 @@ fn blocked(server: &Server) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_a_rule_denies_and_what_wants_a_login_is_blocked_with_its_reason() {
+fn denied_tools_and_missing_logins_are_blocked_with_reason() {
     let backend = Backend::new(Keys::Ignored);
     let folder = bank(&backend);
     let server = Server::by({
@@ -71,7 +71,7 @@ fn recorded(folder: &Folder) -> Vec<(String, String, u64)> {
 }
 
 #[test]
-fn a_change_of_files_that_changes_what_a_session_sees_is_on_record() {
+fn file_change_that_changes_session_surface_is_recorded() {
     let backend = Backend::new(Keys::Ignored);
     let folder = bank(&backend);
     let server = Server::of(&folder);
@@ -92,7 +92,7 @@ fn a_change_of_files_that_changes_what_a_session_sees_is_on_record() {
 }
 
 #[test]
-fn a_surface_leaves_out_what_its_role_must_not_and_its_model_cannot() {
+fn surface_excludes_tools_its_role_or_model_forbids() {
     let surface = "[[surface]]\nscope = \"role:agent\"\nonly_reads = true\nlargest_schema = 400\n";
     let long = "d".repeat(600);
     let contract = format!(

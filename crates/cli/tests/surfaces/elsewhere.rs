@@ -25,7 +25,7 @@ fn called(server: &Server, session: &str, calls: &[(&str, Value)]) -> Value {
 }
 
 #[test]
-fn a_model_that_is_handed_functions_finds_loads_and_calls_what_its_list_leaves_out() {
+fn function_calling_model_finds_loads_and_calls_deferred_tools() {
     let backend = Backend::new(Keys::Ignored);
     let folder = warehouse(&backend).with(&settings(""));
     let server = Server::of(&folder);
@@ -68,7 +68,7 @@ fn a_model_that_is_handed_functions_finds_loads_and_calls_what_its_list_leaves_o
 }
 
 #[test]
-fn an_agent_of_a2a_finds_and_loads_skills_that_the_card_leaves_out() {
+fn a2a_agent_finds_and_loads_skills_missing_from_card() {
     let backend = Backend::new(Keys::Ignored);
     let folder = warehouse(&backend).with(&settings(""));
     let server = Server::of(&folder);

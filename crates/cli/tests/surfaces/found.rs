@@ -29,7 +29,7 @@ fn forecast(state: &str) -> Value {
 }
 
 #[test]
-fn test_01_a_small_surface_is_searched_loaded_and_called() {
+fn test_01_small_surface_is_searched_loaded_and_called() {
     let backend = Backend::new(Keys::Ignored);
     let folder = warehouse(&backend).with(&settings(""));
     let server = Server::of(&folder);
@@ -134,7 +134,7 @@ fn test_01_a_small_surface_is_searched_loaded_and_called() {
 }
 
 #[test]
-fn test_02_a_deferred_tool_is_not_called_before_it_is_loaded() {
+fn test_02_deferred_tool_is_refused_before_load() {
     let backend = Backend::new(Keys::Ignored);
     let folder = warehouse(&backend).with(&settings(""));
     let server = Server::of(&folder);
@@ -175,7 +175,7 @@ fn test_02_a_deferred_tool_is_not_called_before_it_is_loaded() {
 }
 
 #[test]
-fn a_search_over_rest_is_the_record_and_the_rows() {
+fn rest_search_returns_search_record_and_tool_rows() {
     let backend = Backend::new(Keys::Ignored);
     let folder = warehouse(&backend).with(&settings(""));
     let server = Server::of(&folder);

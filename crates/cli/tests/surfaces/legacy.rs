@@ -99,7 +99,7 @@ impl Session<'_> {
 }
 
 #[test]
-fn what_is_loaded_in_a_session_is_told_there_and_in_no_other() {
+fn tool_load_notifies_its_own_session_only() {
     let folder = Folder::new().file("haft.toml", settings("defer_above = 2\n"));
     let server = Server::of(&folder);
     let (one, other) = (Session::begin(&server), Session::begin(&server));

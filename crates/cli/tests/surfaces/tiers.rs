@@ -8,7 +8,7 @@ use crate::wire::Server;
 use crate::{settings, warehouse};
 
 #[test]
-fn a_tool_that_may_do_more_than_its_way_is_refused_with_what_to_use() {
+fn tool_above_call_tier_is_refused_naming_right_tier() {
     let backend = Backend::new(Keys::Ignored);
     let kind = format!("{WRITE}metadata: {{ haft: {{ facts: {{ destructive: false }} }} }}\n");
     let folder = warehouse(&backend)

@@ -8,7 +8,7 @@ use crate::warehouse;
 use crate::wire::Server;
 
 #[test]
-fn test_03_unknown_blocked_excluded_and_another_tenants_over_mcp() {
+fn test_03_unknown_blocked_excluded_differ_foreign_tenant_hidden() {
     let backend = Backend::new(Keys::Ignored);
     let off = format!("{READ}metadata: {{ haft: {{ lifecycle: {{ state: disabled }} }} }}\n");
     let surfaces = "[[surface]]\nscope = \"role:agent\"\ntools = [\"shelf*\", \"weather.*\", \"off\"]\n\

@@ -41,7 +41,7 @@ impl Drop for Receiver {
 }
 
 #[test]
-fn a_receiver_of_python_reads_spans_as_they_are_meant() {
+fn python_otlp_receiver_decodes_spans() {
     let mut receiver = Receiver::new();
     let port = receiver.line();
     let settings = format!("[telemetry]\nendpoint = \"http://127.0.0.1:{port}\"\n");

@@ -197,11 +197,11 @@ fn check(content: bool) {
 }
 
 #[test]
-fn test_16_secrets_and_sensitive_fields_are_in_no_answer_event_log_or_span_over_http() {
+fn test_16_http_server_redacts_secrets_and_sensitive_fields() {
     check(false);
 }
 
 #[test]
-fn test_16_they_are_in_no_span_that_tells_inputs_and_results_either() {
+fn test_16_spans_with_content_redact_secrets_too() {
     check(true);
 }

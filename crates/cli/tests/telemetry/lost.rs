@@ -25,7 +25,7 @@ fn counted(server: &Server, name: &str) -> u64 {
 }
 
 #[test]
-fn what_a_collector_refuses_is_counted_and_the_doctor_says_so() {
+fn spans_refused_by_collector_are_counted_and_in_doctor() {
     let collector = Collector::new(Does::Refuses(400));
     let folder = workspace(&collector, "");
     let server = Server::of(&folder);
@@ -41,7 +41,7 @@ fn what_a_collector_refuses_is_counted_and_the_doctor_says_so() {
 }
 
 #[test]
-fn what_was_lost_is_told_by_the_doctor_while_the_collector_is_well_again() {
+fn doctor_reports_lost_spans_after_collector_recovers() {
     let refusing = Collector::new(Does::Refuses(400));
     let folder = workspace(&refusing, "");
     let server = Server::of(&folder);
@@ -78,7 +78,7 @@ fn a_collector_that_hangs_holds_no_call_up() {
 }
 
 #[test]
-fn a_collector_that_comes_back_gets_what_it_could_not_take() {
+fn recovered_collector_gets_the_spans_sent_again() {
     let collector = Collector::new(Does::Recovers);
     let folder = workspace(&collector, "");
     let server = Server::of(&folder);
@@ -89,7 +89,7 @@ fn a_collector_that_comes_back_gets_what_it_could_not_take() {
 }
 
 #[test]
-fn what_is_left_when_a_server_ends_is_sent_before_it_goes() {
+fn graceful_shutdown_flushes_pending_spans() {
     let collector = Collector::new(Does::Takes);
     let folder = workspace(&collector, "");
     let mut server = Server::of(&folder);

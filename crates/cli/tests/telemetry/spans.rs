@@ -38,7 +38,7 @@ fn is_error(span: &Span) -> bool {
 }
 
 #[test]
-fn a_call_is_one_span_with_its_parts_in_the_trace_of_its_caller() {
+fn call_is_one_span_with_children_in_callers_trace() {
     let collector = Collector::new(Does::Takes);
     let folder = workspace(&collector, "service = \"bakery\"");
     let server = Server::of(&folder);
@@ -98,7 +98,7 @@ fn a_call_is_one_span_with_its_parts_in_the_trace_of_its_caller() {
 }
 
 #[test]
-fn a_denial_an_unknown_tool_and_a_failure_are_errors_under_their_codes() {
+fn denied_unknown_and_failed_calls_are_error_spans() {
     let collector = Collector::new(Does::Takes);
     let folder = workspace(&collector, "");
     let server = Server::of(&folder);
@@ -120,7 +120,7 @@ fn a_denial_an_unknown_tool_and_a_failure_are_errors_under_their_codes() {
 }
 
 #[test]
-fn the_time_that_people_took_is_a_span_of_its_own() {
+fn approval_wait_is_a_span_of_its_own() {
     let collector = Collector::new(Does::Takes);
     let folder = workspace(&collector, "commands = true");
     let server = Server::of(&folder);
@@ -143,7 +143,7 @@ fn the_time_that_people_took_is_a_span_of_its_own() {
 }
 
 #[test]
-fn a_call_over_mcp_names_its_method_and_goes_on_with_the_trace_of_its_message() {
+fn mcp_call_span_names_method_and_continues_trace() {
     let collector = Collector::new(Does::Takes);
     let folder = workspace(&collector, "");
     let server = Server::of(&folder);
@@ -178,7 +178,7 @@ fn the_trace_of_a_caller_is_among_the_references() {
 }
 
 #[test]
-fn a_trace_that_nobody_keeps_is_not_sent() {
+fn unsampled_trace_is_not_exported() {
     let collector = Collector::new(Does::Takes);
     let folder = workspace(&collector, "");
     let server = Server::of(&folder);
@@ -194,7 +194,7 @@ fn a_trace_that_nobody_keeps_is_not_sent() {
 }
 
 #[test]
-fn inputs_and_results_are_told_where_somebody_asks_for_it_and_nowhere_else() {
+fn span_content_is_exported_only_when_enabled() {
     for (setting, arguments, result) in [
         ("content = true", r#"{"offset":0,"path":"notes.txt"}"#, "flour"),
         ("content = false", "", ""),
@@ -230,7 +230,7 @@ fn the_environment_wins_and_its_headers_reach_the_collector() {
 }
 
 #[test]
-fn a_command_sends_spans_where_it_is_told_to_and_goes_on_with_the_trace_around_it() {
+fn command_exports_spans_when_enabled_and_continues_trace() {
     let called = |folder: &Folder| -> Value {
         let line = "call fs.read --input {\"path\":\"notes.txt\"} --json";
         let mut call = command(folder, line);

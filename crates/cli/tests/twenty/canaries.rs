@@ -62,7 +62,7 @@ fn calls(folder: &Folder, backend: &Backend) -> Vec<String> {
 }
 
 #[test]
-fn test_16_secrets_and_sensitive_fields_are_seen_by_the_backend_alone() {
+fn test_16_only_backend_sees_secrets_and_sensitive_fields() {
     let backend = Backend::new(Keys::Ignored);
     let folder = bank(&backend);
     let set = told(&folder, "secrets set bank/key --stdin", KEY);

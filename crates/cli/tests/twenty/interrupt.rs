@@ -81,7 +81,7 @@ fn wishes(folder: &Folder, id: &str) -> Vec<Value> {
 
 /// (a) A tool that says it can be called off is, and its result says so.
 #[test]
-fn test_12_a_interrupt_stops_a_tool_that_can_be_called_off() {
+fn test_12_a_interrupt_cancels_a_cancellable_tool() {
     for wish in [Wish::Signal, Wish::Command] {
         let call = under_way(READ, "{ interrupt: cancel }", Act::refuses(Then::Hang));
         call.wish(wish);
@@ -100,7 +100,7 @@ fn test_12_a_interrupt_stops_a_tool_that_can_be_called_off() {
 /// (b) and (c) A tool that does not say, and one that says that it cannot be called off, finish; that
 /// the wish came, and that it could not be granted, is on record while they still run.
 #[test]
-fn test_12_bc_interrupt_lets_a_tool_finish_that_cannot_be_called_off() {
+fn test_12_bc_interrupt_lets_uncancellable_tool_finish() {
     for haft in ["{}", "{ supports_cancel: false }"] {
         for wish in [Wish::Signal, Wish::Command] {
             let call = under_way(WRITE, haft, Act::commits(Then::Id).held());
@@ -154,7 +154,7 @@ fn test_12_b_interrupt_holds_the_next_turn() {
 /// (d) A backend that does not care is hung up on. What it did is not made up: nobody knows, and
 /// the call is listed among those that have to be settled.
 #[test]
-fn test_12_d_interrupt_of_a_backend_that_ignores_it_leaves_the_effect_unknown() {
+fn test_12_d_ignored_interrupt_leaves_the_effect_unknown() {
     for wish in [Wish::Signal, Wish::Command] {
         let call = under_way(WRITE, "{ supports_cancel: true }", Act::commits(Then::Hang));
         call.wish(wish);

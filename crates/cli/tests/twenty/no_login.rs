@@ -40,7 +40,7 @@ fn asking_events(folder: &Folder) -> Vec<String> {
 
 /// Of three tools one is allowed, one asks and one is denied; without the login all end alike.
 #[test]
-fn test_04_c_nothing_happens_before_validation_without_a_login() {
+fn test_04_c_missing_login_blocks_before_any_effect() {
     let backend = Backend::new(Keys::Ignored);
     let folder = bank(&backend);
     for tool in ["pay", "transfer", "refund"] {
@@ -65,7 +65,7 @@ fn test_04_c_nothing_happens_before_validation_without_a_login() {
 
 /// The same where nobody ever listed the secret that the driver names.
 #[test]
-fn test_04_c_nothing_happens_before_validation_without_the_name_of_a_login() {
+fn test_04_c_unlisted_secret_blocks_before_any_effect() {
     let backend = Backend::new(Keys::Ignored);
     let folder = bank(&backend).file(".secrets/SECRETS.md", "---\nsecrets: []\n---\n");
     for tool in ["pay", "transfer"] {

@@ -213,7 +213,7 @@ fn read_back(folder: &Folder, records: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn test_20_the_story_is_rebuilt_from_the_log_and_reads_what_others_wrote() {
+fn test_20_log_rebuilds_history_and_reads_foreign_records() {
     let backend = Backend::new(Keys::Ignored);
     let folder = workspace(&backend);
     let mut server = Server::of(&folder);

@@ -64,7 +64,7 @@ fn asked_again(folder: &Folder, old: &Backend, new: &Backend, change: impl FnOnc
 /// (a) Somebody changes the call after it was asked about. A hook that tries to, when people are
 /// asked or when they have said yes, has no say in that, and the call does not run.
 #[test]
-fn test_08_a_approval_is_for_this_action_and_no_hook_changes_it_afterwards() {
+fn test_08_a_hook_cannot_edit_input_under_approval() {
     for event in ["permission_request", "permission_decision"] {
         let backend = Backend::new(Keys::Ignored);
         let folder = shop(&backend, &hook(event, "pay", ".hooks/late"));
@@ -90,7 +90,7 @@ fn test_08_a_approval_is_for_this_action_and_no_hook_changes_it_afterwards() {
 
 /// (a) The same where the contract gives the call another input than the one that was shown.
 #[test]
-fn test_08_a_approval_is_for_this_action_and_not_for_another_input() {
+fn test_08_a_approval_does_not_cover_another_input() {
     let backend = Backend::new(Keys::Ignored);
     let nobody = Backend::new(Keys::Ignored);
     let folder = shop(&backend, "");
@@ -115,7 +115,7 @@ fn two_hosts(first: &Backend, second: &Backend) -> Folder {
 
 /// (b) Another driver, which goes to another host, is chosen after people were asked.
 #[test]
-fn test_08_b_approval_is_for_this_action_and_not_for_another_driver() {
+fn test_08_b_approval_does_not_cover_another_driver() {
     let (first, second) = (Backend::new(Keys::Ignored), Backend::new(Keys::Ignored));
     let folder = two_hosts(&first, &second);
     let told = asked_again(&folder, &first, &second, || {
@@ -132,7 +132,7 @@ fn test_08_b_approval_is_for_this_action_and_not_for_another_driver() {
 
 /// (b) The driver is the same by its name and version, and goes to another host.
 #[test]
-fn test_08_b_approval_is_for_this_action_and_not_for_another_host() {
+fn test_08_b_approval_does_not_cover_another_host() {
     let (first, second) = (Backend::new(Keys::Ignored), Backend::new(Keys::Ignored));
     let folder = two_hosts(&first, &second);
     asked_again(&folder, &first, &second, || {
@@ -143,7 +143,7 @@ fn test_08_b_approval_is_for_this_action_and_not_for_another_host() {
 /// (c) The question was asked two days ago, and a day is all that people have. The command has no
 /// clock of its own to set, so a program asked whose clock is behind.
 #[test]
-fn test_08_c_approval_is_for_this_action_and_lapses() {
+fn test_08_c_unanswered_approval_expires_and_sends_nothing() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend, "");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -179,7 +179,7 @@ fn test_08_c_approval_is_for_this_action_and_lapses() {
 
 /// (d) The yes to one call is used for another that differs in nothing but its name.
 #[test]
-fn test_08_d_approval_is_for_this_action_and_not_for_another_call() {
+fn test_08_d_approval_does_not_cover_another_call() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend, "");
     let (first, yes) = asked(&folder, &format!("{CALL} --key one"));

@@ -20,7 +20,7 @@ fn sent(backend: &Backend) -> usize {
 
 /// (a) Nobody opens: each attempt is refused before anything is sent, and there is another.
 #[test]
-fn test_17_a_two_kinds_of_timeout_refused_connections_are_tried_again() {
+fn test_17_a_refused_connection_is_retried() {
     let backend = Backend::closed(Keys::Ignored);
     let folder = payments(&backend, true, false, 20_000).with(ALLOW);
     let (exit, refused) = answer(&folder, PAY);
@@ -36,7 +36,7 @@ fn test_17_a_two_kinds_of_timeout_refused_connections_are_tried_again() {
 
 /// (a) Nobody opens until time is over: it is known that nothing was sent.
 #[test]
-fn test_17_a_two_kinds_of_timeout_before_anything_was_sent() {
+fn test_17_a_timeout_before_submit_sends_nothing() {
     // Whoever comes first is turned away before the two have agreed on a cipher; the next is left
     // standing there.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -79,7 +79,7 @@ fn test_17_a_two_kinds_of_timeout_before_anything_was_sent() {
 
 /// (b) It was done and never answered: one look, and what the backend tells is the result.
 #[test]
-fn test_17_b_two_kinds_of_timeout_done_and_looked_up() {
+fn test_17_b_timeout_after_commit_resolves_by_lookup() {
     let backend = Backend::new(Keys::Ignored);
     backend.will(Act::commits(Then::Hang));
     let folder = payments(&backend, true, false, 1_500).with(ALLOW);
@@ -100,7 +100,7 @@ fn test_17_b_two_kinds_of_timeout_done_and_looked_up() {
 
 /// (c) It was not done, and the backend keeps to keys: after one look it is sent again under the same one.
 #[test]
-fn test_17_c_two_kinds_of_timeout_not_done_and_sent_again_under_its_key() {
+fn test_17_c_absent_effect_retries_under_same_key() {
     let backend = Backend::new(Keys::Enforced);
     backend.will(Act::refuses(Then::Reset));
     let folder = payments(&backend, true, true, 20_000).with(ALLOW);
@@ -119,7 +119,7 @@ fn test_17_c_two_kinds_of_timeout_not_done_and_sent_again_under_its_key() {
 /// (d) Nobody can be asked: one payment, nobody knows, and nothing is sent again, not even by
 /// whoever calls once more.
 #[test]
-fn test_17_d_two_kinds_of_timeout_unknown_and_never_sent_again() {
+fn test_17_d_unknown_commit_is_never_sent_again() {
     let backend = Backend::new(Keys::Ignored);
     backend.will(Act::commits(Then::Hang));
     let folder = payments(&backend, false, false, 1_500).with(ALLOW);

@@ -60,7 +60,7 @@ fn refused(folder: &Folder, code: &str) -> String {
 
 /// A program writes where it may, beside that and outside of the workspace.
 #[test]
-fn test_06_a_contract_integrity_what_is_written_outside_of_mutates() {
+fn test_06_a_write_outside_mutates_is_refused() {
     let outside = Path::new("/var/tmp").join(format!("haft-test-{}", std::process::id()));
     let script = "echo more >> notes/first.txt\necho less > ledger/book.txt || exit 9\n";
     let both = Bounds {

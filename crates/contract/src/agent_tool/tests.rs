@@ -153,7 +153,7 @@ fn ids_that_are_not_ours_are_folded() {
 }
 
 #[test]
-fn what_keeps_a_record_from_being_read_is_said_where_it_stands() {
+fn unreadable_agent_tool_record_is_diagnosed_at_its_location() {
     let complete = r#""schema_version": "0.2.0", "namespace": "n", "lifecycle": "draft", "tool_kind": "custom""#;
     for (record, expected) in [
         (

@@ -119,7 +119,7 @@ fn a_contract_says_everything_it_says() {
 }
 
 #[test]
-fn only_a_class_that_only_reads_proves_that_nothing_changes() {
+fn only_read_only_side_effect_class_proves_no_mutation() {
     for (class, mutates, risk) in [
         (json!("read-only"), Some(BTreeSet::new()), Some(Risk::READ)),
         (json!("readOnly"), Some(BTreeSet::new()), Some(Risk::READ)),
@@ -149,7 +149,7 @@ fn triggers_decide_who_is_asked() {
 }
 
 #[test]
-fn hosts_that_nobody_lists_are_any_host() {
+fn unlisted_egress_hosts_mean_any_host() {
     let hosts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     for (egress, secret, network) in [
         (json!(["a.example"]), json!(null), Some(hosts(&["a.example"]))),
@@ -164,7 +164,7 @@ fn hosts_that_nobody_lists_are_any_host() {
 }
 
 #[test]
-fn what_is_wrong_with_a_contract_is_said_where_it_stands() {
+fn invalid_aruntime_contract_is_diagnosed_at_its_location() {
     let complete = r#""toolId": "crm.offer", "version": "2.1.0", "description": "d", "inputSchema": {}, "outputSchema": {}"#;
     for (fields, expected) in [
         (

@@ -47,7 +47,7 @@ fn a_login_is_read_whole() {
 }
 
 #[test]
-fn every_flow_is_read_and_the_client_has_a_default() {
+fn every_auth_flow_parses_with_default_client() {
     for (written, flow) in [
         ("pat", Flow::Token),
         ("service-auth", Flow::Service { client: "agentproto-cli".into(), login_hint: None }),

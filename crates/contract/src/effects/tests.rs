@@ -28,7 +28,7 @@ fn effects(lines: &str) -> String {
 }
 
 #[test]
-fn a_tool_that_states_nothing_counts_as_one_that_can_do_anything() {
+fn tool_without_stated_effects_gets_worst_case_effects() {
     assert_eq!(
         effects(""),
         "risk 3 · read_only No · destructive Unknown · open_world Unknown · irreversible · \
@@ -50,7 +50,7 @@ fn an_empty_list_alone_does_not_make_a_reader() {
 }
 
 #[test]
-fn risk_zero_with_changes_is_no_reader_but_keeps_its_stated_risk() {
+fn risk_zero_with_mutations_is_no_read_only_tool() {
     assert_eq!(
         effects("mutates: [\"network:*\"]\nrisk_level: 0\nrequires: {network: [\"*\"]}"),
         "risk 0 · read_only No · destructive Unknown · open_world Yes · external-communication · \
@@ -90,7 +90,7 @@ fn nothing_is_read_only_by_saying_so() {
 }
 
 #[test]
-fn what_somebody_here_vouches_for_is_taken_at_its_word() {
+fn vouched_effects_of_import_are_trusted() {
     let imported = "metadata: {haft: {imported: {from: openapi, source: s, effects: vouched}}}";
     assert_eq!(
         effects(&format!("mutates: []\nrisk_level: 0\nrequires: {{}}\n{imported}")),

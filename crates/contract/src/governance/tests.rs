@@ -157,7 +157,7 @@ fn a_file_breaks_its_rules() {
 }
 
 #[test]
-fn the_nearest_file_wins_and_lists_are_merged_by_id() {
+fn nearest_governance_file_wins_and_lists_merge_by_id() {
     let root = file(
         "GOVERNANCE.md",
         "autonomy: { level: 2, defaultApproval: auto }\nsigning: { required: true }\naudit: { retention: forever, appendOnly: true }\npolicies: [{ id: a, ref: one }, { id: b, ref: two }]\napprovers: [{ id: ana, canApprove: [tool.call] }, { id: bob, canApprove: [tool.call] }]\nmetadata: { x: { a: 1, b: 2 }, y: 3 }",
@@ -223,7 +223,7 @@ fn a_root_may_leave_its_switches_off() {
 }
 
 #[test]
-fn a_chain_ends_at_its_root_at_a_cycle_at_a_gap_and_after_eight_files() {
+fn governance_chain_ends_at_root_cycle_gap_or_limit() {
     let nested = |depth: usize| format!("{}GOVERNANCE.md", "d/".repeat(depth));
     let mut files = BTreeMap::new();
     let mut add = |path: String, rest: &str| files.insert(path.clone(), file(&path, rest));

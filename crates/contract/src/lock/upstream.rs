@@ -85,7 +85,7 @@ mod tests {
     use crate::Source;
 
     #[test]
-    fn a_tool_is_accepted_at_first_sight_and_held_to_it_until_it_is_accepted_again() {
+    fn upstream_tool_is_pinned_on_first_use_until_reaccepted() {
         let (first, second) = (Digest::of(&1), Digest::of(&2));
         let again = |lock: &Lock| {
             let (read, found) = Lock::read(&Source::new("haft.lock", lock.write()));

@@ -89,7 +89,7 @@ metadata: { acme: { reviewed: true } }"#,
 }
 
 #[test]
-fn a_policy_that_says_nothing_denies_and_is_known_by_its_file() {
+fn empty_policy_denies_by_default_with_file_as_id() {
     let reading = reading(FILE, "schema: policy/v1");
     let Some(ParsedManifest::Policy(policy)) = reading.manifest else { panic!("{reading:?}") };
     assert_eq!(*policy, Policy { id: FILE.into(), ..Policy::default() });

@@ -4,7 +4,7 @@ use crate::trial::{check, good};
 use crate::{ManifestKind, ParsedManifest};
 
 #[test]
-fn a_runner_may_stand_in_a_file_of_its_own() {
+fn runner_block_parses_from_its_own_file() {
     let manifest = good(
         "RUNNER.md",
         "engine: sandbox\nimage: node-22\nneeds: { language: node, native: [ffmpeg], npm: [\"left-pad@1\"], pip: [] }\nlimits: { memory_mb: 256, timeout_ms: 600000, cpu_ms: 1 }",
@@ -38,7 +38,7 @@ fn a_runner_breaks_its_rules() {
 const DRIVER: &str = "name: Status\nid: status\ndescription: Status.\nversion: 1.0.0\nkind: cli\nbin: git\nimplements: [{ tool: status, version: \"^1.0.0\", metadata: { cli: { argv: [status] } } }]";
 
 #[test]
-fn the_runner_of_a_driver_is_checked_where_it_is_written_out() {
+fn inline_runner_of_driver_is_validated_in_place() {
     let driver = |runner: &str| format!("{DRIVER}\nrunner: {runner}");
     for fine in ["./RUNNER.md", "{ file: ./RUNNER.md }", "{ engine: subprocess }"] {
         good("status/DRIVER.md", &driver(fine));

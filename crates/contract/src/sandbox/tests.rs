@@ -7,7 +7,7 @@ use crate::{ManifestKind, ParsedManifest};
 const FILE: &str = "SANDBOX.md";
 
 #[test]
-fn a_sandbox_may_stand_in_a_file_of_its_own() {
+fn sandbox_block_parses_from_its_own_file() {
     let manifest = good(
         FILE,
         r#"

@@ -95,7 +95,7 @@ fn entry(rest: &str) -> String {
 const USED: &str = "  access: { bind: [{ role: agent }] }";
 
 #[test]
-fn a_value_is_refused_wherever_it_stands_and_never_repeated() {
+fn inline_secret_value_is_refused_and_never_echoed() {
     let top = entry(&format!("{USED}\n  value: hunter2\n  token: hunter2"));
     let nested = entry(&format!(
         "{USED}\n  metadata:\n    acme: [{{ plaintext: hunter2 }}]\n  exposures:\n  - {{ kind: pipe, data: hunter2 }}"

@@ -288,7 +288,7 @@ fn editors_are_told_the_defaults() {
 }
 
 #[test]
-fn what_is_wrong_is_left_out_and_the_rest_is_kept() {
+fn invalid_settings_are_dropped_and_valid_ones_kept() {
     let text = r#"
 [workspace]
 name = "bakery"

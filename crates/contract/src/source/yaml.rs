@@ -315,7 +315,7 @@ mod tests {
     use crate::{Report, rules};
 
     #[test]
-    fn ten_thousand_names_given_twice_are_each_found_with_their_first_line() {
+    fn ten_thousand_duplicate_keys_each_name_first_line() {
         const NAMES: usize = 10_000;
         let mut text = String::from("---\n");
         for line in 0..2 * NAMES {

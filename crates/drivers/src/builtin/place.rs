@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_written_from_the_root_and_stays_below_it() {
+    fn path_is_relative_to_root_and_stays_below_it() {
         let cases = [
             ("a/b", Ok("a/b")),
             ("./a//b/", Ok("a/b")),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_house_and_the_rules_are_known_in_any_case() {
+    fn state_folder_and_governing_files_match_in_any_case() {
         assert!(is_house(".haft") && is_house(".HAFT") && !is_house("haft"));
         let names = |path: &str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
         for row in governing::rows(Base::Workspace) {

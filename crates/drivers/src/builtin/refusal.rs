@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_system_says_is_told_by_code_and_by_the_path_as_written() {
+    fn system_error_maps_to_code_and_path_as_written() {
         let place = WorkspacePath::of(&json!({"path": "./a"})).unwrap();
         let cases = [
             (Errno::NOENT, Code::ResourceNotFound, "`./a` does not exist"),

@@ -325,7 +325,7 @@ mod tests {
 
     /// What a race would need: something that was no link when it was looked at.
     #[test]
-    fn what_became_a_link_after_the_last_look_is_not_opened() {
+    fn entry_that_became_symlink_after_check_is_not_opened() {
         let folder = Folder::new().file("out/secret", "x").file("w/in", "x");
         symlink("../out/secret", folder.path().join("w/file")).unwrap();
         symlink("../out", folder.path().join("w/folder")).unwrap();
@@ -338,7 +338,7 @@ mod tests {
 
     /// Kernels and sandboxes without `openat2` go the other way, which has to come to the same.
     #[test]
-    fn walking_comes_to_the_same_as_opening_in_one_step() {
+    fn path_walk_gives_same_result_as_openat2() {
         let folder = Folder::new().file("a/b", "x");
         let root = Root::new(folder.path().to_owned());
         for path in ["a/b", "a", "a/c", "c/d", "a/b/c"] {

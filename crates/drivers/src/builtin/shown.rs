@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_text_and_the_rest_is_base64_and_no_character_is_cut() {
+    fn utf8_shows_as_text_uncut_and_rest_as_base64() {
         let cases = [
             (b"plain".as_slice(), ByteEnd::Whole, ("plain", "utf-8", 5)),
             ("né".as_bytes(), ByteEnd::Cut, ("né", "utf-8", 3)),

@@ -84,7 +84,7 @@ fn nonsense_is_refused_by_its_reason() {
 /// Whatever bytes a hook answers at whatever point, it was understood, or the refusal says in one
 /// readable line what it answered and what it may say.
 #[test]
-fn refused_answers_of_any_bytes_are_shown_with_their_words() {
+fn invalid_hook_answer_is_refused_with_readable_quote() {
     let pieces: [&[u8]; 14] = [
         b"{",
         b"}",
@@ -120,7 +120,7 @@ fn refused_answers_of_any_bytes_are_shown_with_their_words() {
 }
 
 #[test]
-fn a_word_without_effect_is_refused_where_it_has_none() {
+fn hook_field_is_refused_at_points_without_effect() {
     let words = [
         (r#"{"updated_input": {}}"#, "pre_tool_use"),
         (

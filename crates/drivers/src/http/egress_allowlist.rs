@@ -1,4 +1,4 @@
-//! Which hosts a call may reach: those that the driver and the contract both list, and no others.
+//! Egress allowlist: a call reaches the hosts that its driver and its contract both list, and no others.
 
 use haft_model::host::{covers, is_own, name_of};
 use haft_model::{Code, Plan, Stop};

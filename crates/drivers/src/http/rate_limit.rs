@@ -1,4 +1,4 @@
-//! How fast a backend likes to be asked (`rate_limit`): whoever comes too soon waits.
+//! Rate limit of an HTTP backend (`rate_limit`): spaces requests by the minute and allows a burst.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_gives_up_or_comes_too_late_uses_nothing() {
+    async fn cancelled_or_late_caller_consumes_no_rate_limit_slot() {
         let pace = pace(60, None);
         let start = Instant::now();
         let soon = start + Duration::from_millis(300);

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_and_dates_are_read_and_anything_else_is_no_wish() {
+    fn retry_after_accepts_seconds_and_dates_and_nothing_else() {
         let now = Timestamp::UNIX_EPOCH;
         for (retry_after, date, expected) in [
             ("3", None, Some(3000)),

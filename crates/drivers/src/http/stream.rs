@@ -1,4 +1,5 @@
-//! Answers that come a piece at a time: as server-sent events, as lines of JSON, or as plain pieces.
+//! Content negotiation and framing of streamed responses: server-sent events, JSON lines or chunks;
+//! a backend may always answer with plain JSON instead.
 //!
 //! Each event is handed on as it comes. The result is one all the same: the list of all events, or the
 //! last of them, and `response_extract` looks at that.
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_events_that_are_named_count_and_the_end_always_does() {
+    fn sse_event_filter_keeps_named_events_and_terminator() {
         let named =
             stream(json!({"transport": "sse", "event_field": "step", "terminator": "[DONE]"}));
         let text = "event: step\ndata: 1\n\nevent: ping\ndata: 2\n\ndata: 3\n\ndata: [DONE]\n\n";
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_json_are_cut_at_their_ends_and_empty_ones_left_out() {
+    fn ndjson_splits_at_line_ends_and_skips_blank_lines() {
         let lines = stream(json!({"transport": "ndjson"}));
         assert_eq!(
             events(&lines, "{\"a\":1}\n\r\n  \n{\"a\":2}\r\n[3]"),
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_wins_over_its_driver_and_what_makes_no_sense_is_refused() {
+    fn stream_entry_overrides_driver_and_invalid_settings_are_refused() {
         let written = |json| serde_json::from_value::<WrittenStream>(json).unwrap();
         let driver = written(json!({"transport": "sse", "terminator": "end"}));
         let own = written(json!({"transport": "ndjson"}));

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn each_style_writes_lists_and_objects_in_its_own_way() {
+    fn each_query_style_serializes_lists_and_objects() {
         let (list, object) = (json!(["a b", 2]), json!({"k": "x&y", "l": true}));
         for (style, of_list, of_object) in [
             (json!({}), Ok("n=a%20b&n=2"), Ok("k=x%26y&l=true")),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_out_and_what_has_no_form_is_refused() {
+    fn empty_values_are_omitted_and_nested_values_refused() {
         for (value, expected) in [
             (json!(null), Ok("")),
             (json!([]), Ok("")),

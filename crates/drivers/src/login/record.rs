@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_calls_lacked_is_remembered_once_until_the_next_login() {
+    fn missing_scopes_are_recorded_once_until_next_login() {
         let folder = Folder::new();
         let logins = Logins::new(folder.path().join(".haft/logins.json"));
         let login = LoginRecord {

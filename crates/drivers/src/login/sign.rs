@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sign_is_seen_where_it_is_and_nowhere_else() {
+    fn expiry_sign_matches_only_its_own_observation() {
         let seen = LoginSignal {
             exit_code: Some(4),
             http_status: Some(401),

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_to_a_call_is_never_taken_for_another() {
+    async fn response_to_tools_call_is_never_decoded_as_another() {
         let looks_like_a_prompt = json!({"jsonrpc": "2.0", "id": "ID", "result": {
             "content": [{"type": "text", "text": "x"}], "messages": [], "description": "",
         }});
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_answer_to_a_call_is_read_as_what_it_is() {
+    async fn other_messages_are_decoded_by_their_own_kind() {
         let answers = [
             json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}),
             json!({"jsonrpc": "2.0", "id": 8, "result": {"tools": [], "_meta": {}}}),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_leaves_in_the_middle_leaves_a_whole_line() {
+    async fn cancelled_write_still_sends_a_whole_line() {
         let (ours, theirs) = duplex(64);
         let direct = Direct::new(ours, Reports::default());
         let message = |text: &str| {

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_that_cannot_be_read_is_an_error_to_its_request() {
+    fn unreadable_sse_event_becomes_error_of_its_request() {
         assert_eq!(event(b"id: 4\ndata: {\"id\":1,\"result\":{}}\n\n"), None);
         assert_eq!(event(b": alive\n\n"), None);
         assert_eq!(event(b"data: hello\n\n"), None, "it answers no request");

@@ -27,7 +27,7 @@ async fn one_is_made_for_each_key_and_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_wants_is_let_go_and_what_somebody_holds_is_not() {
+async fn pool_evicts_idle_entries_and_keeps_held_ones() {
     let (kept, made) = (KeyedPool::new(IDLE), AtomicUsize::new(0));
     let held = number(&kept, &made, "held").await.unwrap();
     let left = Arc::downgrade(&number(&kept, &made, "left").await.unwrap());
@@ -37,7 +37,7 @@ async fn what_nobody_wants_is_let_go_and_what_somebody_holds_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_broke_is_made_again_after_a_pause_that_grows() {
+async fn pool_recreates_broken_entry_with_growing_backoff() {
     let (kept, made) = (KeyedPool::new(IDLE), AtomicUsize::new(0));
     let mut told = Vec::new();
     for pause in [FIRST_PAUSE, FIRST_PAUSE * 2, FIRST_PAUSE * 4] {

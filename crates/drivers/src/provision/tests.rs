@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_command_is_split_as_a_shell_would_and_no_operator_is_understood() {
+fn command_splits_like_shell_and_operators_are_refused() {
     let known = |name: &str| match name {
         "HOME" => Some("/at/home".to_owned()),
         "TOKEN" => Some("a b; c".to_owned()),
@@ -48,7 +48,7 @@ fn provision(folder: &Folder, install: serde_json::Value) -> Provision {
 }
 
 #[test]
-fn each_method_is_one_exact_command_and_what_is_not_plain_is_skipped() {
+fn each_install_method_yields_exact_command_or_is_skipped() {
     let folder = Folder::new().file("bin/demo", "#!/bin/sh\n");
     let hash = "0".repeat(64);
     for (entry, says, skipped) in [

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_needs_the_environment_that_its_first_line_names_and_what_that_is_made_of() {
+    fn python_script_opens_venv_of_shebang_and_its_base() {
         let script = "#!BASE/venv/bin/python -I\nimport tool\n";
         assert_eq!(needed(script, "home"), ["venv", "python"]);
         // A home folder is not opened, whatever it looks like.

@@ -60,7 +60,7 @@ fn opened(folder: &Folder, manifest: &Value, effects: &EffectProfile) -> Vec<Str
 }
 
 #[test]
-fn a_read_only_contract_opens_nothing_to_write_whatever_its_driver_says() {
+fn read_only_contract_opens_no_write_path_for_driver() {
     let folder = Folder::new().file("docs/a.md", "");
     let manifest = json!({"id": "d", "sandbox": {"fs": {"read": ["docs/**"], "write": ["**"]}}});
     assert_eq!(
@@ -81,7 +81,7 @@ fn what_both_sides_may_write_is_open() {
 }
 
 #[test]
-fn a_contract_that_says_nothing_may_change_what_its_driver_says() {
+fn contract_without_mutates_allows_write_paths_of_driver() {
     let folder = Folder::new().file("docs/a.md", "");
     let manifest = json!({"id": "d", "sandbox": {"fs": {"write": ["docs"], "deny": ["docs/key"]}}});
     assert_eq!(
@@ -91,7 +91,7 @@ fn a_contract_that_says_nothing_may_change_what_its_driver_says() {
 }
 
 #[test]
-fn a_place_that_leads_out_or_up_or_is_not_there_is_refused() {
+fn path_that_escapes_climbs_or_is_missing_is_refused() {
     let folder = Folder::new();
     symlink("/usr", folder.path().join("out")).unwrap();
     fs::create_dir(folder.path().join("in")).unwrap();
@@ -144,7 +144,7 @@ fn a_secret_of_the_workspace_is_never_passed_on() {
 }
 
 #[test]
-fn only_what_is_passed_or_set_is_in_the_environment() {
+fn environment_holds_only_passed_and_set_variables() {
     let folder = Folder::new();
     let manifest = json!({
         "id": "d",

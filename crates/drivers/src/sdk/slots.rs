@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_finds_none_free_waits() {
+    async fn full_slots_make_caller_wait() {
         let slots = Slots::default();
         let mut taken = Vec::new();
         for _ in 0..MOST {

@@ -1,4 +1,4 @@
-//! Connections that are kept for the next write to the same host, each with a client to itself.
+//! Connection pool for writes: keeps idle connections per host for a second, each with its own client.
 //!
 //! A client here connects for its first request alone. So whether a request goes over a connection
 //! that was used before is known beforehand: then the submission is put on record first, and if the

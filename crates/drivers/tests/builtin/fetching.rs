@@ -62,7 +62,7 @@ fn a_packed_page_is_unpacked() {
 }
 
 #[test]
-fn a_body_has_five_megabytes_at_most_and_says_that_there_is_more() {
+fn fetch_truncates_body_at_five_megabytes_and_reports_more() {
     let server = Server::new(|path, stream| {
         let size = path.trim_start_matches('/').parse().unwrap();
         send(stream, "200 OK", &vec![b'x'; size]);
@@ -94,7 +94,7 @@ fn redirects_are_followed_five_times() {
 }
 
 #[test]
-fn a_redirect_to_a_closed_address_is_refused_and_nothing_is_sent_there() {
+fn redirect_to_blocked_address_is_refused_without_request() {
     let closed = Server::new(|_, stream| send(stream, "200 OK", b"secret"));
     let port = closed.port;
     let server = Server::new(move |path, stream| {
@@ -128,7 +128,7 @@ fn a_redirect_to_a_closed_address_is_refused_and_nothing_is_sent_there() {
 }
 
 #[test]
-fn closed_and_odd_addresses_are_refused_before_and_while_running() {
+fn blocked_and_malformed_urls_are_refused_preflight_and_running() {
     let server = Server::new(|_, stream| send(stream, "200 OK", b"secret"));
     let stage = Stage::new();
     let port = server.port;
@@ -164,7 +164,7 @@ fn closed_and_odd_addresses_are_refused_before_and_while_running() {
 }
 
 #[test]
-fn a_name_is_looked_up_once_and_only_what_was_checked_is_reached() {
+fn dns_rebinding_reaches_only_the_address_checked_once() {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     static PORT: AtomicUsize = AtomicUsize::new(0);
     /// Public when it is asked for the first time, this machine ever after.
@@ -225,7 +225,7 @@ fn a_host_that_cannot_be_reached_was_sent_nothing() {
 }
 
 #[test]
-fn a_server_that_does_not_speak_tls_was_sent_nothing() {
+fn server_without_tls_receives_nothing() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let answering = std::thread::spawn(move || {
@@ -257,7 +257,7 @@ fn a_submission_that_is_not_recorded_sends_nothing() {
 }
 
 #[test]
-fn a_server_that_takes_its_time_is_left_at_the_deadline_or_when_called_off() {
+fn slow_server_is_left_at_timeout_or_cancellation() {
     let server = Server::new(|path, stream| {
         if path == "/half" {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").unwrap();
@@ -298,7 +298,7 @@ fn a_server_that_takes_its_time_is_left_at_the_deadline_or_when_called_off() {
 }
 
 #[test]
-fn a_contract_that_only_reads_has_no_effect_to_have() {
+fn read_only_contract_reports_no_effect() {
     let server = Server::new(|path, stream| {
         if path == "/half" {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").unwrap();
@@ -314,7 +314,7 @@ fn a_contract_that_only_reads_has_no_effect_to_have() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_a_failure_after_the_fact() {
+fn truncated_or_garbled_response_fails_after_submission() {
     let server = Server::new(|path, stream| {
         if path == "/half" {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").unwrap();

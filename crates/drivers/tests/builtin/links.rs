@@ -52,7 +52,7 @@ fn a_link_that_stays_inside_is_followed() {
 }
 
 #[test]
-fn a_link_that_leads_out_is_refused_by_every_tool() {
+fn symlink_out_of_workspace_is_refused_by_every_tool() {
     let (folder, stage) = beside();
     let w = folder.path().join("w");
     fs::create_dir(w.join("a")).unwrap();
@@ -144,7 +144,7 @@ fn the_folder_of_haft_is_closed_in_every_spelling() {
 }
 
 #[test]
-fn a_folder_of_haft_that_is_a_link_is_closed_under_its_other_name() {
+fn symlinked_state_folder_is_closed_under_its_target_name() {
     let (folder, stage) = beside();
     let w = folder.path().join("w");
     fs::create_dir(w.join("state")).unwrap();
@@ -203,7 +203,7 @@ fn while_swapping(folder: &Folder, work: impl FnOnce()) {
 }
 
 #[test]
-fn a_link_that_is_swapped_while_files_are_read_never_leads_out() {
+fn symlink_swapped_during_read_never_escapes_workspace() {
     let (folder, stage) = beside();
     while_swapping(&folder, || {
         for turn in 0..4000 {
@@ -223,7 +223,7 @@ fn assert_refused(failure: &haft_driver::Failure) {
 }
 
 #[test]
-fn a_link_that_is_swapped_while_files_are_written_never_leads_out() {
+fn symlink_swapped_during_write_never_escapes_workspace() {
     let (folder, stage) = beside();
     while_swapping(&folder, || {
         for turn in 0..200 {

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[test]
-fn a_folder_is_listed_in_order_and_as_deep_as_asked() {
+fn folder_listing_is_sorted_and_limited_by_depth() {
     let folder = Folder::new().file("b/x.txt", "123").file("b/c/y", "").file("a.txt", "1");
     symlink("nowhere", folder.path().join("z")).unwrap();
     let stage = Stage::of(folder);
@@ -29,7 +29,7 @@ fn a_folder_is_listed_in_order_and_as_deep_as_asked() {
 }
 
 #[test]
-fn a_list_has_a_thousand_entries_at_most_and_says_that_there_are_more() {
+fn listing_truncates_at_thousand_entries_and_reports_more() {
     let stage = Stage::new();
     for number in 0..1001 {
         std::fs::write(stage.folder.path().join(format!("{number:04}")), "").unwrap();

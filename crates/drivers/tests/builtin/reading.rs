@@ -13,7 +13,7 @@ fn read(stage: &Stage, input: Value) -> Value {
 }
 
 #[test]
-fn a_file_is_read_whole_or_in_parts_that_cut_no_character() {
+fn file_is_read_whole_or_in_ranges_at_characters() {
     let stage = Stage::of(Folder::new().file("a/b.txt", "né!").file("empty", ""));
     let answer = |path: &str, content: &str, offset: u64, more: bool| {
         json!({"path": path, "content": content, "encoding": "utf-8", "size": 4,
@@ -45,7 +45,7 @@ fn bytes_that_are_no_text_come_as_base64() {
 }
 
 #[test]
-fn a_large_file_is_read_in_parts_that_make_up_the_whole() {
+fn large_file_read_in_ranges_gives_the_whole() {
     let text = "a line with an é in it\n".repeat(120_000);
     let stage = Stage::of(Folder::new().file("large", &text));
     let mut whole = String::new();
@@ -61,7 +61,7 @@ fn a_large_file_is_read_in_parts_that_make_up_the_whole() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_by_the_name_the_caller_wrote() {
+fn unreadable_path_is_refused_under_name_as_written() {
     let folder = Folder::new().file("a/b.txt", "x");
     let stage = Stage::of(folder);
     let path = stage.folder.path().join("socket");
@@ -90,7 +90,7 @@ fn what_cannot_be_read_is_refused_by_the_name_the_caller_wrote() {
 }
 
 #[test]
-fn a_pipe_that_nobody_writes_to_does_not_keep_the_call_waiting() {
+fn named_pipe_is_refused_without_blocking() {
     let stage = Stage::new();
     let pipe = stage.folder.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(pipe).status().unwrap();

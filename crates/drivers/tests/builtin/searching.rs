@@ -54,7 +54,7 @@ fn matches_and_lines_are_bounded() {
 }
 
 #[test]
-fn a_line_of_many_megabytes_is_one_match_at_most() {
+fn huge_line_counts_as_one_match_at_most() {
     let stage = Stage::of(Folder::new().file("a", format!("{}\nx", "x".repeat(3 << 20))));
     let value = search(&stage, ".", "x");
     let lines: Vec<_> =
@@ -63,7 +63,7 @@ fn a_line_of_many_megabytes_is_one_match_at_most() {
 }
 
 #[test]
-fn folders_that_are_too_deep_do_not_end_the_search() {
+fn too_deep_folders_do_not_end_the_search() {
     let deep = format!("a/{}x.txt", "d/".repeat(70));
     let stage = Stage::of(Folder::new().file(&deep, "x").file("b.txt", "x"));
     let expected = json!({"pattern": "x", "files": 1, "more": true,
@@ -95,7 +95,7 @@ fn a_long_search_says_how_far_it_is() {
 }
 
 #[test]
-fn a_search_that_was_called_off_or_is_late_ends() {
+fn cancelled_or_timed_out_search_ends() {
     let stage = Stage::of(Folder::new().file("a", "x"));
     let cancel = Cancel::new();
     cancel.cancel();

@@ -80,7 +80,7 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
 }
 
 #[test]
-fn what_may_not_be_written_is_refused_before_anything_is_submitted() {
+fn forbidden_write_is_refused_before_submission() {
     let folder = Folder::new().file("a/b", "1").file(".tools/x/TOOL.md", "t").file("haft.toml", "");
     symlink("haft.toml", folder.path().join("settings")).unwrap();
     symlink(".tools/x", folder.path().join("tool")).unwrap();
@@ -135,7 +135,7 @@ fn preflight_refuses_what_can_never_be_written() {
 }
 
 #[test]
-fn a_submission_that_is_not_recorded_leaves_everything_as_it_was() {
+fn unrecorded_submission_leaves_files_unchanged() {
     let stage = Stage::of(Folder::new().file("a", "1"));
     let before = all(&stage);
     for (path, mode) in [("a", "replace"), ("a", "append"), ("b/c", "create"), ("d", "append")] {
@@ -151,7 +151,7 @@ fn a_submission_that_is_not_recorded_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn a_write_that_fails_after_its_submission_leaves_nothing_behind() {
+fn write_failing_after_submission_leaves_nothing_behind() {
     let stage = Stage::of(Folder::new().file("a", "1"));
     let before = all(&stage);
     for (path, mode) in [("a", "replace"), ("a", "append"), ("b/c/d", "create"), ("e/f", "append")]
@@ -169,7 +169,7 @@ fn a_write_that_fails_after_its_submission_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_file_that_appears_meanwhile_is_not_overwritten_by_create() {
+fn create_does_not_overwrite_file_that_appeared_meanwhile() {
     let stage = Stage::new();
     let target = stage.folder.path().join("a");
     let input = json!({"path": "a", "content": "mine", "mode": "create"});
@@ -183,7 +183,7 @@ fn a_file_that_appears_meanwhile_is_not_overwritten_by_create() {
 }
 
 #[test]
-fn a_folder_that_appears_meanwhile_is_not_replaced_by_a_file() {
+fn write_does_not_replace_folder_that_appeared_meanwhile() {
     let stage = Stage::of(Folder::new().file("b", "1"));
     let (target, other) = (stage.folder.path().join("a/x"), stage.folder.path().join("b"));
     let ended = stage.run_around("fs.write", json!({"path": "a", "content": "x"}), &mut |_| {
@@ -197,7 +197,7 @@ fn a_folder_that_appears_meanwhile_is_not_replaced_by_a_file() {
 }
 
 #[test]
-fn what_others_make_on_the_way_meanwhile_is_used_and_not_taken_back() {
+fn write_uses_folders_and_files_that_appeared_meanwhile() {
     let stage = Stage::new();
     let theirs = stage.folder.path().join("a/theirs");
     for (mode, path, written) in [("replace", "a/b/c", "x"), ("append", "a/theirs", "1x")] {

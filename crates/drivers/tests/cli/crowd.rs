@@ -32,7 +32,7 @@ fn files(stage: &Stage) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_hundred_calls_half_of_them_called_off_nothing_is_left() {
+async fn hundred_calls_half_cancelled_leave_nothing_behind() {
     let stage =
         Stage { patience: Duration::from_secs(60), ..Stage::script("echo $$; exec sleep 96001") };
     let quick = Stage { patience: Duration::from_secs(60), ..Stage::reading("echo", &["done"]) };

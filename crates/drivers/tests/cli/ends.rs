@@ -12,7 +12,7 @@ use crate::stage::Stage;
 const UNKNOWN: EffectState = EffectState::Unknown;
 
 #[test]
-fn exit_codes_mean_what_aip_29_reserves_and_leave_a_write_unknown() {
+fn exit_codes_follow_aip_29_and_leave_write_unknown() {
     for (code, expected) in [
         (1, Code::ExecutionFailed),
         (2, Code::InputValue),
@@ -29,7 +29,7 @@ fn exit_codes_mean_what_aip_29_reserves_and_leave_a_write_unknown() {
 }
 
 #[test]
-fn a_driver_says_what_its_codes_mean_and_which_vouch_for_nothing_having_happened() {
+fn driver_maps_exit_codes_and_which_mean_not_committed() {
     let stage = |code: i32| {
         let meanings = json!({"1": "ok", "3": "not_found", "5": "card_declined", "6": "conflict"});
         Stage::writing_script(&format!("echo said; exit {code}"))
@@ -50,7 +50,7 @@ fn a_driver_says_what_its_codes_mean_and_which_vouch_for_nothing_having_happened
 }
 
 #[test]
-fn a_failure_has_the_programs_last_words_and_its_native_end() {
+fn failure_holds_stderr_tail_and_native_exit() {
     let failure =
         Stage::script("echo first >&2; echo 'it broke' >&2; exit 3").run(json!({})).failure();
     assert_eq!(failure.stop.message, "`sh` ended with code 3: it broke");
@@ -65,7 +65,7 @@ fn a_failure_has_the_programs_last_words_and_its_native_end() {
 }
 
 #[test]
-fn a_program_that_a_signal_ends_is_told_from_one_that_ends_itself() {
+fn death_by_signal_is_told_apart_from_exit_code() {
     let failure = Stage::writing_script("kill -SEGV $$").run(json!({})).failure();
     assert_eq!(
         (failure.stop.code, failure.effect, failure.stop.message.as_str()),
@@ -76,7 +76,7 @@ fn a_program_that_a_signal_ends_is_told_from_one_that_ends_itself() {
 
 /// Each process stays below its own limit; together they take more than the call may.
 #[test]
-fn a_tree_that_takes_too_much_memory_is_a_violation() {
+fn process_tree_over_memory_limit_is_sandbox_violation() {
     if let TotalMemory::EachProcess(why) = TotalMemory::here() {
         return eprintln!("each process is limited by itself here: {why}");
     }
@@ -95,7 +95,7 @@ fn a_tree_that_takes_too_much_memory_is_a_violation() {
 }
 
 #[test]
-fn a_program_that_hangs_is_ended_with_everything_it_started() {
+fn timeout_kills_hanging_program_and_all_its_descendants() {
     for script in [
         "trap '' TERM INT HUP; sleep 98701 & sleep 98702",
         "setsid sleep 98703 & disown; exec sleep 98704",
@@ -111,21 +111,21 @@ fn a_program_that_hangs_is_ended_with_everything_it_started() {
 }
 
 #[test]
-fn a_daemon_ends_with_the_program_that_left_it_behind() {
+fn daemon_is_killed_with_program_that_started_it() {
     let text = Stage::script("(setsid sleep 98801 &) ; echo gone").run(json!({})).text();
     assert_eq!(text, "gone\n");
     assert_eq!(crate::crowd::processes_with("sleep\098801"), Vec::<String>::new());
 }
 
 #[test]
-fn a_program_that_closes_its_output_early_is_waited_for() {
+fn program_that_closes_output_early_is_waited_for() {
     let stage = Stage::writing_script("echo early; exec 1>&- 2>&-; sleep 0.2; echo x > out/late");
     assert_eq!(stage.run(json!({})).text(), "early\n");
     assert_eq!(stage.folder.read("out/late"), "x\n");
 }
 
 #[test]
-fn a_call_that_is_called_off_ends_at_once_and_says_what_is_known() {
+fn cancellation_ends_program_at_once_with_effect_unknown() {
     let stage = Stage::writing_script("echo x > out/begun; sleep 98901");
     let began = Instant::now();
     let ended = stage.run_until("out/begun");

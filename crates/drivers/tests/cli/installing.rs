@@ -29,7 +29,7 @@ fn provision(folder: &Folder, backend: &Backend, install: Value) -> Provision {
 }
 
 #[test]
-fn a_fetched_program_has_its_hash_and_is_found_by_its_name() {
+fn downloaded_program_is_hash_verified_and_found_by_name() {
     let folder = Folder::new().file("src/haft-fetched", "#!/bin/sh\necho fetched\n");
     let mut tar = Command::new("tar");
     tar.args(["-cf", "a.tar", "src/haft-fetched"]).current_dir(folder.path());

@@ -17,7 +17,7 @@ fn shown(argv: &[&str], input: Value) -> Result<String, String> {
 }
 
 #[test]
-fn whatever_a_value_holds_it_is_one_argument_and_no_shell_reads_it() {
+fn value_is_one_argument_never_read_by_a_shell() {
     let input = json!({
         "text": "a; rm -rf / && $(id) `id` 'b' \"c\"\n*", "n": 3, "on": true, "list": ["x y"],
         "from": "here",
@@ -43,7 +43,7 @@ fn whatever_a_value_holds_it_is_one_argument_and_no_shell_reads_it() {
 }
 
 #[test]
-fn a_value_that_could_be_an_option_is_refused_unless_the_driver_rules_that_out() {
+fn value_with_leading_dash_is_refused_unless_driver_allows() {
     let refused =
         Err("input.value /path: `input.path` begins with a dash, and would be taken for an option"
             .to_owned());
@@ -63,7 +63,7 @@ fn a_value_that_could_be_an_option_is_refused_unless_the_driver_rules_that_out()
 }
 
 #[test]
-fn what_no_command_line_can_carry_is_refused_before_anything_happens() {
+fn value_no_command_line_can_carry_fails_preflight() {
     let stage = Stage::reading("echo", &["${input.text}"]);
     let codes = [json!("a\0b"), json!("x".repeat(200_000)), json!(null)].map(|text| {
         let stop = stage.preflight(json!({"text": text})).unwrap_err();

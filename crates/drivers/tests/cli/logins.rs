@@ -11,7 +11,7 @@ fn logging_in(script: &str, auth: serde_json::Value, secrets: &[(&str, &str)]) -
 }
 
 #[test]
-fn a_login_is_in_the_environment_and_of_several_one_is_enough() {
+fn login_reaches_environment_and_one_of_several_suffices() {
     let show = "echo \"[$DEMO_TOKEN] [$OTHER_TOKEN]\"";
     let auth = json!({"state": {"env": ["DEMO_TOKEN", "OTHER_TOKEN"]}});
     let both = logging_in(show, auth.clone(), &[("DEMO_TOKEN", "one"), ("OTHER_TOKEN", "two")]);
@@ -23,13 +23,13 @@ fn a_login_is_in_the_environment_and_of_several_one_is_enough() {
 }
 
 #[test]
-fn a_program_that_keeps_its_own_login_needs_none_of_ours() {
+fn program_with_its_own_login_needs_no_secret() {
     let auth = json!({"state": {"env": ["DEMO_TOKEN"], "paths": ["note"]}});
     assert_eq!(logging_in("cat note", auth, &[]).run(json!({})).text(), "a note\n");
 }
 
 #[test]
-fn a_secret_can_be_a_file_that_is_on_no_disk() {
+fn secret_file_is_readable_without_touching_disk() {
     let stage =
         logging_in("cat \"$DEMO_KEY_FILE\"; echo; ls -l out", json!({}), &[("DEMO_KEY", "s3")]);
     let stage = stage.haft("secret_files", json!({"DEMO_KEY_FILE": "DEMO_KEY"}));

@@ -10,7 +10,7 @@ fn printing(format: &str, text: &str) -> Stage {
 }
 
 #[test]
-fn a_text_is_a_field_json_is_a_value_and_bytes_are_a_file() {
+fn text_json_and_binary_output_map_to_result_parts() {
     let value = |stage: Stage| stage.run(json!({})).output().structured;
     assert_eq!(value(printing("text", "a\\nb\\n")), Some(json!({"text": "a\nb\n"})));
     assert_eq!(value(printing("json", "{\"a\": [1, null]}")), Some(json!({"a": [1, null]})));
@@ -31,7 +31,7 @@ fn a_text_is_a_field_json_is_a_value_and_bytes_are_a_file() {
 }
 
 #[test]
-fn what_is_not_what_was_promised_is_an_error_of_a_program_that_ended_well() {
+fn malformed_output_after_exit_zero_is_output_invalid() {
     let told = |stage: Stage| {
         let failure = stage.run(json!({})).failure();
         (failure.stop.code, failure.effect, failure.stop.message)
@@ -55,7 +55,7 @@ fn what_is_not_what_was_promised_is_an_error_of_a_program_that_ended_well() {
 }
 
 #[test]
-fn yaml_is_read_by_whoever_is_handed_in_and_refused_without() {
+fn yaml_output_needs_an_injected_parser() {
     let stage = printing("yaml", "a: 1");
     let stop = stage.preflight(json!({})).unwrap_err();
     assert_eq!(
@@ -68,7 +68,7 @@ fn yaml_is_read_by_whoever_is_handed_in_and_refused_without() {
 }
 
 #[test]
-fn a_flag_asks_for_json_where_the_entry_wants_it_and_never_behind_the_options() {
+fn json_flag_goes_to_json_entries_before_double_dash() {
     let args = |argv: &[&str], format: Option<&str>| -> Value {
         let show =
             "printf '['; for word in \"$@\"; do printf '\"%s\",' \"$word\"; done; printf '0]'";
@@ -107,7 +107,7 @@ fn a_driver_says_where_its_program_prints() {
 }
 
 #[test]
-fn a_flood_is_cut_for_a_read_and_waited_out_for_a_write() {
+fn output_flood_ends_read_early_but_write_finishes() {
     let flood =
         "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done";
     let failure = Stage::script(flood).run(json!({})).failure();

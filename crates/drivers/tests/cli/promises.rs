@@ -31,7 +31,7 @@ fn a_read_keeps_the_promises_of_a_driver() {
 }
 
 #[test]
-fn a_write_keeps_the_promises_of_a_driver_however_it_ends() {
+fn write_meets_driver_conformance_however_it_ends() {
     let done = "echo x >> out/done";
     hold("a write", &Stage::writing_script(done), 100);
     hold("a write that fails", &Stage::writing_script(&format!("{done}; exit 1")), 100);
@@ -47,7 +47,7 @@ fn a_write_keeps_the_promises_of_a_driver_however_it_ends() {
 }
 
 #[test]
-fn a_write_that_hangs_keeps_the_promises_of_a_driver() {
+fn hanging_write_meets_driver_conformance() {
     let script = "trap '' TERM; echo x >> out/done; sleep 97002 & sleep 97003";
     hold("a write that hangs", &Stage::writing_script(script), 100);
     assert_eq!(crate::crowd::processes_with("sleep\097002"), Vec::<String>::new());

@@ -31,7 +31,7 @@ fn what_cannot_be_run_is_refused_by_name() {
 }
 
 #[test]
-fn a_manifest_that_cannot_be_read_is_the_answer_to_every_call() {
+fn unreadable_manifest_fails_every_call_with_setup_required() {
     let stop = Stage::reading("true", &[]).with("bin", json!(7)).preflight(json!({})).unwrap_err();
     assert_eq!(stop.code, Code::SetupRequired);
     assert_eq!(stop.help.as_deref(), Some("run `haft check`"));

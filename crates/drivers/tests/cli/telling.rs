@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[test]
-fn a_program_that_takes_its_time_says_how_far_it_is_now_and_then() {
+fn slow_program_reports_progress_now_and_then() {
     let script = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do echo line $n; sleep 0.1; done";
     let ended = Stage::script(script).run(json!({}));
     assert!((1..=2).contains(&ended.progress.len()), "{:?}", ended.progress);
@@ -17,7 +17,7 @@ fn a_program_that_takes_its_time_says_how_far_it_is_now_and_then() {
 }
 
 #[test]
-fn a_program_that_streams_shows_whole_lines_as_they_come_and_the_result_has_them_all() {
+fn streaming_program_emits_whole_lines_and_full_result() {
     let script = "echo one; printf 'ha'; sleep 0.5; printf 'lf\\n'; sleep 0.5; echo three";
     let ended = Stage::script(script).cli("streaming", json!(true)).run(json!({}));
     assert_eq!(ended.pieces[..2], ["one\n", "half\n"]);

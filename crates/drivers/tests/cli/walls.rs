@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::stage::Stage;
 
 #[test]
-fn a_read_changes_nothing_and_a_write_only_what_contract_and_driver_both_open() {
+fn read_writes_nothing_and_write_needs_contract_and_driver() {
     let script = "echo x > note 2>/dev/null || echo closed; echo y > out/new 2>/dev/null || echo closed too; \
                   cat note; exit 0";
     assert_eq!(Stage::script(script).run(json!({})).text(), "closed\nclosed too\na note\n");
@@ -32,7 +32,7 @@ fn the_environment_is_what_is_declared() {
 }
 
 #[test]
-fn a_driver_that_starts_nobody_else_cannot() {
+fn driver_without_exec_permission_cannot_start_other_programs() {
     let stage = |allow: bool| {
         Stage::script("ls out || echo refused").with("sandbox", json!({"exec": {"allow": allow}}))
     };
@@ -44,7 +44,7 @@ fn a_driver_that_starts_nobody_else_cannot() {
 }
 
 #[test]
-fn what_runs_without_walls_says_so_and_without_a_launcher_nothing_runs() {
+fn unconfined_run_is_marked_and_missing_launcher_refuses_calls() {
     let off = Stage { walls: Walls::Off, ..Stage::script("echo free") };
     let output = off.run(json!({})).output();
     assert_eq!(output.structured, Some(json!({"text": "free\n"})));

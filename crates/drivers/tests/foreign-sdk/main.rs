@@ -93,7 +93,7 @@ async fn functions_of_an_npm_package_are_called() {
 }
 
 #[tokio::test]
-async fn functions_of_a_pypi_package_are_called_by_a_venv() {
+async fn functions_of_pypi_package_are_called_in_venv() {
     let root = workspace("sdk-pypi-2");
     let there = root.join(".venv/ready").exists();
     if !there {

@@ -34,7 +34,7 @@ fn list(stage: &Stage) -> Value {
 }
 
 #[test]
-fn everything_is_called_and_answers_in_every_kind_of_piece() {
+fn everything_server_answers_in_every_content_kind() {
     let mut stage = npm(Stage::reading("get-structured-content", &[]), "server-everything", &[]);
     let output = stage.run(json!({"location": "Chicago"})).output();
     let value = output.structured.unwrap();
@@ -51,7 +51,7 @@ fn everything_is_called_and_answers_in_every_kind_of_piece() {
 }
 
 #[test]
-fn everything_tells_how_far_it_is_and_can_be_hurried() {
+fn everything_server_reports_progress_and_respects_timeout() {
     let mut stage =
         npm(Stage::reading("trigger-long-running-operation", &[]), "server-everything", &[]);
     let ended = stage.run(json!({"duration": 1, "steps": 4}));
@@ -79,7 +79,7 @@ fn everything_says_why_an_argument_is_wrong() {
 }
 
 #[test]
-fn a_server_of_files_sees_the_workspace_and_writes_only_where_the_contract_says_so() {
+fn filesystem_server_writes_only_where_contract_permits() {
     let mut stage = npm(Stage::writing("write_file", &[]), "server-filesystem", &["."]);
     let path = stage.folder.path().join("note.txt");
     let output = stage.run(json!({"path": path, "content": "hello"})).output();
@@ -98,7 +98,7 @@ fn a_server_of_files_sees_the_workspace_and_writes_only_where_the_contract_says_
 }
 
 #[test]
-fn a_server_that_remembers_keeps_what_it_knows_in_the_workspace() {
+fn memory_server_persists_its_graph_in_workspace() {
     let stage = npm(Stage::writing("create_entities", &[]), "server-memory", &[]);
     let mut stage = stage;
     let file = stage.folder.path().join("memory.jsonl");
@@ -112,7 +112,7 @@ fn a_server_that_remembers_keeps_what_it_knows_in_the_workspace() {
 }
 
 #[test]
-fn a_server_of_repositories_is_spoken_to_in_the_new_way() {
+fn git_server_is_called_in_modern_protocol() {
     let stage = Stage::reading("git_log", &[]);
     let repository = stage.folder.path().join("repo");
     for args in [
@@ -143,7 +143,7 @@ fn a_server_of_repositories_is_spoken_to_in_the_new_way() {
 }
 
 #[test]
-fn a_server_of_time_is_spoken_to_in_the_new_way() {
+fn time_server_is_called_and_its_failure_reported() {
     let mut stage = python(Stage::reading("convert_time", &[]), "mcp-server-time", &[]);
     let input = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
     let value = stage.run(input).output().structured.unwrap();

@@ -62,7 +62,7 @@ async fn a_command_is_well_when_it_ends_as_expected() {
 }
 
 #[tokio::test]
-async fn an_address_is_well_when_it_answers_with_the_status_that_is_expected() {
+async fn http_health_check_passes_on_expected_status() {
     let backend = Backend::new(Keys::Ignored);
     let host = backend.host();
     let http = |request: Value, egress: Value| {
@@ -102,7 +102,7 @@ async fn a_host_is_well_when_it_answers_at_all() {
 }
 
 #[tokio::test]
-async fn a_look_holds_for_as_long_as_the_driver_says() {
+async fn health_check_result_stays_fresh_for_declared_interval() {
     let check = |every: &str| json!({"health_check": {"method": "noop", "every": every}});
     let now = Timestamp::UNIX_EPOCH;
     let later = |seconds| Timestamp::from_second(seconds).unwrap();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::stage::Stage;
 
 #[test]
-fn an_answer_becomes_the_value_with_what_the_backend_knows_it_by() {
+fn response_becomes_value_with_backend_request_id() {
     let stage = Stage::writing(json!({}));
     let headers = "Content-Type: application/json\r\nX-Request-Id: r-7\r\n";
     stage.backend.will(Act::commits(Then::Answer(201, headers, b"{\"id\":7}".to_vec())));
@@ -23,7 +23,7 @@ fn an_answer_becomes_the_value_with_what_the_backend_knows_it_by() {
 type Read = (&'static str, &'static str, &'static [u8], Result<Value, Code>);
 
 #[test]
-fn bodies_are_read_by_their_type_and_extracted_by_their_path() {
+fn bodies_decode_by_content_type_and_extract_by_path() {
     let json_type = "Content-Type: application/json; charset=utf-8\r\n";
     let cases: [Read; 14] = [
         ("$", json_type, b"{\"a\":1}", Ok(json!({"a": 1}))),
@@ -53,7 +53,7 @@ fn bodies_are_read_by_their_type_and_extracted_by_their_path() {
 }
 
 #[test]
-fn an_answer_too_deep_to_be_read_fails_at_once() {
+fn too_deeply_nested_response_fails_at_once() {
     let deep = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
     let headers = "Content-Type: application/json\r\n";
     let stage = Stage::writing(json!({}));
@@ -62,7 +62,7 @@ fn an_answer_too_deep_to_be_read_fails_at_once() {
 }
 
 #[test]
-fn an_answer_that_is_no_object_stands_in_one_under_its_name() {
+fn non_object_response_is_wrapped_under_its_name() {
     let stage = Stage::reading(json!({})).haft(json!({"wrap": "items"}));
     let headers = "Content-Type: application/json\r\n";
     stage.backend.will(Act::commits(Then::Answer(200, headers, b"[1,2]".to_vec())));
@@ -100,7 +100,7 @@ fn a_packed_answer_is_unpacked_and_still_bounded() {
 }
 
 #[test]
-fn each_status_has_its_code_and_says_what_it_says_of_the_effect() {
+fn each_http_status_maps_to_code_and_effect() {
     use EffectState::{NotCommitted, Unknown};
     for (status, code, effect) in [
         (400, Code::ExecutionFailed, NotCommitted),
@@ -127,7 +127,7 @@ fn each_status_has_its_code_and_says_what_it_says_of_the_effect() {
 }
 
 #[test]
-fn a_refusal_keeps_the_backends_words_and_its_wish_to_be_left_alone() {
+fn refusal_keeps_backend_message_and_retry_after() {
     let stage = Stage::writing(json!({}));
     let headers = "Content-Type: application/json\r\nRetry-After: 2\r\nX-Request-Id: r-8\r\n";
     stage.backend.will(Act::refuses(Then::Answer(429, headers, b"{\"why\":\"slow\"}".to_vec())));
@@ -151,7 +151,7 @@ fn a_refusal_keeps_the_backends_words_and_its_wish_to_be_left_alone() {
 }
 
 #[test]
-fn the_status_map_names_errors_and_may_vouch_for_the_effect() {
+fn status_map_names_errors_and_may_declare_effect() {
     let map = json!({
         "402": "shop:declined", "404": "input.value", "500": "execution.failed",
         "502": "not_committed", "503": "rate.limited not_committed", "408": "shop:slow",

@@ -106,7 +106,7 @@ fn a_field_with_a_style_is_parts_of_text() {
 }
 
 #[test]
-fn a_file_that_is_not_of_the_workspace_is_never_sent() {
+fn file_outside_workspace_is_never_uploaded() {
     let folder = Folder::new().file("w/a.txt", "a").file("w/.haft/ledger", "x").file("out", "x");
     symlink("../out", folder.path().join("w/link")).unwrap();
     symlink(".haft", folder.path().join("w/house")).unwrap();
@@ -133,7 +133,7 @@ fn a_file_that_is_not_of_the_workspace_is_never_sent() {
 }
 
 #[test]
-fn what_a_caller_gives_is_never_taken_for_a_file() {
+fn caller_input_is_never_taken_for_file_reference() {
     let folder = Folder::new().file("a.txt", "inside");
     let input = json!({"order": {"file": "a.txt"}});
     let plain = Stage { files: Some(folder.path().to_owned()), ..Stage::writing(json!({})) };

@@ -31,7 +31,7 @@ async fn call(stage: &Stage, driver: &Http) -> Ended {
 }
 
 #[test]
-fn calls_in_a_row_share_a_connection_unless_connecting_is_the_effect() {
+fn connections_are_reused_unless_connecting_is_the_effect() {
     let on_connect = || Stage::writing(json!({})).haft(json!({"submitted": "on_connect"}));
     for (stage, connections, submissions) in
         [(Stage::reading(json!({})), 1, 0), (Stage::writing(json!({})), 1, 1), (on_connect(), 3, 1)]
@@ -45,7 +45,7 @@ fn calls_in_a_row_share_a_connection_unless_connecting_is_the_effect() {
 }
 
 #[test]
-fn a_write_over_a_connection_that_was_used_is_on_record_before_its_first_byte() {
+fn write_on_reused_connection_is_recorded_before_first_byte() {
     let stage = Stage::writing(json!({}));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let driver = stage.driver();
@@ -66,7 +66,7 @@ fn a_write_over_a_connection_that_was_used_is_on_record_before_its_first_byte() 
 }
 
 #[test]
-fn a_write_that_breaks_over_a_connection_that_was_used_is_unknown_and_sent_once() {
+fn write_broken_on_reused_connection_is_unknown_sent_once() {
     for then in [Then::Reset, Then::Close, Then::Garbage] {
         let stage = Stage::writing(json!({}));
         stage.backend.will(Act::commits(Then::Id));
@@ -118,7 +118,7 @@ fn serve(stream: &mut TcpStream) -> usize {
 }
 
 #[test]
-fn a_write_that_finds_its_connection_gone_is_sent_once_over_a_new_one() {
+fn write_on_stale_connection_is_sent_once_over_new() {
     let server = Fickle::new(3);
     let mut stage = Stage::writing(json!({}))
         .with("base_url", json!(format!("http://{}", server.host)))
@@ -199,7 +199,7 @@ fn clearance_expired_during_connect_sends_nothing() {
 }
 
 #[test]
-fn both_versions_of_the_protocol_are_offered_where_there_is_a_choice() {
+fn tls_offers_both_http_versions() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
     let server = std::thread::spawn(move || {

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[test]
-fn where_nobody_listens_nothing_was_submitted() {
+fn refused_connection_submits_nothing() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let mut stage = Stage::writing(json!({}))
         .with("base_url", json!(format!("http://{closed}")))
@@ -47,7 +47,7 @@ fn a_server_that_speaks_no_tls_gets_no_request() {
 }
 
 #[test]
-fn a_write_whose_answer_is_lost_is_unknown_whether_or_not_it_took_place() {
+fn write_with_lost_answer_is_unknown_committed_or_not() {
     for then in [Then::Reset, Then::Close, Then::Garbage, Then::Half(500), Then::Half(404)] {
         for act in [Act::commits(then.clone()), Act::refuses(then.clone())] {
             let stage = Stage::writing(json!({}));
@@ -61,7 +61,7 @@ fn a_write_whose_answer_is_lost_is_unknown_whether_or_not_it_took_place() {
 }
 
 #[test]
-fn a_write_whose_answer_breaks_off_after_its_status_took_place() {
+fn write_truncated_after_success_status_is_committed() {
     let stage = Stage::writing(json!({}));
     stage.backend.will(Act::commits(Then::Half(200)));
     let fate = stage.run(json!({})).fate();
@@ -69,7 +69,7 @@ fn a_write_whose_answer_breaks_off_after_its_status_took_place() {
 }
 
 #[test]
-fn a_write_that_is_late_is_told_by_how_far_it_got() {
+fn timed_out_write_reports_effect_by_its_progress() {
     for (then, expected) in [
         (Then::Hang, (Code::TimeoutUnknownCommit, EffectState::Unknown, 1)),
         (Then::Drip(503), (Code::TimeoutUnknownCommit, EffectState::Unknown, 1)),
@@ -88,7 +88,7 @@ fn a_write_that_is_late_is_told_by_how_far_it_got() {
 }
 
 #[test]
-fn a_submission_that_is_not_recorded_sends_nothing_in_either_manner() {
+fn unrecorded_submission_sends_nothing_in_either_mode() {
     for submitted in ["on_connect", "on_write"] {
         let stage = Stage::writing(json!({})).haft(json!({"submitted": submitted}));
         let mut refuse = || Err(Stop::new(Code::Internal, "the disk is full"));
@@ -105,7 +105,7 @@ fn a_submission_that_is_not_recorded_sends_nothing_in_either_manner() {
 }
 
 #[test]
-fn a_submission_comes_after_connecting_unless_the_manifest_wants_it_before() {
+fn submission_follows_connecting_unless_manifest_wants_it_before() {
     for (submitted, connections) in [("on_connect", 0), ("on_write", 1)] {
         let stage = Stage::writing(json!({})).haft(json!({"submitted": submitted}));
         let mut seen = None;
@@ -123,7 +123,7 @@ fn a_submission_comes_after_connecting_unless_the_manifest_wants_it_before() {
 }
 
 #[test]
-fn a_call_that_is_called_off_before_its_connection_is_unsent_and_after_it_unknown() {
+fn cancellation_before_connecting_is_unsent_and_after_is_unknown() {
     let stage = Stage::writing(json!({}));
     let cancel = Cancel::new();
     cancel.cancel();
@@ -144,7 +144,7 @@ fn a_call_that_is_called_off_before_its_connection_is_unsent_and_after_it_unknow
 }
 
 #[test]
-fn a_get_that_may_change_something_is_a_write_and_a_post_that_may_not_is_a_read() {
+fn contract_not_http_method_decides_read_or_write() {
     use haft_model::Tri;
     let mut get = Stage::reading(json!({}));
     get.read_only = Tri::Unknown;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[test]
-fn calls_wait_for_their_turn_or_say_that_it_comes_too_late() {
+fn rate_limit_delays_calls_or_fails_at_deadline() {
     let rate = json!({"requests_per_minute": 300, "burst": 1});
     let mut stage = Stage::writing(json!({})).with("rate_limit", rate);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

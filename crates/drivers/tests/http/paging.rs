@@ -23,7 +23,7 @@ fn paths(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn a_cursor_leads_from_page_to_page_and_the_result_is_the_last_with_all_items() {
+fn cursor_pagination_merges_items_into_last_page() {
     let (stage, ended) = paged(
         json!({"query_template": {"q": "x"}}),
         json!({"items": "$.data.list", "next": "$.next", "param": "cursor", "limit_param": "n", "limit": 2}),
@@ -80,7 +80,7 @@ fn links_are_followed_at_the_same_host_alone() {
 }
 
 #[test]
-fn there_is_an_end_to_pages_and_what_is_missing_is_said() {
+fn pagination_stops_at_page_limit_and_reports_more() {
     let cursor = json!({"items": "$.list", "next": "$.next", "param": "c", "most_pages": 2});
     let page = |next: &str| json!({"list": [1], "next": next});
     let (stage, ended) = paged(json!({}), cursor.clone(), &[page("a"), page("b"), page("c")]);
@@ -108,7 +108,7 @@ fn there_is_an_end_to_pages_and_what_is_missing_is_said() {
 }
 
 #[test]
-fn pages_together_are_no_larger_than_an_answer_may_be() {
+fn pages_together_obey_the_response_size_limit() {
     let cursor = json!({"items": "$.list", "next": "$.next", "param": "c"});
     let page = |next: &str| json!({"list": ["x".repeat(3 << 20)], "next": next});
     let (_, ended) = paged(json!({}), cursor, &[page("a"), page("b")]);

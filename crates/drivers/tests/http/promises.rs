@@ -37,7 +37,7 @@ fn a_read_keeps_the_promises_of_a_driver() {
 }
 
 #[test]
-fn a_write_keeps_the_promises_of_a_driver_however_it_is_answered() {
+fn write_meets_driver_conformance_however_it_is_answered() {
     for submitted in ["on_write", "on_connect"] {
         let stage = || Stage::writing(json!({})).haft(json!({"submitted": submitted}));
         hold("a write", &stage(), None);
@@ -49,7 +49,7 @@ fn a_write_keeps_the_promises_of_a_driver_however_it_is_answered() {
 }
 
 #[test]
-fn a_write_that_hangs_keeps_the_promises_of_a_driver() {
+fn hanging_write_meets_driver_conformance() {
     hold("a write that hangs", &Stage::writing(json!({})), Some(Act::commits(Then::Hang)));
 }
 
@@ -95,7 +95,7 @@ fn stages() -> Vec<Stage> {
 }
 
 #[test]
-fn a_driver_keeps_its_promises_when_its_backend_does_not() {
+fn driver_meets_conformance_with_hostile_backend() {
     let text = |media_type, body: &[u8]| Then::Answer(200, media_type, body.to_vec());
     let json_type = "Content-Type: application/json\r\n";
     let echo = br#"{"heard":"open-sesame"}"#;

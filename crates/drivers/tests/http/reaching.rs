@@ -16,7 +16,7 @@ fn refusal(stage: &Stage) -> (Code, String) {
 }
 
 #[test]
-fn a_host_that_is_not_listed_on_both_sides_is_not_reached() {
+fn host_missing_from_either_egress_allowlist_is_not_reached() {
     let mut stage = Stage::writing(json!({}));
     let host = stage.backend.host();
     stage.network = Vec::new();
@@ -35,7 +35,7 @@ fn a_host_that_is_not_listed_on_both_sides_is_not_reached() {
 }
 
 #[test]
-fn a_host_of_ones_own_network_is_open_only_where_the_manifest_names_it() {
+fn private_host_is_reachable_only_when_manifest_names_it() {
     let stage = Stage::writing(json!({}));
     let port_less = stage.with("network", json!({"egress": ["127.0.0.1"]}));
     port_less.run(json!({})).output();
@@ -47,7 +47,7 @@ fn a_host_of_ones_own_network_is_open_only_where_the_manifest_names_it() {
 }
 
 #[test]
-fn a_base_that_spells_a_closed_address_in_another_way_is_closed_too() {
+fn alternate_spelling_of_blocked_address_in_base_is_refused() {
     for host in [
         "2130706433",
         "0x7f.1",
@@ -100,7 +100,7 @@ const LOOKUPS: [Lookup; 4] = [
 ];
 
 #[test]
-fn a_public_name_that_stands_for_this_machine_stays_closed() {
+fn public_name_resolving_to_loopback_is_refused() {
     for (at, read) in (0..LOOKUPS.len()).flat_map(|at| [(at, true), (at, false)]) {
         let stage = if read { Stage::reading(json!({})) } else { Stage::writing(json!({})) };
         let base = format!("http://shop.example:{}", stage.backend.port());
@@ -151,7 +151,7 @@ fn to(place: String) -> Then {
 }
 
 #[test]
-fn a_read_follows_within_its_hosts_and_tells_another_host_nothing() {
+fn read_follows_redirects_within_allowlist_without_leaking_headers() {
     let other = Backend::new(Keys::Ignored);
     let stage = Stage::reading(json!({"headers": {"X-Note": "mine"}}));
     let hosts = vec![stage.backend.host(), other.host()];
@@ -170,7 +170,7 @@ fn a_read_follows_within_its_hosts_and_tells_another_host_nothing() {
 }
 
 #[test]
-fn a_read_does_not_follow_out_of_its_hosts_or_for_ever_and_a_write_not_at_all() {
+fn redirects_off_allowlist_loops_and_writes_are_not_followed() {
     let other = Backend::new(Keys::Ignored);
     let stage = Stage::reading(json!({}));
     stage.backend.will(Act::refuses(to(format!("http://{}/", other.host()))));

@@ -74,7 +74,7 @@ fn a_header_cannot_be_split_by_a_value() {
 }
 
 #[test]
-fn what_is_absent_is_left_out_and_what_is_named_is_the_body() {
+fn absent_values_are_omitted_and_named_inputs_form_body() {
     let stage = Stage::writing(json!({
         "endpoint": "/orders/${input.order}",
         "query_template": {"q": "${input.q | default(null)}", "n": "${input.n | default(null)}"},
@@ -106,7 +106,7 @@ fn one_input_is_the_body_or_none_is() {
 }
 
 #[test]
-fn without_a_template_the_input_is_sent_under_the_backends_names() {
+fn without_template_input_is_sent_under_backend_names() {
     let input = json!({"order": "o1", "amount": 5});
     let (method, path, given, body) = sent(&Stage::writing(json!({})), input.clone());
     assert_eq!((method.as_str(), path.as_str()), ("POST", "/pay"));
@@ -121,7 +121,7 @@ fn without_a_template_the_input_is_sent_under_the_backends_names() {
 }
 
 #[test]
-fn the_path_of_the_base_stays_in_front_and_a_fixed_query_in_place() {
+fn base_path_is_prefixed_and_fixed_query_kept() {
     let stage = Stage::reading(json!({
         "endpoint": "look?fixed=1", "query_template": {"more": "${input.order}"},
     }));
@@ -131,7 +131,7 @@ fn the_path_of_the_base_stays_in_front_and_a_fixed_query_in_place() {
 }
 
 #[test]
-fn the_key_is_the_same_in_every_attempt_and_never_made_up() {
+fn idempotency_key_is_same_in_every_attempt_never_invented() {
     let mut stage = Stage::writing(json!({"idempotency_key_header": "Idempotency-Key"}));
     stage.run(json!({})).output();
     stage.key = Some("k-1".to_owned());
@@ -150,7 +150,7 @@ fn the_key_is_the_same_in_every_attempt_and_never_made_up() {
 }
 
 #[test]
-fn a_missing_value_and_a_huge_body_are_refused_before_anything_happens() {
+fn missing_value_and_huge_body_are_refused_preflight() {
     let stage = Stage::writing(json!({"body_template": {"note": "${input.note}"}}));
     let missing = stage.preflight(json!({})).unwrap_err();
     assert_eq!(
@@ -164,7 +164,7 @@ fn a_missing_value_and_a_huge_body_are_refused_before_anything_happens() {
 }
 
 #[test]
-fn lists_and_objects_are_written_in_the_style_that_is_declared() {
+fn lists_and_objects_serialize_in_declared_style() {
     let stage = Stage::reading(json!({
         "endpoint": "/orders/${input.ids}",
         "query_template": {

@@ -37,7 +37,7 @@ fn a_secret_stands_wherever_the_manifest_says() {
 }
 
 #[test]
-fn a_login_by_name_and_password_is_one_header_that_is_hidden_too() {
+fn basic_auth_is_one_header_and_redacted() {
     let mut stage =
         Stage::reading(json!({})).haft(json!({"basic": {"user": "NAME", "password": "WORD"}}));
     stage.secrets = vec![("NAME", "ana"), ("WORD", "p:w")];
@@ -86,7 +86,7 @@ fn a_declared_login_is_never_left_out() {
 }
 
 #[test]
-fn no_secret_is_opened_for_a_call_that_cannot_be_sent() {
+fn unsendable_call_opens_no_secret() {
     let stage = with_key(Stage::writing(json!({
         "headers": {"X-Key": "${secrets.KEY}", "X-Note": "${input.note}"},
     })));
@@ -96,7 +96,7 @@ fn no_secret_is_opened_for_a_call_that_cannot_be_sent() {
 }
 
 #[test]
-fn a_secret_that_fits_no_header_is_told_by_its_place_alone() {
+fn secret_invalid_in_header_is_reported_by_header_name() {
     let mut stage = with_key(Stage::writing(json!({"headers": {"X-Key": "${secrets.KEY}"}})));
     stage.secrets = vec![("KEY", "two\nlines")];
     let failure = stage.run(json!({})).failure();

@@ -32,7 +32,7 @@ fn told(ended: Ended) -> (Result<Value, Code>, Vec<Value>) {
 }
 
 #[test]
-fn every_event_is_handed_on_and_the_result_is_all_of_them_or_the_last() {
+fn events_are_streamed_and_result_is_all_or_last() {
     let sse = json!({"transport": "sse", "terminator": "[DONE]"});
     let text = "data: {\"n\":1}\n\ndata: {\"n\":2}\n\ndata: [DONE]\n\ndata: {\"n\":9}\n\n";
     let lines = json!({"transport": "ndjson"});
@@ -74,7 +74,7 @@ fn every_event_is_handed_on_and_the_result_is_all_of_them_or_the_last() {
 }
 
 #[test]
-fn a_stream_that_is_asked_for_may_be_answered_at_once() {
+fn requested_stream_may_be_answered_with_plain_response() {
     let stage = Stage::reading(json!({"streaming": {"transport": "sse"}}));
     let ended = streamed(stage, "Content-Type: application/json\r\n", "{\"n\":1}");
     assert_eq!(told(ended), (Ok(json!({"n": 1})), vec![]));
@@ -87,7 +87,7 @@ fn a_stream_that_is_asked_for_may_be_answered_at_once() {
 }
 
 #[test]
-fn a_stream_that_is_wrong_is_a_failure_after_what_was_handed_on() {
+fn broken_stream_fails_after_events_already_delivered() {
     let many = "1\n".repeat(10_001);
     let cases: [(Value, &'static str, &str, Code, Option<usize>); 5] = [
         (json!({"transport": "sse"}), SSE, "data: 1\n\ndata: {\n\n", Code::OutputInvalid, Some(1)),
@@ -158,7 +158,7 @@ fn listening(events: usize) -> Stage {
 }
 
 #[test]
-fn an_event_is_handed_on_before_the_next_one_is_there() {
+fn event_is_delivered_before_the_next_one_arrives() {
     assert_eq!(told(listening(3).run(json!({}))).0, Ok(json!([0, 1, 2])));
 }
 

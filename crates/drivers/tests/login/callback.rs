@@ -47,7 +47,7 @@ async fn only_who_was_sent_comes_back_and_once() {
 }
 
 #[tokio::test]
-async fn a_refusal_and_a_visit_without_a_token_are_told_apart() {
+async fn login_callback_tells_refusal_from_visit_without_token() {
     let (callback, address, state) = open().await;
     let waiting = tokio::spawn(callback.visited(Duration::from_secs(20)));
     let target = format!("/callback?error=access_denied&state={state}");
@@ -61,7 +61,7 @@ async fn a_refusal_and_a_visit_without_a_token_are_told_apart() {
 }
 
 #[tokio::test]
-async fn nobody_is_waited_for_without_end() {
+async fn login_callback_wait_times_out() {
     let (callback, _, _) = open().await;
     let stop = callback.visited(Duration::from_millis(20)).await.unwrap_err();
     assert_eq!(stop.cause["login"], "expired");

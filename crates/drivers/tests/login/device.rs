@@ -66,7 +66,7 @@ async fn log_in(backend: &Backend) -> (Result<String, String>, Vec<Step>) {
 }
 
 #[tokio::test]
-async fn each_answer_of_the_server_means_what_the_standard_says() {
+async fn device_flow_answers_follow_the_oauth_standard() {
     let error = |name: &str| (400, json!({ "error": name }));
     let token =
         || (200, json!({ "access_token": "open", "refresh_token": "again", "expires_in": 3600 }));
@@ -113,7 +113,7 @@ async fn each_answer_of_the_server_means_what_the_standard_says() {
 }
 
 #[tokio::test]
-async fn a_code_that_nobody_types_in_runs_out() {
+async fn unentered_device_code_expires() {
     let backend = server(3);
     for _ in 0..3 {
         let pending = r#"{"error": "authorization_pending"}"#;
@@ -125,7 +125,7 @@ async fn a_code_that_nobody_types_in_runs_out() {
 }
 
 #[tokio::test]
-async fn where_one_logs_in_is_found_out_from_the_service_alone() {
+async fn login_discovery_trusts_only_the_service_itself() {
     let elsewhere = json!({ "resource": "https://other.example", "authorization_servers": ["https://x.example"] });
     let issuer = |backend: &Backend, name: &str| {
         let base = base(backend);

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[test]
-fn a_value_is_taken_whole_and_its_repetition_is_left_out() {
+fn structured_content_is_kept_and_repeated_text_dropped() {
     let mut stage = Stage::reading("echo", &[]);
     let output = stage.run(json!({"text": "hello"})).output();
     let value = json!({"text": "hello", "given": {"text": "hello"}});
@@ -20,7 +20,7 @@ fn a_value_is_taken_whole_and_its_repetition_is_left_out() {
 }
 
 #[test]
-fn a_text_is_taken_as_json_where_it_is_and_as_a_piece_where_it_is_not() {
+fn text_content_decodes_as_json_or_stays_a_piece() {
     let piece = json!({"type": "text", "text": "hello"});
     for (extract, text, value) in [
         ("$", "hello", piece),
@@ -40,7 +40,7 @@ fn a_text_is_taken_as_json_where_it_is_and_as_a_piece_where_it_is_not() {
 }
 
 #[test]
-fn what_cannot_be_found_in_an_answer_is_an_error() {
+fn failed_result_extract_is_output_invalid() {
     let mut stage = Stage::writing("text", &[]).entry("result_extract", json!("$.rows"));
     let ended = stage.run(json!({"text": "hello"}));
     assert_eq!(ended.fate(), (Code::OutputInvalid, EffectState::Committed, 1));
@@ -77,7 +77,7 @@ fn pieces_of_every_kind_are_kept() {
 }
 
 #[test]
-fn progress_is_handed_on_in_its_order_and_only_where_it_grows() {
+fn progress_is_forwarded_in_order_only_when_growing() {
     let mut stage = Stage::reading("progress", &[]);
     let said = |message: &str, percent| Progress {
         message: Some(message.into()),
@@ -89,7 +89,7 @@ fn progress_is_handed_on_in_its_order_and_only_where_it_grows() {
 }
 
 #[test]
-fn a_tool_that_fails_is_told_in_its_own_words() {
+fn failed_mcp_tool_is_reported_in_its_own_words() {
     let mut stage = Stage::writing("fail", &[]);
     let ended = stage.run(json!({"text": "no such row\nin table t"}));
     let submissions = ended.submissions;
@@ -101,7 +101,7 @@ fn a_tool_that_fails_is_told_in_its_own_words() {
 }
 
 #[test]
-fn an_error_of_the_protocol_is_told_by_its_code() {
+fn json_rpc_error_maps_by_its_code() {
     for (code, fate) in [
         (-32602, (Code::InputValue, EffectState::NotCommitted, 1)),
         (-32601, (Code::SetupRequired, EffectState::NotCommitted, 1)),
@@ -157,7 +157,7 @@ fn what_is_no_message_is_not_listened_to() {
 }
 
 #[test]
-fn a_tool_that_asks_back_is_told_that_nobody_is_there() {
+fn elicitation_without_approver_fails_with_approval_required() {
     let mut stage = Stage::writing("ask", &["modern"]);
     let failure = stage.run(json!({})).failure();
     assert_eq!(failure.stop.message, "`ask` asks: Which one?");
@@ -181,7 +181,7 @@ fn arguments_have_the_servers_names() {
 }
 
 #[test]
-fn a_key_goes_only_to_a_server_that_keeps_keys() {
+fn idempotency_key_goes_only_to_server_enforcing_keys() {
     let mut stage = Stage::writing("meta", &[]);
     stage.key = Some("k1".into());
     let sent = stage.run(json!({})).output().structured.unwrap();

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[test]
-fn a_server_is_asked_the_new_way_first_and_greeted_the_old_way_if_need_be() {
+fn discovery_is_tried_first_with_fallback_to_initialize() {
     let mut modern = Stage::reading("journal", &["modern"]);
     // Whether the wish to hear of changes comes before the call or after it does not matter.
     let heard: Vec<String> =
@@ -19,14 +19,14 @@ fn a_server_is_asked_the_new_way_first_and_greeted_the_old_way_if_need_be() {
 }
 
 #[test]
-fn a_server_that_leaves_when_it_is_asked_the_new_way_is_started_again_and_greeted() {
+fn server_exiting_on_discovery_is_restarted_and_initialized() {
     let mut stage = Stage::reading("journal", &["legacy", "touchy"]);
     let expected = ["initialize", "notifications/initialized", "tools/list", "tools/call"];
     assert_eq!(stage.journal(), expected);
 }
 
 #[test]
-fn each_request_says_everything_itself_where_there_is_no_handshake() {
+fn requests_without_handshake_carry_their_own_metadata() {
     let mut stage = Stage::reading("meta", &["modern"]);
     let sent = stage.run(json!({})).output().structured.unwrap();
     assert_eq!(sent["io.modelcontextprotocol/protocolVersion"], json!("2026-07-28"));

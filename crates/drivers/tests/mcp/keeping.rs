@@ -24,7 +24,7 @@ fn a_server_is_started_once_for_many_calls() {
 }
 
 #[test]
-fn a_tool_that_only_looks_never_runs_in_a_process_that_may_write() {
+fn read_only_tool_never_runs_in_writable_process() {
     let mut stage = Stage::writing("add", &[]);
     stage.run(json!({"line": 1})).output();
     assert_eq!(stage.effects(), 1);
@@ -36,7 +36,7 @@ fn a_tool_that_only_looks_never_runs_in_a_process_that_may_write() {
 
 /// Its process is kept between calls, so it is looked at after each of them.
 #[test]
-fn a_server_that_makes_a_rule_is_ended_and_the_rule_quarantined() {
+fn server_writing_governing_file_is_killed_and_file_quarantined() {
     let mut stage = Stage::writing("add", &[]);
     stage.run(json!({"line": 1})).output();
     let fate = stage.run(json!({"line": 2, "also": ".cli/p/CLI.md"})).fate();
@@ -127,7 +127,7 @@ fn a_server_that_cannot_begin_says_why() {
 }
 
 #[test]
-fn a_call_that_is_called_off_is_told_to_the_server_and_the_server_goes_on() {
+fn cancellation_reaches_the_server_which_keeps_running() {
     for era in ["legacy", "modern"] {
         let mut stage = Stage::writing("hang", &[era]);
         let cancel = Cancel::new();
@@ -149,7 +149,7 @@ fn a_call_that_is_called_off_is_told_to_the_server_and_the_server_goes_on() {
 }
 
 #[test]
-fn nothing_is_left_of_a_server_that_is_let_go() {
+fn released_server_leaves_no_process() {
     let mut stage = Stage::writing("env", &[]);
     stage.manifest["server"]["env"] = json!({"MARK": "here"});
     let output = stage.run(json!({"text": "MARK"})).output();

@@ -56,7 +56,7 @@ async fn a_person_agrees_once_and_the_login_renews_itself() {
 }
 
 #[tokio::test]
-async fn an_answer_to_another_question_or_by_somebody_else_is_no_login() {
+async fn login_answer_with_wrong_state_or_issuer_is_refused() {
     let office = Office::new();
     let iss = encoded(&office.base());
     let stranger = encoded("https://stranger.example");
@@ -71,7 +71,7 @@ async fn an_answer_to_another_question_or_by_somebody_else_is_no_login() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_at_an_address_that_is_closed() {
+async fn login_at_blocked_address_is_refused() {
     let office = Office::new();
     for host in ["127.0.0.1", "localhost"] {
         let url = format!("http://{host}:{}/mcp", office.port);
@@ -81,7 +81,7 @@ async fn nobody_is_asked_at_an_address_that_is_closed() {
 }
 
 #[tokio::test]
-async fn a_client_that_had_to_prove_itself_proves_itself_when_it_renews() {
+async fn confidential_client_authenticates_on_token_refresh_too() {
     let office = Office::with(Habits { secret: Some("proof"), ..Habits::default() });
     let asked = office.asked().await.unwrap();
     let (state, iss) = (query(asked.address(), "state"), encoded(&office.base()));
@@ -95,7 +95,7 @@ async fn a_client_that_had_to_prove_itself_proves_itself_when_it_renews() {
 }
 
 #[tokio::test]
-async fn what_a_server_proposes_is_asked_for_beside_what_a_login_reached_before() {
+async fn login_requests_proposed_scopes_and_those_granted_before() {
     let office = Office::new();
     let kept = vec!["notes:write".into(), "notes:read".into()];
     let (url, redirect_uri) = (format!("{}/mcp", office.base()), "http://127.0.0.1:1/x".into());
@@ -105,7 +105,7 @@ async fn what_a_server_proposes_is_asked_for_beside_what_a_login_reached_before(
 }
 
 #[tokio::test]
-async fn whoever_gives_out_logins_for_a_server_of_this_machine_may_be_another_port_of_it() {
+async fn loopback_authorization_server_may_use_another_port() {
     let (office, server) = (Office::new(), TcpListener::bind("127.0.0.1:0").unwrap());
     let port = server.local_addr().unwrap().port();
     let base = office.base();

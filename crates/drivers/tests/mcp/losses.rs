@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[test]
-fn a_write_whose_answer_is_lost_is_unknown_whether_or_not_it_took_place() {
+fn write_with_lost_answer_is_unknown_committed_or_not() {
     for (then, era, code) in [
         ("leave", "legacy", Code::DependencyUnavailable),
         ("leave", "modern", Code::DependencyUnavailable),
@@ -60,7 +60,7 @@ fn a_submission_that_is_not_recorded_sends_nothing() {
 }
 
 #[test]
-fn a_call_that_is_called_off_before_it_is_recorded_is_never_sent() {
+fn cancellation_during_submission_reports_effect_as_sent_or_not() {
     let mut stage = Stage::writing("add", &[]);
     stage.journal();
     let cancel = Cancel::new();

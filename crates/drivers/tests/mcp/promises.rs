@@ -33,12 +33,12 @@ fn a_read_keeps_the_promises_of_a_driver() {
 }
 
 #[test]
-fn a_read_that_hangs_keeps_the_promises_of_a_driver() {
+fn hanging_read_meets_driver_conformance() {
     hold("a read that hangs", Stage::reading("hang", &["modern"]), json!({}));
 }
 
 #[test]
-fn a_write_keeps_the_promises_of_a_driver_however_it_is_answered() {
+fn write_meets_driver_conformance_however_it_is_answered() {
     for then in ["answer", "leave", "lie"] {
         let stage = Stage::writing("add", &["legacy"]);
         hold(then, stage, json!({"line": 1, "then": then}));
@@ -47,7 +47,7 @@ fn a_write_keeps_the_promises_of_a_driver_however_it_is_answered() {
 }
 
 #[test]
-fn a_write_that_hangs_keeps_the_promises_of_a_driver() {
+fn hanging_write_meets_driver_conformance() {
     hold("a write that hangs", Stage::writing("add", &[]), json!({"line": 1, "then": "hang"}));
 }
 

@@ -40,7 +40,7 @@ fn what_this_version_cannot_run_is_refused_by_name() {
 }
 
 #[test]
-fn a_package_is_run_where_it_is_installed_and_never_fetched() {
+fn package_runs_where_installed_and_is_never_downloaded() {
     let package = |name: &str| json!({"kind": "npm", "package": name});
     let mut stage = Stage::reading("echo", &[]).with("server", package("@no/such@1.0.0"));
     let stop = stage.run(json!({"text": ""})).failure().stop;

@@ -56,7 +56,7 @@ fn an_answer_may_be_a_stream_of_events() {
 }
 
 #[test]
-fn each_answer_that_is_none_has_its_code_and_says_what_it_says_of_the_effect() {
+fn each_invalid_response_maps_to_code_and_effect() {
     use EffectState::{NotCommitted, Unknown};
     for (how, code, effect) in [
         ("close", Code::DependencyUnavailable, Unknown),
@@ -113,7 +113,7 @@ fn a_call_that_is_called_off_ends_its_request() {
 }
 
 #[test]
-fn a_host_that_is_not_listed_on_both_sides_is_not_reached() {
+fn host_missing_from_either_egress_allowlist_is_not_reached() {
     let server = Elsewhere::new(true);
     let host = server.host();
     let mut one = stage(&server, Tri::Yes);
@@ -142,7 +142,7 @@ fn what_is_not_encrypted_stays_at_home() {
 }
 
 #[test]
-fn a_login_is_carried_by_each_request_or_nothing_is_sent() {
+fn every_request_carries_its_login_or_nothing_is_sent() {
     let server = Elsewhere::new(true);
     let mut stage = stage(&server, Tri::Yes);
     stage.manifest["server"]["headers"] = json!({"X-Team": "a"});

@@ -30,7 +30,7 @@ impl Vault for Purse {
 }
 
 #[test]
-fn a_secret_is_in_the_environment_of_a_process_that_nobody_else_shares() {
+fn secret_enters_environment_of_a_process_never_shared() {
     let purse = Arc::new(Purse::default());
     let mut stage = Stage::reading("env", &[]).entry("result_extract", json!("$.text"));
     stage.manifest["server"]["env"] = json!({"LOGIN": "key ${secrets.API_KEY}!"});

@@ -10,7 +10,7 @@ use crate::elsewhere::{Elsewhere, TASKS};
 use crate::remote::stage;
 
 #[test]
-fn a_task_of_a_server_is_followed_to_its_end() {
+fn server_task_is_polled_to_completion() {
     let server = Elsewhere::new(true);
     let mut stage = stage(&server, Tri::No);
     stage.patient = true;
@@ -29,7 +29,7 @@ fn a_task_of_a_server_is_followed_to_its_end() {
 }
 
 #[test]
-fn nobody_knows_how_far_a_task_came_that_has_no_result() {
+fn task_without_result_leaves_effect_unknown() {
     for (how, code) in [
         ("task failed", Code::InputValue),
         ("task called off", Code::ExecutionFailed),
@@ -44,7 +44,7 @@ fn nobody_knows_how_far_a_task_came_that_has_no_result() {
 }
 
 #[test]
-fn a_server_hears_of_no_tasks_where_whoever_calls_cannot_wait_for_them() {
+fn tasks_are_not_advertised_when_caller_cannot_wait() {
     let server = Elsewhere::new(true);
     let output = stage(&server, Tri::No).run(json!({"how": "task done"})).output();
     assert_eq!(output.structured, Some(json!("done")));
@@ -52,7 +52,7 @@ fn a_server_hears_of_no_tasks_where_whoever_calls_cannot_wait_for_them() {
 }
 
 #[test]
-fn a_task_is_called_off_with_the_call_that_follows_it() {
+fn cancelling_the_call_cancels_its_server_task() {
     let server = Elsewhere::new(true);
     let mut stage = stage(&server, Tri::Yes);
     stage.patient = true;

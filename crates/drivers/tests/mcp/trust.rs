@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[test]
-fn a_tool_that_is_not_there_is_refused_with_those_that_are() {
+fn missing_server_tool_is_refused_naming_existing_ones() {
     let mut stage = Stage::writing("gone", &[]);
     let ended = stage.run(json!({}));
     let submissions = ended.submissions;
@@ -23,7 +23,7 @@ fn a_tool_that_is_not_there_is_refused_with_those_that_are() {
 }
 
 #[test]
-fn an_input_that_the_server_requires_and_the_call_does_not_send_is_refused() {
+fn call_lacking_input_required_by_server_is_refused() {
     let mut stage = Stage::writing("echo", &[]);
     let failure = stage.run(json!({"word": "x"})).failure();
     let words =
@@ -33,7 +33,7 @@ fn an_input_that_the_server_requires_and_the_call_does_not_send_is_refused() {
 }
 
 #[test]
-fn a_tool_that_changed_is_not_called_until_it_is_accepted_again() {
+fn changed_upstream_tool_is_refused_until_reaccepted() {
     let mut stage = Stage::reading("echo", &[]);
     stage.run(json!({"text": "a"})).output();
     stage.manifest["implements"][0]["metadata"]["mcp"]["tool_name"] = json!("change");
@@ -74,7 +74,7 @@ fn a_tool_that_changed_is_not_called_until_it_is_accepted_again() {
 }
 
 #[test]
-fn a_change_that_the_server_tells_of_is_looked_at_once() {
+fn list_changed_notification_triggers_one_relist() {
     let mut stage = Stage::reading("change", &[]);
     stage.manifest["implements"][1]["metadata"]["mcp"]["tool_name"] = json!("journal");
     stage.run(json!({"text": "Another."})).output();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::stage::{BOTH, Language, Stage};
 
 #[tokio::test]
-async fn an_object_positions_or_the_whole_input_are_handed_over() {
+async fn arguments_pass_as_object_positions_or_whole_input() {
     for language in BOTH {
         for (function, template, input, expected) in [
             ("add", Value::Null, json!({"a": 1, "b": 2}), json!(3)),
@@ -29,7 +29,7 @@ async fn an_object_positions_or_the_whole_input_are_handed_over() {
 }
 
 #[tokio::test]
-async fn a_part_of_what_is_returned_can_be_the_output() {
+async fn result_extract_selects_part_of_return_value() {
     for language in BOTH {
         let stage = Stage::reading(language, "nested");
         let stage = stage.entry("sdk", "result_extract", json!("$.data[0].url"));
@@ -44,7 +44,7 @@ async fn a_part_of_what_is_returned_can_be_the_output() {
 }
 
 #[tokio::test]
-async fn what_a_package_prints_or_reads_is_not_taken_for_an_answer() {
+async fn stdout_and_stdin_of_package_never_disturb_the_answer() {
     for language in BOTH {
         let stage = Stage::reading(language, "noisy").entry("sdk", "args_template", json!({}));
         assert_eq!(stage.run(json!({})).await.value(), json!("heard"), "{language:?}");
@@ -52,7 +52,7 @@ async fn what_a_package_prints_or_reads_is_not_taken_for_an_answer() {
 }
 
 #[tokio::test]
-async fn what_a_generator_yields_is_told_at_once_and_collected() {
+async fn generator_items_are_streamed_and_collected() {
     for language in BOTH {
         let stage = Stage::reading(language, "count");
         let ended = stage.run(json!({"n": 3})).await;
@@ -78,7 +78,7 @@ async fn a_function_that_calls_back_tells_its_parts() {
 }
 
 #[tokio::test]
-async fn calls_that_only_look_share_a_worker_and_overlap_in_it() {
+async fn concurrent_reads_share_one_worker() {
     for language in BOTH {
         let stage = Stage::reading(language, "slow");
         let driver = stage.driver();
@@ -93,7 +93,7 @@ async fn calls_that_only_look_share_a_worker_and_overlap_in_it() {
 }
 
 #[tokio::test]
-async fn a_call_that_may_change_something_has_a_worker_for_itself() {
+async fn concurrent_writes_run_in_separate_workers() {
     for language in BOTH {
         let stage = Stage::writing(language, "slow");
         let driver = stage.driver();
@@ -129,7 +129,7 @@ async fn a_write_is_submitted_once_and_then_committed() {
 }
 
 #[tokio::test]
-async fn a_contract_that_is_read_only_opens_nothing_to_write() {
+async fn read_only_contract_opens_no_write_path() {
     for language in BOTH {
         let stage = Stage::reading(language, "note");
         let (code, effect, _) = stage.run(json!({"text": "a"})).await.fate();
@@ -139,7 +139,7 @@ async fn a_contract_that_is_read_only_opens_nothing_to_write() {
 }
 
 #[test]
-fn an_input_that_a_template_needs_is_asked_for_before_anything_runs() {
+fn missing_template_input_is_refused_preflight() {
     let stage = Stage::reading(Language::Node, "add");
     let stage = stage.entry("sdk", "args_template", json!({"a": "${input.gone}"}));
     let stop = stage.driver().preflight(&stage.plan(json!({}))).unwrap_err();

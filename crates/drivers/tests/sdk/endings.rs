@@ -27,7 +27,7 @@ async fn called_off(stage: &Stage, input: Value) -> Ended {
 }
 
 #[tokio::test]
-async fn a_write_that_is_called_off_ends_soon_whether_it_listens_or_not() {
+async fn cancelled_write_ends_soon_whether_cooperative_or_not() {
     for language in BOTH {
         for (function, args) in [
             ("note", json!({"text": "a", "ms": 60_000})),
@@ -76,7 +76,7 @@ async fn a_function_that_is_late_ends_with_its_worker() {
 }
 
 #[tokio::test]
-async fn a_generator_that_is_called_off_is_closed_and_its_worker_goes_on() {
+async fn cancelled_generator_is_closed_and_worker_survives() {
     for language in BOTH {
         let mut stage = Stage::reading(language, "count");
         let closings = json!({"tool": "odd.do", "version": "^1", "metadata": {
@@ -100,7 +100,7 @@ async fn a_generator_that_is_called_off_is_closed_and_its_worker_goes_on() {
 }
 
 #[tokio::test]
-async fn a_late_read_that_waits_for_its_turn_leaves_the_one_before_it_alone() {
+async fn queued_read_timeout_leaves_running_read_alone() {
     // Functions of Python that do not await are called one after the other.
     let mut stage = Stage::reading(Language::Python, "hang");
     stage.manifest["implements"][0]["metadata"]["sdk"] =

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::stage::{BOTH, Language, Stage};
 
 #[tokio::test]
-async fn an_exception_is_told_by_its_class_and_in_one_line() {
+async fn exception_is_reported_by_class_in_one_line() {
     for language in BOTH {
         let stage = Stage::reading(language, "fail");
         let ended = stage.run(json!({"how": "refused"})).await;
@@ -25,7 +25,7 @@ async fn an_exception_is_told_by_its_class_and_in_one_line() {
 }
 
 #[tokio::test]
-async fn nobody_knows_what_became_of_a_write_that_failed_unless_its_driver_does() {
+async fn failed_write_is_unknown_unless_driver_declares_not_committed() {
     for language in BOTH {
         let stage = Stage::writing(language, "fail");
         // A class counts for those below it as well.
@@ -38,7 +38,7 @@ async fn nobody_knows_what_became_of_a_write_that_failed_unless_its_driver_does(
 }
 
 #[tokio::test]
-async fn a_worker_that_ends_during_a_write_leaves_its_effect_unknown() {
+async fn worker_exit_during_write_leaves_effect_unknown() {
     for language in BOTH {
         let stage = Stage::writing(language, "exit").entry("sdk", "args_template", json!({}));
         let ended = stage.run(json!({})).await;
@@ -50,7 +50,7 @@ async fn a_worker_that_ends_during_a_write_leaves_its_effect_unknown() {
 }
 
 #[tokio::test]
-async fn a_worker_that_broke_is_made_again_after_a_pause() {
+async fn broken_worker_restarts_after_backoff() {
     for language in BOTH {
         let mut stage = Stage::reading(language, "exit").entry("sdk", "args_template", json!({}));
         let second = json!({"tool": "odd.do", "version": "^1", "metadata": {
@@ -79,7 +79,7 @@ async fn a_worker_that_broke_is_made_again_after_a_pause() {
 }
 
 #[tokio::test]
-async fn a_worker_that_uses_too_much_memory_ends_and_nothing_else_does() {
+async fn worker_over_memory_limit_fails_alone() {
     let runner = json!({"engine": "in-process", "limits": {"memory_mb": 400}});
     let stage = |language| {
         let stage = Stage::reading(language, "bomb").entry("sdk", "args_template", json!({}));
@@ -92,7 +92,7 @@ async fn a_worker_that_uses_too_much_memory_ends_and_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_is_refused_and_its_effect_stands() {
+async fn too_large_answer_is_refused_and_effect_stays_committed() {
     for language in BOTH {
         let stage = Stage::writing(language, "flood");
         assert_eq!(stage.run(json!({"bytes": 1000})).await.value().as_str().unwrap().len(), 1000);
@@ -105,7 +105,7 @@ async fn an_answer_that_is_too_large_is_refused_and_its_effect_stands() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_json_is_refused_and_its_effect_stands() {
+async fn non_json_answer_is_refused_and_effect_stays_committed() {
     for (language, function) in BOTH
         .into_iter()
         .flat_map(|language| ["odd", "nan", "deep", "broken"].map(|function| (language, function)))

@@ -33,7 +33,7 @@ async fn denied_command_of_a_worker_is_refused() {
 }
 
 #[tokio::test]
-async fn path_that_a_rule_closes_is_hidden_from_a_worker() {
+async fn path_closed_by_rule_is_hidden_from_worker() {
     for language in BOTH {
         let mut stage = Stage::writing(language, "note");
         let rule = json!({ "verdict": "deny", "path": "notes/log" });

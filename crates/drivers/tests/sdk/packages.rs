@@ -143,7 +143,7 @@ async fn a_package_of_another_version_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_package_that_is_installed_later_is_found_by_the_next_call() {
+async fn package_installed_later_is_found_by_next_call() {
     let stage = npm("kind");
     let (there, away) =
         (stage.folder.path().join("node_modules"), stage.folder.path().join("away"));
@@ -157,7 +157,7 @@ async fn a_package_that_is_installed_later_is_found_by_the_next_call() {
 }
 
 #[tokio::test]
-async fn a_function_or_file_that_is_not_there_is_named() {
+async fn missing_function_or_file_is_named() {
     for language in BOTH {
         let missing = Stage::reading(language, "tools.deap.twice").run(json!({"n": 1})).await;
         let expected = "setup.required: package `odd`: `tools.deap.twice` is not in the package: there is no `deap`";
@@ -194,7 +194,7 @@ async fn an_entrypoint_outside_of_the_workspace_is_not_there() {
 }
 
 #[tokio::test]
-async fn only_what_a_driver_reads_is_shown_and_its_package_with_it() {
+async fn sandbox_without_read_paths_still_loads_the_package() {
     for language in BOTH {
         let stage = Stage::reading(language, "who").entry("sdk", "args_template", json!({}));
         let stage = stage.with("sandbox", json!({"fs": {"read": []}}));
@@ -216,7 +216,7 @@ async fn without_walls_the_same_functions_are_called() {
 }
 
 #[test]
-fn what_no_worker_can_load_is_refused_before_anything_runs() {
+fn unloadable_package_kind_is_refused_preflight() {
     let check = |field: &str, value: Value, expected: &str| {
         let stage = Stage::reading(Language::Node, "add").with(field, value);
         let stop = stage.driver().preflight(&stage.plan(json!({}))).unwrap_err();

@@ -50,12 +50,12 @@ async fn hold_while_it_hangs(language: Language) {
 }
 
 #[tokio::test]
-async fn a_function_of_node_that_hangs_keeps_the_promises_of_a_driver() {
+async fn hanging_node_function_meets_driver_conformance() {
     hold_while_it_hangs(Language::Node).await;
 }
 
 #[tokio::test]
-async fn a_function_of_python_that_hangs_keeps_the_promises_of_a_driver() {
+async fn hanging_python_function_meets_driver_conformance() {
     hold_while_it_hangs(Language::Python).await;
 }
 

@@ -44,7 +44,7 @@ export const get = ({ url }) => new Promise((done, failed) => {
 }
 
 #[tokio::test]
-async fn a_function_reaches_the_hosts_that_both_sides_list_and_no_others() {
+async fn sdk_function_reaches_only_hosts_on_both_egress_allowlists() {
     for language in [Language::Python, Language::Node] {
         let backend = Backend::new(Keys::Ignored);
         assert_eq!(fetched(language, &backend, &backend.host()).await, "200");

@@ -12,7 +12,7 @@ fn client(language: Language) -> Stage {
 }
 
 #[tokio::test]
-async fn a_client_is_made_once_for_each_user_with_their_own_secrets() {
+async fn sdk_client_created_once_per_actor_with_own_secrets() {
     for language in BOTH {
         let mut stage = client(language);
         let driver = stage.driver();
@@ -39,7 +39,7 @@ async fn a_secret_that_changed_makes_another_client() {
 }
 
 #[tokio::test]
-async fn options_of_an_entry_win_over_those_of_the_driver() {
+async fn entry_client_options_override_driver_options() {
     for language in BOTH {
         let stage = client(language).entry("haft", "client_options", json!({"key": "plain"}));
         let said = stage.run(json!({"text": "hi"})).await.value();
@@ -48,7 +48,7 @@ async fn options_of_an_entry_win_over_those_of_the_driver() {
 }
 
 #[tokio::test]
-async fn a_secret_that_no_template_names_is_a_variable_of_the_users_own_worker() {
+async fn secret_without_template_is_env_variable_of_actors_worker() {
     for language in BOTH {
         let mut stage = Stage::reading(language, "variable");
         stage.secrets.insert("ODD_KEY", "own:");
@@ -62,7 +62,7 @@ async fn a_secret_that_no_template_names_is_a_variable_of_the_users_own_worker()
 }
 
 #[tokio::test]
-async fn a_secret_that_stays_closed_stops_the_call_before_anything_runs() {
+async fn missing_secret_fails_call_before_submission() {
     for language in BOTH {
         let mut stage = client(language);
         stage.secrets.clear();
@@ -72,7 +72,7 @@ async fn a_secret_that_stays_closed_stops_the_call_before_anything_runs() {
 }
 
 #[tokio::test]
-async fn an_exception_can_say_that_a_login_has_run_out() {
+async fn exception_matching_expiry_rule_reports_missing_credential() {
     for language in BOTH {
         let mut stage = client(language);
         stage.secrets.insert("ODD_KEY", "expired");

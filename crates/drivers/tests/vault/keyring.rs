@@ -50,7 +50,7 @@ fn words(stop: Stop) -> String {
 }
 
 #[tokio::test]
-async fn a_value_is_shared_with_every_program_that_uses_the_keyring() {
+async fn keyring_value_is_shared_with_other_programs() {
     let (folder, keyring) = (Folder::new(), Keyring::unlocked(packages()));
     session(&keyring);
     let entry = at("keyring://shop/ana");
@@ -68,7 +68,7 @@ async fn a_value_is_shared_with_every_program_that_uses_the_keyring() {
 }
 
 #[tokio::test]
-async fn nobody_gets_the_entry_of_another_and_none_is_chosen_of_several() {
+async fn keyring_denies_other_actors_entry_and_refuses_ambiguous_entries() {
     let (folder, keyring) = (Folder::new(), Keyring::unlocked(packages()));
     session(&keyring);
     let each = ListedSecret { per: Per::Actor, ..at("keyring://shop") };
@@ -88,7 +88,7 @@ async fn nobody_gets_the_entry_of_another_and_none_is_chosen_of_several() {
 }
 
 #[tokio::test]
-async fn a_locked_keyring_is_told_and_nothing_stands_in_for_it() {
+async fn locked_keyring_fails_without_fallback_to_encrypted_store() {
     let (folder, keyring) = (Folder::new(), Keyring::unlocked(packages()));
     session(&keyring);
     let entry = at("keyring://shop/ana");
@@ -131,7 +131,7 @@ async fn a_session_without_a_keyring_says_so() {
 }
 
 #[tokio::test]
-async fn a_login_that_lies_in_the_keyring_is_renewed_there() {
+async fn expiring_oauth_token_in_keyring_is_refreshed_in_place() {
     let (folder, keyring) = (Folder::new(), Keyring::unlocked(packages()));
     session(&keyring);
     let server = Backend::new(Keys::Ignored);

@@ -55,7 +55,7 @@ fn a_value_is_replaced_and_forgotten() {
 }
 
 #[test]
-fn another_key_opens_nothing_and_is_told_apart_from_damage() {
+fn wrong_key_opens_nothing_and_is_distinguished_from_damage() {
     let folder = Folder::new();
     keep(&folder, "pay/key", None, "open sesame");
     let other = KeyPlace { given: Some(Secret::new("7".repeat(64))), file: None };
@@ -110,7 +110,7 @@ fn a_key_that_others_may_read_is_not_used() {
 }
 
 #[test]
-fn of_many_who_keep_something_at_once_nobody_loses_anything() {
+fn concurrent_writes_to_encrypted_store_lose_nothing() {
     let folder = Folder::new();
     std::thread::scope(|scope| {
         for writer in 0..8 {

@@ -40,7 +40,7 @@ async fn only_the_access_token_is_handed_over() {
 }
 
 #[tokio::test]
-async fn a_token_that_runs_out_is_renewed_once_and_kept() {
+async fn expiring_token_is_refreshed_once_and_persisted() {
     let (folder, server) = (Folder::new(), Backend::new(Keys::Ignored));
     let answer =
         r#"{"access_token": "access two", "refresh_token": "refresh two", "expires_in": 3600}"#;
@@ -63,7 +63,7 @@ async fn a_token_that_runs_out_is_renewed_once_and_kept() {
 }
 
 #[tokio::test]
-async fn a_login_that_cannot_be_renewed_is_missing_once_it_is_over() {
+async fn unrefreshable_token_works_until_expiry_then_credential_missing() {
     let (folder, server) = (Folder::new(), Backend::new(Keys::Ignored));
     for _ in 0..2 {
         server.will(Act::refuses(Then::json(400, r#"{"error": "invalid_grant"}"#)));

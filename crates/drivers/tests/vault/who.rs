@@ -119,7 +119,7 @@ async fn a_refusal_says_what_to_add() {
 }
 
 #[tokio::test]
-async fn nothing_is_looked_up_for_somebody_who_may_not_have_it() {
+async fn secret_backend_is_not_queried_before_authorization() {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     let folder = Folder::new();
     let counted = |bind| {
@@ -142,7 +142,7 @@ async fn nothing_is_looked_up_for_somebody_who_may_not_have_it() {
 }
 
 #[tokio::test]
-async fn nobody_calls_with_the_value_of_another() {
+async fn per_actor_secret_is_never_served_to_another_actor() {
     let folder = Folder::new();
     for slug in ["each/own", "pay/key"] {
         keep(&folder, slug, Some("user:ana"), "of ana");

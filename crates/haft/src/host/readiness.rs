@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_stands_where_its_secrets_variables_and_record_say() {
+    fn auth_state_follows_from_secrets_env_and_login_record() {
         use AuthState::{Expired, LoggedIn, LoggedOut, NotRequired};
         let env = || json!({ "state": { "env": ["A", "B"] } });
         let login = || json!({ "login": { "cmd": "bank login" } });

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_who_change_it_at_once_nobody_loses_anything() {
+    fn concurrent_changes_to_json_file_lose_no_update() {
         let folder = Folder::new();
         let kept = JsonFile::new(folder.path().join(".haft/it.json"));
         std::thread::scope(|scope| {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_again_when_another_lies_there_and_only_then() {
+    fn cached_file_is_reread_only_when_it_changes() {
         let folder = Folder::new().file("a", "one");
         let path = folder.path().join("a");
         let fresh = Fresh::new(path.clone());

@@ -160,7 +160,7 @@ async fn a_bundle_reads_and_a_driver_commits() {
 }
 
 #[tokio::test]
-async fn a_failure_has_the_meaning_that_its_driver_gives_it_and_the_end_is_on_record() {
+async fn driver_maps_exit_code_to_error_and_records_it() {
     let folder = repository();
     let host = open(&folder);
     let gone = call(&host, "git.log", json!({"from": "no-such-branch"})).await;
@@ -179,7 +179,7 @@ async fn a_failure_has_the_meaning_that_its_driver_gives_it_and_the_end_is_on_re
 }
 
 #[tokio::test]
-async fn what_a_contract_does_not_let_change_is_not_changed() {
+async fn undeclared_mutation_by_cli_tool_is_blocked() {
     let folder = repository();
     let host = open(&folder);
     let stray = call(&host, "git.stray", json!({"message": "second"})).await;
@@ -207,7 +207,7 @@ impl Vault for Drawer {
 }
 
 #[tokio::test]
-async fn a_program_that_tells_its_secret_tells_nobody() {
+async fn secret_printed_by_program_never_reaches_result_or_ledger() {
     let driver = "---\nname: Demo\nid: demo\ndescription: A program.\nversion: 1.0.0\nkind: cli\nbin: sh\n\
         auth: { state: { env: [DEMO_TOKEN] } }\nimplements:\n  - tool: demo.run\n    version: ^1\n    \
         metadata: { cli: { argv: [\"-c\", 'echo token $DEMO_TOKEN; echo again $DEMO_TOKEN >&2; exit $1', sh, \"${input.code}\"] } }\n---\n";

@@ -14,7 +14,7 @@ const DRIVER: &str = "---\nname: Cat\nid: cat\ndescription: Prints a file.\nvers
     - tool: read\n    version: ^1\n    metadata:\n      cli: { argv: [\"numbers.json\"], output_format: json }\n---\n";
 
 #[tokio::test]
-async fn number_of_an_answer_reaches_the_model_with_its_digits() {
+async fn number_in_result_reaches_model_with_all_digits() {
     let numbers: Vec<String> = NumberTexts(0x9e37_79b9_7f4a_7c15).take(400).collect();
     let folder = Folder::new()
         .file("haft.toml", "[workspace]\nname = \"numbers\"\nautonomy = 3\n")

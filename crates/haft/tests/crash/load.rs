@@ -186,7 +186,7 @@ fn setting(name: &str, usual: u64) -> u64 {
 }
 
 #[test]
-fn a_load_of_writes_that_is_killed_at_random_moments_loses_nothing_and_doubles_nothing() {
+fn writes_killed_at_random_are_neither_lost_nor_duplicated() {
     let (kills, seed) = (setting("HAFT_KILLS", 6), setting("HAFT_SEED", 20_261_115));
     let folder = workspace();
     let mut dice = SeededRandom::new(seed);

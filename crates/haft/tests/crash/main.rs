@@ -33,12 +33,12 @@ const MOST_WRITES: usize = 14;
 const ORDERS: &str = "HAFT_TEST_CHILD";
 
 #[test]
-fn a_call_that_is_killed_while_it_asks_is_never_lost_and_never_doubled() {
+fn call_killed_while_asking_is_neither_lost_nor_duplicated() {
     every_death("ask");
 }
 
 #[test]
-fn a_call_that_is_killed_while_it_is_approved_and_run_is_never_doubled() {
+fn call_killed_during_approval_or_run_is_not_duplicated() {
     every_death("approve");
 }
 

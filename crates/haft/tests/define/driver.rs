@@ -33,7 +33,7 @@ fn a_driver_says_what_a_file_would_say() {
 }
 
 #[test]
-fn a_tool_that_is_implemented_without_a_body_is_refused() {
+fn implemented_tool_without_body_is_rejected() {
     let refused = define_driver("host-notes")
         .implements(["note.keep", "shape.area"])
         .implement(&keep(), kept())
@@ -46,7 +46,7 @@ fn a_tool_that_is_implemented_without_a_body_is_refused() {
 }
 
 #[test]
-fn a_body_for_a_tool_that_is_not_implemented_is_refused() {
+fn body_for_undeclared_tool_is_rejected() {
     let refused = define_driver("host-notes")
         .implements(["shape.area"])
         .implement(&keep(), kept())
@@ -57,7 +57,7 @@ fn a_body_for_a_tool_that_is_not_implemented_is_refused() {
 }
 
 #[test]
-fn two_bodies_for_one_tool_and_none_at_all_are_refused() {
+fn duplicate_bodies_and_empty_driver_are_rejected() {
     let twice = define_driver("host-notes")
         .implement(&keep(), kept())
         .implement(&keep(), kept())
@@ -69,7 +69,7 @@ fn two_bodies_for_one_tool_and_none_at_all_are_refused() {
 }
 
 #[test]
-fn a_submission_is_reported_by_a_body_that_is_there() {
+fn reports_submission_before_any_body_is_rejected() {
     let early = define_driver("host-notes").reports_submission().implement(&keep(), kept());
     assert!(matches!(early.define(), Err(DefineError::NothingToReport { .. })));
 }

@@ -66,7 +66,7 @@ fn failed(code: Code, message: &str, effect: EffectState) -> Result<Output, Fail
 }
 
 #[tokio::test]
-async fn what_a_body_gives_is_the_output_and_its_effect_is_what_the_contract_says() {
+async fn body_result_is_output_and_contract_determines_effect() {
     let given = json!({ "width": 3, "height": 5 });
     assert_eq!(
         run(&area(), &host(), given, Given::plenty()).await,
@@ -79,7 +79,7 @@ async fn what_a_body_gives_is_the_output_and_its_effect_is_what_the_contract_say
 }
 
 #[tokio::test]
-async fn a_body_that_panics_is_a_failure_and_its_effect_unknown() {
+async fn body_panic_fails_with_unknown_effect_for_writes() {
     let writes = keeping(|args| async move { panic!("no {}", args.input.text) });
     assert_eq!(
         run(&keep(), &writes, json!({ "text": "ink" }), Given::plenty()).await,
@@ -99,7 +99,7 @@ async fn a_body_that_panics_is_a_failure_and_its_effect_unknown() {
 }
 
 #[tokio::test]
-async fn a_failure_is_a_sentence_a_stop_or_what_is_known_of_the_effect() {
+async fn tool_failure_carries_message_stop_or_known_effect() {
     let end = |driver: DriverHandle| async move {
         run(&keep(), &driver, json!({ "text": "x" }), Given::plenty()).await
     };
@@ -126,7 +126,7 @@ async fn a_failure_is_a_sentence_a_stop_or_what_is_known_of_the_effect() {
 }
 
 #[tokio::test]
-async fn a_body_reports_progress_and_the_point_of_no_return() {
+async fn body_reports_progress_and_fails_if_submission_is_unrecorded() {
     let handle = define_driver("host-notes")
         .implement(&keep(), |args: Args<Note>| async move {
             let half = Progress { percent: Some(50.0), ..Progress::default() };
@@ -152,7 +152,7 @@ async fn a_body_reports_progress_and_the_point_of_no_return() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_hears_of_its_end_may_still_answer() {
+async fn cancelled_body_may_still_return_output() {
     let hears = keeping(|args| async move {
         args.cancel.cancelled().await;
         Ok(Kept { length: 0 })
@@ -186,7 +186,7 @@ async fn a_body_that_does_not_end_is_dropped() {
 }
 
 #[tokio::test]
-async fn an_input_that_fits_the_schema_and_not_the_type_is_refused_before_anything_happens() {
+async fn input_valid_by_schema_but_not_type_fails_preflight() {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Strict {
         #[schemars(with = "String")]

@@ -91,7 +91,7 @@ fn an_input_is_plain_json_schema_2020_12() {
 }
 
 #[test]
-fn an_output_may_be_null_where_its_type_is_written_as_null() {
+fn null_output_field_satisfies_derived_schema() {
     let part = Part { name: None, parts: Vec::new() };
     let tool = Tool::<Value, Part>::builder("part.find")
         .description("Finds.")
@@ -105,7 +105,7 @@ fn an_output_may_be_null_where_its_type_is_written_as_null() {
 }
 
 #[test]
-fn a_context_has_a_schema_when_it_has_a_type() {
+fn typed_context_derives_context_schema() {
     #[derive(Deserialize, JsonSchema)]
     struct Tenant {
         #[expect(dead_code, reason = "only its schema is asked for")]
@@ -121,7 +121,7 @@ fn a_context_has_a_schema_when_it_has_a_type() {
 }
 
 #[test]
-fn a_schema_digest_is_the_same_for_the_same_schemas_whatever_their_order() {
+fn schema_digest_is_independent_of_key_order() {
     let one = define_tool(ToolDefinition {
         id: "shape.area".into(),
         description: "In other words.".into(),
@@ -147,7 +147,7 @@ fn a_schema_digest_is_the_same_for_the_same_schemas_whatever_their_order() {
 }
 
 #[test]
-fn what_is_said_in_code_is_what_a_file_would_say() {
+fn tool_builder_fields_reach_contract_unchanged() {
     let tool = Tool::<Order, Value>::builder("image.create")
         .description("Draws: \"quoted\",\n--- and ünïcode.")
         .version("2.1.0-rc.1")
@@ -211,7 +211,7 @@ fn an_example_that_does_not_fit_is_refused() {
 }
 
 #[test]
-fn silence_about_effects_is_a_warning_as_in_a_file() {
+fn missing_effects_in_code_warn_as_in_manifest() {
     let tool = Tool::<Value, Value>::builder("any.thing").description("Does.").define().unwrap();
     let codes: Vec<&str> = tool.warnings().iter().map(|found| found.code).collect();
     assert_eq!(codes, ["T046"]);

@@ -45,7 +45,7 @@ fn a_call_is_planned_to_a_driver_in_code() {
 }
 
 #[test]
-fn an_input_that_the_type_cannot_take_is_refused_by_its_schema() {
+fn input_outside_type_range_fails_derived_schema() {
     let folder = empty();
     let workspace = load(&folder, both());
     let stop = plan(workspace.snapshot(), "shape.area", json!({ "width": -1 })).unwrap_err();
@@ -53,7 +53,7 @@ fn an_input_that_the_type_cannot_take_is_refused_by_its_schema() {
 }
 
 #[test]
-fn a_file_wins_over_code_and_says_in_what_they_differ() {
+fn tool_manifest_overrides_code_and_reports_differences() {
     let folder = empty().file(".tools/shape.area/TOOL.md", written("version: 1.4.0\n"));
     let workspace = load(&folder, both());
     let entry = workspace.snapshot().find("shape.area").unwrap();
@@ -69,7 +69,7 @@ fn a_file_wins_over_code_and_says_in_what_they_differ() {
 }
 
 #[test]
-fn a_drivers_file_wins_over_code_and_its_bodies_stay() {
+fn driver_manifest_overrides_code_and_keeps_bodies() {
     let file = |kind: &str| {
         format!(
             "---\nname: Shapes\nid: host-shapes\ndescription: Shapes.\nversion: 1.0.0\nkind: {kind}\n\
@@ -89,7 +89,7 @@ fn a_drivers_file_wins_over_code_and_its_bodies_stay() {
 }
 
 #[test]
-fn a_file_that_is_broken_is_not_replaced_by_code() {
+fn broken_manifest_is_not_replaced_by_code() {
     let folder = empty()
         .file(".tools/shape.area/TOOL.md", written("version: one\n"))
         .file(".drivers/host-shapes/DRIVER.md", "---\nid: host-shapes\nkind: builtin\n---\n");
@@ -114,7 +114,7 @@ fn a_contract_in_code_wins_over_a_builtin_one() {
 }
 
 #[test]
-fn the_id_of_the_builtin_driver_is_taken_for_code_as_well() {
+fn code_driver_may_not_take_builtin_driver_id() {
     let driver = define_driver("haft-builtin")
         .implement(&area(), |args: Args<Sides>| async move {
             Ok(Area { area: args.input.width.into() })
@@ -133,7 +133,7 @@ fn the_id_of_the_builtin_driver_is_taken_for_code_as_well() {
 }
 
 #[test]
-fn what_holding_manifests_against_each_other_brings_up_about_code_is_reported() {
+fn cross_manifest_diagnostics_cover_code_definitions() {
     let folder = empty();
     let workspace = load(&folder, Definitions::new().driver(&host()));
     assert_eq!(

@@ -88,7 +88,7 @@ fn the_same_seed_gives_the_same_history() {
 }
 
 #[test]
-fn every_kind_of_fault_strikes_and_most_calls_take_effect() {
+fn every_fault_kind_strikes_and_most_calls_take_effect() {
     let workspace = Workspace::open();
     let mut seen = std::collections::BTreeMap::<&str, usize>::new();
     let (mut done, mut intents) = (0, 0);

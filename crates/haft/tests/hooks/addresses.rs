@@ -38,7 +38,7 @@ async fn fault(stage: &Stage) -> String {
 }
 
 #[tokio::test]
-async fn a_question_is_signed_with_its_time_and_its_answer_is_heard() {
+async fn webhook_request_is_signed_with_timestamp_and_response_applied() {
     let server = Server::saying(r#"{"updated_input": {"n": 2}, "message": "seen"}"#).await;
     let stage = signed(&server.url).open();
     let envelope = stage.call("note.it", json!({"n": 1})).await;
@@ -80,7 +80,7 @@ async fn an_empty_answer_is_no_opinion() {
 }
 
 #[tokio::test]
-async fn an_address_that_fails_is_a_no_with_its_reason() {
+async fn failing_webhook_blocks_call_with_reason() {
     let other = Server::saying("{}").await;
     let body = |status: &str, body: &str| {
         let length = body.len();
@@ -108,7 +108,7 @@ async fn an_address_that_fails_is_a_no_with_its_reason() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_is_a_no() {
+async fn unreachable_webhook_blocks_call() {
     let gone = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap()

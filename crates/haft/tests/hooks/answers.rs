@@ -11,7 +11,7 @@ use crate::{ALLOW, hooked, runs, saying, scripted};
 const ECHO: &str = "printf '{\"additional_context\": ['\ncat\nprintf ']}'\n";
 
 #[tokio::test]
-async fn a_hook_is_shown_everything_but_what_nobody_may_see() {
+async fn hook_sees_call_with_sensitive_input_redacted() {
     let tool = format!("{WRITE}metadata: {{ haft: {{ data: {{ sensitive: [/card] }} }} }}\n");
     let stage = scripted(Setting::default(), "pre_tool_use", "one", ECHO)
         .tool("note.it", &tool)
@@ -111,7 +111,7 @@ async fn another_input_runs_and_its_source_is_known() {
 }
 
 #[tokio::test]
-async fn an_opinion_counts_as_far_as_the_workspace_lets_it() {
+async fn hook_allow_counts_only_where_settings_grant_may_allow() {
     let says = |behavior: &str| {
         saying(&format!(r#"{{"permission": {{"behavior": "{behavior}", "reason": "thinks so"}}}}"#))
     };
@@ -186,7 +186,7 @@ async fn a_hook_after_the_call_is_shown_the_result() {
 }
 
 #[tokio::test]
-async fn a_hook_sees_the_workspace_and_nothing_of_what_haft_keeps() {
+async fn hook_reads_workspace_but_not_haft_state_or_store() {
     let look = "cat > /dev/null
         out() { printf '%s' \"$1\" | tr '\\n' ' '; }
         touch new 2>/dev/null && wrote=yes

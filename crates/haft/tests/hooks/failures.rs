@@ -31,7 +31,7 @@ fn running(command: &str, more: &str) -> Setting {
 }
 
 #[tokio::test]
-async fn a_program_that_fails_is_a_no_with_its_reason() {
+async fn failing_hook_program_blocks_call_with_reason() {
     let named = |why: &str, answered: &str| {
         format!(
             "its answer is not what a hook can say: {why}; it answered `{answered}`; at `pre_tool_use` it may say nothing, or one JSON object with any of `message`, `progress`, `additional_context`, `stop`, `updated_input`, `permission`"
@@ -67,7 +67,7 @@ async fn a_program_that_fails_is_a_no_with_its_reason() {
 }
 
 #[tokio::test]
-async fn a_program_that_hangs_is_a_no_and_is_gone() {
+async fn hanging_hook_program_times_out_and_blocks_call() {
     let script = "echo $$; (while :; do sleep 1; done) & while :; do sleep 1; done";
     let setting = running("\"sh\", \"hook\"", "timeout_ms = 300").file("hook", script);
     assert_eq!(fault(setting).await, "it took longer than 300 ms");
@@ -91,7 +91,7 @@ async fn a_program_that_cannot_be_started_is_a_no() {
 }
 
 #[tokio::test]
-async fn a_program_of_the_workspace_runs_by_its_own_first_line() {
+async fn workspace_hook_program_runs_by_its_shebang() {
     use std::os::unix::fs::PermissionsExt as _;
     let stage = running("\"hooks/own\", \"an argument\"", "timeout_ms = 20000")
         .file("hooks/own", "#!/bin/sh\ncat > /dev/null\necho \"{\\\"stop\\\": \\\"$1\\\"}\"\n")
@@ -104,7 +104,7 @@ async fn a_program_of_the_workspace_runs_by_its_own_first_line() {
 }
 
 #[tokio::test]
-async fn after_the_call_a_failure_is_told_and_the_effect_stands() {
+async fn post_hook_failure_is_reported_and_effect_stays_committed() {
     for event in ["post_tool_use", "result_persistence"] {
         let stage = hooked(event, "echo broken >&2; exit 2").open();
         let envelope = stage.call("note.it", json!({"n": 1})).await;
@@ -122,7 +122,7 @@ async fn after_the_call_a_failure_is_told_and_the_effect_stands() {
 }
 
 #[tokio::test]
-async fn a_workspace_without_a_sandbox_says_so_wherever_the_hook_is_named() {
+async fn unsandboxed_hook_is_recorded_as_unconfined() {
     let script = "cat > /dev/null\ntouch written\necho '{\"message\": \"free\"}'\n";
     let setting = hooked("pre_tool_use", script).settings("[workspace]\nsandbox = \"off\"\n");
     let stage = unable(setting).open();

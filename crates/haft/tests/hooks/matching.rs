@@ -36,7 +36,7 @@ async fn a_builtin_tool_is_meant_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_tool_is_meant_by_each_of_its_names_whichever_is_called() {
+async fn hook_pattern_matches_tool_by_id_or_alias() {
     let tool = extras(READ, "{ aliases: [stripe.charge, old.pay] }");
     for pattern in ["pay.charge", "stripe.*", "old.pay"] {
         let stage = guarded(Setting::default().tool("pay.charge", &tool), pattern).open();
@@ -83,7 +83,7 @@ async fn a_tool_that_is_code_is_meant_too() {
 }
 
 #[tokio::test]
-async fn a_call_that_asks_for_the_state_of_another_is_heard_about() {
+async fn hooks_apply_to_status_lookup_calls() {
     let status = "{ idempotency: { mode: optional, key: k }, status: { tool: pay.status, \
         input: { key: \"${idempotency.key}\" }, committed: \"output.state == 'done'\", \
         absent: \"output.state == 'none'\" } }";

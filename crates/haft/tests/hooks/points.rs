@@ -54,7 +54,7 @@ async fn hooks_are_heard_in_the_order_of_the_file() {
 }
 
 #[tokio::test]
-async fn whoever_is_told_of_a_yes_may_still_end_the_call() {
+async fn permission_decision_hook_may_still_block_allowed_call() {
     let cases = [
         (r#"{"stop": "not now"}"#, Code::HookBlocked, "hook `sh hooks/one`: not now"),
         (
@@ -95,7 +95,7 @@ async fn whoever_is_told_of_a_yes_may_still_end_the_call() {
 }
 
 #[tokio::test]
-async fn whoever_is_told_of_a_no_changes_nothing() {
+async fn permission_decision_hook_cannot_change_denied_call() {
     let deny = "[[rule]]\ntool = \"*\"\nverdict = \"deny\"\nreason = \"closed\"\n";
     for says in
         [r#"{"stop": "not now"}"#, r#"{"permission": {"behavior": "allow", "reason": "x"}}"#]
@@ -110,7 +110,7 @@ async fn whoever_is_told_of_a_no_changes_nothing() {
 }
 
 #[tokio::test]
-async fn whoever_is_heard_when_people_would_be_asked_may_spare_them_or_refuse() {
+async fn permission_request_hook_may_allow_or_deny_without_approver() {
     let cases = [("allow", ResultStatus::Succeeded), ("deny", ResultStatus::Denied)];
     for (behavior, status) in cases {
         let says = format!(r#"{{"permission": {{"behavior": "{behavior}", "reason": "r"}}}}"#);

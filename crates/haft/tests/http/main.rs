@@ -76,7 +76,7 @@ fn open(folder: &Folder) -> Host {
 }
 
 #[tokio::test]
-async fn a_read_and_a_write_reach_the_backend_that_the_manifests_name() {
+async fn http_read_and_write_reach_backend_from_manifest() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let host = open(&folder);
@@ -102,7 +102,7 @@ async fn a_read_and_a_write_reach_the_backend_that_the_manifests_name() {
 }
 
 #[tokio::test]
-async fn a_result_keeps_its_whole_numbers_on_every_way_out() {
+async fn result_preserves_64_bit_integers_on_every_path() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let host = open(&folder);
@@ -118,7 +118,7 @@ async fn a_result_keeps_its_whole_numbers_on_every_way_out() {
 }
 
 #[tokio::test]
-async fn a_write_is_made_again_only_where_it_surely_did_not_happen() {
+async fn write_is_retried_only_if_certainly_not_committed() {
     let backend = Backend::new(Keys::Ignored);
     let folder = shop(&backend);
     let host = open(&folder);
@@ -143,7 +143,7 @@ async fn a_write_is_made_again_only_where_it_surely_did_not_happen() {
 }
 
 #[tokio::test]
-async fn code_of_the_program_stands_in_front_of_the_manifest() {
+async fn driver_code_from_host_overrides_manifest_driver() {
     use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output};
     struct Own;
     impl Driver for Own {
@@ -181,7 +181,7 @@ impl haft_driver::Vault for OneSecret {
 }
 
 #[tokio::test]
-async fn a_driver_logs_in_and_sends_a_file_and_nobody_sees_the_secret() {
+async fn http_driver_authenticates_uploads_file_and_redacts_secret() {
     let backend = Backend::new(Keys::Ignored);
     let host = backend.host();
     let driver = format!(

@@ -18,7 +18,7 @@ fn drivers(entry: &CatalogEntry) -> Vec<&str> {
 }
 
 #[test]
-fn an_empty_workspace_has_the_builtin_contracts_and_plans_calls_of_them() {
+fn empty_workspace_has_and_plans_builtin_contracts() {
     let workspace = load(&Folder::new().file("haft.toml", ""));
     let given: Vec<String> = workspace
         .snapshot()
@@ -66,7 +66,7 @@ fn builtin_contracts_can_be_called_under_a_damaged_lock() {
 }
 
 #[test]
-fn a_contract_of_the_workspace_wins_over_the_builtin_one_without_a_word() {
+fn workspace_contract_silently_overrides_builtin_contract() {
     let folder = Folder::new().file(".tools/fs.read/TOOL.md", tool("fs.read", "1.3.0", "Ours."));
     let workspace = load(&folder);
     let entry = workspace.snapshot().find("fs.read").unwrap();
@@ -77,7 +77,7 @@ fn a_contract_of_the_workspace_wins_over_the_builtin_one_without_a_word() {
 }
 
 #[test]
-fn a_contract_of_the_workspace_that_names_the_builtin_driver_is_served_by_it() {
+fn workspace_contract_naming_builtin_driver_is_served_by_it() {
     let ours = tool("fs.read", "1.3.0", "Ours.")
         .replace("mutates", "default_implementation: haft-builtin\nmutates");
     let workspace = load(&Folder::new().file(".tools/fs.read/TOOL.md", ours));
@@ -86,7 +86,7 @@ fn a_contract_of_the_workspace_that_names_the_builtin_driver_is_served_by_it() {
 }
 
 #[test]
-fn a_broken_contract_of_the_workspace_is_not_replaced_by_the_builtin_one() {
+fn broken_workspace_contract_is_not_replaced_by_builtin() {
     let broken = "---\nid: fs.write\nname: [\n---\n";
     let workspace = load(&Folder::new().file(".tools/fs.write/TOOL.md", broken));
     assert!(workspace.snapshot().find("fs.write").is_none());
@@ -102,7 +102,7 @@ fn another_major_stands_beside_the_builtin_one() {
 }
 
 #[test]
-fn a_driver_of_the_workspace_may_serve_a_builtin_contract() {
+fn accepted_workspace_driver_may_serve_builtin_contract() {
     let folder = Folder::new()
         .file("haft.toml", "")
         .file(".drivers/remote/DRIVER.md", driver("remote", "time.now"));
@@ -163,7 +163,7 @@ fn allowed(plan: &haft_model::Plan) -> Permit {
 }
 
 #[test]
-fn the_examples_of_the_builtin_contracts_are_what_comes_out() {
+fn builtin_contract_examples_match_actual_output() {
     let folder = Folder::new().file("haft.toml", "");
     let workspace = load(&folder);
     // The first writes what the others look at; a page of somebody else's is not asked for.

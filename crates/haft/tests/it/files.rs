@@ -54,7 +54,7 @@ fn folders_that_nest_without_end_are_reported() {
 }
 
 #[test]
-fn of_two_contracts_with_one_id_and_major_the_first_by_path_counts() {
+fn duplicate_contract_id_and_major_resolves_to_first_path() {
     let folder = Folder::new()
         .file(".tools/z/a.one/TOOL.md", tool("a.one", "1.0.0", "The other."))
         .file(".tools/b/a.one/TOOL.md", tool("a.one", "1.7.0", "The one."));
@@ -68,7 +68,7 @@ fn of_two_contracts_with_one_id_and_major_the_first_by_path_counts() {
 }
 
 #[test]
-fn of_two_drivers_with_one_id_the_first_by_path_counts() {
+fn duplicate_driver_id_resolves_to_first_path() {
     let folder = Folder::new()
         .file(".tools/a.one/TOOL.md", tool("a.one", "1.0.0", "First."))
         .file(".drivers/x/ones/DRIVER.md", driver("ones", "a.one"))
@@ -113,7 +113,7 @@ mod links {
     }
 
     #[test]
-    fn settings_and_lock_are_not_read_through_a_link_that_leaves() {
+    fn settings_and_lock_symlinks_leaving_workspace_are_refused() {
         let outside = Folder::new().file("passwords", "root = [").file("lock", "[[tool]]\n");
         let folder = Folder::new().file(".tools/a.one/TOOL.md", tool("a.one", "1.0.0", "First."));
         symlink(outside.path().join("passwords"), folder.path().join("haft.toml")).unwrap();
@@ -167,7 +167,7 @@ mod links {
     }
 
     #[test]
-    fn a_folder_of_tools_that_is_itself_a_link_out_of_the_workspace_is_refused() {
+    fn tools_folder_symlink_leaving_workspace_is_refused() {
         let outside = Folder::new().file("a.one/TOOL.md", tool("a.one", "1.0.0", "First."));
         let folder = Folder::new().file("haft.toml", "");
         symlink(outside.path(), folder.path().join(".tools")).unwrap();

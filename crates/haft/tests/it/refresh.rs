@@ -72,7 +72,7 @@ const ONE: &str = ".tools/a.one/TOOL.md";
 const ONES: &str = ".drivers/ones/DRIVER.md";
 
 #[test]
-fn a_broken_contract_goes_on_as_it_was_and_others_change() {
+fn refresh_keeps_broken_contract_and_applies_other_changes() {
     let (folder, host) = three_tools();
     let folder = folder
         .file(ONE, BROKEN)
@@ -92,7 +92,7 @@ fn a_broken_contract_goes_on_as_it_was_and_others_change() {
 }
 
 #[test]
-fn a_driver_that_changed_with_a_broken_contract_waits_for_it() {
+fn refresh_defers_changed_driver_until_broken_contract_is_fixed() {
     let (folder, host) = three_tools();
     let other = |id: &str, tool: &str| driver(id, tool).replace("version: 1.0.0", "version: 1.1.0");
     let folder = folder
@@ -111,7 +111,7 @@ fn a_driver_that_changed_with_a_broken_contract_waits_for_it() {
 }
 
 #[test]
-fn a_contract_that_changed_with_a_broken_driver_waits_for_it() {
+fn refresh_defers_changed_contract_while_driver_is_broken() {
     let (folder, host) = three_tools();
     let _folder = folder
         .file(ONES, driver("ones", "a.one").replace("kind: cli", "kind: magic"))
@@ -122,7 +122,7 @@ fn a_contract_that_changed_with_a_broken_driver_waits_for_it() {
 }
 
 #[test]
-fn a_contract_that_is_gone_stays_while_a_driver_claims_it() {
+fn refresh_keeps_deleted_contract_while_driver_claims_it() {
     let (folder, host) = three_tools();
     remove(&folder, ONE);
     let folder = folder.file(".tools/a.two/TOOL.md", tool("a.two", "1.0.0", "Second to none."));
@@ -134,7 +134,7 @@ fn a_contract_that_is_gone_stays_while_a_driver_claims_it() {
 }
 
 #[test]
-fn a_driver_of_two_contracts_holds_neither_back_for_the_other() {
+fn shared_driver_does_not_couple_refresh_of_its_contracts() {
     let (folder, host) = three_tools();
     let two = "  - { tool: a.two, version: ^1, metadata: { cli: { argv: [go] } } }\n---\n";
     let both = driver("ones", "a.one").replace("\n---\n", &format!("\n{two}"));
@@ -149,7 +149,7 @@ fn a_driver_of_two_contracts_holds_neither_back_for_the_other() {
 }
 
 #[test]
-fn a_rule_holds_at_once_and_what_is_broken_then_is_out() {
+fn refresh_applies_rule_at_once_and_drops_broken_contract() {
     let (folder, host) = three_tools();
     let folder = folder.file(ONE, BROKEN);
     assert_eq!(refreshed(&host), said("kept", &[ONE]));

@@ -57,7 +57,7 @@ fn a_driver_that_goes_is_bound_to_nothing() {
 }
 
 #[test]
-fn a_contract_that_goes_is_gone_and_its_driver_says_so() {
+fn reload_drops_deleted_contract_and_reports_its_driver() {
     let folder = three_tools();
     let before = load(&folder);
     remove(&folder, ".tools/a.one/TOOL.md");
@@ -68,7 +68,7 @@ fn a_contract_that_goes_is_gone_and_its_driver_says_so() {
 }
 
 #[test]
-fn a_bad_edit_takes_one_contract_away_and_a_good_one_brings_it_back() {
+fn reload_drops_broken_contract_and_restores_fixed_one() {
     let folder = three_tools();
     let first = load(&folder);
     let folder = folder.file(".tools/a.two/TOOL.md", "---\nid: a.two\nname: [\n---\n");
@@ -85,7 +85,7 @@ fn a_bad_edit_takes_one_contract_away_and_a_good_one_brings_it_back() {
 }
 
 #[test]
-fn a_changed_action_makes_the_tools_that_implement_it_anew() {
+fn reload_rebuilds_tools_that_implement_changed_action() {
     let action = |risk: u8| {
         format!(
             "---\nschema: action/v1\nid: stock:read\ndescription: Reads.\ncategory: stock\n\
@@ -122,7 +122,7 @@ fn only_the_files_that_are_named_are_read_again() {
 }
 
 #[test]
-fn a_named_file_that_is_a_link_out_of_the_workspace_is_refused() {
+fn reload_of_named_symlink_leaving_workspace_is_refused() {
     let outside = Folder::new().file("TOOL.md", tool("a.one", "1.0.0", "First."));
     let folder = three_tools();
     let before = load(&folder);

@@ -25,7 +25,7 @@ fn an_example_is_held_against_class_and_path() {
 }
 
 #[test]
-fn an_example_that_says_otherwise_is_an_error_and_nothing_may_run() {
+fn failing_rule_example_is_error_and_settings_are_unsound() {
     check(
         "class = \"read-only\"\nmatch = ['fs.write {}']\n",
         &["W051 haft.toml:4 the rule does not match its own example `fs.write {}`"],

@@ -171,7 +171,7 @@ fn right(loss: Loss, offer: Offer) -> Row {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_becomes_of_the_answer_there_is_one_effect_and_the_caller_hears_the_truth() {
+async fn lost_response_yields_one_effect_and_truthful_result() {
     println!(
         "| answer | status operation | backend keeps keys | effects | sent | the caller hears |"
     );

@@ -16,12 +16,12 @@ const CALLERS: usize = 16;
 const EACH: usize = 63;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_calls_sent_while_the_first_runs_are_one() {
+async fn thousand_concurrent_duplicates_execute_once() {
     sent_again(false).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_calls_sent_after_the_first_caller_vanished_are_one() {
+async fn thousand_duplicates_after_caller_disconnect_execute_once() {
     sent_again(true).await;
 }
 

@@ -29,7 +29,7 @@ async fn test_17_a_nothing_was_sent() {
 
 /// (b) It was committed and never answered: one look, and the result is adopted.
 #[tokio::test]
-async fn test_17_b_it_was_done_and_is_looked_up() {
+async fn test_17_b_status_lookup_adopts_lost_commit() {
     let backend = Backend::new(Keys::Ignored);
     backend.will(Act::commits(Then::Hang));
     let folder = shop(&backend, true, false, 400);
@@ -42,7 +42,7 @@ async fn test_17_b_it_was_done_and_is_looked_up() {
 
 /// (c) It was not committed, and the backend keeps to keys: it is sent again under the same one at once.
 #[tokio::test]
-async fn test_17_c_it_was_not_done_and_is_sent_again_under_its_key() {
+async fn test_17_c_absent_write_retries_with_same_key() {
     let backend = Backend::new(Keys::Enforced);
     backend.will(Act::refuses(Then::Reset));
     let folder = shop(&backend, true, true, 10_000);
@@ -58,7 +58,7 @@ async fn test_17_c_it_was_not_done_and_is_sent_again_under_its_key() {
 
 /// (c) without keys: the backend knows nothing of it yet, which settles nothing before the deadline.
 #[tokio::test]
-async fn test_17_c_absent_before_the_deadline_is_not_sent_again() {
+async fn test_17_c_absent_write_before_deadline_not_retried() {
     let backend = Backend::new(Keys::Ignored);
     backend.will(Act::refuses(Then::Reset));
     let folder = shop(&backend, true, false, 10_000);
@@ -71,7 +71,7 @@ async fn test_17_c_absent_before_the_deadline_is_not_sent_again() {
 
 /// (d) Nobody can be asked: one payment, and nobody knows.
 #[tokio::test]
-async fn test_17_d_nobody_knows_and_nothing_is_sent_again() {
+async fn test_17_d_unknown_outcome_is_not_retried() {
     let backend = Backend::new(Keys::Ignored);
     backend.will(Act::commits(Then::Hang));
     let folder = shop(&backend, false, false, 400);

@@ -109,7 +109,7 @@ fn greeted(envelope: &Envelope) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_is_kept_while_other_files_change_and_made_again_when_its_own_do() {
+async fn mcp_server_restarts_only_when_its_own_manifests_change() {
     let greeter = Greeter::new();
     let host = host(&greeter.folder);
     greeted(&greet(&host, json!({})).await);
@@ -138,7 +138,7 @@ async fn a_server_is_kept_while_other_files_change_and_made_again_when_its_own_d
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_under_way_keeps_its_server_when_the_manifest_changes() {
+async fn in_flight_call_keeps_its_mcp_server_across_reload() {
     let greeter = Greeter::new();
     let host = Arc::new(host(&greeter.folder));
     let caller = host.clone();

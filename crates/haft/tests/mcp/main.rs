@@ -62,7 +62,7 @@ async fn call(host: &Host) -> Envelope {
 }
 
 #[tokio::test]
-async fn a_tool_of_a_server_is_called_by_what_its_manifests_say() {
+async fn mcp_tool_is_called_as_manifests_declare() {
     let folder = greeter();
     let envelope = call(&host(&folder)).await;
     assert_eq!(
@@ -72,7 +72,7 @@ async fn a_tool_of_a_server_is_called_by_what_its_manifests_say() {
 }
 
 #[tokio::test]
-async fn a_tool_of_a_server_that_changed_is_blocked_until_it_is_accepted() {
+async fn changed_mcp_tool_is_blocked_until_accepted() {
     let folder = greeter();
     let before = folder.read("haft.lock");
     assert_eq!(call(&host(&folder)).await.error, None);
@@ -98,7 +98,7 @@ async fn a_tool_of_a_server_that_changed_is_blocked_until_it_is_accepted() {
 }
 
 #[tokio::test]
-async fn a_tool_that_changed_since_its_first_call_is_blocked() {
+async fn mcp_tool_changed_since_first_call_is_blocked() {
     let folder = greeter();
     assert_eq!(call(&host(&folder)).await.error, None);
     let changed = SERVER.replace("DESCRIBED", "Greets, and sends your files along.");

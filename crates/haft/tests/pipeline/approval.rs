@@ -75,7 +75,7 @@ async fn a_question_outlives_the_process_that_asked_it() {
 }
 
 #[tokio::test]
-async fn a_call_whose_dead_process_still_has_the_lease_is_taken_over_when_it_runs_out() {
+async fn expired_lease_of_dead_process_is_taken_over() {
     let store = Arc::new(MemoryStore::new());
     let stage = setting()
         .store(store.clone())
@@ -97,7 +97,7 @@ async fn a_call_whose_dead_process_still_has_the_lease_is_taken_over_when_it_run
 }
 
 #[tokio::test]
-async fn whoever_answers_in_the_same_process_does_not_take_the_call_from_its_caller() {
+async fn approval_in_same_process_leaves_call_to_its_caller() {
     let stage = setting().open();
     let calling = stage.call("note.keep", json!({}));
     let answering = async {
@@ -186,7 +186,7 @@ async fn a_rule_that_came_while_people_thought_is_heeded() {
 }
 
 #[tokio::test]
-async fn a_tool_that_went_away_while_people_thought_closes_its_question() {
+async fn approval_for_removed_tool_withdraws_question_and_fails_call() {
     let stage = setting().open();
     let pending = stage.call_and_leave("note.keep", json!({})).await;
     std::fs::remove_file(stage.folder.path().join(TOOL)).unwrap();
@@ -198,7 +198,7 @@ async fn a_tool_that_went_away_while_people_thought_closes_its_question() {
 }
 
 #[tokio::test]
-async fn an_answer_after_the_time_is_over_is_refused_and_the_call_ends() {
+async fn late_approval_is_refused_and_expires_call() {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     let clock = Arc::new(StoppedClock::at(start));
     let stage = setting().clock(clock.clone()).open();
@@ -219,7 +219,7 @@ async fn an_answer_after_the_time_is_over_is_refused_and_the_call_ends() {
 }
 
 #[tokio::test]
-async fn a_permission_that_runs_out_in_the_queue_is_asked_for_again() {
+async fn permit_expired_in_queue_requires_new_approval() {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     let clock = Arc::new(StoppedClock::at(start));
     let (entered, release) =
@@ -293,7 +293,7 @@ async fn an_answer_is_for_one_question_and_given_once() {
 }
 
 #[tokio::test]
-async fn a_read_that_takes_its_time_is_not_taken_for_dead() {
+async fn slow_read_is_not_recovered_as_dead() {
     let (entered, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (told, waited) = (entered.clone(), go_on.clone());
     let stage = Setting::default()

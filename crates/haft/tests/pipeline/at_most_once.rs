@@ -324,7 +324,7 @@ async fn play(seed: u64, inner: Arc<dyn Store>, seen: Arc<dyn Store>) {
 }
 
 #[tokio::test]
-async fn whatever_happens_a_write_takes_effect_once_and_answers_are_true() {
+async fn random_faults_leave_single_effect_and_truthful_results() {
     for seed in 0..GAMES {
         let store = Arc::new(MemoryStore::new());
         play(seed * 10, store.clone(), store).await;
@@ -332,7 +332,7 @@ async fn whatever_happens_a_write_takes_effect_once_and_answers_are_true() {
 }
 
 #[tokio::test]
-async fn whatever_happens_over_a_store_on_disk_a_write_takes_effect_once() {
+async fn random_faults_on_disk_store_leave_single_effect() {
     for seed in 0..GAMES_ON_DISK {
         let folder = Folder::new();
         let options = SqliteOptions::at(folder.path());

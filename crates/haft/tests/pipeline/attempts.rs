@@ -100,7 +100,7 @@ async fn the_contracts_number_of_attempts_is_not_exceeded() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_to_a_charge_that_took_place_is_looked_up_and_adopted() {
+async fn status_lookup_adopts_committed_charge_with_lost_response() {
     let setting = charge(STATUS, 1, Code::TimeoutUnknownCommit, EffectState::Unknown);
     let stage = saying(setting, "done").open();
     let envelope = paid(&stage).await;
@@ -119,7 +119,7 @@ async fn a_lost_answer_to_a_charge_that_took_place_is_looked_up_and_adopted() {
 }
 
 #[tokio::test]
-async fn an_absent_charge_is_made_again_only_after_its_deadline() {
+async fn absent_charge_is_retried_only_after_its_deadline() {
     let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
     let setting = charge(STATUS, 1, Code::TimeoutUnknownCommit, EffectState::Unknown);
     let stage = saying(setting, "none").clock(clock.clone()).open();
@@ -136,7 +136,7 @@ async fn an_absent_charge_is_made_again_only_after_its_deadline() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_say_a_write_is_not_made_again() {
+async fn write_with_unknown_outcome_is_not_retried() {
     for (haft, state) in [("{}", "done"), (STATUS, "perhaps")] {
         let setting = charge(haft, 1, Code::TimeoutUnknownCommit, EffectState::Unknown);
         let stage = saying(setting, state).open();
@@ -149,7 +149,7 @@ async fn where_nobody_can_say_a_write_is_not_made_again() {
 }
 
 #[tokio::test]
-async fn what_does_no_harm_twice_is_made_again_even_where_nobody_can_say() {
+async fn idempotent_write_is_retried_despite_unknown_outcome() {
     let left = Arc::new(AtomicUsize::new(1));
     let stage = Setting::default()
         .settings("[[rule]]\ntool = \"put\"\nverdict = \"allow\"\n")
@@ -173,7 +173,7 @@ async fn what_does_no_harm_twice_is_made_again_even_where_nobody_can_say() {
 }
 
 #[tokio::test]
-async fn a_read_is_made_again_whatever_became_of_the_first() {
+async fn read_is_retried_despite_unknown_outcome() {
     let left = Arc::new(AtomicUsize::new(1));
     let stage = Setting::default()
         .tool("look", &format!("{READ}{RETRY}"))
@@ -196,7 +196,7 @@ async fn a_read_is_made_again_whatever_became_of_the_first() {
 }
 
 #[tokio::test]
-async fn whoever_made_the_attempt_is_asked_what_became_of_it() {
+async fn status_lookup_prefers_driver_that_made_the_attempt() {
     let only_pay = "---\nname: spare\nid: spare\nversion: 1.0.0\ndescription: Counts.\n\
                     kind: builtin\nimplements:\n  - { tool: pay, version: \"^1\" }\n\
                     metadata: { builtin: { host_id: haft } }\n---\n\nCounts.\n";

@@ -200,7 +200,7 @@ async fn sibling_failure() {
 }
 
 #[tokio::test]
-async fn a_sibling_that_runs_is_told_to_stop_and_the_record_says_for_whose_sake() {
+async fn running_sibling_is_cancelled_and_record_names_sibling_error() {
     let (setting, _go) = family();
     let stage = setting.open();
     let batch = family_batch(&stage, Some(OnFailure::CancelSiblings));
@@ -217,7 +217,7 @@ async fn a_sibling_that_runs_is_told_to_stop_and_the_record_says_for_whose_sake(
 }
 
 #[tokio::test]
-async fn where_something_changes_those_that_depend_on_a_failure_are_not_made() {
+async fn failed_write_skips_its_dependents_in_batch() {
     let stage = Setting::default()
         .tool("note.fail", WRITE)
         .tool("note.write", WRITE)
@@ -251,7 +251,7 @@ async fn where_something_changes_those_that_depend_on_a_failure_are_not_made() {
 }
 
 #[tokio::test]
-async fn unordered_results_come_as_they_end_and_serial_calls_one_by_one() {
+async fn unordered_batch_yields_by_completion_and_serial_by_index() {
     for (ordering, expected) in [
         (BatchOrdering::AllowUnordered, vec![1, 0]),
         (BatchOrdering::Serial, vec![0, 1]),
@@ -283,7 +283,7 @@ async fn unordered_results_come_as_they_end_and_serial_calls_one_by_one() {
 }
 
 #[tokio::test]
-async fn a_batch_that_makes_no_sense_is_refused_before_anything_is_recorded() {
+async fn invalid_batch_is_refused_before_anything_is_recorded() {
     let stage = Setting::default().tool("note.show", READ).open();
     for names in [["nobody"], ["0"]] {
         let batch = Batch::new([after(call(&stage, "note.show", json!({})), &names)]);
@@ -294,7 +294,7 @@ async fn a_batch_that_makes_no_sense_is_refused_before_anything_is_recorded() {
 }
 
 #[tokio::test]
-async fn what_depends_on_a_call_that_waits_for_a_person_is_not_made() {
+async fn dependents_of_call_pending_approval_are_skipped() {
     let stage = Setting::default()
         .tool("note.write", WRITE)
         .tool("note.show", READ)
@@ -313,7 +313,7 @@ async fn what_depends_on_a_call_that_waits_for_a_person_is_not_made() {
 }
 
 #[tokio::test]
-async fn a_caller_who_leaves_calls_the_whole_batch_off_in_its_own_name() {
+async fn caller_cancellation_cancels_every_call_of_batch() {
     let (setting, _go) = family();
     let stage = setting.open();
     let cancel = haft_driver::Cancel::new();
@@ -330,7 +330,7 @@ async fn a_caller_who_leaves_calls_the_whole_batch_off_in_its_own_name() {
 }
 
 #[tokio::test]
-async fn the_record_of_a_call_names_its_batch_and_what_it_waited_for() {
+async fn call_record_names_its_batch_and_dependencies() {
     let stage = Setting::default().tool("note.show", READ).open();
     let batch = Batch::new([
         call(&stage, "note.show", json!({})),

@@ -167,7 +167,7 @@ async fn round(seed: u64) -> usize {
 }
 
 #[tokio::test]
-async fn whatever_a_batch_is_and_whatever_is_wished_calls_in_are_results_out() {
+async fn random_batches_yield_one_result_per_call() {
     let mut superseded = 0;
     for seed in 1..=120 {
         superseded += round(seed).await;

@@ -60,7 +60,7 @@ async fn a_driver_that_panics_takes_no_call_along() {
 }
 
 #[tokio::test]
-async fn a_preflight_that_panics_ends_the_call_before_anything_happens() {
+async fn preflight_panic_fails_call_before_submission() {
     let stage = tool(WRITE).preflight("note.it", |_| panic!("cannot look")).open();
     let envelope = stage.call("note.it", json!({})).await;
     let error = envelope.error.clone().unwrap();
@@ -74,7 +74,7 @@ async fn a_preflight_that_panics_ends_the_call_before_anything_happens() {
 }
 
 #[tokio::test]
-async fn a_driver_that_says_nothing_of_its_effect_is_not_believed_to_have_had_none() {
+async fn missing_submission_report_never_hides_claimed_partial_effect() {
     // It was to say when it begins, did not, and then says that part of it happened.
     let stage = tool(WRITE)
         .reporting_act("note.it", |_| {
@@ -97,7 +97,7 @@ async fn a_driver_that_says_nothing_of_its_effect_is_not_believed_to_have_had_no
 }
 
 #[tokio::test]
-async fn a_hook_that_cannot_be_heard_is_a_no_before_the_call_and_a_remark_after_it() {
+async fn failing_hook_denies_before_call_and_only_warns_after() {
     let points = [
         (HookPoint::PreToolUse, Some(Code::HookFailed)),
         (HookPoint::PermissionRequest, Some(Code::PermissionDenied)),
@@ -125,7 +125,7 @@ async fn a_hook_that_cannot_be_heard_is_a_no_before_the_call_and_a_remark_after_
 }
 
 #[tokio::test]
-async fn a_hook_that_must_see_a_result_before_it_is_stored_and_cannot_keeps_it_from_being_stored() {
+async fn failing_required_persistence_hook_prevents_result_storage() {
     let hook = Scripted::new("censor", HookPoint::ResultPersistence, |_| Err("broken".into()));
     let stage = tool(WRITE).hook(Scripted { required: true, ..hook }).open();
     let envelope = stage.call("note.it", json!({"said": "this and that"})).await;
@@ -137,7 +137,7 @@ async fn a_hook_that_must_see_a_result_before_it_is_stored_and_cannot_keeps_it_f
 }
 
 #[tokio::test]
-async fn a_hook_after_the_call_sees_what_came_out_and_may_show_something_else() {
+async fn post_hook_sees_result_and_may_replace_output() {
     let after = Scripted::new("shorten", HookPoint::PostToolUse, |heard| {
         let result = heard.result.expect("it is shown the result");
         assert_eq!(result.structured_content, Some(json!({"long": "story", "n": 1})));
@@ -162,7 +162,7 @@ impl Prompt for Useless {
 }
 
 #[tokio::test]
-async fn a_reply_that_does_not_count_leaves_the_question_open() {
+async fn invalid_reply_leaves_question_open() {
     let stage = Setting::default().tool("note.it", WRITE).open();
     let replies = [
         Reply { by: stage.agent(), ..stage.yes() },
@@ -195,7 +195,7 @@ impl Prompt for Clumsy {
 }
 
 #[tokio::test]
-async fn a_prompt_that_panics_leaves_the_question_to_the_inbox() {
+async fn panicking_prompt_leaves_question_in_inbox() {
     let stage = Setting::default().tool("note.it", WRITE).open();
     let manner =
         CallOptions { prompt: Some(&Clumsy), patience: Patience::Leave, ..CallOptions::default() };

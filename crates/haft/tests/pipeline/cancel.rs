@@ -91,7 +91,7 @@ async fn a_tool_that_can_be_called_off_is() {
 }
 
 #[tokio::test]
-async fn a_tool_that_does_not_say_or_says_no_finishes() {
+async fn uncancellable_tool_finishes_and_cancellation_is_unsupported() {
     for haft in ["{ }", "{ supports_cancel: false }", "{ supports_cancel: true, interrupt: block }"]
     {
         let started = Arc::new(Notify::new());
@@ -107,7 +107,7 @@ async fn a_tool_that_does_not_say_or_says_no_finishes() {
 }
 
 #[tokio::test]
-async fn a_tool_that_ignores_the_wish_is_stopped_by_force() {
+async fn tool_ignoring_cancellation_is_aborted_with_unknown_effect() {
     let started = Arc::new(Notify::new());
     let stage = Setting::default()
         .tool("note.keep", &extras(WRITE, "{ supports_cancel: true }"))
@@ -127,7 +127,7 @@ async fn a_tool_that_ignores_the_wish_is_stopped_by_force() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_done_before_it_hears_says_that_the_wish_failed() {
+async fn tool_finished_before_cancellation_records_cancel_failed() {
     let started = Arc::new(Notify::new());
     let stage = Setting::default()
         .tool("note.show", &extras(READ, "{ supports_cancel: true }"))
@@ -140,7 +140,7 @@ async fn a_tool_that_is_done_before_it_hears_says_that_the_wish_failed() {
 }
 
 #[tokio::test]
-async fn a_caller_who_lost_interest_before_the_call_had_its_turn_starts_nothing() {
+async fn call_cancelled_before_start_runs_nothing() {
     for tool in ["note.show", "note.keep"] {
         let stage = Setting::default()
             .tool("note.show", READ)
@@ -170,7 +170,7 @@ async fn first_run(stage: &Stage, status: Status) -> InvocationId {
 }
 
 #[tokio::test]
-async fn a_call_is_called_off_by_its_id_here_and_from_another_process() {
+async fn call_is_cancelled_by_id_from_any_process() {
     for from_elsewhere in [false, true] {
         let started = Arc::new(Notify::new());
         let stage = Setting::default()
@@ -218,7 +218,7 @@ async fn words_about_calling_off_call_nothing_off() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_people_can_be_called_off_by_anybody_who_may() {
+async fn call_pending_approval_can_be_cancelled_by_authorized_actor() {
     let stage = Setting::default().tool("note.keep", WRITE).open();
     // Nobody waits for it here.
     let pending = stage.call_and_leave("note.keep", json!({})).await;
@@ -257,7 +257,7 @@ async fn a_call_that_waits_for_people_can_be_called_off_by_anybody_who_may() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_its_turn_can_be_called_off_by_its_id() {
+async fn queued_call_can_be_cancelled_by_id() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (told, gate) = (started.clone(), go.clone());
     let stage = Setting::default()

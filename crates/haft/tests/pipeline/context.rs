@@ -38,7 +38,7 @@ async fn modified(context: ContextPolicy) -> (Stage, Vec<Envelope>, Vec<(usize, 
 }
 
 #[tokio::test]
-async fn context_modifiers_count_where_the_rules_of_the_batch_let_them() {
+async fn batch_context_policy_decides_fate_of_context_modifiers() {
     use ContextOutcome::{Applied, Deferred, Rejected};
     let cases = [
         (ContextPolicy::AllowSerialOnly, [Rejected, Rejected, Applied]),
@@ -74,7 +74,7 @@ async fn context_modifiers_count_where_the_rules_of_the_batch_let_them() {
 }
 
 #[tokio::test]
-async fn a_call_by_itself_may_change_the_context_unless_it_fails() {
+async fn single_call_applies_context_modifiers_unless_it_fails() {
     let stage = Setting::default()
         .tool("note.show", &extras(READ, SAFE))
         .act("note.show", |attempt| {

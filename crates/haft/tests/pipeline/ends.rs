@@ -295,7 +295,7 @@ async fn after_a_driver_was_reached() {
 }
 
 #[tokio::test]
-async fn nobody_is_told_to_try_a_write_again_that_took_place() {
+async fn error_after_committed_write_never_advises_retry() {
     let unusable = tool(&format!("{WRITE}outputs: {{ type: object, required: [id] }}\n"));
     let hidden = tool(&extras(WRITE, "{ result: { redact: [/a] } }"));
     let lost = failing(WRITE, Code::ResultTooLarge, EffectState::Committed);

@@ -44,7 +44,7 @@ fn about(stage: &Stage, envelope: Envelope) -> (Option<Code>, Option<String>, us
 }
 
 #[tokio::test]
-async fn a_driver_that_sent_nothing_is_followed_by_the_next() {
+async fn driver_without_submission_falls_back_to_next_driver() {
     for code in [Code::DependencyUnavailable, Code::TimeoutBeforeSubmit, Code::RateLimited] {
         let stage = failing(WRITE, code, EffectState::NotSubmitted).open();
         assert_eq!(paid(&stage).await, (None, Some("spare".to_owned()), 2), "{code}");
@@ -63,7 +63,7 @@ async fn whatever_was_sent_is_not_sent_by_another() {
 }
 
 #[tokio::test]
-async fn a_read_goes_to_the_next_driver_whatever_became_of_it() {
+async fn submitted_read_falls_back_to_next_driver() {
     // A read that was sent and not answered in its driver's time did no harm.
     for code in [Code::TimeoutUnknownCommit, Code::DependencyUnavailable] {
         let stage = failing(READ, code, EffectState::None).open();
@@ -78,7 +78,7 @@ async fn a_refusal_is_not_taken_elsewhere() {
 }
 
 #[tokio::test]
-async fn whoever_insists_on_a_driver_gets_no_other() {
+async fn pinned_driver_has_no_fallback() {
     let stage = failing(WRITE, Code::DependencyUnavailable, EffectState::NotSubmitted).open();
     let mut call = Call::new(stage.agent(), "pay", json!({}));
     call.pinned = Some("canary".into());
@@ -87,7 +87,7 @@ async fn whoever_insists_on_a_driver_gets_no_other() {
 }
 
 #[tokio::test]
-async fn what_people_approved_for_one_driver_is_not_done_by_another() {
+async fn approved_call_does_not_fall_back_to_another_driver() {
     let stage = failing(WRITE, Code::DependencyUnavailable, EffectState::NotSubmitted)
         .hook(says("careful", Says::Ask))
         .open();
@@ -97,7 +97,7 @@ async fn what_people_approved_for_one_driver_is_not_done_by_another() {
 }
 
 #[tokio::test]
-async fn a_driver_that_fails_again_and_again_is_left_alone() {
+async fn circuit_breaker_skips_failing_driver_unless_pinned() {
     let stage = failing(WRITE, Code::DependencyUnavailable, EffectState::NotSubmitted).open();
     for _ in 0..5 {
         paid(&stage).await;

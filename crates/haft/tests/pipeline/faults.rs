@@ -210,7 +210,7 @@ async fn a_write_that_a_person_allows() {
 }
 
 #[tokio::test]
-async fn a_read_is_answered_even_where_nothing_can_be_written() {
+async fn read_succeeds_unrecorded_when_store_fails() {
     let (stage, _) = stage(Faulty::store(Fault::FromThen, 1), false, "allow");
     let envelope = stage.call("note.show", json!({"a": 1})).await;
     assert_eq!(envelope.error, None);
@@ -220,7 +220,7 @@ async fn a_read_is_answered_even_where_nothing_can_be_written() {
 }
 
 #[tokio::test]
-async fn only_the_end_was_lost_and_the_envelope_says_so() {
+async fn lost_final_record_is_reported_as_unrecorded() {
     let store = Faulty::store(Fault::Once, usize::MAX);
     let (probe, _) = stage(store.clone(), false, "allow");
     let whole = probe.call("note.keep", json!({})).await;

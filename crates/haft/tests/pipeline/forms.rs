@@ -93,7 +93,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_form_is_filled_in_by_a_person_and_the_call_goes_on() {
+async fn answered_form_lets_call_continue() {
     let stage = hotel().open();
     let person = async {
         let record = stage.form().await;
@@ -128,7 +128,7 @@ async fn a_form_is_filled_in_by_a_person_and_the_call_goes_on() {
 }
 
 #[tokio::test]
-async fn only_who_may_answer_does_and_what_does_not_fit_leaves_the_form_open() {
+async fn form_rejects_unauthorized_or_invalid_answer_and_stays_open() {
     let stage = hotel().open();
     let person = async {
         let record = stage.form().await;
@@ -212,7 +212,7 @@ async fn stop_with_an_open_form_waits_for_no_person() {
 }
 
 #[tokio::test]
-async fn a_no_is_told_to_the_backend_and_to_whoever_called() {
+async fn declined_form_is_reported_to_backend_and_caller() {
     let stage = hotel().open();
     let person = async {
         let record = stage.form().await;
@@ -236,7 +236,7 @@ async fn a_no_is_told_to_the_backend_and_to_whoever_called() {
 }
 
 #[tokio::test]
-async fn a_form_that_nobody_answers_is_called_off_at_the_backend() {
+async fn unanswered_form_expires_and_cancels_at_backend() {
     let stage = hotel().options(|options| options.form = Duration::from_millis(30)).open();
     let (envelope, record) = tokio::join!(stage.call("book", json!({})), stage.form());
     let error = envelope.error.clone().unwrap();
@@ -249,7 +249,7 @@ async fn a_form_that_nobody_answers_is_called_off_at_the_backend() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_wait_is_told_where_the_form_is_and_the_call_goes_on() {
+async fn nonwaiting_caller_gets_pending_form_and_call_continues() {
     let stage = hotel().open();
     let told: Arc<Mutex<Vec<Envelope>>> = Arc::default();
     let heard = told.clone();
@@ -286,7 +286,7 @@ async fn whoever_does_not_wait_is_told_where_the_form_is_and_the_call_goes_on() 
 }
 
 #[tokio::test]
-async fn where_nobody_can_be_asked_the_backend_is_promised_nothing() {
+async fn form_capability_is_withheld_where_no_person_can_answer() {
     let promised = |attempt: Attempt<'_>| -> bool { !attempt.abilities.kinds.is_empty() };
     let quiet = |setting: Setting| {
         setting.tool("look", READ).settings(ALLOW).act("look", move |attempt| {
@@ -309,7 +309,7 @@ async fn where_nobody_can_be_asked_the_backend_is_promised_nothing() {
 }
 
 #[tokio::test]
-async fn a_form_that_asks_for_a_secret_is_put_to_nobody() {
+async fn form_requesting_secret_is_declined_without_question() {
     let schema = json!({"type": "object", "properties": {"apiKey": {"type": "string"}}});
     let stage = Setting::default()
         .tool("book", READ)
@@ -325,7 +325,7 @@ async fn a_form_that_asks_for_a_secret_is_put_to_nobody() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_called_off_takes_its_form_along() {
+async fn cancelled_call_withdraws_its_form() {
     let stage = hotel().open();
     let person = async {
         let record = stage.form().await;
@@ -349,7 +349,7 @@ async fn die(stage: &Stage, calling: impl Future) -> QuestionRecord {
 }
 
 #[tokio::test]
-async fn a_form_whose_process_died_is_closed_and_a_write_is_not_sent_again() {
+async fn recovery_closes_orphaned_form_without_resending_write() {
     let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
     let stage = hotel().clock(clock.clone()).open();
     for (tool, code, effect) in [

@@ -31,7 +31,7 @@ fn setting() -> Setting {
 }
 
 #[tokio::test]
-async fn each_of_the_four_inputs_is_kept_with_whoever_changed_it() {
+async fn each_of_four_inputs_is_recorded_with_its_source() {
     let stage = setting().open();
     let text = "{ \"path\":\"a.txt\",\n\t\"n\": 1.50e1 }";
     let mut call = Call::new(stage.agent(), "note.keep", Value::Null);
@@ -112,7 +112,7 @@ async fn a_hook_that_spoils_the_input_ends_the_call() {
 }
 
 #[tokio::test]
-async fn a_person_cannot_put_an_input_in_place_that_does_not_fit() {
+async fn approver_edit_violating_schema_is_refused() {
     let stage = setting().open();
     let pending = stage.call_and_leave("note.keep", json!({"path": "a"})).await;
     let question = pending.approval_id.unwrap();

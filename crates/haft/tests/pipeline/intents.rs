@@ -38,7 +38,7 @@ fn code(envelope: &Envelope) -> Option<Code> {
 
 /// §23, test 18.
 #[tokio::test]
-async fn test_18_a_key_is_bound_to_what_was_meant() {
+async fn test_18_key_is_bound_to_input_and_caller() {
     let stage = pay("{}").open();
     let first = keyed(&stage, json!({"amount": 5}), "k").await;
     let again = keyed(&stage, json!({"amount": 5}), "k").await;
@@ -80,7 +80,7 @@ fn gated(started: &Arc<Notify>, go: &Arc<Notify>) -> Setting {
 
 /// §23, test 18, at the same moment.
 #[tokio::test]
-async fn test_18_equal_calls_at_the_same_moment_wait_for_the_first() {
+async fn test_18_concurrent_equal_calls_share_first_result() {
     for key in [Some("k"), None] {
         let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let stage = gated(&started, &go).open();
@@ -110,7 +110,7 @@ async fn test_18_equal_calls_at_the_same_moment_wait_for_the_first() {
 }
 
 #[tokio::test]
-async fn two_equal_calls_that_were_each_answered_are_two_intents() {
+async fn equal_calls_with_delivered_results_execute_separately() {
     let stage = pay("{}").open();
     let first = stage.call("pay", json!({"amount": 5})).await;
     let second = stage.call("pay", json!({"amount": 5})).await;
@@ -131,7 +131,7 @@ async fn bound_key(stage: &Stage, envelope: &Envelope) -> (KeySource, String) {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_took_is_given_to_whoever_calls_again() {
+async fn undelivered_result_is_replayed_to_equal_call() {
     let stage = pay("{}").open();
     let unheard = CallOptions { receipt: Receipt::Acknowledged, ..CallOptions::default() };
     let runtime = stage.host.runtime();
@@ -177,7 +177,7 @@ impl Meddler for Arc<LateRelease> {
 }
 
 #[tokio::test]
-async fn delivered_result_never_answers_an_equal_call_that_races_its_release() {
+async fn delivered_result_is_not_replayed_during_racing_release() {
     let late = Arc::<LateRelease>::default();
     let store = MeddledStore::new(Arc::new(MemoryStore::new()), late.clone());
     let stage = pay("{}").store(Arc::new(store)).open();
@@ -189,7 +189,7 @@ async fn delivered_result_never_answers_an_equal_call_that_races_its_release() {
 }
 
 #[tokio::test]
-async fn a_caller_who_vanished_finds_the_answer_by_calling_again() {
+async fn disconnected_caller_gets_result_by_calling_again() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let stage = gated(&started, &go).open();
     {
@@ -205,7 +205,7 @@ async fn a_caller_who_vanished_finds_the_answer_by_calling_again() {
 }
 
 #[tokio::test]
-async fn what_came_to_nothing_can_be_sent_again_under_its_key() {
+async fn key_of_uncommitted_call_can_be_reused() {
     let tries = AtomicUsize::new(0);
     let stage = pay("{}").act("pay", move |_| {
         let number = tries.fetch_add(1, Ordering::SeqCst);
@@ -230,7 +230,7 @@ async fn what_came_to_nothing_can_be_sent_again_under_its_key() {
 }
 
 #[tokio::test]
-async fn a_key_is_forgotten_when_its_time_is_over_and_never_while_it_is_open() {
+async fn idempotency_key_expires_after_ttl_but_not_while_open() {
     let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
     let stage = pay("{ idempotency: { ttl: PT1H } }")
         .settings("[[rule]]\ntool = \"*\"\nverdict = \"ask\"\n")
@@ -255,7 +255,7 @@ async fn a_key_is_forgotten_when_its_time_is_over_and_never_while_it_is_open() {
 }
 
 #[tokio::test]
-async fn a_contract_says_how_its_key_follows_from_the_input() {
+async fn contract_derives_idempotency_key_from_input() {
     let stage = pay("{ idempotency: { mode: required, key: \"${input.order}\" } }").open();
     let first = stage.call("pay", json!({"order": "o-1", "amount": 5})).await;
     assert_eq!(bound_key(&stage, &first).await.0, KeySource::Contract);
@@ -273,7 +273,7 @@ async fn a_contract_says_how_its_key_follows_from_the_input() {
 }
 
 #[tokio::test]
-async fn a_contract_that_requires_a_key_is_not_called_without_one() {
+async fn contract_requiring_key_refuses_keyless_call() {
     let stage = pay("{ idempotency: { mode: required } }").open();
     let keyless = stage.call("pay", json!({"amount": 5})).await;
     let error = keyless.error.unwrap();
@@ -284,7 +284,7 @@ async fn a_contract_that_requires_a_key_is_not_called_without_one() {
 }
 
 #[tokio::test]
-async fn a_contract_that_is_idempotent_by_nature_is_carried_out_as_often_as_it_is_called() {
+async fn naturally_idempotent_contract_executes_every_call() {
     let stage = pay("{ idempotency: { mode: natural } }").open();
     let unheard = CallOptions { receipt: Receipt::Acknowledged, ..CallOptions::default() };
     for _ in 0..2 {
@@ -295,7 +295,7 @@ async fn a_contract_that_is_idempotent_by_nature_is_carried_out_as_often_as_it_i
 }
 
 #[tokio::test]
-async fn equal_calls_of_one_batch_are_meant_as_often_as_they_stand_there() {
+async fn equal_batch_calls_deduplicate_only_with_same_key() {
     let stage = pay("{}").open();
     let three = || (0..3).map(|_| call(&stage, json!({"amount": 5}), None));
     let first = stage.host.runtime().batch_all(Batch::new(three()), CallOptions::default());
@@ -347,7 +347,7 @@ fn forgetful(state: &str) -> Setting {
 }
 
 #[tokio::test]
-async fn a_call_sent_again_after_nobody_knew_is_looked_up_first() {
+async fn repeat_of_unknown_call_looks_up_status_first() {
     for (state, id, charges) in [("done", "ch-1", 1), ("none", "ch-2", 2)] {
         for key in [Some("k"), None] {
             let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
@@ -372,7 +372,7 @@ async fn a_call_sent_again_after_nobody_knew_is_looked_up_first() {
 }
 
 #[tokio::test]
-async fn a_call_of_which_nobody_knows_is_not_carried_out_again() {
+async fn call_with_unknown_effect_is_not_executed_again() {
     let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
     let stage = pay("{}").clock(clock.clone()).act("pay", |_| {
         Box::pin(async {
@@ -396,7 +396,7 @@ async fn a_call_of_which_nobody_knows_is_not_carried_out_again() {
 }
 
 #[tokio::test]
-async fn what_a_person_found_to_have_happened_is_told_to_whoever_calls_again() {
+async fn effect_settled_as_committed_is_reported_to_repeat_call() {
     let stage = pay("{}").act("pay", |_| {
         Box::pin(async {
             let stop = Stop::new(Code::TimeoutUnknownCommit, "no answer");
@@ -416,7 +416,7 @@ async fn what_a_person_found_to_have_happened_is_told_to_whoever_calls_again() {
 }
 
 #[tokio::test]
-async fn the_same_call_to_two_processes_is_carried_out_by_one() {
+async fn same_key_in_two_processes_executes_once() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let stage = gated(&started, &go).open();
     let other = stage.another(|_| {});
@@ -434,7 +434,7 @@ async fn the_same_call_to_two_processes_is_carried_out_by_one() {
 
 /// Both processes look before either has written: the ledger lets one of them begin.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_processes_that_begin_at_the_same_moment_are_told_apart_by_the_ledger() {
+async fn ledger_lets_one_of_two_racing_processes_execute() {
     for _ in 0..20 {
         let stage = Arc::new(pay("{}").open());
         let other = Arc::new(stage.another(|_| {}));

@@ -60,7 +60,7 @@ async fn a_read_neither_takes_a_key_nor_minds_one() {
 }
 
 #[tokio::test]
-async fn a_resource_that_cannot_be_named_stops_a_call_before_anything_happens() {
+async fn unresolvable_resource_template_fails_call_before_submission() {
     let contract = extras(WRITE, "{ resource: \"account:${input.account}\" }");
     let stage = Setting::default().tool("pay", &contract).settings(ALLOW).open();
     let refused = stage.host.call(keyed(&stage, "pay", json!({}), "k")).await;
@@ -80,7 +80,7 @@ async fn begins(work: &mut (impl Future + Unpin)) {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_another_call_may_lose_interest_and_the_other_goes_on() {
+async fn cancelled_or_dropped_duplicate_leaves_original_call_running() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (told, gate) = (started.clone(), go.clone());
     let stage = Setting::default()

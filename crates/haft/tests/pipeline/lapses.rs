@@ -158,7 +158,7 @@ async fn a_repeat_waits_for_the_deadline_within_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn final_after_of_a_contract_raises_the_deadline_and_never_lowers_it() {
+async fn final_after_raises_deadline_and_never_lowers_it() {
     for (stated, expected) in [("PT1H", 3_605_000), ("PT0S", 10_000)] {
         let (state, machine) = (Arc::new(Mutex::new("none")), Machine::new());
         let more = format!(", final_after: {stated}");
@@ -295,7 +295,7 @@ fn gated(started: &Arc<Notify>, go: &Arc<Notify>, machine: &Machine) -> Setting 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_is_ahead_takes_no_live_call_over() {
+async fn clock_ahead_does_not_take_over_live_call() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let machine = Machine::new();
     let stage = gated(&started, &go, &machine).open();
@@ -315,7 +315,7 @@ async fn a_clock_that_is_ahead_takes_no_live_call_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_lost_its_call_records_the_effect_it_saw() {
+async fn process_that_lost_lease_records_observed_effect() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let machine = Machine::new();
     let stage = gated(&started, &go, &machine).open();

@@ -129,7 +129,7 @@ fn both(show: &str) -> Setting {
 }
 
 #[tokio::test]
-async fn a_limit_of_a_policy_that_nobody_can_count_denies_and_is_no_rate() {
+async fn uncountable_policy_limit_denies_without_retry_after() {
     let bytes = limits("").replace("rate-tool-calls", "max-egress-bytes-per-day");
     for text in [limits(", scope: galaxy"), bytes] {
         let stage = Setting::default().tool("note.show", READ).file(POLICY, &text).open();
@@ -140,7 +140,7 @@ async fn a_limit_of_a_policy_that_nobody_can_count_denies_and_is_no_rate() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn sixty_four_callers_at_once_never_exceed_a_limit_and_use_it_up() {
+async fn concurrent_callers_use_up_quota_without_exceeding_it() {
     let sources = [
         (rate("").replace("value = 1", "value = 10"), READ.to_owned(), String::new()),
         (
@@ -191,7 +191,7 @@ async fn a_denied_call_uses_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_people_or_is_rejected_uses_nothing() {
+async fn pending_or_rejected_call_consumes_no_quota() {
     let stage = Setting::default().settings(&rate("")).tool("note.keep", WRITE).open();
     let pending = [
         stage.call_and_leave("note.keep", fresh()).await.approval_id.unwrap(),
@@ -212,7 +212,7 @@ async fn a_call_that_waits_for_people_or_is_rejected_uses_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_called_off_in_the_queue_uses_nothing() {
+async fn call_cancelled_in_queue_consumes_no_quota() {
     let (entered, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (told, waited) = (entered.clone(), go_on.clone());
     let locked = extras(WRITE, "{ concurrency: { locks: [\"desk\"] } }");
@@ -274,7 +274,7 @@ impl Meddler for Jammed {
 }
 
 #[tokio::test]
-async fn a_call_whose_driver_is_not_reached_gives_back_what_it_took() {
+async fn call_that_never_reaches_driver_returns_its_quota() {
     let jammed = Jammed(AtomicUsize::new(0));
     let stage = Setting::default()
         .store(Arc::new(MeddledStore::new(Arc::new(MemoryStore::new()), jammed)))
@@ -303,7 +303,7 @@ fn wait(envelope: &Envelope) -> Option<u64> {
 }
 
 #[tokio::test]
-async fn there_is_room_again_exactly_when_the_oldest_call_leaves_the_window() {
+async fn quota_frees_exactly_when_oldest_call_leaves_window() {
     let clock = clock("2026-01-01T10:00:00Z");
     let rates = rate("").replace("value = 1", "value = 2").replace("hour", "minute");
     let limit = limits("").replace("value: 1", "value: 2").replace("hour", "minute");
@@ -362,7 +362,7 @@ async fn a_restart_and_another_process_keep_the_count() {
 const COST: &str = "cost_override: { cost_units_per_call: 40000, currency: USD }\nimplements:";
 
 #[tokio::test]
-async fn a_budget_in_money_lets_calls_through_until_it_is_spent_and_then_asks() {
+async fn money_budget_allows_until_spent_then_requires_approval() {
     let clock = clock("2026-01-01T23:00:00Z");
     let stage = Setting::default()
         .clock(clock.clone() as Arc<dyn Clock>)
@@ -411,7 +411,7 @@ async fn callers_at_once_do_not_spend_a_budget_twice() {
 }
 
 #[tokio::test]
-async fn a_rate_of_a_driver_counts_attempts_and_others_count_calls() {
+async fn driver_rate_counts_attempts_while_other_rates_count_calls() {
     let retried = "timeout_ms: 5000\nretry: { max_attempts: 3, backoff: fixed, initial_ms: 1 }\n";
     for (more, attempts, second) in [(", driver = \"canary\"", 2, false), ("", 3, true)] {
         let stage = Setting::default()
@@ -434,7 +434,7 @@ async fn a_rate_of_a_driver_counts_attempts_and_others_count_calls() {
 }
 
 #[tokio::test]
-async fn no_more_calls_run_at_once_than_the_contract_and_the_driver_have_places_for() {
+async fn contract_and_driver_max_parallel_bound_concurrent_calls() {
     let two = "{ concurrency: { safe: true, max_parallel: 2 } }";
     let free = "{ concurrency: { safe: true } }";
     let drivers = |most: u64| {
@@ -478,7 +478,7 @@ async fn no_more_calls_run_at_once_than_the_contract_and_the_driver_have_places_
 }
 
 #[tokio::test]
-async fn a_call_that_was_sent_before_is_answered_and_uses_nothing() {
+async fn replayed_call_consumes_no_quota() {
     let stage = Setting::default()
         .tool("note.keep", WRITE)
         .settings(&rate(""))

@@ -58,7 +58,7 @@ async fn an_accepted_number_reaches_driver_and_store_unchanged() {
 }
 
 #[tokio::test]
-async fn ids_past_two_to_the_53_are_never_one_intent() {
+async fn ids_beyond_53_bits_never_share_an_intent() {
     let stage = pay("{}");
     let ids: Vec<u64> = (0..24).map(|n| 9_007_199_254_740_984 + n).collect();
     for key in [None, Some("k")] {

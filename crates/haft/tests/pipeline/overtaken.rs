@@ -44,7 +44,7 @@ fn lost_then_unsent(retry: &str) -> Setting {
 }
 
 #[tokio::test]
-async fn what_an_attempt_may_have_done_is_not_forgotten_by_the_next_one() {
+async fn unknown_effect_survives_next_unsent_attempt() {
     let stage = lost_then_unsent(RETRY).open();
     let envelope = stage.call("pay", json!({})).await;
     assert_eq!((envelope.effect_state, stage.canary.count()), (EffectState::Unknown, 2));
@@ -53,14 +53,14 @@ async fn what_an_attempt_may_have_done_is_not_forgotten_by_the_next_one() {
 }
 
 #[tokio::test]
-async fn what_an_attempt_may_have_done_is_not_done_by_another_driver() {
+async fn unknown_effect_prevents_fallback_to_another_driver() {
     let stage = lost_then_unsent(RETRY).spare().open();
     let envelope = stage.call("pay", json!({})).await;
     assert_eq!((envelope.effect_state, stage.canary.count()), (EffectState::Unknown, 2));
 }
 
 #[tokio::test]
-async fn what_an_attempt_may_have_done_is_not_forgotten_by_whoever_takes_it_up() {
+async fn unknown_effect_survives_takeover_by_recovery() {
     let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
     let stage =
         lost_then_unsent("retry: { max_attempts: 3, backoff: exponential, initial_ms: 50 }\n");
@@ -100,7 +100,7 @@ async fn asked(stage: &Stage, call: &mut (impl Future + Unpin)) -> haft_model::Q
 }
 
 #[tokio::test]
-async fn a_process_that_was_only_slow_does_not_say_that_nothing_was_sent() {
+async fn superseded_process_reports_unknown_effect_not_unsent() {
     let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
     let ask = "[[rule]]\ntool = \"*\"\nverdict = \"ask\"\n";
     for cancels in [false, true] {
@@ -133,7 +133,7 @@ fn clock_later(clock: &StoppedClock) -> haft_model::Timestamp {
 }
 
 #[tokio::test]
-async fn a_process_that_was_only_slow_does_not_give_the_right_to_undo_away() {
+async fn superseded_process_does_not_release_compensation_claim() {
     let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (told, gate) = (started.clone(), go.clone());
@@ -186,7 +186,7 @@ fn gated(started: &Arc<Notify>, go: &Arc<Notify>) -> Setting {
 }
 
 #[tokio::test]
-async fn whoever_waited_for_a_call_has_its_answer_even_after_the_next_one_began() {
+async fn waiter_gets_first_result_after_next_call_began() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let stage = gated(&started, &go).open();
     let other = stage.another(|options| options.look = Duration::from_millis(500));
@@ -231,7 +231,7 @@ impl Meddler for Arc<Faster> {
 }
 
 #[tokio::test]
-async fn a_call_of_a_batch_that_was_beaten_after_it_was_shown_is_over_and_has_the_answer() {
+async fn batch_call_losing_idempotency_race_replays_winning_result() {
     for key in [Some("k".to_owned()), None] {
         let faster = Arc::<Faster>::default();
         let store: Arc<dyn Store> =
@@ -271,7 +271,7 @@ async fn a_call_of_a_batch_that_was_beaten_after_it_was_shown_is_over_and_has_th
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_carries_on_is_free_however_busy_its_process_is() {
+async fn abandoned_call_is_recoverable_while_its_process_is_busy() {
     let stage = Setting::default()
         .tool("pay", WRITE)
         .settings(ALLOW)
@@ -298,7 +298,7 @@ async fn a_call_that_nobody_carries_on_is_free_however_busy_its_process_is() {
 }
 
 #[tokio::test]
-async fn an_answer_that_took_people_an_hour_is_there_for_whoever_calls_again() {
+async fn result_after_hour_long_approval_is_replayed() {
     let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
     let ask = "[[rule]]\ntool = \"*\"\nverdict = \"ask\"\n";
     let stage = Setting::default().tool("pay", WRITE).settings(ask).clock(clock.clone()).open();
@@ -311,7 +311,7 @@ async fn an_answer_that_took_people_an_hour_is_there_for_whoever_calls_again() {
 }
 
 #[tokio::test]
-async fn one_call_that_cannot_be_settled_does_not_keep_the_others_open() {
+async fn unrecoverable_call_does_not_block_recovery_of_others() {
     let clock = Arc::new(StoppedClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
     let stage = Setting::default()
         .tool("pay", WRITE)

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::stage::{READ, Setting};
 
 #[tokio::test]
-async fn one_byte_of_difference_in_the_plan_and_there_is_no_attempt() {
+async fn permit_refuses_plan_digest_differing_in_one_byte() {
     let refused: Arc<Mutex<Vec<Option<Code>>>> = Arc::default();
     let seen = refused.clone();
     let stage = Setting::default()

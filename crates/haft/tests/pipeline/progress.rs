@@ -44,7 +44,7 @@ fn reported(facts: &[Fact]) -> Vec<Reported> {
 }
 
 #[tokio::test]
-async fn whoever_looks_away_and_comes_back_misses_nothing() {
+async fn resubscribing_client_misses_no_progress() {
     for frontmatter in [READ, WRITE] {
         let stage =
             stepping(frontmatter).settings("[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n").open();

@@ -54,7 +54,7 @@ fn refused(code: Code, help: &str) -> Result<String, (Code, String)> {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_leaves_the_call_to_another_or_names_the_command() {
+async fn missing_program_falls_back_or_names_setup_command() {
     let absent = ("first", "bin: haft-no-such-program");
     let stage = served_by(&[absent, ("second", "")]).open();
     assert_eq!(outcome(&stage, "agent:coder").await, Ok("second".to_owned()));
@@ -66,7 +66,7 @@ async fn a_program_that_is_not_there_leaves_the_call_to_another_or_names_the_com
 }
 
 #[tokio::test]
-async fn a_set_up_that_nobody_went_through_names_the_command() {
+async fn incomplete_setup_names_setup_command() {
     let steps = "setup: [{ id: greet, kind: cmd, cmd: 'true' }]";
     let stage = served_by(&[("first", steps)]).open();
     let expected = refused(Code::SetupRequired, "run `haft setup first`");
@@ -74,7 +74,7 @@ async fn a_set_up_that_nobody_went_through_names_the_command() {
 }
 
 #[tokio::test]
-async fn a_program_is_asked_for_its_version_before_it_is_first_used_and_not_again() {
+async fn program_version_is_checked_once_before_first_use() {
     let asks = "version_check: { cmd: cat version, parse: '(.+)', range: ^2 }\n\
                 sandbox: { fs: { read: [./**] } }";
     let stage = served_by(&[("first", asks)]).file("version", "1.5.0\n").open();
@@ -90,7 +90,7 @@ async fn a_program_is_asked_for_its_version_before_it_is_first_used_and_not_agai
 }
 
 #[tokio::test]
-async fn a_login_holds_for_whoever_has_it() {
+async fn login_is_valid_only_for_its_actor() {
     let login = "auth: { login: { cmd: 'true' } }";
     let stage = served_by(&[("first", login)]).open();
     let (owner, other) = (stage.owner(), "user:ben");
@@ -116,7 +116,7 @@ async fn a_login_that_a_program_keeps_itself_is_one() {
 }
 
 #[tokio::test]
-async fn a_backend_that_fails_is_left_alone_for_as_long_as_a_look_holds() {
+async fn failed_health_check_skips_driver_until_next_success() {
     let check = |cmd: &str, every: &str| {
         format!("health_check: {{ method: exec, cmd: '{cmd}', every: {every} }}")
     };
@@ -151,7 +151,7 @@ async fn a_failure_that_is_too_old_counts_no_more() {
 }
 
 #[tokio::test]
-async fn a_driver_that_rests_is_left_alone_by_other_processes_too() {
+async fn open_circuit_breaker_is_seen_by_other_processes() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let closed = format!(
         "---\nname: Web\nid: web\ndescription: A server.\nversion: 1.0.0\nkind: http\n\
@@ -174,7 +174,7 @@ async fn a_driver_that_rests_is_left_alone_by_other_processes_too() {
 }
 
 #[tokio::test]
-async fn a_look_that_finds_a_backend_well_ends_its_rest() {
+async fn successful_health_check_ends_circuit_breaker_pause() {
     let mut backend = Backend::closed(Keys::Ignored);
     let host = backend.host();
     let web = format!(
@@ -201,7 +201,7 @@ async fn a_look_that_finds_a_backend_well_ends_its_rest() {
 }
 
 #[tokio::test]
-async fn a_login_that_a_program_no_longer_takes_has_run_out_for_whoever_called() {
+async fn login_rejected_by_program_expires_for_calling_actor() {
     let login = "bin: sh\nauth: { login: { cmd: 'true' }, expiry: { detect: 'exit_code:7' } }";
     let stage = served_by(&[("first", login)]).file("x", "exit 7\n").open();
     let owner = stage.owner();
@@ -224,7 +224,7 @@ async fn a_login_that_a_program_no_longer_takes_has_run_out_for_whoever_called()
 }
 
 #[tokio::test]
-async fn a_login_that_a_server_no_longer_takes_has_run_out_until_another_secret_is_set() {
+async fn login_rejected_by_server_expires_until_secret_changes() {
     let backend = Backend::new(Keys::Ignored);
     let answers = [(419, "{}"), (200, "{}")];
     for (status, body) in answers {
@@ -262,7 +262,7 @@ async fn a_login_that_a_server_no_longer_takes_has_run_out_until_another_secret_
 }
 
 #[tokio::test]
-async fn a_variable_that_an_inventory_calls_a_secret_is_not_passed_to_a_program() {
+async fn inventoried_secret_variable_is_not_passed_to_program() {
     let secrets = "---\nsecrets:\n  - slug: shop/key\n    name: Key\n    description: Opens it.\n    \
         exposures: [{ kind: env, name: HOME, field: value }]\n---\n";
     let passing = |name: &str| format!("sandbox: {{ env: {{ pass: [{name}] }} }}");

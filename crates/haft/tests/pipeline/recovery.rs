@@ -87,7 +87,7 @@ fn looks(setting: Setting, state: &'static str) -> Setting {
 }
 
 #[tokio::test]
-async fn what_was_sent_when_the_process_died_is_looked_up() {
+async fn recovery_looks_up_call_submitted_before_crash() {
     for (state, effect, code) in [
         ("done", EffectState::Committed, None),
         ("none", EffectState::NotCommitted, Some(Code::DependencyUnavailable)),
@@ -109,7 +109,7 @@ async fn what_was_sent_when_the_process_died_is_looked_up() {
 }
 
 #[tokio::test]
-async fn what_was_never_sent_is_refused_or_run_as_the_workspace_wants() {
+async fn recovery_refuses_or_runs_unsent_call_as_configured() {
     for (unsent, runs, status) in
         [(Unsent::Refuse, 1, Status::Failed), (Unsent::Run, 2, Status::Succeeded)]
     {
@@ -136,7 +136,7 @@ async fn what_was_never_sent_is_refused_or_run_as_the_workspace_wants() {
 }
 
 #[tokio::test]
-async fn what_the_rules_have_come_to_deny_is_not_run_after_a_crash() {
+async fn recovery_does_not_run_call_now_denied() {
     let (setting, clock) = hanging("{}", false);
     let stage = setting.open();
     die(&stage, json!({"hangs": 1}), EffectState::NotSubmitted).await;
@@ -147,7 +147,7 @@ async fn what_the_rules_have_come_to_deny_is_not_run_after_a_crash() {
 }
 
 #[tokio::test]
-async fn all_that_is_open_is_settled_however_much_it_is() {
+async fn recovery_settles_over_thousand_open_calls() {
     let (setting, clock) = hanging("{}", true);
     let stage = setting.tool("other", READ).open();
     for number in 0..1100 {
@@ -161,7 +161,7 @@ async fn all_that_is_open_is_settled_however_much_it_is() {
 }
 
 #[tokio::test]
-async fn whoever_calls_again_takes_up_what_a_dead_process_left() {
+async fn repeat_call_takes_over_call_of_dead_process() {
     let (setting, clock) = hanging(STATUS, true);
     let stage = looks(setting, "done").open();
     die(&stage, json!({"hangs": 1}), EffectState::Submitted).await;
@@ -231,7 +231,7 @@ fn told(
 }
 
 #[tokio::test]
-async fn whoever_was_not_told_of_a_decision_before_a_crash_is_told_before_the_call_runs() {
+async fn recovery_notifies_missed_permission_decision_hook_before_running() {
     for (untold, says_no, heard, ran, code) in [
         (false, false, 1, 2, None),
         (true, false, 2, 2, None),
@@ -259,7 +259,7 @@ async fn whoever_was_not_told_of_a_decision_before_a_crash_is_told_before_the_ca
 }
 
 #[tokio::test]
-async fn whoever_made_the_attempt_before_a_crash_is_asked_what_became_of_it() {
+async fn recovery_asks_attempting_driver_for_call_status() {
     let (setting, clock) = hanging(STATUS, true);
     let stage = setting
         .spare()

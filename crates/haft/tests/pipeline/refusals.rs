@@ -8,7 +8,7 @@ use crate::stage::{READ, Scripted, Setting, WRITE, extras};
 use crate::story::checked;
 
 #[tokio::test]
-async fn a_deferred_tool_is_refused_until_its_schema_is_loaded() {
+async fn deferred_tool_is_refused_until_schema_is_loaded() {
     let deferred = extras(READ, "{ lifecycle: { state: deferred } }");
     let stage = Setting::default()
         .tool("note.show", &deferred)
@@ -40,7 +40,7 @@ async fn a_deferred_tool_is_refused_until_its_schema_is_loaded() {
 }
 
 #[tokio::test]
-async fn what_was_loaded_does_not_outlive_the_surface_that_had_it() {
+async fn loaded_tool_is_blocked_after_leaving_surface() {
     let deferred = extras(READ, "{ lifecycle: { state: deferred } }");
     let stage = Setting::default()
         .tool("note.show", &deferred)
@@ -110,7 +110,7 @@ async fn unknown_blocked_and_excluded_are_three_answers() {
 }
 
 #[tokio::test]
-async fn nothing_happens_before_an_input_is_known_to_be_right() {
+async fn failed_validation_or_preflight_runs_no_hook_or_driver() {
     let typed =
         format!("{READ}inputs: {{ type: object, properties: {{ n: {{ type: integer }} }} }}\n");
     let hook = Scripted::new("watch", HookPoint::PreToolUse, |_| Ok(Default::default()));

@@ -25,7 +25,7 @@ fn shown(content: &[Content]) -> usize {
 }
 
 #[tokio::test]
-async fn a_large_output_is_shown_in_part_and_kept_whole() {
+async fn large_output_is_truncated_inline_and_stored_whole() {
     let big = "ä1".repeat(2_500_000 / 2);
     let text = big.clone();
     let stage = Setting::default()
@@ -98,7 +98,7 @@ async fn no_output_is_said_to_be_none() {
 }
 
 #[tokio::test]
-async fn a_payload_that_is_gone_leaves_everything_else_in_place() {
+async fn pruned_payload_leaves_envelope_and_record_intact() {
     let stage = Setting::default()
         .tool("note.dump", &extras(READ, "{ result: { max_inline_chars: 5 } }"))
         .open();

@@ -222,7 +222,7 @@ async fn an_output_that_the_contract_withholds_is_not_given() {
 }
 
 #[tokio::test]
-async fn a_hook_sees_nothing_sensitive_and_spoils_nothing_by_handing_it_back() {
+async fn hook_returning_redacted_input_preserves_sensitive_values() {
     let hook = Scripted::new("echo", HookPoint::PreToolUse, |heard| {
         assert_eq!(heard.plan.input, *heard.observable_input);
         let mut input = heard.observable_input.clone();

@@ -50,7 +50,7 @@ fn agrees(page: &str, issuer: &str) {
 }
 
 #[tokio::test]
-async fn a_login_to_a_server_is_its_actors_own_renews_itself_and_is_over_when_the_server_says_so() {
+async fn oauth_login_is_per_actor_refreshes_and_expires() {
     let office = Office::new();
     let stage = setting(&office).open();
     let (owner, driver) = (stage.owner(), "notes".into());
@@ -90,7 +90,7 @@ async fn a_login_to_a_server_is_its_actors_own_renews_itself_and_is_over_when_th
 }
 
 #[tokio::test]
-async fn a_login_that_falls_short_is_asked_for_again_with_what_it_lacked() {
+async fn login_with_insufficient_scope_requests_missing_scope() {
     let office = Office::with(Habits { wants: Some("notes:write"), ..Habits::default() });
     let stage = setting(&office).open();
     let (owner, issuer) = (stage.owner(), office.base());

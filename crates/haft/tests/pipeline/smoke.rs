@@ -39,7 +39,7 @@ async fn a_read_runs_and_leaves_its_story() {
 }
 
 #[tokio::test]
-async fn a_write_by_an_agent_asks_and_is_carried_out_by_whoever_approves() {
+async fn agent_write_awaits_approval_and_approver_runs_it() {
     let stage = Setting::default().tool("note.keep", WRITE).open();
     let pending = stage.call_and_leave("note.keep", json!({"a": 1})).await;
     assert_eq!(

@@ -57,7 +57,7 @@ async fn what_is_under_way_ends_and_nothing_new_begins() {
 }
 
 #[tokio::test]
-async fn what_takes_too_long_is_called_off_where_it_can_be() {
+async fn shutdown_cancels_overdue_cancellable_calls() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let stage = gated("{ supports_cancel: true }", &started, &go).open();
     let stopping = async {
@@ -78,7 +78,7 @@ async fn what_takes_too_long_is_called_off_where_it_can_be() {
 }
 
 #[tokio::test]
-async fn what_can_neither_end_nor_be_called_off_is_left_to_whoever_comes_next() {
+async fn shutdown_leaves_uncancellable_calls_to_recovery() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let stage = gated("{ supports_cancel: false }", &started, &go).open();
     let calling = stage.call("pay", json!({}));
@@ -93,7 +93,7 @@ async fn what_can_neither_end_nor_be_called_off_is_left_to_whoever_comes_next() 
 }
 
 #[tokio::test]
-async fn people_may_answer_while_nobody_is_there() {
+async fn approval_can_be_answered_after_shutdown_by_next_process() {
     let stage = Setting::default().tool("pay", WRITE).open();
     let asked = async {
         loop {

@@ -69,7 +69,7 @@ fn slow_and_fast_batch(stage: &Stage) -> Batch {
 }
 
 #[tokio::test]
-async fn every_batch_leaves_its_rules_on_record_and_its_calls_point_to_them() {
+async fn batch_records_scheduler_policy_and_calls_reference_it() {
     let locks = "{ concurrency: { locks: [\"file:${input.path}\"] } }";
     let stage = Setting::default().tool("note.write", &extras(WRITE, locks)).settings(ALLOW).open();
     let paths = ["a", "b", "a"].map(|path| call(&stage, "note.write", json!({ "path": path })));
@@ -117,7 +117,7 @@ async fn every_batch_leaves_its_rules_on_record_and_its_calls_point_to_them() {
 }
 
 #[tokio::test]
-async fn a_result_that_waits_for_its_turn_is_completed_until_it_is_handed_over() {
+async fn batch_result_stays_completed_until_yielded_in_order() {
     let go = Arc::new(Notify::new());
     let stage = slow_and_fast(&go);
     let batch = slow_and_fast_batch(&stage);
@@ -150,7 +150,7 @@ async fn a_result_that_waits_for_its_turn_is_completed_until_it_is_handed_over()
 }
 
 #[tokio::test]
-async fn whoever_leaves_before_a_result_was_handed_over_leaves_one_end_and_the_result() {
+async fn caller_leaving_before_yield_keeps_completed_result() {
     let go = Arc::new(Notify::new());
     let stage = slow_and_fast(&go);
     let batch = slow_and_fast_batch(&stage);

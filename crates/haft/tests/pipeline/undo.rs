@@ -185,7 +185,7 @@ async fn undoing_that_is_refused_leaves_everything_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_that_undo_a_call_at_once_one_does() {
+async fn concurrent_compensations_of_one_call_admit_one() {
     let stage = Arc::new(list(0, EffectState::None).open());
     let original = added(&stage).await.invocation_id;
     let call = stage.host.runtime().compensation(&original, &stage.agent()).await.unwrap();
@@ -209,7 +209,7 @@ async fn of_many_that_undo_a_call_at_once_one_does() {
 }
 
 #[tokio::test]
-async fn a_call_that_only_claims_to_undo_another_does_not() {
+async fn forged_compensation_claim_is_refused() {
     let stage = list(0, EffectState::None).open();
     let original = added(&stage).await.invocation_id;
     let mut call = Call::new(stage.agent(), "list.remove", json!({"items": ["z"]}));
@@ -243,7 +243,7 @@ async fn what_cannot_be_undone_is_refused_before_any_call() {
 }
 
 #[tokio::test]
-async fn a_yes_that_comes_after_the_time_for_undoing_undoes_nothing() {
+async fn approval_after_compensation_deadline_compensates_nothing() {
     let late = "2026-02-01T12:00:01Z";
     for (here, moment, code) in [
         (true, "2026-02-01T12:00:00Z", None),
@@ -283,7 +283,7 @@ async fn a_yes_that_comes_after_the_time_for_undoing_undoes_nothing() {
 }
 
 #[tokio::test]
-async fn what_may_have_been_undone_is_settled_before_it_is_undone_again() {
+async fn unknown_compensation_must_be_settled_before_next_one() {
     for (what, effect) in [
         (ManualResolution::Committed, EffectState::Compensated),
         (ManualResolution::Absent, EffectState::CompensationFailed),
@@ -314,7 +314,7 @@ async fn what_may_have_been_undone_is_settled_before_it_is_undone_again() {
 }
 
 #[tokio::test]
-async fn what_nobody_knew_is_settled_once_by_a_person_with_a_reason() {
+async fn unknown_effect_is_settled_once_by_person_with_reason() {
     for (what, effect) in [
         (ManualResolution::Committed, EffectState::Committed),
         (ManualResolution::Absent, EffectState::NotCommitted),
@@ -366,7 +366,7 @@ impl Meddler for Forgetful {
 }
 
 #[tokio::test]
-async fn an_undoing_whose_end_was_never_told_is_caught_up_with() {
+async fn unrecorded_compensation_outcome_is_applied_on_next_request() {
     for (failures, effect, words) in [
         (0, EffectState::Compensated, Some("`it` was undone already")),
         (1, EffectState::CompensationFailed, None),
@@ -410,7 +410,7 @@ impl Meddler for Hanging {
 }
 
 #[tokio::test]
-async fn whoever_recovers_tells_the_original_what_a_dead_process_did_not() {
+async fn recovery_records_compensation_outcome_on_original_call() {
     for (failures, effect) in [(0, EffectState::Compensated), (1, EffectState::CompensationFailed)]
     {
         let reached = Arc::new(tokio::sync::Notify::new());
@@ -445,7 +445,7 @@ async fn whoever_recovers_tells_the_original_what_a_dead_process_did_not() {
 }
 
 #[tokio::test]
-async fn a_call_that_dies_while_it_undoes_has_failed_and_is_settled_first() {
+async fn crashed_compensation_fails_and_must_be_settled_first() {
     let began = Arc::new(tokio::sync::Notify::new());
     let hangs = began.clone();
     let clock = Arc::new(StoppedClock::at(parse_timestamp("2026-01-31T12:00:00Z").unwrap()));

@@ -201,7 +201,7 @@ fn on_disk() -> (Folder, Arc<SqliteStore>) {
 }
 
 #[tokio::test]
-async fn a_token_that_comes_back_in_every_form_is_nowhere_to_be_seen() {
+async fn secret_echoed_in_any_encoding_is_redacted_everywhere() {
     for fails in [false, true] {
         let backend = Backend::new(Keys::Ignored);
         let echo = json!({
@@ -243,7 +243,7 @@ async fn a_token_that_comes_back_in_every_form_is_nowhere_to_be_seen() {
 }
 
 #[tokio::test]
-async fn the_parts_of_a_secret_are_hidden_one_by_one() {
+async fn parts_of_structured_secret_are_redacted_individually() {
     let stage = setting()
         .act("bank.pay", |attempt| {
             Box::pin(async move {
@@ -269,7 +269,7 @@ async fn wanting(stage: &Stage, who: &str, slug: &str) -> (Option<Code>, Value) 
 }
 
 #[tokio::test]
-async fn each_opens_their_own_and_what_is_withheld_is_on_record() {
+async fn actors_open_own_secrets_and_denials_are_recorded() {
     let stage = setting()
         .act("bank.pay", |attempt| {
             Box::pin(async move {
@@ -344,7 +344,7 @@ async fn a_login_stands_for_each_actor_by_themselves() {
 }
 
 #[tokio::test]
-async fn a_login_that_is_due_is_renewed_first_and_one_that_cannot_be_has_run_out() {
+async fn due_login_is_refreshed_or_marked_expired() {
     let login = |every: &str, cmd: &str| {
         let refresh = format!("refresh: {{ cmd: \"{cmd}\", every: {every} }}");
         declaring("bank", &format!("auth: {{ login: {{ cmd: \"true\" }}, {refresh} }}"))

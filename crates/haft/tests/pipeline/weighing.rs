@@ -14,7 +14,7 @@ pub(crate) fn says(name: &'static str, says: Says) -> Scripted {
 }
 
 #[tokio::test]
-async fn a_trusted_hook_does_not_outweigh_a_rule_that_denies() {
+async fn deny_rule_outweighs_trusted_hook() {
     let hook = Scripted { trusted: true, ..says("friend", Says::Allow) };
     let stage = Setting::default()
         .tool("note.show", READ)
@@ -47,7 +47,7 @@ async fn a_hook_that_denies_outweighs_a_rule_that_allows() {
 }
 
 #[tokio::test]
-async fn a_rule_that_asks_outweighs_a_contract_that_does_not() {
+async fn ask_rule_outweighs_auto_contract() {
     let stage = Setting::default()
         .tool("note.show", READ)
         .settings("[[rule]]\ntool = \"note.*\"\nverdict = \"ask\"\n")
@@ -73,7 +73,7 @@ async fn what_is_suggested_beside_an_ask_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_ask_ends_the_call_where_nobody_can_be_asked() {
+async fn ask_verdict_denies_in_noninteractive_workspace() {
     let stage = Setting::default()
         .tool("note.keep", WRITE)
         .settings("[workspace]\nnon_interactive = \"deny\"")
@@ -117,7 +117,7 @@ async fn a_standing_answer_is_given_once_and_taken_back() {
 }
 
 #[tokio::test]
-async fn a_contract_that_asks_nobody_where_nobody_is_there_says_so_itself() {
+async fn noninteractive_contract_denies_call_that_needs_approval() {
     let stage =
         Setting::default().tool("note.keep", &extras(WRITE, "{ non_interactive: deny }")).open();
     let envelope = stage.call("note.keep", json!({})).await;

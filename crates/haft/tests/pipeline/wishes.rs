@@ -115,7 +115,7 @@ const CALLED_OFF: (ResultStatus, Option<AbortReason>) =
 const USER: AbortReason = AbortReason::UserInterruption;
 
 #[tokio::test]
-async fn interrupt_a_a_tool_that_can_be_called_off_is_and_the_rest_does_not_begin() {
+async fn interrupt_a_cancellable_tool_stops_and_rest_never_starts() {
     let (stage, results) =
         interrupted("{ interrupt: cancel }", InterruptBehavior::Cancel, json!({}), false).await;
     assert_eq!(ends(&results), [(ResultStatus::Canceled, None), CALLED_OFF]);
@@ -125,7 +125,7 @@ async fn interrupt_a_a_tool_that_can_be_called_off_is_and_the_rest_does_not_begi
 }
 
 #[tokio::test]
-async fn interrupt_b_a_tool_that_says_nothing_finishes_and_the_next_turn_is_held() {
+async fn interrupt_b_unspecified_tool_finishes_and_next_is_cancelled() {
     for behavior in [InterruptBehavior::Cancel, InterruptBehavior::Block] {
         let (stage, results) = interrupted("{ }", behavior, json!({}), true).await;
         assert_eq!(ends(&results), [(ResultStatus::Succeeded, None), CALLED_OFF], "{behavior}");
@@ -134,7 +134,7 @@ async fn interrupt_b_a_tool_that_says_nothing_finishes_and_the_next_turn_is_held
 }
 
 #[tokio::test]
-async fn interrupt_c_a_tool_that_cannot_be_called_off_finishes_and_the_record_says_so() {
+async fn interrupt_c_uncancellable_tool_finishes_and_records_unsupported() {
     let never = "{ supports_cancel: false }";
     let (stage, results) = interrupted(never, InterruptBehavior::Cancel, json!({}), true).await;
     assert_eq!(ends(&results), [(ResultStatus::Succeeded, None), CALLED_OFF]);
@@ -143,7 +143,7 @@ async fn interrupt_c_a_tool_that_cannot_be_called_off_finishes_and_the_record_sa
 }
 
 #[tokio::test]
-async fn interrupt_d_a_tool_that_ignores_the_wish_is_stopped_by_force() {
+async fn interrupt_d_tool_ignoring_cancellation_is_aborted() {
     let obeys = "{ supports_cancel: true }";
     let (stage, results) =
         interrupted(obeys, InterruptBehavior::Cancel, json!({ "deaf": true }), false).await;
@@ -155,7 +155,7 @@ async fn interrupt_d_a_tool_that_ignores_the_wish_is_stopped_by_force() {
 }
 
 #[tokio::test]
-async fn a_batch_that_blocks_lets_even_a_tool_finish_that_could_be_called_off() {
+async fn blocking_batch_lets_cancellable_tool_finish() {
     let (stage, results) =
         interrupted("{ interrupt: cancel }", InterruptBehavior::Block, json!({}), true).await;
     assert_eq!(ends(&results), [(ResultStatus::Succeeded, None), CALLED_OFF]);
@@ -163,7 +163,7 @@ async fn a_batch_that_blocks_lets_even_a_tool_finish_that_could_be_called_off() 
 }
 
 #[tokio::test]
-async fn streaming_fallback_discards_what_it_may_and_keeps_what_may_have_happened() {
+async fn streaming_fallback_keeps_ended_calls_and_possible_effects() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (sent, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let stage = Setting::default()

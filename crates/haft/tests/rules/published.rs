@@ -22,7 +22,7 @@ fn said(schemas: &Folder) -> Result<Vec<String>, Error> {
 }
 
 #[test]
-fn a_manifest_that_a_published_schema_refuses_is_an_error() {
+fn manifest_violating_published_schema_is_an_error() {
     let schemas = Folder::new()
         .file("TOOL.schema.json", r#"{ "properties": { "risk_level": { "minimum": 2 } } }"#)
         .file("HTTP.schema.json", r#"{ "required": ["rate_limit"] }"#);

@@ -113,7 +113,7 @@ async fn heard(host: &Host, tool: &str, native: Vec<Value>) -> (Value, String) {
 }
 
 #[tokio::test]
-async fn each_kind_of_driver_continues_the_trace_of_the_caller_or_begins_one() {
+async fn every_driver_kind_continues_or_starts_trace() {
     let backend = Backend::new(Keys::Ignored);
     let folder = workspace(&backend);
     let host = open(&folder);

@@ -41,7 +41,7 @@ fn a_server_is_called_after_what_it_runs() {
 }
 
 #[test]
-fn what_json_schema_has_for_definitions_and_mcp_for_headers_is_kept_where_it_is_sound() {
+fn sound_schema_definitions_and_mcp_headers_are_imported() {
     let tool = json!({ "name": "go", "inputSchema": {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",

@@ -112,7 +112,7 @@ Our own words.
 }
 
 #[test]
-fn what_both_changed_stays_as_people_wrote_it_and_is_told() {
+fn conflicting_changes_keep_local_text_and_are_reported() {
     let (text, conflicts) = joined(
         &[
             ("risk_level: 0", "risk_level: 2"),
@@ -137,7 +137,7 @@ fn what_both_changed_stays_as_people_wrote_it_and_is_told() {
 }
 
 #[test]
-fn what_the_source_took_away_goes_and_what_people_took_away_stays_gone() {
+fn upstream_removals_apply_and_local_removals_persist() {
     let first = "  - tool: api.list\n    version: ^1.0.0\n    metadata:\n      http: { method: GET, endpoint: /list }\n";
     let (text, conflicts) = joined(
         &[("risk_level: 0\n", ""), ("    limit: { type: integer, maximum: 10 }\n", "")],
@@ -168,7 +168,7 @@ The body.
 }
 
 #[test]
-fn files_that_people_deleted_wrote_or_broke_are_left_alone() {
+fn locally_deleted_foreign_or_broken_files_are_untouched() {
     let other = BASE.replace("Lists.", "Lists more.");
     let at = |text: &str| Disk::from([("a/DRIVER.md".to_owned(), text.to_owned())]);
     let told = |base: &Base, disk: &Disk, prune: Prune| {
@@ -194,7 +194,7 @@ fn files_that_people_deleted_wrote_or_broke_are_left_alone() {
 }
 
 #[test]
-fn what_the_source_no_longer_has_is_kept_unless_nobody_changed_it_and_it_is_to_go() {
+fn prune_removes_only_unmodified_vanished_files() {
     let none = Import { files: vec![], ..import(BASE) };
     let at = |text: &str| Disk::from([("a/DRIVER.md".to_owned(), text.to_owned())]);
     let prune = Prune { vanished: true, ..Prune::default() };

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_chosen_and_what_was_guessed_is_said() {
+    fn openapi_server_is_chosen_and_guesses_are_reported() {
         check("https://API.example/v1/", "x.yaml", "https://api.example /v1");
         check("http://127.0.0.1:9/x?y#z", "x.yaml", "http://127.0.0.1:9 /x");
         check("http://pets.local", "x.yaml", "http://pets.local");

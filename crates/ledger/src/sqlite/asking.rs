@@ -1,4 +1,4 @@
-//! Asking the thread that writes, and how long its answer is waited for.
+//! Backpressure of the writer's queue: a task waits a second for room, then fails as unwritable.
 
 use std::sync::Arc;
 use std::time::Duration;

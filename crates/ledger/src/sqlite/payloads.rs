@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_comes_out_and_a_damaged_row_is_none() {
+    fn payload_pack_roundtrips_and_rejects_damage() {
         let stored = |text: &str, sealed| StoredBytes {
             digest: Digest::of_bytes(text.as_bytes()),
             sealed,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_never_a_way_out_of_the_folder() {
+    fn malformed_digest_never_escapes_payload_folder() {
         let files = PayloadFolder::new(Path::new("payloads"));
         for digest in ["sha256:../../etc/passwd", "../x", "sha256:", "md5:00"] {
             assert_eq!(files.path(&Digest::from(digest), false), None, "{digest}");

@@ -1,4 +1,4 @@
-//! The one thread that writes: whatever has queued up meanwhile becomes one transaction.
+//! Group commit: one writer thread turns all queued tasks into one transaction.
 
 mod cleaner;
 mod file;

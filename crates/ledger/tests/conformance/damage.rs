@@ -79,7 +79,7 @@ fn put_line(db: &Connection, seq: u64, line: &[u8]) {
 }
 
 #[tokio::test]
-async fn a_flipped_byte_in_a_line_is_found_at_its_entry() {
+async fn flipped_byte_in_line_is_reported_at_its_entry() {
     let folder = Folder::new();
     let options = filled(&folder).await;
     let db = db(&options);
@@ -107,7 +107,7 @@ async fn a_removed_entry_is_found() {
 }
 
 #[tokio::test]
-async fn an_entry_that_was_written_anew_breaks_the_chain_behind_it() {
+async fn rewritten_entry_breaks_hash_chain_after_it() {
     let folder = Folder::new();
     let options = filled(&folder).await;
     let db = db(&options);
@@ -187,7 +187,7 @@ async fn second_signing_key_is_found_unless_pinned() {
 }
 
 #[tokio::test]
-async fn signed_head_is_remembered_on_close_unless_log_was_cut() {
+async fn checkpoint_is_remembered_on_close_unless_log_was_cut() {
     let folder = Folder::new();
     let options = filled(&folder).await;
     let memo = folder.path().join("memo.json");
@@ -274,7 +274,7 @@ async fn what_was_forgotten_on_purpose_is_not_missing() {
 }
 
 #[tokio::test]
-async fn lists_that_do_not_follow_from_the_log_are_found() {
+async fn projections_that_differ_from_log_are_reported() {
     let folder = Folder::new();
     let options = filled(&folder).await;
     let db = db(&options);
@@ -331,7 +331,7 @@ async fn lists_that_were_lost_follow_from_the_log_again() {
 }
 
 #[tokio::test]
-async fn nothing_is_made_of_a_log_that_does_not_hold() {
+async fn rebuild_refuses_log_with_broken_hash_chain() {
     let folder = Folder::new();
     let options = filled(&folder).await;
     db(&options).execute_batch("DELETE FROM entries WHERE seq = 3").unwrap();
@@ -369,7 +369,7 @@ fn dump(options: &SqliteOptions) -> Option<Vec<String>> {
 }
 
 #[tokio::test]
-async fn a_flipped_byte_of_the_file_is_found_unless_nothing_is_there() {
+async fn flipped_file_byte_is_detected_unless_unused() {
     let folder = Folder::new();
     let options = filled(&folder).await;
     let whole = dump(&options).unwrap();
@@ -400,7 +400,7 @@ async fn a_flipped_byte_of_the_file_is_found_unless_nothing_is_there() {
 }
 
 #[test]
-fn what_is_no_store_is_a_finding_and_not_a_fault() {
+fn invalid_store_file_is_reported_as_corrupt() {
     let folder = Folder::new().file("ledger.db", "this is not a database, whatever its name says");
     let options = SqliteOptions::at(folder.path());
     assert_eq!(found(&options)[0].0, "store.corrupt");
@@ -515,7 +515,7 @@ async fn an_exported_log_is_checked_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_fails_keeps_nothing_and_the_next_may_succeed() {
+async fn failed_transaction_keeps_nothing_and_later_append_succeeds() {
     let folder = Folder::new();
     let options = SqliteOptions::at(folder.path());
     let store = SqliteStore::open(options.clone()).unwrap();
@@ -541,7 +541,7 @@ async fn a_transaction_that_fails_keeps_nothing_and_the_next_may_succeed() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn nobody_else_may_look_into_the_folder_of_a_store() {
+async fn store_folder_is_owner_only() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = Folder::new();

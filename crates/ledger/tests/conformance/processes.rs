@@ -93,7 +93,7 @@ async fn two_processes_share_one_chain_and_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_that_is_killed_loses_nothing_it_was_told_is_there() {
+async fn killed_process_loses_no_acknowledged_entry() {
     if let Some(options) = assigned() {
         let store = SqliteStore::open(options).unwrap();
         for number in 0..1_000_000 {
@@ -107,7 +107,7 @@ async fn a_process_that_is_killed_loses_nothing_it_was_told_is_there() {
         return;
     }
     let folder = Folder::new();
-    let test = "processes::a_process_that_is_killed_loses_nothing_it_was_told_is_there";
+    let test = "processes::killed_process_loses_no_acknowledged_entry";
     for round in 1..=3 {
         let mut child = another(test, folder.path());
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);

@@ -200,7 +200,7 @@ async fn a_story_tells_everything_that_happened() {
 }
 
 #[tokio::test]
-async fn the_five_places_in_the_queue_are_told_apart_from_the_status() {
+async fn five_queue_states_are_distinguished_from_status() {
     let beginning = || {
         let mut first = beginning(1, 0);
         if let Event::Planned(planned) = &mut first.facts[0].event {
@@ -324,7 +324,7 @@ async fn records_name_each_other() {
 }
 
 #[tokio::test]
-async fn an_invocation_names_its_intent_and_whoever_sent_it_again() {
+async fn invocation_record_names_idempotency_key_and_replays() {
     let records = told().await.records();
     let (_, call) = &records[0];
     assert_eq!(

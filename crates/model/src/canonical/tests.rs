@@ -13,7 +13,7 @@ fn check<T: Serialize>(value: &T) {
 }
 
 #[test]
-fn the_text_is_that_of_the_library_we_measured_against() {
+fn canonical_text_matches_reference_library() {
     let values = [
         json!(null),
         json!({}),
@@ -93,7 +93,7 @@ fn a_string_is_escaped_wherever_it_has_to_be() {
 }
 
 #[test]
-fn a_whole_number_beyond_doubles_is_said_to_be_rounded() {
+fn integer_beyond_double_precision_is_flagged_rounded() {
     let rounded = |value: Value| Canonical::of(&value).unwrap().rounded;
     let exact = LARGEST_EXACT;
     assert!(!rounded(json!([exact, -(exact as i64), 0.1, 1e300, 10_000_000_000_000_000_u64])));

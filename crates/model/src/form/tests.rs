@@ -16,7 +16,7 @@ fn refusal(properties: Value) -> String {
 }
 
 #[test]
-fn what_is_understood_of_a_form_is_kept_and_nothing_else() {
+fn form_keeps_only_supported_schema_parts() {
     let form = ElicitationForm::read(&json!({
         "message": "Which\u{200b} \u{1b}[31mone?\nTell us.",
         "requestedSchema": {
@@ -113,7 +113,7 @@ fn what_looks_like_a_secret_is_never_asked_for() {
 }
 
 #[test]
-fn what_is_filled_in_fits_or_is_refused_by_its_name() {
+fn form_answer_fits_or_is_refused_by_field() {
     let form = ElicitationForm::read(&asked(json!({
         "n": { "type": "number", "minimum": 0.5 },
         "day": { "type": "string", "format": "date" },

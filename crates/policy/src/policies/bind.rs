@@ -104,7 +104,7 @@ mod tests {
     use super::last_part;
 
     #[test]
-    fn a_reference_is_known_by_its_folder_or_last_part() {
+    fn policy_reference_resolves_by_folder_or_last_part() {
         for reference in [
             "./policies/spend/POLICY.md",
             "policies/spend.md",

@@ -106,7 +106,7 @@ mod tests {
     use super::has_segments;
 
     #[test]
-    fn a_star_is_one_segment_and_at_the_end_any_number() {
+    fn scope_star_matches_one_segment_or_any_trailing_ones() {
         for (pattern, name, expected) in [
             ("payment.charge", "payment.charge", true),
             ("payment.charge", "payment.refund", false),

@@ -45,7 +45,7 @@ fn an_example_is_held_against_everything_but_the_actor() {
 }
 
 #[test]
-fn of_several_values_one_is_enough_to_hold_back_and_all_are_needed_to_let_go() {
+fn deny_needs_one_matching_value_and_allow_needs_all() {
     let input = json!({ "from_path": "docs/a", "to_path": "keys/b" });
     for (path, allows, denies) in
         [("docs/*", false, true), ("keys/*", false, true), ("*", true, true), ("x/*", false, false)]
@@ -57,7 +57,7 @@ fn of_several_values_one_is_enough_to_hold_back_and_all_are_needed_to_let_go() {
 }
 
 #[test]
-fn a_shell_cannot_smuggle_a_second_command_past_a_rule() {
+fn shell_cannot_smuggle_second_command_past_rule() {
     for (command, allows, denies) in [
         ("git status", true, false),
         ("git status; rm -r x", false, true),

@@ -60,7 +60,7 @@ mod tests {
     use super::reaches;
 
     #[test]
-    fn a_quorum_raises_the_count_and_another_yes_never_hurts() {
+    fn quorum_raises_count_and_extra_approval_never_hurts() {
         assert!(reaches(1, &[1]) && !reaches(2, &[1]) && reaches(2, &[1, 1]));
         assert!(!reaches(1, &[2]) && reaches(1, &[2, 2]) && reaches(1, &[2, 1]));
         assert!(reaches(1, &[1, 3]), "one who needs nobody else is enough");

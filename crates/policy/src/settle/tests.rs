@@ -141,7 +141,7 @@ fn governed(approvers: &[Approver]) -> Rulebook {
 }
 
 #[test]
-fn one_approver_is_enough_where_nobody_special_is_needed() {
+fn any_single_approver_suffices_without_special_needs() {
     let book = Rulebook::default();
     for needs in [&[][..], &[Needs::default()][..]] {
         assert_eq!(settled(&book, needs, &[]), "open: it needs any approver");
@@ -151,7 +151,7 @@ fn one_approver_is_enough_where_nobody_special_is_needed() {
 }
 
 #[test]
-fn an_answer_counts_only_from_a_person_who_may_approve() {
+fn answer_counts_only_from_eligible_approver() {
     let book = Rulebook::default();
     let mut masked = yes("user:ana", &["approver"]);
     masked.speaking = Some("agent:coder".into());
@@ -172,7 +172,7 @@ fn an_answer_counts_only_from_a_person_who_may_approve() {
 }
 
 #[test]
-fn the_permit_is_for_this_plan_of_this_call_until_the_question_expires() {
+fn permit_covers_only_its_plan_call_and_expiry() {
     let plan = plan();
     let question = question(&plan, &[]);
     let answers = [yes("user:ana", &["approver"])];
@@ -369,7 +369,7 @@ fn what_changed_since_it_was_asked_is_asked_again() {
 }
 
 #[test]
-fn a_plan_that_is_not_the_one_bound_gets_no_permit() {
+fn plan_differing_from_bound_plan_gets_no_permit() {
     let found = changed(|plan, _| {
         plan.version = "1.2.1".into();
         plan.route.driver = DriverId::from("other");
@@ -382,7 +382,7 @@ fn a_plan_that_is_not_the_one_bound_gets_no_permit() {
 }
 
 #[test]
-fn an_edited_input_is_approved_by_those_who_edited_it_so() {
+fn edited_input_is_approved_only_by_its_editors() {
     let mut edited = plan();
     edited.input = json!({ "amount": 2 });
     let digest = Digest::of(&edited.input);
@@ -418,7 +418,7 @@ fn objection(
 }
 
 #[test]
-fn who_may_not_answer_is_told_why_and_who_could() {
+fn ineligible_approver_learns_reason_and_required_approvers() {
     let book = Rulebook::default();
     let actor = |id: &str, roles: &[Role]| Actor::new(id, "shop", roles.iter().copied());
     let ana = actor("user:ana", &[Role::Approver]);
@@ -459,7 +459,7 @@ fn who_may_not_answer_is_told_why_and_who_could() {
 }
 
 #[test]
-fn nobody_answers_too_late() {
+fn answer_after_expiry_is_refused() {
     let ana = Actor::new("user:ana", "shop", [Role::Approver]);
     let question = question(&plan(), &[]);
     let book = Rulebook::default();
@@ -469,7 +469,7 @@ fn nobody_answers_too_late() {
 }
 
 #[test]
-fn a_caller_confirms_their_own_call_but_not_under_four_eyes() {
+fn caller_may_approve_own_call_except_under_four_eyes() {
     let mut plan = plan();
     let ana = Actor::new("user:ana", "shop", [Role::Approver]);
     plan.actor = Arc::new(ana.clone());
@@ -480,7 +480,7 @@ fn a_caller_confirms_their_own_call_but_not_under_four_eyes() {
 }
 
 #[test]
-fn an_approver_is_listed_for_a_tool_or_for_what_a_grant_of_it_names() {
+fn approver_list_matches_tool_or_its_grants() {
     for (can, expected) in [
         ("payments:charge", "permitted"),
         ("payments:*", "permitted"),

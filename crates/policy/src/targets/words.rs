@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_words_are_parted_and_everything_else_is_not_guessed_at() {
+    fn plain_words_are_split_and_shell_syntax_is_refused() {
         let parted = |line: &str| words(line).map(|words| words.join("|"));
         for (line, expected) in [
             ("git log", Some("git|log")),

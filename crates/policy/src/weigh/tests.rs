@@ -83,7 +83,7 @@ fn expected(opinions: &[&Opinion]) -> Verdict {
 }
 
 #[test]
-fn every_pair_of_opinions_is_weighed_by_the_one_sentence() {
+fn every_pair_of_opinions_follows_the_decision_rule() {
     let all = every();
     for one in &all {
         for other in &all {
@@ -94,7 +94,7 @@ fn every_pair_of_opinions_is_weighed_by_the_one_sentence() {
 }
 
 #[test]
-fn every_triple_of_kinds_is_weighed_by_the_one_sentence() {
+fn every_triple_of_opinion_kinds_follows_decision_rule() {
     let kinds = kinds();
     for one in &kinds {
         for other in &kinds {
@@ -138,7 +138,7 @@ fn no_opinion_means_deny_and_the_decision_says_so() {
 }
 
 #[test]
-fn a_grant_or_a_standing_answer_alone_lets_nothing_go() {
+fn grant_or_standing_answer_alone_allows_nothing() {
     for layer in [Layer::Grant, Layer::Standing] {
         let alone = Opinion::new(layer, Says::Allow, "alone");
         assert_eq!(verdict_of(&[&alone]), Verdict::Deny, "{layer}");
@@ -146,7 +146,7 @@ fn a_grant_or_a_standing_answer_alone_lets_nothing_go() {
 }
 
 #[test]
-fn every_deny_has_a_code_and_every_ask_somebody_to_ask() {
+fn every_deny_has_code_and_every_ask_has_needs() {
     let all = every();
     for one in &all {
         for other in &all {
@@ -166,7 +166,7 @@ fn every_deny_has_a_code_and_every_ask_somebody_to_ask() {
 }
 
 #[test]
-fn the_firmest_ask_settles_it_and_everybody_needed_is_named() {
+fn firmest_ask_decides_and_all_needs_are_listed() {
     let ask = |layer, firmness| Opinion::new(layer, Says::Ask, "ask").firm(firmness);
     let four_eyes = Needs { not_the_caller: true, ..Needs::default() };
     let decision = weigh(

@@ -24,7 +24,7 @@ fn blesses() -> bool {
 }
 
 #[test]
-fn every_case_is_decided_as_it_says_and_for_these_reasons() {
+fn every_case_file_yields_its_decision_and_reasons() {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -122,7 +122,7 @@ fn the_table_of_power_is_the_one_under_review() {
 }
 
 #[test]
-fn no_class_approval_actor_tool_or_mode_is_missing_from_the_table() {
+fn decision_table_covers_every_class_approval_actor_tool_mode() {
     let parse = |word: &str| EffectClass::parse(word).unwrap();
     let classes: BTreeSet<_> = TOOLS
         .iter()

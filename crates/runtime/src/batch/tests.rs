@@ -19,7 +19,7 @@ fn calls(members: &[(Option<&str>, &[&str])]) -> Vec<BatchCall> {
 }
 
 #[test]
-fn calls_are_named_by_id_or_by_index_and_whoever_needs_a_later_one_comes_after_it() {
+fn dependencies_resolve_by_id_or_index_and_order_calls() {
     let found = order(&calls(&[
         (Some("a"), &["c"]),
         (None, &[]),
@@ -31,7 +31,7 @@ fn calls_are_named_by_id_or_by_index_and_whoever_needs_a_later_one_comes_after_i
 }
 
 #[test]
-fn a_batch_that_makes_no_sense_is_refused_as_a_whole() {
+fn invalid_batch_is_rejected_as_a_whole() {
     let told = |members| order(&calls(members)).unwrap_err().message;
     assert_eq!(
         [

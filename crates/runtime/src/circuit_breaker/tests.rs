@@ -28,7 +28,7 @@ fn after(rests: &CircuitBreakers, ends: &[Result<Output, Failure>], now: i64) ->
 }
 
 #[test]
-fn a_driver_rests_after_as_many_failures_in_a_row_as_are_allowed() {
+fn circuit_breaker_opens_after_allowed_consecutive_failures() {
     let rests = CircuitBreakers::new(REST);
     let unreachable = || failed(Code::DependencyUnavailable);
     assert_eq!(after(&rests, &[unreachable()], 0), Vec::<String>::new());
@@ -43,14 +43,14 @@ fn a_driver_rests_after_as_many_failures_in_a_row_as_are_allowed() {
 }
 
 #[test]
-fn a_failure_of_the_call_is_none_of_the_driver() {
+fn call_failure_does_not_trip_circuit_breaker() {
     let rests = CircuitBreakers::new(REST);
     let ends = [failed(Code::ExecutionFailed), failed(Code::RateLimited), failed(Code::Conflict)];
     assert_eq!(after(&rests, &ends, 0), Vec::<String>::new());
 }
 
 #[test]
-fn one_call_at_a_time_finds_out_whether_it_works_again() {
+fn half_open_circuit_breaker_admits_one_trial_call() {
     let rests = CircuitBreakers::new(REST);
     after(&rests, &[failed(Code::DependencyUnavailable), failed(Code::DependencyUnavailable)], 0);
     let trial = rests.begin(circuit, at(30)).unwrap();
@@ -83,7 +83,7 @@ fn a_driver_never_rests_after_no_failures() {
 }
 
 #[test]
-fn a_backend_that_was_seen_well_is_tried_by_one_call_before_its_rest_is_over() {
+fn healthy_backend_half_opens_circuit_breaker_early() {
     let rests = CircuitBreakers::new(REST);
     let (driver, down) = (circuit().driver, || failed(Code::DependencyUnavailable));
     assert!(!rests.seen_well(&driver, at(0)));

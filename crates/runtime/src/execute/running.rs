@@ -1,4 +1,5 @@
-//! One attempt under way: what it brings next, and what is known of its effect.
+//! Timeout and cancellation of one attempt: tells the driver to stop at its deadline and drops it
+//! after the grace period, keeping what is known of the effect.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a call is to the one that carries out the same intent. A table, and nothing else.
+//! Deduplication table: decides whether a call is new, a repeat, unknown or in conflict with its key.
 
 use haft_ledger::IntentRecord;
 use haft_model::{Code, EffectState, Intent, InvocationId, KeySource, Stop, Timestamp};
@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_be_asked_about_stays_unknown() {
+    fn unknown_effect_without_status_lookup_replays_unknown() {
         let record = record(KeySource::Caller, true, EffectState::Unknown);
         let meant = intent(KeySource::Caller, "sha256:b");
         assert_eq!(standing(&meant, Some(&record), at(50), true, false), DedupVerdict::Same);
     }
 
     #[test]
-    fn the_time_that_a_call_is_remembered_begins_with_its_end() {
+    fn idempotency_retention_begins_when_call_ends() {
         let mut record = record(KeySource::Intent, true, EffectState::Committed);
         record.run.ended_at = Some(at(5000));
         let meant = intent(KeySource::Intent, "sha256:b");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_intent_that_nobody_had_is_new() {
+    fn unseen_intent_is_new() {
         let meant = intent(KeySource::Intent, "sha256:b");
         assert_eq!(standing(&meant, None, at(0), false, true), DedupVerdict::New(None));
     }

@@ -1,4 +1,5 @@
-//! What a call means: its key, and the five things that the key is bound to.
+//! Idempotency key of a call: taken from the caller or the contract, and bound to actor, tenant,
+//! resource, operation and input.
 
 use haft_catalog::CatalogEntry;
 use haft_model::{

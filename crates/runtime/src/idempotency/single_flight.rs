@@ -1,4 +1,4 @@
-//! The intents that are carried out in this process right now.
+//! Single-flight within this process: one call executes an intent, equal calls await its envelope.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -155,7 +155,7 @@ impl Real {
 }
 
 #[test]
-fn the_line_lets_in_whom_the_plain_rules_let_in() {
+fn wait_queue_admits_as_reference_model_does() {
     let mut let_in = 0;
     for seed in 0..1500 {
         let mut dice = Dice(seed);

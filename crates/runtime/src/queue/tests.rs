@@ -90,7 +90,7 @@ impl Guest {
 }
 
 #[tokio::test]
-async fn whatever_is_wanted_everybody_gets_a_turn_and_nobody_meets_whom_they_must_not() {
+async fn random_calls_all_get_turns_without_lock_conflicts() {
     for seed in 0..200 {
         let mut dice = Dice(seed);
         let places = 1 + dice.roll(4) as usize;
@@ -137,7 +137,7 @@ async fn admitted(waiters: &[(&'static str, &'static str, &[&str], i32)]) -> Vec
 }
 
 #[tokio::test]
-async fn actors_take_turns_however_many_calls_one_of_them_has() {
+async fn actors_take_turns_regardless_of_queue_length() {
     let order = admitted(&[
         ("ann 1", "ann", &[], 0),
         ("ann 2", "ann", &[], 0),
@@ -151,7 +151,7 @@ async fn actors_take_turns_however_many_calls_one_of_them_has() {
 }
 
 #[tokio::test]
-async fn urgent_calls_go_first_among_those_of_their_actor_and_never_past_a_lock() {
+async fn priority_orders_calls_of_actor_but_respects_locks() {
     let order = admitted(&[
         ("usual", "ann", &["file:a"], 0),
         ("urgent", "ann", &[], 5),
@@ -162,7 +162,7 @@ async fn urgent_calls_go_first_among_those_of_their_actor_and_never_past_a_lock(
 }
 
 #[tokio::test]
-async fn whoever_waits_alone_is_not_overtaken_by_those_who_share() {
+async fn exclusive_waiter_is_not_overtaken_by_shared_ones() {
     let queue = Queue::new(8);
     let reader = enter(&queue, "ann", &["file:a"], true, 0).await;
     let beside = enter(&queue, "ann", &["file:a"], true, 0).await;
@@ -185,7 +185,7 @@ async fn is_pending<F: Future>(future: &mut std::pin::Pin<&mut F>) -> bool {
 }
 
 #[tokio::test]
-async fn whoever_stops_waiting_no_longer_holds_back_those_behind() {
+async fn dropped_waiter_no_longer_blocks_those_behind() {
     let queue = Queue::new(8);
     let _reader = enter(&queue, "ann", &["file:a"], true, 0).await;
     let mut late = std::pin::pin!(enter(&queue, "ann", &["file:a/b"], true, 0));
@@ -198,7 +198,7 @@ async fn whoever_stops_waiting_no_longer_holds_back_those_behind() {
 }
 
 #[test]
-fn a_lock_covers_what_is_below_it_and_nothing_beside_it() {
+fn lock_covers_descendants_but_not_siblings() {
     let cases = [
         ("file:a", "file:a", true),
         ("file:a", "file:a/b", true),
@@ -231,7 +231,7 @@ fn a_lock_covers_what_is_below_it_and_nothing_beside_it() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_its_caller_lends_its_place_and_gets_it_back() {
+async fn call_waiting_for_caller_lends_and_regains_slot() {
     let queue = Queue::new(1);
     let asking = enter(&queue, "ann", &["file:a"], false, 0).await;
     let aside = queue.aside();

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_leaves_a_sliding_window_exactly_when_it_is_as_old_as_the_window() {
+    fn use_leaves_sliding_window_exactly_at_window_age() {
         let window = Window::Sliding(60);
         assert!(window.holds(at(0), at(59_999)));
         assert!(!window.holds(at(0), at(60_000)));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_ends_at_midnight_utc_whenever_it_was_used() {
+    fn daily_window_ends_at_midnight_utc() {
         let window = Window::UtcDay;
         assert_eq!(window.leaves(at(0)), at(2000));
         assert_eq!(window.leaves(at(1999)), at(2000));

@@ -1,5 +1,5 @@
-//! The lease of a call: taken with what is saved, prolonged, given back, and looked at before anything
-//! is sent.
+//! Lease of a call: claimed with the first durable record, renewed after a third of its term, checked
+//! before every send, released at the end.
 
 use std::sync::Arc;
 

@@ -21,7 +21,7 @@ fn loaded(scopes: &SurfaceStates, actor: &str, session: &str, seconds: i64) -> u
 }
 
 #[test]
-fn what_was_loaded_is_of_one_actor_in_one_session() {
+fn loaded_tools_belong_to_one_actor_and_session() {
     let scopes = SurfaceStates::default();
     assert_eq!(loaded(&scopes, "agent:a", "1", 0), 0);
     assert_eq!(loaded(&scopes, "agent:a", "1", 1), 1);
@@ -30,7 +30,7 @@ fn what_was_loaded_is_of_one_actor_in_one_session() {
 }
 
 #[test]
-fn a_session_that_nobody_uses_is_forgotten() {
+fn idle_session_is_evicted() {
     let scopes = SurfaceStates::default();
     assert_eq!(loaded(&scopes, "agent:a", "1", 0), 0);
     assert_eq!(loaded(&scopes, "agent:a", "1", IDLE - 1), 1);
@@ -38,7 +38,7 @@ fn a_session_that_nobody_uses_is_forgotten() {
 }
 
 #[test]
-fn of_too_many_sessions_the_one_that_was_idle_longest_is_forgotten() {
+fn least_recently_used_session_is_evicted_at_capacity() {
     let scopes = SurfaceStates::default();
     for number in 0..MOST_SCOPES {
         loaded(&scopes, "agent:a", &number.to_string(), i64::try_from(number).unwrap_or_default());

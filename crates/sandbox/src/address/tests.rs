@@ -58,7 +58,7 @@ fn a_closed_address_is_closed_in_every_spelling() {
 }
 
 #[test]
-fn what_is_no_plain_web_address_is_refused_by_its_reason() {
+fn non_plain_web_address_is_refused_with_reason() {
     let cases = [
         ("file:///etc/passwd", Forbidden::Scheme("file".into())),
         ("gopher://example.com/", Forbidden::Scheme("gopher".into())),
@@ -84,7 +84,7 @@ fn what_is_no_plain_web_address_is_refused_by_its_reason() {
 }
 
 #[test]
-fn public_hosts_pass_and_are_known_by_host_and_port() {
+fn public_url_passes_and_yields_host_and_port() {
     let cases = [
         ("https://example.com", ("https://example.com/", "example.com", 443, true)),
         ("HTTP://Example.COM:8080/a", ("http://example.com:8080/a", "example.com", 8080, true)),
@@ -135,7 +135,7 @@ fn opening_one_host_and_port_opens_no_other() {
 }
 
 #[test]
-fn another_place_at_a_host_is_at_that_host_whatever_it_is_called() {
+fn path_on_checked_url_never_changes_host() {
     let base = AddressGuard::public().check_url("https://example.com:8443/v1?old=1").unwrap();
     assert_eq!(base.path(), "/v1");
     for (path, query, expected) in [

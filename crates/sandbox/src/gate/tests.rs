@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_listed_host_is_open_at_its_port_and_without_one_at_the_usual_ones() {
+fn allowlisted_host_opens_its_port_or_default_ports() {
     for (listed, host, port, expected) in [
         ("a.example", "a.example", 443, true),
         ("a.example", "a.example", 80, true),

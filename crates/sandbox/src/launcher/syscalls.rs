@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_for_another_machine_is_refused_before_its_number_is_looked_at() {
+    fn seccomp_filter_kills_foreign_architecture_before_syscall_number() {
         let filter = compiled(Door::None).unwrap();
         let [machine, same, end, number, ..] = filter.as_slice() else { panic!("{filter:?}") };
         let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;

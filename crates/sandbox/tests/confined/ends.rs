@@ -13,7 +13,7 @@ use haft_testkit::Folder;
 use crate::{executable, late, root, run, said, script, text, walls};
 
 #[tokio::test]
-async fn a_program_reads_its_input_and_says_something_on_both_outputs() {
+async fn program_reads_stdin_and_writes_stdout_and_stderr() {
     let folder = Folder::new();
     let confined = ConfinedProgram {
         stdin: b"hello".to_vec(),
@@ -144,7 +144,7 @@ async fn what_cannot_be_shown_is_refused() {
 }
 
 #[tokio::test]
-async fn outputs_are_cut_and_the_program_is_not_held_up() {
+async fn output_is_truncated_without_blocking_program() {
     let folder = Folder::new();
     let bounds = Bounds { output: 1000, ..Bounds::default() };
     let much = "i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done; exit 7";
@@ -200,7 +200,7 @@ async fn a_program_that_ends_takes_what_it_started_along() {
 }
 
 #[tokio::test]
-async fn whoever_stops_waiting_leaves_nothing_behind() {
+async fn dropped_run_leaves_no_process_behind() {
     let folder = Folder::new();
     let mark = mark();
     let confined = family(&folder, &mark);

@@ -29,7 +29,7 @@ async fn only_what_is_shown_is_there() {
 }
 
 #[tokio::test]
-async fn a_program_that_sees_nothing_of_its_folder_starts_in_it_all_the_same() {
+async fn program_starts_in_its_folder_even_if_hidden() {
     let folder = Folder::new().file("shown", "mine");
     let look = "pwd; ls -A; (echo x > new) 2>/dev/null && echo wrote; exit 0";
     let blind = ConfinedProgram { shown: Vec::new(), ..script(&folder, look) };
@@ -92,7 +92,7 @@ async fn a_link_that_leads_out_leads_nowhere() {
 }
 
 #[tokio::test]
-async fn nobody_can_be_reached() {
+async fn sandboxed_program_reaches_no_socket() {
     let folder = Folder::new();
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -69,7 +69,7 @@ fn refused(host: &str, port: u16, why: &str) -> Vec<RefusedAccess> {
 }
 
 #[tokio::test]
-async fn a_listed_host_is_reached_in_both_ways_and_what_went_there_is_counted() {
+async fn proxy_reaches_allowlisted_host_both_ways_and_counts_bytes() {
     let (folder, host) = (Folder::new(), Host::new());
     let place = format!("127.0.0.1:{}", host.port);
     let (plain, ended) = asked(
@@ -97,7 +97,7 @@ async fn a_listed_host_is_reached_in_both_ways_and_what_went_there_is_counted() 
 }
 
 #[tokio::test]
-async fn whoever_is_not_listed_is_refused_and_told() {
+async fn egress_proxy_refuses_and_reports_unlisted_hosts() {
     let (folder, host) = (Folder::new(), Host::new());
     let port = host.port;
     let unlisted = "it is not on the list of hosts";
@@ -144,7 +144,7 @@ async fn whoever_is_not_listed_is_refused_and_told() {
 }
 
 #[tokio::test]
-async fn a_name_that_stands_for_a_closed_address_is_refused_however_often_it_changes() {
+async fn name_resolving_to_closed_address_is_refused_despite_rebinding() {
     static LOOKED_UP: AtomicUsize = AtomicUsize::new(0);
     static PORT: AtomicUsize = AtomicUsize::new(0);
     fn turning(_: &str, _: u16) -> std::io::Result<Vec<SocketAddr>> {
@@ -202,7 +202,7 @@ async fn no_second_request_slips_through_with_the_first() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_refused_and_the_gate_goes_on() {
+async fn egress_proxy_refuses_malformed_requests_and_continues() {
     let (folder, host) = (Folder::new(), Host::new());
     let network = through(&[format!("127.0.0.1:{}", host.port)]);
     let long = format!("GET http://a/ HTTP/1.1\\r\\nX: {}\\r\\n", "x".repeat(17_000));
@@ -222,7 +222,7 @@ async fn what_cannot_be_read_is_refused_and_the_gate_goes_on() {
 }
 
 #[tokio::test]
-async fn behind_a_gate_there_is_nobody_else() {
+async fn program_behind_egress_proxy_reaches_nothing_else() {
     let (folder, host) = (Folder::new(), Host::new());
     let other = Host::new();
     let listed = [format!("127.0.0.1:{}", host.port)];

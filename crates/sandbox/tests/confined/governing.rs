@@ -192,7 +192,7 @@ async fn other_names_of_rules_cannot_be_written() {
 }
 
 #[tokio::test]
-async fn links_of_rules_are_put_back_and_lead_to_what_can_only_be_read() {
+async fn rule_symlinks_are_restored_and_targets_stay_readonly() {
     let folder = Folder::new().file("config/t/x/TOOL.md", "t").file("evil/x/TOOL.md", "e");
     symlink("config/t", folder.path().join(".tools")).unwrap();
     let before = everything(&folder);
@@ -255,7 +255,7 @@ async fn a_root_that_governs_is_never_opened() {
 
 /// Rules that a run made are not read while it goes on, nor when nobody looked at what it left.
 #[tokio::test]
-async fn rules_of_a_run_that_was_cut_off_are_never_loaded() {
+async fn rules_written_by_interrupted_run_are_never_loaded() {
     let folder = workspace();
     let path = root(&folder);
     let walls = super::walls();
@@ -278,7 +278,7 @@ async fn rules_of_a_run_that_was_cut_off_are_never_loaded() {
 }
 
 #[tokio::test]
-async fn a_run_that_nobody_concluded_is_concluded_by_the_next_reader() {
+async fn unconcluded_run_is_concluded_by_next_reader() {
     let folder = workspace();
     let path = root(&folder);
     let left = path.join(".haft/runs/1-1");

@@ -70,7 +70,7 @@ async fn one_launcher_serves_all_and_has_no_terminal() {
 }
 
 #[tokio::test]
-async fn a_launcher_that_is_killed_takes_everything_along_and_is_replaced() {
+async fn killed_launcher_takes_its_children_and_is_replaced() {
     let folder = Folder::new();
     let walls = Walls::By(launcher(&folder));
     let mut running = script(&folder, "echo up; sleep 1000").start(&walls).unwrap();
@@ -109,7 +109,7 @@ fn open(process: Pid) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn nothing_of_one_order_reaches_the_launcher_or_the_next() {
+async fn one_order_leaks_nothing_to_launcher_or_next_order() {
     let folder = Folder::new();
     let walls = Walls::By(launcher(&folder));
     let look = "ls -l /proc/self/fd | grep -c -e memfd -e socket; env | grep -c -e WORD -e FILE;
@@ -142,7 +142,7 @@ async fn a_parent_that_is_killed_leaves_no_launcher() {
 }
 
 #[tokio::test]
-async fn what_is_mounted_while_a_launcher_stands_by_is_seen() {
+async fn mount_made_after_launcher_start_is_visible() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root mounts something");
         return;

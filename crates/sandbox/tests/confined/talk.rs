@@ -31,7 +31,7 @@ async fn a_program_answers_while_it_is_under_way() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_stopped_says_that_it_was_called_off() {
+async fn stopped_program_ends_as_cancelled() {
     let folder = Folder::new();
     for walls in [walls(), Walls::Off] {
         let mut running = script(&folder, "echo up; sleep 1000").start(&walls).unwrap();
@@ -43,7 +43,7 @@ async fn a_program_that_is_stopped_says_that_it_was_called_off() {
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_start_tells_whoever_waits_for_it() {
+async fn program_that_cannot_start_reports_reason_to_waiter() {
     let folder = Folder::new();
     let program = PathBuf::from("/no/such/program");
     let confined = ConfinedProgram { program, ..script(&folder, "") };
@@ -52,7 +52,7 @@ async fn a_program_that_cannot_start_tells_whoever_waits_for_it() {
 }
 
 #[tokio::test]
-async fn secrets_reach_the_program_and_nobody_else() {
+async fn secrets_reach_only_the_program() {
     let folder = Folder::new();
     let look = "echo $WORD; cat $FILE; echo; cat $FILE; echo; sh -c 'cat $FILE'; echo;
         (echo x > $FILE) 2>/dev/null && echo changed; tr '\\0' '\\n' < /proc/1/environ 2>/dev/null | grep WORD; exit 0";
@@ -87,7 +87,7 @@ async fn more_secrets_than_can_be_handed_over_are_refused() {
 }
 
 #[tokio::test]
-async fn where_nothing_may_be_started_threads_work_and_processes_do_not() {
+async fn spawn_nothing_permits_threads_but_no_processes() {
     let folder = Folder::new();
     let shell =
         ConfinedProgram { spawn: Spawn::Nothing, ..script(&folder, "echo a; /bin/echo b; exit 0") };

@@ -16,7 +16,7 @@ fn told(tried: &[RefusedAccess]) -> Vec<(PathBuf, &str)> {
 }
 
 #[tokio::test]
-async fn what_may_not_be_changed_is_told_and_what_may_is_not() {
+async fn denied_file_changes_are_reported_and_allowed_ones_not() {
     let folder = Folder::new().file("open/a", "old").file("closed/b", "old").file(".haft/key", "x");
     let at = |path: &str| root(&folder).join(path);
     std::os::unix::fs::symlink(at("closed"), at("open/way")).unwrap();
@@ -51,7 +51,7 @@ async fn what_may_not_be_changed_is_told_and_what_may_is_not() {
 }
 
 #[tokio::test]
-async fn of_many_tries_the_first_are_told_and_the_program_goes_on() {
+async fn first_denied_attempts_are_reported_and_program_continues() {
     let folder = Folder::new();
     let many = "exec 2>/dev/null; i=0; while [ $i -lt 200 ]; do mkdir d$i; mkdir d0; i=$((i+1)); done; echo done";
     let ended = run(script(&folder, many)).await.unwrap();

@@ -85,7 +85,7 @@ fn without_walls_every_escape_succeeds() {
 }
 
 #[test]
-fn every_row_has_a_name_of_its_own_and_a_reason_where_it_is_not_proved() {
+fn every_escape_row_has_unique_name_and_reason() {
     let names: std::collections::BTreeSet<_> = ROWS.iter().map(|row| row.name).collect();
     assert_eq!(names.len(), ROWS.len());
     assert!(ROWS.len() >= 40, "{}", ROWS.len());

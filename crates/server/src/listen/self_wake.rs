@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_wakes_itself_goes_on_at_once_and_nobody_else_is_woken() {
+    fn self_wake_repolls_at_once_without_outer_wake() {
         let twice = |waker: &Waker, poll| {
             waker.wake_by_ref();
             poll == 3
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_wakes_itself_for_ever_gives_way_to_others() {
+    fn endless_self_wake_yields_to_other_tasks() {
         let always = |waker: &Waker, _| {
             waker.wake_by_ref();
             false
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_rests_is_woken_once_by_whoever_comes() {
+    fn pending_task_wakes_outer_waker_once() {
         let kept = Mutex::new(None);
         let rests = |waker: &Waker, _| {
             *kept.lock().unwrap() = Some(waker.clone());

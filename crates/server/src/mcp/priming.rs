@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_without_data_is_told_from_messages_and_signs_of_life() {
+    fn priming_event_differs_from_messages_and_keepalives() {
         for primes in ["data:\nid: 0\nretry: 3000\n\n", "id: 1/0\ndata: \n\n"] {
             assert!(is_priming(primes.as_bytes()), "{primes}");
         }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_that_of_the_header_or_the_one_proposed() {
+    fn protocol_version_comes_from_header_or_initialize_proposal() {
         let known = |header: Option<&str>, body: &str| {
             let mut request = axum::http::Request::builder();
             if let Some(version) = header {

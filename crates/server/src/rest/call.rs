@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_would_rather_not_wait_says_so_and_for_how_long() {
+    fn prefer_header_sets_async_and_wait_time() {
         let patience = |prefer: &[&'static str]| {
             let mut headers = HeaderMap::new();
             for value in prefer {

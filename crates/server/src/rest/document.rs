@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_tells_of_every_route_and_of_no_other() {
+    fn openapi_document_lists_exactly_the_served_routes() {
         let told: BTreeMap<String, BTreeSet<String>> = document()["paths"]
             .as_object()
             .unwrap()
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_the_document_are_those_of_the_model() {
+    fn openapi_enums_match_model_enums() {
         let listed = |name: &str| {
             let words = document()["components"]["schemas"][name]["enum"].as_array().unwrap();
             words.iter().map(|word| word.as_str().unwrap()).collect::<Vec<_>>()

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_an_entry_or_an_event_in_it() {
+    fn event_position_names_entry_or_event_within_it() {
         for (text, meant) in [("7", place(7, None)), ("7.2", place(7, Some(2)))] {
             assert_eq!(EventCursor::parse(text), Some(meant));
             assert_eq!(meant.to_string(), text);

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_is_a_part_and_nonsense_is_the_whole() {
+    fn byte_range_selects_part_and_malformed_range_whole() {
         let cases = [
             ("bytes=0-3", ByteRange::Some(0..4)),
             ("bytes=4-", ByteRange::Some(4..10)),

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_wins_over_the_workspace_and_the_narrower_name_over_the_wider() {
+    fn environment_overrides_workspace_and_specific_variable_overrides_general() {
         let url = |wanted, environment: &[_]| told(wanted, environment).unwrap().map(|to| to.url);
         let base = ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://b.example:4318/");
         let whole = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c.example/otlp");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_names_and_times_are_read_as_they_are_written() {
+    fn otel_headers_attributes_and_timeout_are_parsed() {
         let environment = [
             ("OTEL_EXPORTER_OTLP_HEADERS", "x-team=a%20b, x-key = one"),
             ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "X-Key=a+b=="),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_and_no_value_is_repeated() {
+    fn invalid_otel_variable_is_named_without_header_value() {
         for (environment, expected) in [
             (
                 ("OTEL_EXPORTER_OTLP_HEADERS", "a=b,hush"),

@@ -60,7 +60,7 @@ fn post(path: &str, length: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_arrive_is_not_waited_for() {
+async fn request_body_timeout_answers_408() {
     let (_folder, address, _stop) =
         serving(ClientLimits { body: SHORT, ..ClientLimits::default() }).await;
     for path in ["/v1/call", "/mcp", "/a2a"] {
@@ -89,7 +89,7 @@ async fn a_body_that_trickles_in_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_say_what_it_wants_is_left() {
+async fn incomplete_request_head_times_out() {
     let (_folder, address, _stop) =
         serving(ClientLimits { head: SHORT, ..ClientLimits::default() }).await;
     for begun in ["", "GET /v1/health HTTP/1.1\r\nHost: loc"] {
@@ -99,7 +99,7 @@ async fn a_client_that_does_not_say_what_it_wants_is_left() {
 }
 
 #[tokio::test]
-async fn a_head_that_comes_byte_by_byte_is_not_waited_for() {
+async fn trickled_request_head_times_out() {
     let (_folder, address, _stop) =
         serving(ClientLimits { head: SHORT, ..ClientLimits::default() }).await;
     let (mut reading, mut writing) = TcpStream::connect(address).await.unwrap().into_split();
@@ -116,7 +116,7 @@ async fn a_head_that_comes_byte_by_byte_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn whoever_comes_when_all_places_are_taken_waits_for_one() {
+async fn connection_beyond_limit_waits_for_free_slot() {
     let limits = ClientLimits { connections: 1, head: SHORT, ..ClientLimits::default() };
     let (_folder, address, _stop) = serving(limits).await;
     let mut first = TcpStream::connect(address).await.unwrap();

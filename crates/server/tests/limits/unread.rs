@@ -70,7 +70,7 @@ async fn is_cut(stream: &TcpStream) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_does_not_read_events_is_left() {
+async fn stalled_event_stream_reader_is_disconnected() {
     let limits = ClientLimits { unread: SHORT, ..ClientLimits::default() };
     let (_folder, address, _stop) = serving_with(limits, walker()).await;
     let request = "GET /v1/events?after=0 HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -82,7 +82,7 @@ async fn whoever_does_not_read_events_is_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_does_not_read_progress_is_left_and_the_next_is_served() {
+async fn stalled_progress_reader_is_disconnected_and_frees_its_slot() {
     let limits = ClientLimits { unread: SHORT, connections: 1, ..ClientLimits::default() };
     let (_folder, address, _stop) = serving_with(limits, walker()).await;
     let call = json!({

@@ -13,7 +13,7 @@ fn answers() -> Value {
 }
 
 #[tokio::test]
-async fn a_state_is_good_once_and_for_the_same_input() {
+async fn request_state_is_single_use_and_bound_to_input() {
     let stage = Stage::new().await;
     let asked = stage.call("curious", json!({ "name": "curious", "arguments": {} })).await;
     let result = &asked["result"];
@@ -54,7 +54,7 @@ async fn a_client_that_leaves_calls_its_call_off() {
 }
 
 #[tokio::test]
-async fn a_person_approves_in_their_own_client_and_an_agent_is_told_where_to_ask() {
+async fn person_approves_by_elicitation_and_agent_gets_pending_approval() {
     let stage = Stage::new().await;
     let pending =
         stage.call("writes", json!({ "name": "writes", "arguments": { "text": "a" } })).await;
@@ -72,7 +72,7 @@ async fn a_person_approves_in_their_own_client_and_an_agent_is_told_where_to_ask
 }
 
 #[tokio::test]
-async fn a_client_that_shows_no_forms_is_told_where_people_fill_them_in() {
+async fn client_without_elicitation_is_told_where_to_answer() {
     let stage = Stage::new().await;
     let params = json!({ "name": "curious", "arguments": {} });
     let pending = stage.call_plainly("curious", params).await;

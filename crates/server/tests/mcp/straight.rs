@@ -18,7 +18,7 @@ fn call(id: u64, name: &str, text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_read_in_a_session_is_one_document_in_the_form_of_its_version() {
+async fn session_read_answers_as_single_versioned_json_document() {
     let stage = Stage::new().await;
     let session = stage.session(json!({})).await;
     let level = json!({
@@ -39,7 +39,7 @@ async fn a_read_in_a_session_is_one_document_in_the_form_of_its_version() {
 }
 
 #[tokio::test]
-async fn what_is_remarked_comes_before_the_answer_in_one_stream() {
+async fn log_notifications_precede_result_in_one_stream() {
     let stage = Stage::new().await;
     let session = stage.session(json!({})).await;
     let answer = stage.say(&session, call(1, "remarks", "hm")).await;
@@ -53,7 +53,7 @@ async fn what_is_remarked_comes_before_the_answer_in_one_stream() {
 }
 
 #[tokio::test]
-async fn a_client_calls_off_what_it_called_in_a_session() {
+async fn client_cancels_own_request_in_session() {
     let stage = Stage::new().await;
     let session = stage.session(json!({})).await;
     let off = |id: u64| {
@@ -72,7 +72,7 @@ async fn a_client_calls_off_what_it_called_in_a_session() {
 }
 
 #[tokio::test]
-async fn whoever_writes_or_can_be_asked_is_answered_by_the_stream_of_the_session() {
+async fn writes_and_elicitation_sessions_are_answered_by_stream() {
     let stage = Stage::new().await;
     let session = stage.session(json!({})).await;
     let answer = stage.say(&session, call(1, "writes", "a")).await;

@@ -47,7 +47,7 @@ fn id(task: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_long_is_a_task_for_those_who_know_tasks_and_an_answer_for_others() {
+async fn long_call_becomes_task_only_for_task_clients() {
     let stage = Stage::new().await;
     let created = stage.begin("waits").await;
     assert_eq!((&created["resultType"], &created["status"]), (&json!("task"), &json!("working")));
@@ -66,7 +66,7 @@ async fn a_call_that_takes_long_is_a_task_for_those_who_know_tasks_and_an_answer
 }
 
 #[tokio::test]
-async fn a_client_is_let_go_where_a_driver_says_that_the_rest_takes_long() {
+async fn driver_announcing_long_work_turns_call_into_task() {
     let stage = Stage::new().await;
     let created = stage.begin("later").await;
     assert_eq!(created["resultType"], "task", "{created}");
@@ -75,7 +75,7 @@ async fn a_client_is_let_go_where_a_driver_says_that_the_rest_takes_long() {
 }
 
 #[tokio::test]
-async fn a_contract_that_wants_callers_who_come_back_is_not_for_the_others() {
+async fn task_only_contract_refuses_clients_without_tasks() {
     let stage = Stage::new().await;
     let params = json!({ "name": "only", "arguments": { "text": "a" } });
     let refused = stage.call("only", params).await;
@@ -87,7 +87,7 @@ async fn a_contract_that_wants_callers_who_come_back_is_not_for_the_others() {
 }
 
 #[tokio::test]
-async fn a_task_is_called_off_and_to_call_it_off_again_is_no_mistake() {
+async fn task_cancellation_is_idempotent() {
     let stage = Stage::new().await;
     let created = stage.begin("waits").await;
     tokio::time::timeout(PATIENCE, stage.began.notified()).await.unwrap();
@@ -125,7 +125,7 @@ async fn a_task_asks_its_client_until_everything_is_answered() {
 }
 
 #[tokio::test]
-async fn a_task_is_unknown_to_everybody_else_and_to_clients_that_know_no_tasks() {
+async fn task_is_hidden_from_other_actors_and_plain_clients() {
     let stage = Stage::new().await;
     let created = stage.begin("waits").await;
     let plain = |method| {
@@ -165,7 +165,7 @@ async fn what_a_task_came_to_outlives_its_server() {
 }
 
 #[tokio::test]
-async fn a_task_is_known_to_every_process_before_its_client_hears_of_it() {
+async fn created_task_is_immediately_visible_to_other_processes() {
     let folder = Arc::new(Stage::folder());
     let (first, second) = (Stage::kept(folder.clone()).await, Stage::kept(folder).await);
     let created = first.begin("waits").await;
@@ -177,7 +177,7 @@ async fn a_task_is_known_to_every_process_before_its_client_hears_of_it() {
 }
 
 #[tokio::test]
-async fn an_equal_write_is_the_same_call_until_its_client_read_the_task() {
+async fn equal_write_is_deduplicated_until_task_is_read() {
     let stage = Stage::new().await;
     let created = stage.begin("notes").await;
     let (first, reader) = (InvocationId::from(id(&created)), stage.host.reader());

@@ -80,7 +80,7 @@ fn steps(events: &[Event]) -> Vec<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn test_13_progress_survives_a_connection_that_breaks_and_a_process_that_ends() {
+async fn test_13_progress_survives_disconnect_and_process_restart() {
     let folder = workspace();
     let served = Served::of(&folder).await;
     let mut first = Events::after(&served, None).await;
@@ -117,7 +117,7 @@ async fn test_13_progress_survives_a_connection_that_breaks_and_a_process_that_e
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_comes_back_in_the_middle_of_an_entry_gets_the_rest_of_it() {
+async fn reconnect_within_entry_resumes_at_next_event() {
     let folder = workspace();
     let served = Served::of(&folder).await;
     let mut whole = Events::after(&served, None).await;
@@ -149,7 +149,7 @@ async fn plain_agents_hear_of_their_own_calls_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_reads_nothing_while_more_happens_than_can_wait_misses_nothing() {
+async fn slow_event_reader_misses_nothing_beyond_buffer() {
     const CALLS: usize = 40;
     let folder = workspace();
     let served = Served::of(&folder).await;

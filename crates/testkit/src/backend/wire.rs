@@ -8,7 +8,7 @@ use super::Then;
 
 /// A request as it came over the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct ReceivedRequest {
     /// Its method.
     pub method: String,
     /// Its path and query, as they were written.
@@ -19,20 +19,20 @@ pub struct Heard {
     pub body: String,
 }
 
-impl Heard {
+impl ReceivedRequest {
     /// The value of a header, by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    fn parse(head: &str) -> Option<Heard> {
+    fn parse(head: &str) -> Option<ReceivedRequest> {
         let mut lines = head.split("\r\n");
         let mut words = lines.next()?.split(' ');
         let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
         let headers = lines.filter_map(|line| line.split_once(':'));
         let headers = headers
             .map(|(name, value)| (name.trim().to_ascii_lowercase(), value.trim().to_owned()));
-        Some(Heard { method, path, headers: headers.collect(), body: String::new() })
+        Some(ReceivedRequest { method, path, headers: headers.collect(), body: String::new() })
     }
 }
 
@@ -40,12 +40,12 @@ impl Heard {
 ///
 /// A socket that is closed with bytes in it that nobody read resets its connection. So whoever is to
 /// be reset is, without any option of the socket.
-pub(super) fn hear(stream: &mut TcpStream) -> Option<Heard> {
+pub(super) fn hear(stream: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r") {
         head.push(byte(stream)?);
     }
-    let mut heard = Heard::parse(&String::from_utf8(head).ok()?)?;
+    let mut heard = ReceivedRequest::parse(&String::from_utf8(head).ok()?)?;
     let length = heard.header("content-length").and_then(|length| length.parse().ok());
     let length: usize = length.unwrap_or(0);
     let mut body = Vec::new();

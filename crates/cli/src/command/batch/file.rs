@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_nobody_knows_is_refused() {
+    fn unknown_field_in_batch_file_is_rejected() {
         for text in [r#"{"tool": "a", "inputs": {}}"#, r#"{"orderin": "serial"}"#, "{", "1"] {
             assert!(shape(text).is_err(), "{text}");
         }

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_is_a_known_kind_with_or_without_a_name() {
+    fn surface_scope_is_known_kind_with_optional_name() {
         assert_eq!(SCOPE.fault("workspace"), None);
         assert_eq!(SCOPE.fault("role:agent"), None);
         let said = |text| SCOPE.fault(text).map(|fault| (fault.message, fault.help));

@@ -72,7 +72,7 @@ fn found(bent: Bent, ill: Ill) -> Vec<String> {
 }
 
 #[test]
-fn each_thing_that_is_owed_is_held_against_the_driver() {
+fn conformance_suite_reports_each_breach_by_the_driver() {
     for (bent, ill, what) in [
         (Bent::Right, Ill::WrongType, None),
         (Bent::Right, Ill::Well, Some("its backend behaves, and it fails with `output.invalid`")),
@@ -95,7 +95,7 @@ fn each_thing_that_is_owed_is_held_against_the_driver() {
 }
 
 #[test]
-fn a_secret_that_the_backend_repeats_is_not_the_drivers_fault() {
+fn secret_echoed_by_backend_is_no_driver_breach() {
     let plan = plan();
     let permit = permit(&plan);
     let driver = Driven { bent: Bent::Shows, left: AtomicUsize::new(0) };
@@ -106,7 +106,7 @@ fn a_secret_that_the_backend_repeats_is_not_the_drivers_fault() {
 }
 
 #[test]
-fn an_example_holds_by_its_value_and_not_by_its_spelling() {
+fn example_output_is_compared_by_value_not_spelling() {
     let plan = plan();
     let permit = permit(&plan);
     let driver = MadeUp { habit: Habit::Good, effects: AtomicUsize::new(0) };

@@ -35,7 +35,7 @@ fn host(host: &str) -> RefusedAccess {
 }
 
 #[test]
-fn what_the_contract_does_not_declare_is_told_from_what_the_driver_keeps_closed() {
+fn undeclared_effect_is_told_apart_from_driver_sandbox_denial() {
     let undeclared = "which the contract does not declare";
     let closed = "which driver `shop` keeps closed";
     for (path_text, expected) in [

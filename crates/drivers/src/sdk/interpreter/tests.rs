@@ -70,7 +70,7 @@ fn a_script_that_picks_an_interpreter_is_none() {
 }
 
 #[test]
-fn the_environment_of_the_workspace_comes_first_and_is_started_by_its_own_name() {
+fn workspace_venv_wins_and_starts_by_its_own_path() {
     let folder = machine();
     let venv = folder.path().join("work/.venv");
     fs::create_dir_all(venv.join("bin")).unwrap();

@@ -13,7 +13,7 @@ fn a_document_of_3_is_left_as_it_is() {
 }
 
 #[test]
-fn each_part_of_a_document_has_its_place_in_3_0() {
+fn swagger_2_document_maps_to_openapi_3_0() {
     let old = read(
         r##"
 swagger: "2.0"

@@ -28,7 +28,7 @@ fn plans(filter: &RunFilter, before: Option<i64>) -> Vec<String> {
 }
 
 #[test]
-fn every_list_of_runs_is_read_from_an_index_in_its_order() {
+fn every_run_list_is_read_from_ordered_index() {
     let any = RunFilter::default;
     let text = |text: &str| Some(text.to_owned());
     for (filter, expected) in [
@@ -104,7 +104,7 @@ fn what_every_write_asks_is_prepared_once() {
 }
 
 #[test]
-fn a_store_from_before_the_lists_of_attempts_and_undoings_gets_them() {
+fn old_store_gains_attempt_and_compensation_lists() {
     let folder = Folder::new();
     let path = folder.path().join("ledger.db");
     let db = schema::writer(&path, &Busy::default()).unwrap();

@@ -1,5 +1,5 @@
-//! A thread beside the writing one that carries SQLite's log of changes over into the tables, so
-//! that nobody who waits for the disk waits for that too.
+//! Write-ahead log checkpoints: a second thread moves SQLite's log into the tables, so that commits
+//! do not wait for it.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -153,7 +153,7 @@ fn another_command_is_not_held() {
 }
 
 #[test]
-fn an_allow_is_about_what_it_names_and_nothing_hidden() {
+fn allow_pattern_covers_only_the_named_command() {
     for (pattern, text, expected) in [
         ("git *", "git status", true),
         ("git *", "git   status", true),

@@ -49,7 +49,7 @@ fn counts(meter: &mut Meter, caps: &[Cap]) -> Vec<Option<u64>> {
 }
 
 #[test]
-fn a_use_is_taken_from_every_limit_or_from_none() {
+fn reservation_takes_from_every_limit_or_none() {
     let caps = [cap("*", 3), cap("note.*", 1)];
     let mut meter = meter(&caps);
     assert!(matches!(meter.reserve(&caps, &used("a", 0)), ReserveOutcome::Reserved));
@@ -81,7 +81,7 @@ fn what_is_given_back_was_not_used() {
 }
 
 #[test]
-fn what_this_process_did_is_not_counted_again_when_it_is_on_record() {
+fn own_recorded_use_is_not_counted_twice() {
     let caps = [cap("*", 9)];
     let mut meter = meter(&caps);
     assert!(matches!(meter.reserve(&caps, &used("mine", 0)), ReserveOutcome::Reserved));
@@ -92,7 +92,7 @@ fn what_this_process_did_is_not_counted_again_when_it_is_on_record() {
 }
 
 #[test]
-fn a_count_that_begins_late_knows_what_is_on_record_and_what_is_under_way() {
+fn late_limit_counts_recorded_and_in_flight_uses() {
     let (first, late) = ([cap("*", 9)], cap("note.*", 9));
     let mut meter = meter(&first);
     assert!(matches!(meter.reserve(&first, &used("mine", 0)), ReserveOutcome::Reserved));
@@ -107,7 +107,7 @@ fn a_count_that_begins_late_knows_what_is_on_record_and_what_is_under_way() {
 }
 
 #[test]
-fn another_attempt_is_another_use_of_a_driver_and_not_of_a_tool() {
+fn retry_counts_against_driver_but_not_tool_limit() {
     let mut attempts = cap("*", 9);
     attempts.counted.what = What::Attempts;
     let caps = [cap("*", 9), attempts];

@@ -40,7 +40,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_person_who_may_answer_carries_the_call_out_and_once() {
+async fn eligible_approver_runs_call_exactly_once() {
     let stage = Stage::new();
     let envelope = stage.asked().await;
     let question = envelope.approval_id.unwrap().to_string();

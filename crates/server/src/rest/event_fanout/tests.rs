@@ -8,7 +8,7 @@ fn event(number: u64, size: usize) -> (About, Arc<WireEvent>) {
 }
 
 #[test]
-fn ring_stays_within_its_bytes_and_tells_who_is_behind() {
+fn event_ring_stays_within_bytes_and_reports_lagging_reader() {
     let mut ring = Ring::default();
     let (mut slow, mut quick) = (ring.end(), ring.end());
     for number in 0..10_000 {

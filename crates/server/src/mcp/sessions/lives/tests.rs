@@ -58,7 +58,7 @@ fn session_lasts_while_a_request_waits_in_it() {
 }
 
 #[test]
-fn call_is_found_by_its_request_until_it_is_answered() {
+fn call_is_found_by_request_id_until_answered() {
     let mut lives = Lives::default();
     let (session, request, ana) = (id("s"), RequestId::Number(1), owner("agent:ana"));
     lives.opened(&session, ana.clone());
