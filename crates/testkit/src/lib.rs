@@ -18,7 +18,7 @@ mod random;
 mod served;
 pub mod spellings;
 
-pub use backend::{Act, Backend, Heard, Keys, Then};
+pub use backend::{Act, Backend, Keys, ReceivedRequest, Then};
 pub use bell::Bell;
 pub use decimal::{NumberTexts, decimal};
 pub use eventually::eventually;

@@ -3,12 +3,12 @@
 use std::os::unix::fs::symlink;
 
 use haft_model::Code;
-use haft_testkit::{Folder, Heard};
+use haft_testkit::{Folder, ReceivedRequest};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
-fn sent(stage: &Stage, input: Value) -> Heard {
+fn sent(stage: &Stage, input: Value) -> ReceivedRequest {
     stage.run(input).output();
     stage.backend.heard().pop().unwrap()
 }

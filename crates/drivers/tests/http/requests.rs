@@ -1,7 +1,7 @@
 //! What is sent: every value where the manifest puts it, and nowhere else.
 
 use haft_model::Code;
-use haft_testkit::Heard;
+use haft_testkit::ReceivedRequest;
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -9,7 +9,7 @@ use crate::stage::Stage;
 /// The request of a call, without the headers that every request has.
 fn sent(stage: &Stage, input: Value) -> (String, String, Vec<(String, String)>, Value) {
     stage.run(input).output();
-    let Heard { method, path, mut headers, body } = stage.backend.heard().remove(0);
+    let ReceivedRequest { method, path, mut headers, body } = stage.backend.heard().remove(0);
     let usual = ["host", "content-length", "user-agent", "accept-encoding"];
     headers.retain(|(name, _)| !usual.contains(&name.as_str()));
     headers.sort();

@@ -51,7 +51,8 @@ async fn test_17_c_absent_write_retries_with_same_key() {
     assert_eq!((paid.error, paid.effect_state), (None, EffectState::Committed));
     assert_eq!((payments(&backend), backend.effects()), (2, 1));
     let heard = backend.heard();
-    let key = |heard: &haft_testkit::Heard| heard.header("idempotency-key").map(str::to_owned);
+    let key =
+        |heard: &haft_testkit::ReceivedRequest| heard.header("idempotency-key").map(str::to_owned);
     let keys: Vec<_> = heard.iter().filter(|heard| heard.path == "/pay").map(key).collect();
     assert!(keys.first().unwrap().is_some() && keys.first() == keys.last(), "{keys:?}");
 }
